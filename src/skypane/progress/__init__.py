@@ -1,0 +1,10 @@
+"""Punctuation laws: they say when a pane is complete enough to be closed."""
+
+from skypane.progress.aqkslack import AqKSlack
+from skypane.progress.arrivals import Arrivals
+from skypane.progress.future import FutureBound
+from skypane.progress.kslack import KSlack
+from skypane.progress.policy import ProgressPolicy, ProgressState
+from skypane.progress.watermark import Watermark
+
+__all__ = ["AqKSlack", "Arrivals", "FutureBound", "KSlack", "ProgressPolicy", "ProgressState", "Watermark"]

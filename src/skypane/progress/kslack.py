@@ -1,0 +1,79 @@
+"""K-slack: wait as long as the latest tuple so far was late (paper 1, section 4.1.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from skypane.progress.arrivals import Arrivals
+from skypane.progress.future import DAY
+from skypane.progress.law import PunctuationLaw, not_negative
+from skypane.progress.state import Progress
+from skypane.types import Duration, Micros, micros
+
+
+@dataclass(frozen=True)
+class KSlack(PunctuationLaw[Progress]):
+    """K = the largest delay seen; tp = max(tp, tmax - K).
+
+    A tuple's delay is how far it lies behind the newest time seen before its batch, which is admitted as a whole; the
+    first batch has no delays. K may be larger than a batch later needed, never smaller than a delay it has seen, so
+    a delay is dropped at most once: when it is new.
+
+    `max_slack` is how late a tuple may be and still be waited for. Without it one tuple from 1970 would put K at half
+    a century, and no pane would close again. A delay beyond it says nothing of what is worth waiting for, so it
+    leaves K alone; such a tuple is late if its pane is closed, and counted. A day is the default because K, which
+    only grows, is paid in latency on every window from then on; None waits for everything.
+    """
+
+    max_slack: Duration | None = DAY
+
+    _durations: ClassVar[tuple[str, ...]] = ("max_slack", "max_ahead")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        not_negative("max_slack", self.max_slack)
+
+    def init(self) -> Progress:
+        """Return the state before the first batch: K is zero."""
+        return Progress()
+
+    def restore(self, snapshot: Mapping[str, Any]) -> Progress:
+        """Return the state whose snapshot() this is."""
+        return Progress.restored(snapshot)
+
+    def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:
+        if before.newest is None:
+            return counted
+        return replace(counted, slack=max(before.slack, self._largest_delay(before.newest, arrivals)))
+
+    def _largest_delay(self, tmax: Micros, arrivals: Arrivals) -> Micros:
+        """Return the largest delay worth waiting for; a pane that straddles max_slack counts as max_slack."""
+        if self.max_slack is None:
+            return tmax - int(arrivals.oldest.min())
+        most = micros(self.max_slack)
+        waited_for = arrivals.oldest[tmax - arrivals.newest <= most]
+        return min(most, tmax - int(waited_for.min())) if len(waited_for) else 0
+
+
+def tuple_grain(times: Iterable[Micros]) -> Iterator[Micros | None]:
+    """Yield the punctuation in force after each tuple, by the paper's law as it stands.
+
+    K takes in the delays since the last update of tmax only when tmax is updated again, and a punctuation is given
+    only if it is progress. The batch law above differs in two ways: all tuples of a batch are held against the tmax
+    before it, and K grows even when tmax does not.
+
+    >>> list(tuple_grain([10, 12, 9, 11, 15, 16]))
+    [10, 12, 12, 12, 12, 13]
+    """
+    tmax = punctuation = None
+    slack = waiting = 0
+    for time in times:
+        if tmax is not None and time <= tmax:
+            waiting = max(waiting, tmax - time)
+        else:
+            slack, waiting = max(slack, waiting), 0
+            tmax = time
+            punctuation = max(tmax - slack, tmax - slack if punctuation is None else punctuation)
+        yield punctuation

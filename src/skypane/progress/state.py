@@ -1,0 +1,36 @@
+"""The state that the punctuation laws share, as a value that goes into a ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from skypane.types import CheckpointError, Micros
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a stream has come; see ProgressState for the meaning of the first five."""
+
+    punctuation: Micros | None = None
+    newest: Micros | None = None
+    slack: Micros = 0
+    seen: int = 0
+    dropped: int = 0
+    #: Votes for a jump of the stream (FutureBound).
+    votes: int = 0
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the state as a JSON object, one entry per field."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    @classmethod
+    def restored(cls, snapshot: Mapping[str, Any]) -> Self:
+        """Return the state whose snapshot() this is."""
+        expected = {item.name for item in fields(cls)}
+        if set(snapshot) != expected:
+            raise CheckpointError(
+                f"progress state needs exactly the fields {sorted(expected)}, the checkpoint has {sorted(snapshot)}"
+            )
+        return cls(**snapshot)
