@@ -1,0 +1,1 @@
+"""Drivers of a plan: the only layer that knows clocks, files, processes and Spark."""

