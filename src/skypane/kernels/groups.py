@@ -1,0 +1,50 @@
+"""One skyline per group: rows sorted by group once, all small groups in one compiled call, large ones one by one."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from skypane.kernels.layout import codes_of, columns_of, frozen
+from skypane.kernels.skyline import require_numbers, skyline_of_columns
+from skypane.kernels.small import mark_skylines
+from skypane.types import IntArray
+
+_SMALL_GROUP: Final = 256
+"""Rows up to which nested loops beat a call of the batch kernel, whose fixed cost a short group would pay alone."""
+
+
+def skyline_rows_by_group(points: Any, groups: Any) -> IntArray:
+    """Return the rows of `points` that no row of their own group dominates.
+
+    `points` as for skyline_rows, (n, d); `groups` are (n,) integer codes, in any order. Result: int64 (m,), ascending.
+    """
+    columns = columns_of(points)
+    codes = codes_of(groups, columns.shape[1])
+    if codes.size == 0 or codes.min() == codes.max():
+        return skyline_of_columns(columns)
+    require_numbers(columns)
+    order = np.argsort(codes)
+    ordered = codes[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    ends = np.append(starts[1:], codes.size)
+    keep = np.zeros(codes.size, np.bool_)
+    small = ends - starts <= _SMALL_GROUP
+    _small_groups(columns, order, starts[small], ends[small], keep)
+    for start, end in zip(starts[~small], ends[~small], strict=True):
+        rows = order[start:end]
+        keep[rows[skyline_of_columns(frozen(columns[:, rows]))]] = True
+    return np.flatnonzero(keep)
+
+
+def _small_groups(columns: Any, order: IntArray, starts: IntArray, ends: IntArray, keep: Any) -> None:
+    if starts.size == 0:
+        return
+    sizes = ends - starts
+    after = np.cumsum(sizes)
+    before = after - sizes
+    rows = order[np.repeat(starts - before, sizes) + np.arange(after[-1])]
+    marks = np.zeros(rows.size, np.bool_)
+    mark_skylines(np.ascontiguousarray(columns[:, rows].T), before, after, marks)
+    keep[rows[marks]] = True

@@ -1,0 +1,183 @@
+"""k-dominance, the relaxation behind the k-dominant skyline and the top-delta query (paper 1, section 2.1).
+
+s k-dominates t if there are k columns in which s is better or equal, and strictly better in one of the k. The k-dominant
+skyline, DSP(k), is what no row k-dominates. With factor(t) = the largest k such that a row k-dominates t, DSP(k) is
+{t: factor(t) < k}. Every DSP(k) is part of the skyline, and a row that is k-dominated at all is k-dominated by a skyline
+row; so only skyline rows are looked at, all of them: k-dominance is cyclic, DSP(k) itself is no sufficient opponent.
+Of two different skyline rows, s is < t somewhere if it is <= t anywhere (else t would dominate s). Hence
+factor(t) = max over s != t of |{j: s_j <= t_j}|, and equal rows do not count.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skypane.kernels.layout import columns_of, frozen
+from skypane.kernels.order import monotone_order
+from skypane.kernels.ranks import EMPTY, byte_ranks
+from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_le_in_more_than, most_columns_lt
+from skypane.kernels.skyline import require_numbers, skyline_of_columns
+from skypane.types import FloatArray, IntArray
+
+_ALL_FACTORS: Final = -1
+
+
+@njit(cache=True, nogil=True)
+def _columns_le(rows: FloatArray, a: int, b: int) -> int:
+    count = 0
+    for j in range(rows.shape[1]):
+        count += rows[a, j] <= rows[b, j]
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _tiles(ranks: NDArray[np.uint8], d: int) -> NDArray[np.uint8]:
+    """Tiles of 64 consecutive rows: d vectors of 64 bytes each, empty lanes above every rank."""
+    n = ranks.shape[0]
+    out = np.full((n + LANES - 1) // LANES * d * LANES, np.uint8(EMPTY), np.uint8)
+    for i in range(n):
+        for j in range(d):
+            out[(i // LANES * d + j) * LANES + i % LANES] = ranks[i, j]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _factor(rows: FloatArray, ranks: NDArray[np.uint8], tiles: NDArray[np.uint8], i: int, stop: int) -> int:
+    """The factor of row i, or some lower bound >= stop of it.
+
+    Rank <= is necessary for value <=, and rank < is sufficient: the one bounds a lane's count from above, the other from
+    below, and values are compared only in lanes whose upper bound still beats the largest count known.
+    """
+    d = rows.shape[1]
+    largest = 0
+    for tile in range(tiles.shape[0] // (d * LANES)):
+        at = tile * d * LANES
+        lanes = lanes_le_in_more_than(tiles, at, ranks, i, d, largest)
+        if lanes == NONE:
+            continue
+        largest = max(largest, most_columns_lt(tiles, at, ranks, i, d, 0))
+        if largest >= stop:
+            return largest
+        lanes = lanes_le_in_more_than(tiles, at, ranks, i, d, largest)
+        while lanes != NONE:
+            other = tile * LANES + first_bit(lanes)
+            lanes &= lanes - ONE
+            if other != i:
+                largest = max(largest, _columns_le(rows, other, i))
+        if largest >= stop:
+            return largest
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def _factors(
+    rows: FloatArray,
+    ranks: NDArray[np.uint8],
+    tiles: NDArray[np.uint8],
+    copies: IntArray,
+    stop: int,
+    delta: int,
+) -> IntArray:
+    """Factors of n different rows, exact below `stop`, else some number >= stop; copies[i]: how often row i occurs.
+
+    delta >= 0 asks only for the factors <= f, f being the smallest with more than delta rows: `stop` then sinks to f + 1.
+    Rows come most promising first, so that it sinks soon and the others are abandoned after a tile or two.
+    """
+    n, d = rows.shape
+    out = np.empty(n, np.int64)
+    having = np.zeros(d + 1, np.int64)  # rows by exact factor
+    for i in range(n):
+        out[i] = _factor(rows, ranks, tiles, i, min(stop, d - 1))  # d - 1 is the largest there is
+        if delta >= 0 and out[i] < stop:
+            having[out[i]] += copies[i]
+            below = 0
+            for f in range(stop - 1):
+                below += having[f]
+                if below > delta:
+                    stop = f + 1
+                    break
+    return out
+
+
+def _all_factors(columns: FloatArray, stop: int, delta: int) -> IntArray:
+    """_factors of the (d, n) columns of skyline rows, n >= 1, equal rows allowed."""
+    ranks = byte_ranks(columns)
+    rows = np.ascontiguousarray(columns.T)
+    order = monotone_order(rows, ranks)
+    sorted_rows = rows[order]
+    fresh = np.ones(order.size, np.bool_)
+    fresh[1:] = (sorted_rows[1:] != sorted_rows[:-1]).any(axis=1)
+    copy_of = np.cumsum(fresh) - 1  # equal rows are neighbours
+    firsts = order[fresh]
+    # rows of small rank sum are both hard to k-dominate and good at it: they come first as tuples and as opponents
+    by_sum = np.argsort(ranks[firsts].sum(axis=1, dtype=np.int64))
+    place = np.empty_like(by_sum)
+    place[by_sum] = np.arange(by_sum.size)
+    firsts = firsts[by_sum]
+    copies = np.bincount(copy_of)[by_sum]
+    ranks = ranks[firsts]
+    factors = _factors(rows[firsts], ranks, _tiles(ranks, columns.shape[0]), copies, stop, delta)
+    out = np.empty(order.size, np.int64)
+    out[order] = factors[place[copy_of]]
+    return out
+
+
+def dominance_factors(points: Any) -> IntArray:
+    """Return, for each of n mutually non-dominated rows, the largest k such that another one k-dominates it, else 0.
+
+    `points` is (n, d), smaller is better, without NaN; equal rows are allowed and do not k-dominate each other.
+    The result is int64 (n,), at most d - 1.
+    """
+    columns = columns_of(points)
+    require_numbers(columns)
+    if columns.shape[1] == 0:
+        return np.empty(0, np.int64)
+    return _all_factors(columns, columns.shape[0] - 1, _ALL_FACTORS)
+
+
+def k_dominant_rows(points: Any, k: int, *, only_skyline: bool = False) -> IntArray:
+    """Return the k-dominant skyline DSP(k) of `points` (n, d): rows, int64 ascending, that no row k-dominates; 1 <= k <= d.
+
+    `only_skyline` promises that `points` are mutually non-dominated already, which spares finding that out.
+    """
+    columns = columns_of(points)
+    d = columns.shape[0]
+    if not 1 <= k <= d:
+        raise ValueError(f"need 1 <= k <= d, got k={k}, d={d}")
+    skyline, columns = _skyline(columns, only_skyline)
+    if skyline.size == 0 or k == d:
+        return skyline
+    return skyline[_all_factors(columns, k, _ALL_FACTORS) < k]
+
+
+def top_delta_rows(points: Any, delta: int, *, only_skyline: bool = False) -> tuple[IntArray, int]:
+    """Return (rows, k_star): k_star is the smallest k with more than `delta` k-dominant skyline rows, or d if there is none.
+
+    `rows` are all of DSP(k_star), int64, ordered by (factor, row): least dominated first. `points` is (n, d); delta >= 0.
+    `only_skyline` as for k_dominant_rows. Source: paper 1, section 2.1.
+    """
+    columns = columns_of(points)
+    d = columns.shape[0]
+    if delta < 0:
+        raise ValueError(f"need delta >= 0, got delta={delta}")
+    skyline, columns = _skyline(columns, only_skyline)
+    if skyline.size == 0:
+        return skyline, d
+    factors = _all_factors(columns, d, delta)
+    at_most = np.cumsum(np.bincount(factors, minlength=d)[:d])
+    enough = np.flatnonzero(at_most > delta)
+    k_star = int(enough[0]) + 1 if enough.size else d
+    chosen = np.flatnonzero(factors < k_star)
+    return skyline[chosen[np.argsort(factors[chosen], kind="stable")]], k_star
+
+
+def _skyline(columns: FloatArray, only_skyline: bool) -> tuple[IntArray, FloatArray]:
+    if only_skyline:
+        require_numbers(columns)
+        return np.arange(columns.shape[1]), columns
+    rows = skyline_of_columns(columns)
+    return rows, frozen(columns[:, rows])

@@ -1,0 +1,140 @@
+"""Vector compares and bit counts as Numba intrinsics.
+
+Numba's auto-vectoriser does not turn "which of these 64 bytes are <= q" into vector compares, so the few operations
+that the kernels live on emit LLVM vector IR themselves. LLVM splits a vector that is wider than the machine's, so the
+same code runs with AVX-512, AVX2, SSE and NEON. None of them checks bounds: the caller guarantees that all lanes exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES: Final = 64
+"""Bytes compared at once: one AVX-512 register, and one 64-bit mask."""
+
+_BYTE: Final = ir.IntType(8)
+_I32: Final = ir.IntType(32)
+_I64: Final = ir.IntType(64)
+_DOUBLE: Final = ir.DoubleType()
+
+
+def _load(builder: Any, array: Any, offset: Any, vector: ir.VectorType, alignment: int) -> Any:
+    """Load `vector.count` consecutive elements of a C-contiguous array, from flat index `offset`."""
+    pointer = builder.gep(array.data, [offset])
+    return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=alignment)
+
+
+def _splat(builder: Any, value: Any, vector: ir.VectorType) -> Any:
+    """Return a vector all of whose lanes are `value`."""
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(_I32, 0))
+    lanes = ir.Constant(ir.VectorType(_I32, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(first, undefined, lanes)
+
+
+def _compare(predicate: str, lanes: int, element: ir.Type, alignment: int, mask: types.Integer) -> Callable[..., Any]:
+    """Build f(array, offset, value) -> mask, where bit i says whether `array.flat[offset + i] <predicate> value`."""
+    vector = ir.VectorType(element, lanes)
+    is_float = element is _DOUBLE
+
+    @intrinsic
+    def compare(_context: Any, array: Any, offset: Any, value: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            view = context.make_array(signature.args[0])(context, builder, args[0])
+            left = _load(builder, view, args[1], vector, alignment)
+            right = _splat(builder, args[2], vector)
+            test = builder.fcmp_ordered if is_float else builder.icmp_unsigned
+            return builder.bitcast(test(predicate, left, right), ir.IntType(lanes))
+
+        return mask(array, types.intp, array.dtype), emit
+
+    return compare  # type: ignore[no-any-return]
+
+
+bytes_le = _compare("<=", LANES, _BYTE, 1, types.uint64)
+"""(uint8 array, offset, q) -> 64-bit mask of the bytes at offset.. that are <= q."""
+
+floats_gt = _compare(">", 16, _DOUBLE, 8, types.uint16)
+"""(float64 array, offset, x) -> 16-bit mask of the values at offset.. that are > x; false where one is NaN."""
+
+floats_ge = _compare(">=", 16, _DOUBLE, 8, types.uint16)
+"""(float64 array, offset, x) -> 16-bit mask of the values at offset.. that are >= x; false where one is NaN."""
+
+
+def _count_columns(predicate: str, over: Callable[..., Any], result: types.Integer) -> Callable[..., Any]:
+    """Build f(tiles, offset, ranks, row, d, m): count, per lane, the columns in which a tile's byte <predicate> the row's.
+
+    A tile is d vectors of 64 bytes, one per column, from flat index `offset`; the row is ranks[row, :d]; d <= 254.
+    `over` turns the 64 counts and m into the result.
+    """
+    vector = ir.VectorType(_BYTE, LANES)
+
+    @intrinsic
+    def count(_context: Any, tiles: Any, offset: Any, ranks: Any, row: Any, d: Any, m: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            tile = context.make_array(signature.args[0])(context, builder, args[0])
+            rank = context.make_array(signature.args[2])(context, builder, args[2])
+            stride = cgutils.unpack_tuple(builder, rank.shape)[1]
+            start = builder.mul(args[3], stride)
+            counts = cgutils.alloca_once_value(builder, ir.Constant(vector, [0] * LANES))
+            with cgutils.for_range(builder, args[4]) as loop:
+                at = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, LANES)))
+                left = _load(builder, tile, at, vector, 1)
+                mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
+                hit = builder.icmp_unsigned(predicate, left, _splat(builder, mine, vector))
+                # true is -1 as a signed byte, so subtracting the mask adds one to the lanes it names
+                builder.store(builder.sub(builder.load(counts), builder.sext(hit, vector)), counts)
+            return over(builder, builder.load(counts), builder.trunc(args[5], _BYTE), vector)
+
+        return result(tiles, types.intp, ranks, types.intp, types.intp, types.intp), emit
+
+    return count  # type: ignore[no-any-return]
+
+
+def _lanes_above(builder: Any, counts: Any, m: Any, vector: ir.VectorType) -> Any:
+    return builder.bitcast(builder.icmp_unsigned(">", counts, _splat(builder, m, vector)), _I64)
+
+
+def _largest(builder: Any, counts: Any, m: Any, vector: ir.VectorType) -> Any:
+    name = f"llvm.vector.reduce.umax.v{LANES}i8"
+    reduce = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_BYTE, [vector]), name)
+    return builder.zext(builder.call(reduce, [counts]), _I64)
+
+
+lanes_le_in_more_than = _count_columns("<=", _lanes_above, types.uint64)
+"""(tiles, offset, ranks, row, d, m) -> mask of the lanes that are <= the row in more than m columns."""
+
+most_columns_lt = _count_columns("<", _largest, types.intp)
+"""(tiles, offset, ranks, row, d, _) -> the largest number of columns, over the 64 lanes, in which a lane is < the row."""
+
+
+@intrinsic
+def first_bit(_context: Any, mask: Any) -> Any:
+    """Position of the lowest set bit of a uint64 that is not 0."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.intp(types.uint64), emit
+
+
+@intrinsic
+def count_bits(_context: Any, mask: Any) -> Any:
+    """Number of set bits of a uint64."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.intp(types.uint64), emit
+
+
+ONE: Final = np.uint64(1)
+NONE: Final = np.uint64(0)
+ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
