@@ -1,0 +1,195 @@
+"""What a machine needs to run skypane, one check each: a finding says what is there, or how to mend what is not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+import pyarrow as pa
+from packaging.requirements import Requirement
+
+from skypane.runtime.machine import GIB, available_memory_bytes, cores, memory_bytes
+from skypane.runtime.spark.java import JavaError, find_java
+from skypane.runtime.spark.session import session
+from skypane.runtime.spark.store import Store
+
+MINIMUM_PYTHON = (3, 11)
+COMPARED = ("pyspark", "pyarrow", "pandas", "numpy", "numba")
+"""Packages whose versions decide whether rows pass between Spark and the kernels."""
+MINIMUM_MEMORY = 2 * GIB
+MINIMUM_DISK = 1 * GIB
+
+_COUNT_COMPILED = "from skypane.kernels import warm; print(len(warm().compiled))"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of one check."""
+
+    name: str
+    detail: str
+    mend: str | None = None
+    """What to do, one sentence; None if all is well."""
+
+    @property
+    def ok(self) -> bool:
+        return self.mend is None
+
+
+def python() -> Finding:
+    """Check the interpreter's version."""
+    detail = f"{sys.version.split()[0]} ({sys.executable})"
+    if sys.version_info < MINIMUM_PYTHON:
+        return Finding("Python", detail, f"use Python {'.'.join(map(str, MINIMUM_PYTHON))} or newer")
+    return Finding("Python", detail)
+
+
+def java() -> Finding:
+    """Check that some Java can run Spark."""
+    try:
+        found = find_java()
+    except JavaError as error:
+        return Finding("Java", "none that runs Spark", str(error))
+    return Finding("Java", f"{found.version} from {found.origin} ({found.home})")
+
+
+def worker_interpreter() -> Finding:
+    """Check that Spark's workers will run this interpreter: what is pickled by one Python is read by the same."""
+    name, chosen = "workers' interpreter", os.environ.get("PYSPARK_PYTHON")
+    if chosen is None:
+        return Finding(name, "this one")
+    found = shutil.which(chosen)
+    if found is None:
+        return Finding(name, f"PYSPARK_PYTHON={chosen} is not there", "unset PYSPARK_PYTHON")
+    if Path(found).parent.resolve() != Path(sys.executable).parent.resolve():
+        return Finding(name, f"PYSPARK_PYTHON={chosen}", f"unset PYSPARK_PYTHON, or set it to {sys.executable}")
+    return Finding(name, f"this one, by PYSPARK_PYTHON={chosen}")
+
+
+def versions() -> Iterator[Finding]:
+    """Check the packages that matter against the bounds in skypane's own metadata."""
+    try:
+        bounds = {need.name: need for need in map(Requirement, requires("skypane") or ())}
+    except PackageNotFoundError:
+        yield Finding("skypane", "runs, but is not installed", "run: pip install skypane")
+        return
+    for package in COMPARED:
+        yield _version(package, bounds[package])
+
+
+def _version(package: str, need: Requirement) -> Finding:
+    mend = f"run: pip install '{need}'"
+    try:
+        there = version(package)
+    except PackageNotFoundError:
+        return Finding(package, "not installed", mend)
+    if not need.specifier.contains(there, prereleases=True):
+        return Finding(package, f"{there}, need {need.specifier}", mend)
+    return Finding(package, there)
+
+
+def memory() -> Finding:
+    """Check that a driver and its workers fit."""
+    total, available = memory_bytes(), available_memory_bytes()
+    detail = f"{total / GIB:.1f} GiB, {cores()} cores"
+    if available is not None:
+        detail += f", {min(available, total) / GIB:.1f} GiB available"
+    if total < MINIMUM_MEMORY:
+        return Finding("memory", detail, f"give the machine or container at least {MINIMUM_MEMORY // GIB} GiB")
+    return Finding("memory", detail)
+
+
+def disk(checkpoint: str | None) -> Iterator[Finding]:
+    """Check free space where Spark spills, and where a local checkpoint lies."""
+    places = {"temporary files": tempfile.gettempdir()}
+    if checkpoint is not None and "://" not in checkpoint:
+        places["checkpoint"] = checkpoint
+    for purpose, place in places.items():
+        free = shutil.disk_usage(_existing(Path(place))).free
+        mend = None if free >= MINIMUM_DISK else f"free at least {MINIMUM_DISK // GIB} GiB on the disk of {place}"
+        yield Finding(f"disk for {purpose}", f"{free / GIB:.1f} GiB free in {place}", mend)
+
+
+def _existing(path: Path) -> Path:
+    """Return the nearest folder that is there."""
+    absolute = path.absolute()
+    return next(folder for folder in (absolute, *absolute.parents) if folder.exists())
+
+
+def checkpoint_directory(checkpoint: str | None) -> Finding:
+    """Check that the ledger's way of committing works there: write a draft, rename it over what is there, read it."""
+    place = checkpoint or tempfile.gettempdir()
+    name = "checkpoint" if checkpoint else "checkpoint (temporary folder; --checkpoint checks yours)"
+    store, document = Store(place), f"doctor-{uuid.uuid4().hex}.json"
+    try:
+        store.make()
+        for value in (1, 2):
+            store.write_json(document, value)
+        read = store.read_json(document)
+        store.remove([document])
+    except (OSError, ValueError, pa.ArrowException) as error:
+        return Finding(name, f"{place}: {error}", "choose a folder that this user can create and write")
+    if read != 2:  # the second of the two above
+        return Finding(
+            name, f"{place}: read {read} after writing 2", "choose a file system that replaces files atomically"
+        )
+    return Finding(name, f"{place} takes atomic replacement")
+
+
+def kernels() -> Finding:
+    """Compile the kernels into their cache, and check that another process finds them there, as workers will."""
+    from skypane.kernels import warm  # noqa: PLC0415  # importing kernels takes a second, and may fail: that is the check
+
+    warm(lambda line: print(line, file=sys.stderr))
+    command = [sys.executable, "-c", _COUNT_COMPILED]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    again = int(done.stdout)
+    if again:
+        return Finding(
+            "kernels",
+            f"{again} would be compiled again in each process",
+            "set NUMBA_CACHE_DIR to a folder that this user can write",
+        )
+    return Finding("kernels", "compiled, and cached on disk")
+
+
+def spark() -> Finding:
+    """Run a job that passes rows of each type through a Python worker and back."""
+    name = "Spark job"
+    # The session is left to this process, which ends next; one that was running already is not ours to stop.
+    running = session("local[2]", "skypane-doctor")
+    sent = _sample()
+    returned = running.createDataFrame(sent).mapInArrow(_with_interpreter, _ANSWER).toArrow()
+    (worker,) = returned["worker"].unique().to_pylist()
+    if not returned.select(sent.column_names).cast(sent.schema).sort_by("id").equals(sent):
+        return Finding(name, "rows came back changed", "report this as a bug, with the versions above")
+    if worker != sys.prefix:
+        return Finding(name, f"workers run in {worker}", f"set PYSPARK_PYTHON to {sys.executable}")
+    return Finding(name, f"Spark {running.version}: {sent.num_rows} rows to Python workers of {worker} and back")
+
+
+_ANSWER = "id long, price double, city string, at timestamp, worker string"
+
+
+def _sample() -> pa.Table:
+    columns = {
+        "id": [1, 2, 3],
+        "price": [0.5, float("inf"), None],
+        "city": ["Zürich", "", None],
+        "at": [datetime(2013, 1, 1, tzinfo=UTC), datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), None],
+    }
+    return pa.table({**columns, "at": pa.array(columns["at"], pa.timestamp("us", tz="UTC"))})
+
+
+def _with_interpreter(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch.append_column("worker", pa.array([sys.prefix] * batch.num_rows))

@@ -1,0 +1,49 @@
+"""Read the command line and hand over to a verb."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from skypane.cli import doctor, warm
+from skypane.types import SkypaneError
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+
+
+class Verb(Protocol):
+    """What a verb's module offers."""
+
+    def add_parser(self, verbs: _SubParsersAction[ArgumentParser], /) -> ArgumentParser:
+        """Add the verb's own parser and return it."""
+
+    def run(self, arguments: Namespace, /) -> int:
+        """Do it, and return the exit code."""
+
+
+VERBS: tuple[Verb, ...] = (doctor, warm)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; return 0 if all is well, 1 if not, 2 for a command line that cannot be read."""
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+    except SkypaneError as error:
+        # Ours are written for the user: one sentence with cause and value. Anything else is a bug and keeps its trace.
+        print(f"skypane: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="skypane", description="Sliding-window preference queries on PySpark.")
+    verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
+    for verb in VERBS:
+        verb.add_parser(verbs).set_defaults(run=verb.run)
+    return parser

@@ -1,0 +1,23 @@
+"""`skypane warm`: compile the kernels into their cache on disk, so that no first query has to."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace, _SubParsersAction
+from time import perf_counter
+
+
+def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the verb's parser."""
+    return verbs.add_parser("warm", help="compile the kernels into their cache on disk")
+
+
+def run(_arguments: Namespace) -> int:
+    """Compile or load every kernel; say which."""
+    started = perf_counter()
+    # Importing kernels takes a second, and no other verb's --help should wait for it.
+    from skypane.kernels import warm  # noqa: PLC0415
+
+    compiled = warm(print).compiled
+    seconds = perf_counter() - started
+    print(f"{len(compiled)} kernels compiled, the others were cached, in {seconds:.1f} s")
+    return 0
