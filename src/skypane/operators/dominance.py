@@ -1,0 +1,136 @@
+"""Smaller fronts than the skyline, by k-dominance: the k-dominant skyline and the top-delta dominant query.
+
+s k-dominates t if s is as good as t in k criteria and better in one of these (paper 1, section 2.1). What no row of the
+window k-dominates is part of the skyline, and the skyline alone decides it: so both queries lift and combine as the
+skyline does, and filter once per window, in lower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.kernels import k_dominant_rows, top_delta_rows
+from skypane.operators.skyline import SkylineQuery, is_count, taken
+from skypane.preference import Preference
+from skypane.preference.groups import group_codes
+from skypane.types import ConfigError, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class KDominantQuery:
+    """k-dominant skyline: the rows that no row of their group k-dominates; k = number of criteria is the skyline.
+
+    The preference must be one Pareto product; a prioritised chain among its factors counts as one criterion.
+    """
+
+    k: int
+    #: or its text, e.g. "price MIN, rating MAX"
+    preference: Preference
+    #: one answer per distinct value of these columns and of the preference's diff() columns
+    by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "preference", self.skyline.preference)
+        object.__setattr__(self, "by", self.skyline.by)
+        d = len(self.preference.require_flat("k-dominant queries"))
+        if not (is_count(self.k) and 1 <= self.k <= d):
+            raise ConfigError(f"need 1 <= k <= {d}, the number of criteria in {self.preference!r}, got k={self.k!r}")
+
+    @cached_property
+    def skyline(self) -> SkylineQuery:
+        """The query whose partials these are."""
+        return SkylineQuery(self.preference, self.by)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.skyline.columns
+
+    def validate(self, schema: pa.Schema) -> None:
+        self.skyline.validate(schema)
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        return self.skyline.lift(rows)
+
+    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
+        return self.skyline.combine(partials)
+
+    def lower(self, partial: pa.Table) -> pa.Table:
+        return _filtered(partial, self.skyline, lambda points: k_dominant_rows(points, self.k, only_skyline=True))
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def describe(self) -> dict[str, Any]:
+        return {**self.skyline.describe(), "query": "k_dominant", "k": self.k}
+
+
+@dataclass(frozen=True)
+class TopDeltaQuery:
+    """Top-delta dominant query: the k-dominant skyline for the smallest k that gives more than `delta` rows per group.
+
+    The whole skyline of a group if no k does. The preference must be one Pareto product, as for KDominantQuery.
+    """
+
+    delta: int
+    #: or its text, e.g. "price MIN, rating MAX"
+    preference: Preference
+    #: one answer, with its own k, per distinct value of these columns and of the preference's diff() columns
+    by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "preference", self.skyline.preference)
+        object.__setattr__(self, "by", self.skyline.by)
+        self.preference.require_flat("top-delta queries")
+        if not (is_count(self.delta) and self.delta >= 0):
+            raise ConfigError(f"need a whole delta >= 0, got delta={self.delta!r}")
+
+    @cached_property
+    def skyline(self) -> SkylineQuery:
+        """The query whose partials these are."""
+        return SkylineQuery(self.preference, self.by)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.skyline.columns
+
+    def validate(self, schema: pa.Schema) -> None:
+        self.skyline.validate(schema)
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        return self.skyline.lift(rows)
+
+    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
+        return self.skyline.combine(partials)
+
+    def lower(self, partial: pa.Table) -> pa.Table:
+        return _filtered(partial, self.skyline, lambda points: top_delta_rows(points, self.delta, only_skyline=True)[0])
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def describe(self) -> dict[str, Any]:
+        return {**self.skyline.describe(), "query": "top_delta", "delta": self.delta}
+
+
+def _filtered(skyline: pa.Table, query: SkylineQuery, rule: Callable[[FloatArray], IntArray]) -> pa.Table:
+    """Return the rows that `rule` chooses among the points of each group."""
+    points = query.preference.orient(skyline)
+    members = _members(group_codes(skyline, query.groups), skyline.num_rows)
+    chosen = [rows[rule(np.asfortranarray(points[rows]))] for rows in members]
+    return taken(skyline, np.sort(np.concatenate(chosen)))
+
+
+def _members(groups: IntArray | None, n: int) -> Iterator[IntArray]:
+    """Yield the rows of each group, at least one (maybe empty) group."""
+    if groups is None or n == 0:
+        yield np.arange(n)
+        return
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order])) + 1
+    yield from np.split(order, starts)

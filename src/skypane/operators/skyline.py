@@ -1,0 +1,82 @@
+"""The skyline of a window: the rows that no other row of their group is better than."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from skypane.preference import Preference
+from skypane.preference.schema import check_group
+from skypane.types import ConfigError
+
+
+@dataclass(frozen=True)
+class SkylineQuery:
+    """Skyline query (paper 1, section 2.1): all rows, with all their columns, that are best under `preference`.
+
+    A partial is the skyline of the rows lifted so far. combine is idempotent too: rows lifted twice would survive twice,
+    but a partial combined with rows it dominates is unchanged. Rows equal on all criteria are all kept.
+    """
+
+    #: or its text, e.g. "price MIN, rating MAX"
+    preference: Preference
+    #: one skyline per distinct value of these columns and of the preference's diff() columns; nulls are a value
+    by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "preference", Preference.of(self.preference))
+        object.__setattr__(self, "by", column_names(self.by, "by"))
+        if not self.preference.levels:
+            raise ConfigError(f"need at least one of low, high or around, got {self.preference!r}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The ranked columns; columns that only form groups may be null."""
+        return self.preference.ranked
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """All columns that form groups."""
+        return self.preference.group_columns(self.by)
+
+    def validate(self, schema: pa.Schema) -> None:
+        self.preference.validate(schema)
+        for column in self.by:
+            check_group(schema, column)
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        return taken(rows, self.preference.best(rows, self.by))
+
+    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
+        return partials[0] if len(partials) == 1 else self.lift(pa.concat_tables(partials))
+
+    def lower(self, partial: pa.Table) -> pa.Table:
+        return partial
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def describe(self) -> dict[str, Any]:
+        levels = self.preference.describe()["levels"]
+        return {"query": "skyline", "levels": levels, "by": sorted(self.groups)}
+
+
+def column_names(columns: str | Sequence[str], argument: str) -> tuple[str, ...]:
+    """Return one or several column names, as a user may write them, as a tuple without repetition."""
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"{argument} must name columns, got {columns!r}")
+    return tuple(dict.fromkeys(names))
+
+
+def is_count(value: object) -> bool:
+    """Whether `value` is a whole number; True and False are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def taken(rows: pa.Table, indices: Any) -> pa.Table:
+    """Return the rows at different, ascending `indices`; `rows` itself, uncopied, if that is all of them."""
+    return rows if len(indices) == rows.num_rows else rows.take(indices)

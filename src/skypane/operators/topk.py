@@ -1,0 +1,138 @@
+"""The k best rows of a window by a score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.operators.skyline import column_names, is_count, taken
+from skypane.preference.content import content_keys
+from skypane.preference.groups import group_codes
+from skypane.preference.ranks import row_ranks
+from skypane.preference.schema import check_group
+from skypane.preference.score import Score
+from skypane.types import BoolArray, ConfigError, FloatArray, IntArray
+
+_LAST = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class TopKQuery:
+    """Top-k query: the k rows of each group with the best score, all of them in groups of fewer; best first.
+
+    Which of several rows of equal score get the last places is decided by their content, column by column in ascending
+    order (nulls last), never by position: the answer does not depend on how rows were split, ordered or retried. A row
+    whose score is NaN ranks behind all others, and is part of the answer where there are not k better ones. lower puts
+    groups in ascending order of their columns, rows of a group by score and then content.
+    """
+
+    k: int
+    #: or its text, arithmetic over columns such as "2 * rating - log(price)"
+    score: Score
+    #: one answer per distinct value of these columns; nulls are a value
+    by: tuple[str, ...] = ()
+    #: whether a larger score is better
+    largest: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score", Score.of(self.score))
+        object.__setattr__(self, "by", column_names(self.by, "by"))
+        if not (is_count(self.k) and self.k >= 1):
+            raise ConfigError(f"need a whole k >= 1, got k={self.k!r}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the score; columns that only form groups may be null."""
+        return self.score.columns
+
+    def validate(self, schema: pa.Schema) -> None:
+        self.score.validate(schema)
+        for column in self.by:
+            check_group(schema, column)
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        return taken(rows, _first_k(rows, self._keys(rows), group_codes(rows, self.by), self.k))
+
+    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
+        return partials[0] if len(partials) == 1 else self.lift(pa.concat_tables(partials))
+
+    def lower(self, partial: pa.Table) -> pa.Table:
+        keys = self._keys(partial)
+        groups = row_ranks(content_keys(partial, self.by)) if self.by else np.zeros(len(keys), np.int64)
+        order = np.lexsort((keys, groups))
+        runs = _runs(groups[order], keys[order])
+        return partial.take(_settled(partial, order, runs, np.bincount(runs)[runs] > 1))
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def describe(self) -> dict[str, Any]:
+        return {"query": "top_k", "k": self.k, "score": str(self.score), "largest": self.largest, "by": sorted(self.by)}
+
+    def _keys(self, rows: pa.Table) -> IntArray:
+        scores = self.score.values(rows)
+        return _ascending_keys(-scores if self.largest else scores)
+
+
+def _ascending_keys(scores: FloatArray) -> IntArray:
+    """Return integers in the order of `scores`, -0.0 equal to 0.0, NaN equal to NaN and behind everything."""
+    bits = (scores + 0.0).view(np.int64)
+    # IEEE 754 orders as sign and magnitude; turning the magnitude of negative numbers around gives two's complement.
+    keys = bits ^ ((bits >> 63) & _LAST)
+    keys[np.isnan(scores)] = _LAST
+    return keys
+
+
+def _first_k(rows: pa.Table, keys: IntArray, groups: IntArray | None, k: int) -> IntArray:
+    """Return the rows on the first k places of each group, ascending indices."""
+    if groups is None:
+        order, groups = _candidates(keys, k), np.zeros(len(keys), np.int64)
+    else:
+        order = np.lexsort((keys, groups))
+    places, runs = _places(groups[order]), _runs(groups[order], keys[order])
+    last = np.flatnonzero(places[:-1] == k - 1)
+    cut = last[runs[last] == runs[last + 1]]  # runs that have rows on both sides of the k-th place
+    order = _settled(rows, order, runs, np.isin(runs, runs[cut]))
+    return np.sort(order[places < k])
+
+
+def _candidates(keys: IntArray, k: int) -> IntArray:
+    """Return the rows that reach the k-th smallest key, in ascending order of key."""
+    if len(keys) <= k:
+        return np.argsort(keys, kind="stable")
+    reached = np.flatnonzero(keys <= np.partition(keys, k - 1)[k - 1])
+    return reached[np.argsort(keys[reached], kind="stable")]
+
+
+def _settled(rows: pa.Table, order: IntArray, runs: IntArray, tied: BoolArray) -> IntArray:
+    """Return `order` with the rows of each run on `tied` places ordered by their content."""
+    if not tied.any():
+        return order
+    contested = order[tied]
+    content = content_keys(rows.take(contested))
+    settled = order.copy()
+    settled[tied] = contested[np.lexsort((*content[::-1], runs[tied]))]
+    return settled
+
+
+def _places(groups: IntArray) -> IntArray:
+    """Return each row's place within its group, 0 first, for rows sorted by group."""
+    at = np.arange(len(groups))
+    starts: IntArray = np.maximum.accumulate(np.where(_changes(groups), at, 0))
+    return at - starts
+
+
+def _runs(groups: IntArray, keys: IntArray) -> IntArray:
+    """Return the number of each row's run of equal key within its group, for rows sorted by group and key."""
+    return np.cumsum(_changes(groups) | _changes(keys))
+
+
+def _changes(values: IntArray) -> BoolArray:
+    """Return where a value differs from the one before it; the first always does."""
+    changes = np.ones(len(values), np.bool_)
+    changes[1:] = values[1:] != values[:-1]
+    return changes

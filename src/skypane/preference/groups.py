@@ -1,0 +1,44 @@
+"""Groups of rows as integer codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skypane.preference.ranks import rankable, row_ranks
+from skypane.types import IntArray
+
+_ROOM = 2**62
+
+
+def group_codes(table: pa.Table, by: Sequence[str]) -> IntArray | None:
+    """Return a code per row, shape (n,), equal exactly for rows that agree on all columns of `by`; None without columns.
+
+    Nulls agree with nulls, NaN with NaN, -0.0 with 0.0. Codes depend on the order of rows; which rows agree does not.
+    """
+    if not by:
+        return None
+    codes, size = _codes(table.column(by[0]))
+    for name in by[1:]:
+        more, more_size = _codes(table.column(name))
+        if size * more_size > _ROOM:
+            codes = row_ranks([codes])
+            size = table.num_rows
+        codes = codes * more_size + more
+        size *= more_size
+    return codes
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[IntArray, int]:
+    """Return codes in [0, size) and size >= 1."""
+    values = rankable(column)
+    if pa.types.is_floating(values.type):
+        values = pc.add(values, pa.scalar(0.0, values.type))  # -0.0 becomes 0.0
+    encoded = values.combine_chunks().dictionary_encode(null_encoding="encode")
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    codes: IntArray = encoded.indices.to_numpy().astype(np.int64)
+    return codes, max(1, len(encoded.dictionary))

@@ -1,0 +1,41 @@
+"""The best rows of a table under a chain of levels, each level a skyline among what the level before left equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.kernels import skyline_rows, skyline_rows_by_group
+from skypane.preference.criteria import Level
+from skypane.preference.orient import orient
+from skypane.preference.ranks import row_ranks
+from skypane.types import FloatArray, IntArray
+
+
+def maximal_rows(table: pa.Table, levels: Sequence[Level], groups: IntArray | None) -> IntArray:
+    """Return the rows that no row of their group is better than, as ascending indices, shape (m,).
+
+    groups: one code per row, shape (n,), or None for a single group.
+    Only rows that are best on one level are looked at on the next: a better row on an earlier level settles it, and rows
+    equal to a best row there are best there too.
+    """
+    rows = np.arange(table.num_rows, dtype=np.int64)
+    for number, level in enumerate(levels):
+        points = orient(table if number == 0 else _taken(table, level, rows), level)
+        kept = skyline_rows(points) if groups is None else skyline_rows_by_group(points, groups)
+        rows = rows[kept]
+        if number + 1 < len(levels):
+            groups = _equal_rows(points[kept], None if groups is None else groups[kept])
+    return rows
+
+
+def _taken(table: pa.Table, level: Level, rows: IntArray) -> pa.Table:
+    columns = [criterion.column for component in level for criterion in component]
+    return table.select(columns).take(rows)
+
+
+def _equal_rows(points: FloatArray, groups: IntArray | None) -> IntArray:
+    """Return codes that are equal for rows of one group with equal points, shape (n,)."""
+    return row_ranks([*points.T] if groups is None else [groups, *points.T])

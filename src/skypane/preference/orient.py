@@ -1,0 +1,110 @@
+"""Directions are settled here: one level of a preference over Arrow columns becomes smaller-is-better points.
+
+Dominance needs order and equality only, so whatever float64 cannot hold exactly (integers beyond 2**53, decimals, texts)
+becomes dense ranks within the call. Ranks of different calls are not comparable; points of one call are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from skypane.preference.around import distances
+from skypane.preference.criteria import Around, Component, Criterion, High, Level
+from skypane.preference.ranks import column_ranks, rankable, row_ranks
+from skypane.types import BadInputError, FloatArray
+
+_EXACT = 2**53
+"""Every whole number of at most this size is a float64."""
+
+
+def orient(table: pa.Table, level: Level) -> FloatArray:
+    """Return one column per component of `level`, shape (n, d), Fortran-ordered, smaller is better, no NaN.
+
+    BadInputError naming the column if a criterion is null or NaN in some row.
+    """
+    points = np.empty((table.num_rows, len(level)), np.float64, order="F")
+    for j, component in enumerate(level):
+        _write_component(table, component, points[:, j])
+    return points
+
+
+def _write_component(table: pa.Table, component: Component, out: FloatArray) -> None:
+    if len(component) == 1:
+        _write(table, component[0], out)
+    else:
+        singles = orient(table, tuple((criterion,) for criterion in component))
+        out[:] = row_ranks([*singles.T])
+
+
+def _write(table: pa.Table, criterion: Criterion, out: FloatArray) -> None:
+    column = table.column(criterion.column)
+    if column.null_count:
+        raise BadInputError(f"column {criterion.column!r} is null in {column.null_count} rows; drop or fill them first")
+    if isinstance(criterion, Around):
+        _write_distances(column, criterion, out)
+    else:
+        _write_values(column, out)
+        if isinstance(criterion, High):
+            np.negative(out, out=out)
+    # maximum propagates NaN: one pass, no mask
+    if np.isnan(out.max(initial=-np.inf)):
+        raise BadInputError(
+            f"column {criterion.column!r} is NaN in {np.isnan(out).sum()} rows; drop or fill them first"
+        )
+
+
+def _write_values(column: pa.ChunkedArray, out: FloatArray) -> None:
+    kind = column.type
+    if pa.types.is_floating(kind):
+        _copy_chunks(column, out)
+    elif is_whole(kind):
+        _write_whole(whole_numbers(column), out)
+    else:
+        out[:] = column_ranks(column)
+
+
+def _write_distances(column: pa.ChunkedArray, criterion: Around, out: FloatArray) -> None:
+    column = rankable(column)
+    kind = column.type
+    values = whole_numbers(column) if is_whole(kind) else column.cast(pa.float64()).to_numpy()
+    found = distances(values, criterion, kind)
+    if found.dtype == np.float64:
+        out[:] = found
+    else:
+        _write_whole(found, out)
+
+
+def _write_whole(values: NDArray[Any], out: FloatArray) -> None:
+    if values.itemsize < 8 or len(values) == 0 or max(int(values.max()), -int(values.min())) <= _EXACT:
+        out[:] = values
+    else:
+        out[:] = row_ranks([values])
+
+
+def _copy_chunks(column: pa.ChunkedArray, out: FloatArray) -> None:
+    """Copy without a copy before: each chunk's buffer is seen by NumPy as it is."""
+    start = 0
+    for chunk in column.chunks:
+        stop = start + len(chunk)
+        out[start:stop] = chunk.to_numpy()
+        start = stop
+
+
+def is_whole(kind: pa.DataType) -> bool:
+    """Whether values of `kind` are counts of something inside: integers, truth values, times and lengths of time."""
+    return any(test(kind) for test in (pa.types.is_integer, pa.types.is_boolean, pa.types.is_temporal))
+
+
+def whole_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return integers, truth values or times as the integers they are stored as, shape (n,)."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_temporal(kind):
+        column = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+    values: NDArray[Any] = column.to_numpy()
+    return values

@@ -1,0 +1,231 @@
+"""Preferences as values: built by low, high, around, diff, put together by `*` and `&`, asked for the best rows.
+
+    low("price") * high("rating")        Pareto: as good in both and better in one
+    low("price") & high("rating")        prioritised: the rating counts only among equal prices
+    diff("city") * low("price")          one comparison per city; a null city is a group of its own
+
+The model is Kiessling's ("Foundations of Preferences in Database Systems", VLDB 2002): strict partial orders, closed under
+both operators. Two values are equal for a preference when it ranks them alike (his regular substitutable values), which for
+around() means the same distance. A chain of Pareto products is the most general form that stays a few sorted columns and a
+skyline per level; what lies outside is refused with the nearest thing that can be written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+
+from skypane.preference import text
+from skypane.preference.criteria import Around, Component, Criterion, High, Level, Low, Target
+from skypane.preference.groups import group_codes
+from skypane.preference.maximal import maximal_rows
+from skypane.preference.orient import orient
+from skypane.preference.schema import check_criterion, check_group
+from skypane.types import ConfigError, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Preference:
+    """A strict partial order on rows: levels compared one after the other, each a Pareto product of components.
+
+    Equal when the same rows are always better: the order of factors and of groups does not count.
+    """
+
+    levels: tuple[Level, ...]
+    #: columns on which rows must agree to be compared at all
+    groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        repeated = [column for column, count in Counter(self.columns).items() if count > 1]
+        if repeated:
+            raise ConfigError(f"column {repeated[0]!r} is named twice in {self!r}; each column may have one direction")
+
+    @classmethod
+    def of(cls, preference: Preference | str) -> Preference:
+        """Return `preference`, reading it first if it is text such as "price MIN, rating MAX"."""
+        if isinstance(preference, Preference):
+            return preference
+        if isinstance(preference, str):
+            return parse(preference)
+        raise ConfigError(f'need a preference such as low("price") * high("rating"), or its text, got {preference!r}')
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns: the groups', then the ranked ones in the order written."""
+        return self.groups + self.ranked
+
+    @property
+    def ranked(self) -> tuple[str, ...]:
+        """Columns with a direction; null and NaN have no place in them."""
+        return tuple(criterion.column for criterion in self.criteria)
+
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        return tuple(criterion for level in self.levels for component in level for criterion in component)
+
+    def __mul__(self, other: Preference) -> Preference:
+        """Pareto product: both count equally. Commutative and associative."""
+        if not isinstance(other, Preference):
+            return NotImplemented
+        groups = self.groups + other.groups
+        if not self.levels or not other.levels:
+            return Preference(self.levels + other.levels, groups)
+        whole = f"({self!r}) * ({other!r})"
+        return Preference((_factors(self, whole) + _factors(other, whole),), groups)
+
+    def __and__(self, other: Preference) -> Preference:
+        """Prioritised: `other` counts only among rows that this preference ranks equal. Associative."""
+        if not isinstance(other, Preference):
+            return NotImplemented
+        if other.groups:
+            raise ConfigError(
+                f"diff({other.groups[0]!r}) cannot stand on the right of &: groups are formed before anything is ranked; "
+                f"write diff({other.groups[0]!r}) * (...)"
+            )
+        return Preference(self.levels + other.levels, self.groups)
+
+    def validate(self, schema: pa.Schema) -> None:
+        """Raise ConfigError, naming column and type, if rows of `schema` cannot be compared."""
+        for criterion in self.criteria:
+            check_criterion(schema, criterion)
+        for column in self.groups:
+            check_group(schema, column)
+
+    def orient(self, table: pa.Table) -> FloatArray:
+        """Return the points of a single Pareto level, shape (n, d), float64, Fortran-ordered, smaller is better.
+
+        One column per factor of `*`; a factor that is a chain becomes its lexicographic rank. Groups are not looked at.
+        BadInputError naming the column if a criterion is null or NaN.
+        """
+        return orient(table, self.require_flat("points"))
+
+    def best(self, table: pa.Table, by: Sequence[str] = ()) -> IntArray:
+        """Return the indices of the rows that no other row is better than, ascending, shape (m,).
+
+        Rows are compared only with rows that agree on the columns of `by` and of diff(). Rows that are equal on all
+        criteria are all kept. BadInputError naming the column if a criterion is null or NaN in a row looked at.
+        """
+        return maximal_rows(table, self.levels, group_codes(table, self.group_columns(by)))
+
+    def group_columns(self, by: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the columns of `by` and of diff(), each once."""
+        return tuple(dict.fromkeys((*by, *self.groups)))
+
+    def require_flat(self, what: str) -> Level:
+        """Return the one level; ConfigError, saying that `what` needs it, if there is not exactly one."""
+        if len(self.levels) != 1:
+            raise ConfigError(f"{what} need a product of criteria without & at the top, got {self!r}")
+        return self.levels[0]
+
+    def describe(self) -> dict[str, Any]:
+        """Return a JSON value, equal for two preferences exactly when they are equal."""
+        levels = ([[_described(c) for c in component] for component in level] for level in self.levels)
+        return {"groups": sorted(self.groups), "levels": [sorted(level, key=json.dumps) for level in levels]}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Preference) and self.describe() == other.describe()
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.columns))
+
+    def __str__(self) -> str:
+        """The text form, which parse() reads back."""
+        return text.write(self.levels, self.groups)
+
+    def __repr__(self) -> str:
+        groups = [f"diff({column!r})" for column in self.groups]
+        products = [[_shown(component) for component in level] for level in self.levels] or [[]]
+        products[0][:0] = groups
+        return " & ".join(" * ".join(product) for product in products)
+
+
+def low(column: str) -> Preference:
+    """Smaller values of `column` are better."""
+    return _single(Low(column))
+
+
+def high(column: str) -> Preference:
+    """Larger values of `column` are better."""
+    return _single(High(column))
+
+
+def around(column: str, target: Target | tuple[Target, Target]) -> Preference:
+    """Values of `column` nearer to `target` are better: a number, date or datetime, or an interval (lo, hi) of them.
+
+    Values at the same distance, and all values inside the interval, are equal for the preference.
+    """
+    lo, hi = target if isinstance(target, tuple) else (target, target)
+    return _single(Around(column, lo, hi))
+
+
+def diff(column: str) -> Preference:
+    """Compare only rows that agree on `column`: one front for each of its values, nulls being one of them."""
+    return Preference((), (column,))
+
+
+def parse(preference: str) -> Preference:
+    """Return the preference written as text, e.g. "price MIN, rating MAX, city DIFF"; see text.py for the grammar.
+
+    >>> parse("price MIN, rating MAX") == low("price") * high("rating")
+    True
+    """
+    return _built(text.read(preference))
+
+
+def from_sense(columns: Sequence[str], sense: Sequence[str]) -> Preference:
+    """Return the Pareto product of `columns` with paretoset's directions, each "min", "max" or "diff".
+
+    >>> from_sense(["price", "city"], ["min", "diff"])
+    diff('city') * low('price')
+    """
+    makers = {"min": low, "max": high, "diff": diff}
+    if len(columns) != len(sense) or not columns:
+        raise ConfigError(f"need one sense per column, got {len(columns)} columns and {len(sense)} senses")
+    for column, one in zip(columns, sense, strict=True):
+        if one not in makers:
+            raise ConfigError(f"column {column!r}: sense must be 'min', 'max' or 'diff', got {one!r}")
+    return reduce(Preference.__mul__, (makers[one](column) for column, one in zip(columns, sense, strict=True)))
+
+
+def _single(criterion: Criterion) -> Preference:
+    return Preference((((criterion,),),))
+
+
+def _built(tree: text.Tree) -> Preference:
+    match tree:
+        case text.Product(terms):
+            return reduce(Preference.__mul__, map(_built, terms))
+        case text.Chain(terms):
+            return reduce(Preference.__and__, map(_built, terms))
+        case text.Diff(column):
+            return diff(column)
+    return _single(tree)
+
+
+def _factors(preference: Preference, whole: str) -> tuple[Component, ...]:
+    """Return the components that `preference` adds to a product; a chain of single criteria is one component."""
+    if len(preference.levels) == 1:
+        return preference.levels[0]
+    if all(len(level) == 1 for level in preference.levels):
+        return (tuple(criterion for (component,) in preference.levels for criterion in component),)
+    raise ConfigError(
+        f"a Pareto product inside & cannot be a factor of *: {whole}; "
+        f"write the products as whole levels, (a * b) & c, or chains of single criteria as factors, (a & b) * c"
+    )
+
+
+def _shown(component: Component) -> str:
+    return repr(component[0]) if len(component) == 1 else f"({' & '.join(map(repr, component))})"
+
+
+def _described(criterion: Criterion) -> list[Any]:
+    if isinstance(criterion, Around):
+        interval = (criterion.lo, criterion.hi)
+        return [criterion.column, "around", *(t if isinstance(t, int | float) else t.isoformat() for t in interval)]
+    return [criterion.column, "low" if isinstance(criterion, Low) else "high"]

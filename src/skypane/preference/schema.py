@@ -1,0 +1,72 @@
+"""Can the columns of a schema be ranked, grouped, or computed with? Asked once, when a job is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from skypane.preference.around import check_target
+from skypane.preference.criteria import Around, Criterion
+from skypane.types import ConfigError
+
+
+def field_of(schema: pa.Schema, column: str) -> pa.Field:
+    """Return the one field called `column`; ConfigError naming near ones if there is none, or if there are several."""
+    found = schema.get_all_field_indices(column)
+    if len(found) == 1:
+        return schema.field(found[0])
+    if found:
+        raise ConfigError(f"column {column!r} occurs {len(found)} times in the schema; rename all but one")
+    raise ConfigError(f"column {column!r} does not exist; {_near(schema.names, column)}")
+
+
+def check_criterion(schema: pa.Schema, criterion: Criterion) -> None:
+    """Raise ConfigError, naming column and type, if values of the criterion's column have no order or no distance."""
+    kind = field_of(schema, criterion.column).type
+    if not is_orderable(kind):
+        raise ConfigError(
+            f"column {criterion.column!r} of type {kind} has no order; rank a number, text or time instead"
+        )
+    if isinstance(criterion, Around):
+        check_target(criterion, value_type(kind))
+
+
+def check_group(schema: pa.Schema, column: str) -> None:
+    """Raise ConfigError, naming column and type, if rows cannot be grouped by `column`."""
+    kind = field_of(schema, column).type
+    if not is_orderable(kind):
+        raise ConfigError(f"column {column!r} of type {kind} cannot form groups; use a number, text or time instead")
+
+
+def is_orderable(kind: pa.DataType) -> bool:
+    """Numbers, truth values, texts, bytes, times and lengths of time; also as dictionaries."""
+    kind = value_type(kind)
+    t = pa.types
+    tests = (
+        t.is_integer,
+        t.is_floating,
+        t.is_decimal,
+        t.is_boolean,
+        t.is_date,
+        t.is_time,
+        t.is_timestamp,
+        t.is_duration,
+    )
+    texts = (t.is_string, t.is_large_string, t.is_string_view)
+    blobs = (t.is_binary, t.is_large_binary, t.is_binary_view, t.is_fixed_size_binary)
+    return any(test(kind) for test in tests + texts + blobs)
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values, seen through a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _near(names: Iterable[str], column: str) -> str:
+    by_lower = {name.lower(): name for name in names}
+    near = [by_lower[n] for n in get_close_matches(column.lower(), by_lower, n=3)]
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    return f"there are {', '.join(map(repr, by_lower.values())) or 'no columns'}"
