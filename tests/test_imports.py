@@ -1,0 +1,199 @@
+"""The layers' direction: each module imports only what stands below it, and nothing below the runtime does I/O."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import NamedTuple
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src"
+
+LAYERS = (
+    # Top to bottom. Those of one line are beside each other, and import nothing from each other.
+    ("skypane.__main__",),
+    ("skypane.cli",),
+    ("skypane.experiments",),
+    ("skypane",),  # the public names
+    ("skypane.runtime.spark", "skypane.runtime.local"),
+    ("skypane.runtime", "skypane.runtime.machine"),
+    ("skypane.plan",),
+    ("skypane.operators",),
+    ("skypane.progress", "skypane.control"),
+    ("skypane.preference", "skypane.windows"),
+    ("skypane.kernels",),
+    ("skypane.types",),  # imported everywhere
+)
+
+# Below the runtime, time, chance, environment and files are arguments.
+PURE_FROM = "skypane.plan"
+IMPURE_MODULES = frozenset(
+    "asyncio concurrent glob io logging multiprocessing os pathlib py4j pyspark random secrets shutil signal socket "
+    "subprocess sys tempfile threading time urllib uuid".split()
+)
+IMPURE_CALLS = frozenset({"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "open", "input"})
+NOT_CHANCE = frozenset({"Generator", "BitGenerator", "SeedSequence"})  # np.random names that only describe an argument
+
+# Kernels know arrays, not tables or frames.
+KERNELS_MAY_IMPORT = frozenset(
+    "__future__ collections contextlib dataclasses enum functools itertools llvmlite math numba numpy operator skypane "
+    "typing".split()
+)
+
+
+class Module(NamedTuple):
+    name: str
+    path: str
+    tree: ast.Module
+
+
+class Reference(NamedTuple):
+    """A module that another one imports."""
+
+    line: int
+    name: str
+
+
+def modules(source: Path) -> list[Module]:
+    files = sorted((source / "skypane").rglob("*.py"))
+    return [_module(file.relative_to(source), file.read_text(encoding="utf-8")) for file in files]
+
+
+def _module(path: Path, text: str) -> Module:
+    parts = path.with_suffix("").parts
+    return Module(".".join(parts[:-1] if parts[-1] == "__init__" else parts), path.as_posix(), ast.parse(text))
+
+
+def imports(module: Module, known: frozenset[str]) -> Iterator[Reference]:
+    """Yield all imports, also those inside functions and under TYPE_CHECKING: direction is about knowing."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (Reference(node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(module, node)
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                yield Reference(node.lineno, inner if inner in known else base)
+
+
+def _absolute(module: Module, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    package = module.name if module.path.endswith("/__init__.py") else module.name.rpartition(".")[0]
+    for _ in range(node.level - 1):
+        package = package.rpartition(".")[0]
+    return f"{package}.{node.module}" if node.module else package
+
+
+def layer_of(name: str) -> str | None:
+    """Return the longest entry of the table that `name` lies in; the public names are no roof over the rest."""
+    if name == "skypane":
+        return name
+    entries = (entry for layer in LAYERS for entry in layer if entry != "skypane")
+    return max((entry for entry in entries if f"{name}.".startswith(f"{entry}.")), key=len, default=None)
+
+
+def depth_of(layer: str) -> int:
+    return next(depth for depth, entries in enumerate(LAYERS) if layer in entries)
+
+
+def violations(checked: list[Module]) -> Iterator[str]:
+    known = frozenset(module.name for module in checked)
+    for module in checked:
+        layer = layer_of(module.name)
+        if layer is None:
+            yield f"{module.path}: {module.name} is in no layer; give it a place in LAYERS"
+            continue
+        for reference in imports(module, known):
+            if wrong := _wrong_import(layer, reference.name):
+                yield f"{module.path}:{reference.line}: imports {reference.name}: {wrong}"
+        if depth_of(layer) >= depth_of(PURE_FROM):
+            yield from _impure_calls(module)
+
+
+def _wrong_import(layer: str, imported: str) -> str | None:
+    top = imported.partition(".")[0]
+    if top == "skypane":
+        target = layer_of(imported)
+        if target is None:
+            return "which is in no layer"
+        if target != layer and depth_of(target) <= depth_of(layer):
+            return f"{target} is not below {layer}"
+    if depth_of(layer) >= depth_of(PURE_FROM) and top in IMPURE_MODULES:
+        return "no clock, chance, environment, log or file below the runtime"
+    if layer == "skypane.kernels" and top not in KERNELS_MAY_IMPORT:
+        return "kernels import NumPy, Numba, LLVM and typing only"
+    return None
+
+
+def _impure_calls(module: Module) -> Iterator[str]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if any(called == name or called.endswith(f".{name}") for name in IMPURE_CALLS):
+                yield f"{module.path}:{node.lineno}: calls {called}: time and files are arguments below the runtime"
+        elif isinstance(node, ast.Attribute) and _is_global_chance(node):
+            yield f"{module.path}:{node.lineno}: uses {ast.unparse(node)}: chance is an argument below the runtime"
+
+
+def _is_global_chance(node: ast.Attribute) -> bool:
+    return node.attr not in NOT_CHANCE and ast.unparse(node.value) in {"np.random", "numpy.random"}
+
+
+def test_each_layer_imports_only_what_is_below_it():
+    found = list(violations(modules(SOURCE)))
+    assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "complaint"),
+    [
+        ("skypane/kernels/a.py", "import pyarrow", "skypane/kernels/a.py:1: imports pyarrow: kernels"),
+        ("skypane/kernels/a.py", "import skypane.preference", "skypane.preference is not below skypane.kernels"),
+        (
+            "skypane/progress/a.py",
+            "from skypane.control.pid import Pid",
+            "skypane.control is not below skypane.progress",
+        ),
+        ("skypane/operators/a.py", "from skypane import plan", "imports skypane: skypane is not below"),
+        ("skypane/operators/a.py", "import skypane as sp", "imports skypane: skypane is not below"),
+        ("skypane/plan.py", "from pathlib import Path", "skypane/plan.py:1: imports pathlib: no clock"),
+        ("skypane/plan.py", "def f():\n    import os.path", "skypane/plan.py:2: imports os.path: no clock"),
+        (
+            "skypane/plan.py",
+            "if TYPE_CHECKING:\n    from pyspark.sql import DataFrame",
+            "plan.py:2: imports pyspark.sql",
+        ),
+        ("skypane/runtime/local.py", "from skypane.runtime.spark import ledger", "skypane.runtime.spark is not below"),
+        ("skypane/runtime/local.py", "from .spark.ledger import Ledger", "skypane.runtime.spark is not below"),
+        ("skypane/runtime/spark/__init__.py", "from ..local import run", "skypane.runtime.local is not below"),
+        (
+            "skypane/progress/a.py",
+            "x = datetime.datetime.now()",
+            "skypane/progress/a.py:1: calls datetime.datetime.now",
+        ),
+        ("skypane/progress/a.py", "x = open('f')", "calls open"),
+        ("skypane/progress/a.py", "x = np.random.rand(3)", "uses np.random.rand"),
+        ("skypane/extra/a.py", "", "skypane.extra.a is in no layer"),
+    ],
+)
+def test_a_violation_is_named_with_file_line_and_import(path: str, text: str, complaint: str):
+    (found,) = violations([_module(Path(path), text)])
+    assert complaint in found
+
+
+def test_what_the_layers_allow_passes():
+    allowed = dedent("""
+        from datetime import datetime, timedelta
+        import numpy as np
+        import pyarrow as pa
+        from skypane.types import ConfigError
+        from skypane.kernels import skyline_rows
+        from . import other
+        def f(rng: np.random.Generator): ...
+    """)
+    assert not list(violations([_module(Path("skypane/operators/skyline.py"), allowed)]))
+    assert not list(violations([_module(Path("skypane/cli/demo.py"), "import skypane as sp\nimport os")]))
