@@ -86,7 +86,9 @@ class Arrivals:
 
     def union(self, other: Arrivals) -> Arrivals:
         """Return the panes of both; they must not share one."""
-        joined: dict[str, Any] = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS}
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS
+        }
         return replace(self, **joined)
 
     def _only(self, mask: BoolArray) -> Arrivals:

@@ -1,4 +1,4 @@
-"""How late rows have been of late: a histogram that forgets, with bounded memory, as a value."""
+"""How late rows have been of late: a histogram that forgets, of bounded size, as a value."""
 
 from __future__ import annotations
 
@@ -12,54 +12,65 @@ from skypane.types import CheckpointError, FloatArray, IntArray, Micros
 
 _PER_OCTAVE = 8
 _OCTAVES = 50
+#: A bin with less weight than this is empty: one row is forgotten after ten half-lives.
+_FORGOTTEN = 1e-3
 
 
 def _edges() -> IntArray:
     steps = np.exp2(np.arange(_OCTAVES * _PER_OCTAVE) / _PER_OCTAVE)
-    return np.unique(np.concatenate([[0], np.rint(steps).astype(np.int64)]))
+    edges: IntArray = np.unique(np.concatenate([[0], np.rint(steps).astype(np.int64)]))
+    edges.flags.writeable = False
+    return edges
 
 
-#: Lower edges of the bins, in microseconds: 0, then steps of 9 % up to 35 years; the last bin is open.
+#: Lower edges of the bins, in microseconds: 0, then steps of 9 % up to 32 years; the last bin has no upper edge.
 EDGES: IntArray = _edges()
-EDGES.flags.writeable = False
 
 
 @dataclass(frozen=True)
 class RecentDistances:
-    """Rows by distance, the weight of old rows halved whenever `half_life` more rows have come.
+    """Rows by distance; the weight of old rows is halved whenever a half-life of rows has come.
 
-    A row's distance is how far its pane's end lay behind the newest time before its batch: with slack K, the row
-    is dropped exactly if its distance is at least K. Rows whose pane still was ahead of that time are never dropped.
+    A row's distance is how far the end of its pane lay behind the newest time before its batch: with slack K the row
+    is dropped exactly if its distance is at least K. So K is only ever an edge, and what K would have dropped is the
+    weight of the bins from K's on, with no error of rounding. Rows whose pane was still ahead have no distance.
     """
 
-    #: Weight of the rows in each bin of EDGES; trailing empty bins are left out.
+    #: Weight of the rows in each bin of EDGES; bins after the last one with any weight are left out.
     late: tuple[float, ...] = ()
-    #: Weight of all rows.
+    #: Weight of all rows, those without a distance too.
     total: float = 0.0
 
     def add(self, distance: IntArray, rows: IntArray, half_life: float) -> Self:
-        """Return the histogram with some panes' rows added after it has forgotten its share."""
+        """Return the histogram after `rows` rows at each `distance` (microseconds, below zero: none)."""
         count = float(rows.sum())
         keep = 0.5 ** (count / half_life)
-        is_late = distance >= 0
-        at = np.searchsorted(EDGES, distance[is_late], side="right") - 1
-        fresh = np.bincount(at, weights=rows[is_late].astype(np.float64))
-        old = np.asarray(self.late, np.float64) * keep
-        width = max(len(old), len(fresh))
-        late = np.pad(old, (0, width - len(old))) + np.pad(fresh, (0, width - len(fresh)))
-        return type(self)(tuple(late.tolist()), self.total * keep + count)
+        has_one = distance >= 0
+        bins = np.searchsorted(EDGES, distance[has_one], side="right") - 1
+        late = np.bincount(bins, weights=rows[has_one].astype(np.float64), minlength=len(self.late))
+        late[: len(self.late)] += np.asarray(self.late, np.float64) * keep
+        late[late < _FORGOTTEN] = 0.0
+        return type(self)(tuple(np.trim_zeros(late, "b").tolist()), self.total * keep + count)
 
-    def beyond(self) -> FloatArray:
-        """Return, per bin, the weight of the rows that a slack equal to the bin's edge would have dropped."""
+    def slack_for(self, share: float) -> Micros | None:
+        """Return the smallest K that drops at most `share` of the rows, or None if too few are known to tell.
+
+        One row more than was seen is counted beyond every K: n rows without a late one do not show that a share
+        below 1/n is late.
+        """
+        affordable = np.append(self._beyond(), 0.0) + 1.0 <= share * self.total
+        return _edge(int(np.argmax(affordable))) if affordable.any() else None
+
+    def longest(self) -> Micros:
+        """Return the smallest K that drops no row of those remembered."""
+        return _edge(len(self.late))
+
+    def _beyond(self) -> FloatArray:
+        """Return, for each bin, the weight in it and in all bins after it."""
         return np.cumsum(np.asarray(self.late, np.float64)[::-1])[::-1]
 
-    def slack_for(self, share: float) -> Micros:
-        """Return the smallest edge K at which at most `share` of the rows would have been dropped."""
-        fits = self.beyond() <= share * self.total
-        return int(EDGES[np.argmax(fits) if fits.any() else len(fits)])
-
     def snapshot(self) -> dict[str, Any]:
-        """Return a JSON object."""
+        """Return the histogram as a JSON object."""
         return {"late": list(self.late), "total": self.total}
 
     @classmethod
@@ -69,3 +80,7 @@ class RecentDistances:
             return cls(tuple(float(weight) for weight in snapshot["late"]), float(snapshot["total"]))
         except (KeyError, TypeError, ValueError) as cause:
             raise CheckpointError(f"recent distances cannot be read from {snapshot!r}") from cause
+
+
+def _edge(index: int) -> Micros:
+    return int(EDGES[min(index, len(EDGES) - 1)])
