@@ -1,0 +1,65 @@
+"""Whether rows have to move between tasks before they are lifted: an exchange costs a third of a batch.
+
+Without one, every source partition is lifted where it is read. That is as good as routing as long as the partitions
+are balanced and do not cut panes to pieces; both are measured on the last batch that ran without an exchange.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+EXCHANGE_SECONDS = 0.06
+EXCHANGE_SECONDS_PER_ROW = 0.35e-6
+"""What an exchange of nine columns costs, per batch and per row (two cores; bench/streaming.py)."""
+
+PROBE_EVERY = 50
+"""Batches after which the source's own layout is looked at again: a busy source may have become an even one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the rows of one batch lay in the source's partitions.
+
+    busy            seconds that each task lifted
+    panes           distinct panes
+    partials        (pane, task) pairs: panes, if none is cut
+    merge_seconds   what the window-level query took
+    """
+
+    rows: int
+    busy: tuple[float, ...]
+    panes: int
+    partials: int
+    merge_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The decision, as a state: `needed` for the next batch, `because` of what, `age` batches ago."""
+
+    needed: bool = False
+    because: str = "nothing measured yet: rows stay where they are read"
+    age: int = 0
+
+    def observe(self, layout: Layout | None, workers: int) -> Exchange:
+        """Return the decision for the next batch; `layout` is None if rows were exchanged, so nothing was learnt."""
+        if layout is None:
+            if self.age + 1 >= PROBE_EVERY:
+                return Exchange(needed=False, because=f"looking at the source again after {PROBE_EVERY} batches")
+            return replace(self, age=self.age + 1)
+        if not layout.rows:
+            return replace(self, age=0)
+        return _decide(layout, workers)
+
+
+def _decide(layout: Layout, workers: int) -> Exchange:
+    cost = EXCHANGE_SECONDS + EXCHANGE_SECONDS_PER_ROW * layout.rows
+    idle = max(layout.busy, default=0.0) - sum(layout.busy) / max(workers, 1)
+    cut = layout.partials / layout.panes if layout.panes else 1.0
+    merging = layout.merge_seconds * (1 - 1 / cut)
+    gain = idle + merging
+    because = (
+        f"balance would save {idle * 1e3:.0f} ms, whole panes {merging * 1e3:.0f} ms ({cut:.2f} partitions a pane), "
+        f"an exchange costs {cost * 1e3:.0f} ms"
+    )
+    return Exchange(needed=gain > cost, because=because)

@@ -1,0 +1,108 @@
+"""The pane-level query (PLQ): rows in any order in, one partial per pane out (paper 1, section 4.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+
+from skypane.operators.admission import Admission, Admitted, PaneCount
+from skypane.operators.query import Query
+
+BUFFER_ROWS = 1_000_000
+"""Rows held before they are lifted: lifting a whole pane at once is what the kernels do best, memory is the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanePartial:
+    """The partial of the rows of one pane that one worker saw."""
+
+    count: PaneCount
+    partial: pa.Table
+
+    @property
+    def pane(self) -> int:
+        return self.count.pane
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """All that a worker knows when its rows are through."""
+
+    partials: tuple[PanePartial, ...]
+    late: tuple[PaneCount, ...]
+    rejected: dict[str, int]
+    late_by_source: dict[str, int]
+    rejected_rows: tuple[pa.Table, ...]
+
+
+class PaneQuery:
+    """One PLQ worker: absorbs batches, holds a partial per open pane, hands all of them over at the end."""
+
+    def __init__(
+        self,
+        query: Query,
+        admission: Admission,
+        first_open: int | None,
+        *,
+        keep_rejected: bool = False,
+        buffer_rows: int = BUFFER_ROWS,
+    ) -> None:
+        self._query = query
+        self._admission = admission
+        self._first_open = first_open
+        self._keep_rejected = keep_rejected
+        self._buffer_rows = buffer_rows
+        self._buffer: list[pa.RecordBatch] = []
+        self._buffered = 0
+        self._partials: dict[int, list[PanePartial]] = {}
+        self._late: dict[int, PaneCount] = {}
+        self._rejected: Counter[str] = Counter()
+        self._late_by_source: Counter[str] = Counter()
+        self._rejected_rows: list[pa.Table] = []
+
+    def absorb(self, batch: pa.RecordBatch) -> None:
+        """Take in rows; they are lifted when the buffer is full."""
+        self._buffer.append(batch)
+        self._buffered += batch.num_rows
+        if self._buffered >= self._buffer_rows:
+            self._lift()
+
+    def close(self) -> Lifted:
+        """Lift what is left; return one partial per pane, oldest pane first."""
+        self._lift()
+        return Lifted(
+            partials=tuple(self._merged(self._partials[pane]) for pane in sorted(self._partials)),
+            late=tuple(self._late[pane] for pane in sorted(self._late)),
+            rejected=dict(self._rejected),
+            late_by_source=dict(self._late_by_source),
+            rejected_rows=tuple(self._rejected_rows),
+        )
+
+    def _lift(self) -> None:
+        if not self._buffered:
+            return
+        rows = pa.Table.from_batches(self._buffer)
+        self._buffer, self._buffered = [], 0
+        admitted = self._admission.split(rows, self._first_open, keep_rejected=self._keep_rejected)
+        for part in admitted.usable:
+            partial = PanePartial(part.count, self._query.lift(part.rows))
+            self._partials.setdefault(part.pane, []).append(partial)
+        self._note(admitted)
+
+    def _note(self, admitted: Admitted) -> None:
+        for count in admitted.late:
+            known = self._late.get(count.pane)
+            self._late[count.pane] = count if known is None else known.merge(count)
+        self._rejected.update(admitted.rejected)
+        self._late_by_source.update(admitted.late_by_source)
+        if admitted.rejected_rows is not None and admitted.rejected_rows.num_rows:
+            self._rejected_rows.append(admitted.rejected_rows)
+
+    def _merged(self, parts: list[PanePartial]) -> PanePartial:
+        if len(parts) == 1:
+            return parts[0]
+        count = reduce(PaneCount.merge, (part.count for part in parts))
+        return PanePartial(count, self._query.combine([part.partial for part in parts]))

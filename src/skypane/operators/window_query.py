@@ -1,0 +1,144 @@
+"""The window-level query (WLQ): partials of panes in, answers of windows out, with merges shared between windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from skypane.operators.open_panes import WindowTask
+from skypane.operators.query import Query
+from skypane.types import ConfigError
+from skypane.windows import Windows
+
+WINDOW_START = "window_start"
+WINDOW_END = "window_end"
+
+P = TypeVar("P")
+"""A partial, or a reference to one."""
+
+SHARE_FROM = 8
+"""Panes per window from which sharing merges beats one direct merge per window (bench/merges.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows of one window, stamped with its bounds."""
+
+    window: int
+    rows: pa.Table
+
+
+class TwoStacks:
+    """A queue of partials that knows the combination of all of them: about three merges per pane, however many
+    panes a window has (the two-stack queue of sliding-window aggregation; combine need not be invertible).
+
+        evict here <- [ front: suffix combinations ][ back: one running combination ] <- push here
+    """
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        #: (pane, combination of this pane and all younger ones in front), the oldest pane last
+        self._front: list[tuple[int, pa.Table]] = []
+        self._back: list[tuple[int, pa.Table]] = []
+        self._back_all: pa.Table | None = None
+
+    def push(self, pane: int, partial: pa.Table) -> None:
+        self._back.append((pane, partial))
+        self._back_all = partial if self._back_all is None else self._query.combine([self._back_all, partial])
+
+    def evict_before(self, pane: int) -> None:
+        """Forget every pane older than `pane`."""
+        if self._back and not self._front_reaches(pane):
+            self._flip(pane)
+        while self._front and self._front[-1][0] < pane:
+            self._front.pop()
+
+    def combined(self) -> pa.Table:
+        parts = [self._front[-1][1]] if self._front else []
+        if self._back_all is not None:
+            parts.append(self._back_all)
+        return self._query.combine(parts)
+
+    def _front_reaches(self, pane: int) -> bool:
+        """Whether something in front is left after the eviction, or nothing at the back is to be evicted."""
+        return bool(self._front and self._front[0][0] >= pane) or self._back[0][0] >= pane
+
+    def _flip(self, pane: int) -> None:
+        self._front = []
+        for index, partial in reversed(self._back):
+            if index < pane:
+                break
+            below = [self._front[-1][1]] if self._front else []
+            self._front.append((index, self._query.combine([partial, *below])))
+        self._back, self._back_all = [], None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowQuery:
+    """How a window is answered; `zone` is the time zone of the stamps (None: without zone)."""
+
+    query: Query
+    windows: Windows
+    zone: str | None
+
+    def worker(self) -> WindowWorker:
+        """Return a worker that has not seen a window yet."""
+        return WindowWorker(self)
+
+    def stamp(self, window: int, rows: pa.Table) -> pa.Table:
+        """Return `rows` with the window's bounds as their first two columns."""
+        kind = pa.timestamp("us", self.zone)
+        bounds = (pa.scalar(micros, kind) for micros in self.windows.bounds(window))
+        columns = [pa.repeat(bound, rows.num_rows) for bound in bounds]
+        fields = [pa.field(WINDOW_START, kind), pa.field(WINDOW_END, kind), *rows.schema]
+        return pa.Table.from_arrays([*columns, *rows.columns], schema=pa.schema(fields))
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of the answers when the input rows have `schema`."""
+        taken = {WINDOW_START, WINDOW_END} & set(schema.names)
+        if taken:
+            raise ConfigError(f"the answers add columns {WINDOW_START} and {WINDOW_END}: rename {', '.join(taken)}")
+        return self.stamp(0, self.query.output_schema(schema).empty_table()).schema
+
+
+class WindowWorker:
+    """One WLQ worker: answers windows in window order, and keeps the merges that the next window can use again.
+
+    What it keeps is a cache: a worker that has seen nothing gives the same answers.
+    """
+
+    def __init__(self, query: WindowQuery) -> None:
+        self._query = query
+        self._shares = query.windows.panes_per_window >= SHARE_FROM
+        self._queue = TwoStacks(query.query)
+        self._newest: int | None = None
+        #: panes of the last window, their partitions merged
+        self._merged: dict[int, pa.Table] = {}
+
+    def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> Answer:
+        """Return the answer of a window younger than any before; `load` gets a partial that is needed for it."""
+        partial = (self._shared if self._shares else self._direct)(task, load)
+        rows = self._query.query.lower(partial)
+        return Answer(task.window, self._query.stamp(task.window, rows))
+
+    def _direct(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> pa.Table:
+        known = self._merged
+        self._merged = {
+            pane: known[pane] if pane in known else self._pane(partials, load) for pane, partials in task.panes
+        }
+        return self._query.query.combine(list(self._merged.values()))
+
+    def _shared(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> pa.Table:
+        self._queue.evict_before(self._query.windows.panes_of(task.window)[0])
+        for pane, partials in task.panes:
+            if self._newest is None or pane > self._newest:
+                self._queue.push(pane, self._pane(partials, load))
+                self._newest = pane
+        return self._queue.combined()
+
+    def _pane(self, partials: tuple[P, ...], load: Callable[[P], pa.Table]) -> pa.Table:
+        tables = [load(partial) for partial in partials]
+        return tables[0] if len(tables) == 1 else self._query.query.combine(tables)

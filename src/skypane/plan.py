@@ -1,0 +1,57 @@
+"""One frozen description of a job, validated once; both runtimes, local and Spark, run it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from skypane.operators.admission import Admission
+from skypane.operators.query import Query
+from skypane.operators.window_query import WindowQuery
+from skypane.progress.policy import ProgressPolicy
+from skypane.windows import Windows
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked, of which windows, over which time column, and when a pane counts as complete.
+
+    time    event-time column, a timestamp
+    source  column that names the source of a row, to count late rows by; or None
+    """
+
+    query: Query
+    windows: Windows
+    time: str
+    progress: ProgressPolicy[Any]
+    source: str | None = None
+
+    @cached_property
+    def admission(self) -> Admission:
+        return Admission(self.windows, self.time, tuple(self.query.columns), self.source)
+
+    def validate(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of the answers; raise ConfigError where rows of `schema` cannot be answered."""
+        self.admission.validate(schema)
+        self.query.validate(schema)
+        return self.window_query(schema).output_schema(schema)
+
+    def window_query(self, schema: pa.Schema) -> WindowQuery:
+        return WindowQuery(self.query, self.windows, schema.field(self.time).type.tz)
+
+    def describe(self) -> dict[str, Any]:
+        """Return a JSON value that is equal for two plans exactly when one may continue the other's checkpoint."""
+        return {
+            "query": self.query.describe(),
+            "window": {
+                "length": self.windows.length,
+                "slide": self.windows.slide,
+                "offset": self.windows.offset,
+            },
+            "time": self.time,
+            "source": self.source,
+            "progress": self.progress.describe(),
+        }

@@ -1,0 +1,169 @@
+"""The queries as a user calls them: the same names on a static DataFrame, answered, and on a streaming one, as a Job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+from pyspark.sql import DataFrame
+
+from skypane.control.splitting import Splitting, splitting
+from skypane.operators.admission import REASON, Admission
+from skypane.operators.dominance import KDominantQuery, TopDeltaQuery
+from skypane.operators.query import Query
+from skypane.operators.skyline import SkylineQuery
+from skypane.operators.topk import TopKQuery
+from skypane.operators.window_query import WindowQuery
+from skypane.plan import Plan
+from skypane.preference import Preference, Score
+from skypane.progress import KSlack, ProgressPolicy
+from skypane.runtime.spark import batch
+from skypane.runtime.spark.engine import Setting, Workers
+from skypane.runtime.spark.job import Job
+from skypane.runtime.spark.sinks import Sink, sink
+from skypane.types import ConfigError, Duration
+from skypane.windows import Windows
+
+Columns: TypeAlias = "str | Sequence[str]"
+Output: TypeAlias = "str | Sink | Callable[[DataFrame, int], None]"
+
+
+class Options(TypedDict, total=False):
+    """What every query takes beside itself.
+
+    Windows, of static and streaming DataFrames (a static one may be asked without, as a whole):
+      time          event-time column, a timestamp
+      window        length of a window, e.g. "1 hour"
+      slide         from one window to the next; the window's length, if left out
+      offset        where windows start, relative to the epoch
+    Static DataFrames only:
+      invalid       "error" (default): a null or NaN criterion, or a null time, fails the query; "drop": such rows are left out
+    Streaming DataFrames only:
+      progress      when a pane counts as complete; KSlack() if left out
+      source        column that names a row's source, to count late rows by
+      checkpoint    folder for Spark's checkpoint and the engine's; needed
+      output        where answers go: a path or Directory, Console(), Memory(), or a function of (DataFrame, batch id); needed
+      late          where late and quarantined rows go, with their reason; counted only, if left out
+      splitting     "PB_RR" (panes to workers in turn) or "TB_RR" (rows to workers in turn)
+      plq_workers   tasks that lift, where rows are exchanged; the default parallelism, if left out
+      wlq_workers   tasks that combine
+    """
+
+    time: str
+    window: Duration
+    slide: Duration
+    offset: Duration
+    invalid: batch.Invalid
+    progress: ProgressPolicy[Any]
+    source: str
+    checkpoint: str
+    output: Output
+    late: Output
+    splitting: str | Splitting
+    plq_workers: int
+    wlq_workers: int
+
+
+_WINDOW = {"time", "window", "slide", "offset"}
+_BATCH = _WINDOW | {"invalid"}
+_STREAM = Options.__optional_keys__ - {"invalid"}
+
+
+def skyline(
+    rows: DataFrame, preference: Preference | str, *, by: Columns = (), **options: Unpack[Options]
+) -> DataFrame | Job:
+    """Return the rows that no other row is better than: at least as good on every criterion, better on one.
+
+    preference  low("price") * high("rating"), or "price MIN, rating MAX"
+    by          one skyline for each value of these columns
+    Equal rows are all kept, and rows keep all their columns. See Options for the rest.
+    """
+    return ask(rows, SkylineQuery(Preference.of(preference), _names(by)), **options)
+
+
+def top_k(
+    rows: DataFrame,
+    k: int,
+    score: Score | str,
+    *,
+    by: Columns = (),
+    largest: bool = True,
+    **options: Unpack[Options],
+) -> DataFrame | Job:
+    """Return the k rows with the largest (or smallest) score, e.g. top_k(df, 10, "rating - 0.1 * price")."""
+    return ask(rows, TopKQuery(k, Score.of(score), _names(by), largest), **options)
+
+
+def k_dominant(
+    rows: DataFrame, k: int, preference: Preference | str, *, by: Columns = (), **options: Unpack[Options]
+) -> DataFrame | Job:
+    """Return the rows that no other row is better than on any k of the criteria: a smaller skyline for a smaller k."""
+    return ask(rows, KDominantQuery(k, Preference.of(preference), _names(by)), **options)
+
+
+def top_delta(
+    rows: DataFrame, delta: int, preference: Preference | str, *, by: Columns = (), **options: Unpack[Options]
+) -> DataFrame | Job:
+    """Return the k-dominant skyline for the smallest k that gives more than delta rows."""
+    return ask(rows, TopDeltaQuery(delta, Preference.of(preference), _names(by)), **options)
+
+
+def ask(rows: DataFrame, query: Query, **options: Unpack[Options]) -> DataFrame | Job:
+    """Ask any query, one of your own too: a DataFrame of answers, or for a streaming DataFrame a Job to start."""
+    schema = batch.arrow_schema(rows)
+    if rows.isStreaming:
+        return _job(rows, query, schema, options)
+    _only(options, _BATCH, "a static DataFrame", "those are for streams")
+    query.validate(schema)
+    admission = None
+    if _WINDOW & options.keys():
+        admission = Admission(_windows(options), _needed(options, "time"), tuple(query.columns))
+        admission.validate(schema)
+        WindowQuery(query, admission.windows, None).output_schema(schema)
+    return batch.answer(rows, schema, query, admission, options.get("invalid", "error"))
+
+
+def _job(rows: DataFrame, query: Query, schema: Any, options: Options) -> Job:
+    _only(options, _STREAM, "a streaming DataFrame", "rows that cannot be ranked are quarantined and counted")
+    plan = Plan(
+        query=query,
+        windows=_windows(options),
+        time=_needed(options, "time"),
+        progress=options.get("progress", KSlack()),
+        source=options.get("source"),
+    )
+    answers = plan.validate(schema)
+    late = options.get("late")
+    if late is not None and REASON in schema.names:
+        raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
+    cores = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    setting = Setting(
+        plan=plan,
+        rows=schema,
+        answers=answers,
+        checkpoint=_needed(options, "checkpoint"),
+        output=sink(_needed(options, "output")),
+        late=None if late is None else sink(late),
+        splitting=splitting(options.get("splitting", "PB_RR")),
+    )
+    return Job(rows, setting, Workers(options.get("plq_workers", cores), options.get("wlq_workers", cores)))
+
+
+def _windows(options: Options) -> Windows:
+    return Windows.of(_needed(options, "window"), options.get("slide"), options.get("offset", 0))
+
+
+def _needed(options: Options, name: str) -> Any:
+    if name not in options:
+        raise ConfigError(f"{name}= is needed here; see skypane.Options")
+    return options[name]  # type: ignore[literal-required]
+
+
+def _only(options: Options, known: set[str] | frozenset[str], what: str, why: str) -> None:
+    unknown = sorted(options.keys() - known)
+    if unknown:
+        raise ConfigError(f"{', '.join(unknown)} cannot be used with {what}: {why}")
+
+
+def _names(by: Columns) -> tuple[str, ...]:
+    return (by,) if isinstance(by, str) else tuple(by)

@@ -1,0 +1,176 @@
+"""The same queries on a static DataFrame: lift in every partition, move partials, combine and lower.
+
+Partials travel as bytes, one row per pane and partition, so that any query's partial fits through the same exchange.
+Windows are cut into runs of consecutive ones; a pane goes to every run that holds a window of it, which is one run
+for most panes, so merges are shared inside a run and hardly anything moves twice.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from skypane.operators.admission import Admission, rankable
+from skypane.operators.open_panes import OpenPanes
+from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
+from skypane.operators.query import Query
+from skypane.operators.window_query import WindowQuery
+from skypane.types import BadInputError
+
+Invalid: TypeAlias = Literal["error", "drop"]
+"""What becomes of a row whose time is null, or whose criterion is null or NaN."""
+
+RUN_OVERLAPS = 8
+"""Windows in a run, as a multiple of how many windows overlap: one pane in eight is sent to two runs."""
+
+
+def answer(
+    rows: DataFrame, schema: pa.Schema, query: Query, admission: Admission | None, invalid: Invalid
+) -> DataFrame:
+    """Return the answer over all rows, or with an `admission`, over each of its windows; `schema` is the rows' in Arrow."""
+    if admission is None:
+        return _whole(rows, schema, query, invalid)
+    return _windowed(
+        rows, WindowQuery(query, admission.windows, schema.field(admission.time).type.tz), schema, admission, invalid
+    )
+
+
+def _whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -> DataFrame:
+    lifted = rows.mapInArrow(_LiftAll(query, invalid), "partial binary")
+    # One task merges: partials are small, and one merge of all at once beats a tree of merges.
+    return lifted.repartition(1).mapInArrow(_CombineAll(query), spark_schema(rows, query.output_schema(schema)))
+
+
+def _windowed(
+    rows: DataFrame, query: WindowQuery, schema: pa.Schema, admission: Admission, invalid: Invalid
+) -> DataFrame:
+    workers = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    run = -(-query.windows.length // query.windows.slide) * RUN_OVERLAPS
+    lifted = rows.mapInArrow(
+        _LiftPanes(query.query, admission, run, invalid), "pane long, first long, last long, partial binary"
+    )
+    runs = F.explode(F.sequence("first", "last")).alias("run")
+    placed = lifted.select("pane", "partial", runs)
+    routed = placed.repartitionById(workers, F.pmod("run", F.lit(workers)).cast("int"))
+    return routed.mapInArrow(_AnswerRuns(query, run), spark_schema(rows, query.output_schema(schema)))
+
+
+def arrow_schema(rows: DataFrame) -> pa.Schema:
+    """Return the schema that the rows of a DataFrame, static or streaming, have in Arrow."""
+    return rows.sparkSession.createDataFrame([], rows.schema).toArrow().schema
+
+
+def spark_schema(rows: DataFrame, schema: pa.Schema) -> StructType:
+    """Return the schema that rows of an Arrow schema have in Spark."""
+    return rows.sparkSession.createDataFrame(schema.empty_table()).schema
+
+
+def _checked(rejected: dict[str, int], invalid: Invalid) -> None:
+    if rejected and invalid == "error":
+        found = ", ".join(f"{count} rows with {reason}" for reason, count in sorted(rejected.items()))
+        raise BadInputError(f"cannot rank {found}: clean them first, or leave them out with invalid='drop'")
+
+
+@dataclass(frozen=True, slots=True)
+class _LiftAll:
+    """Lifts a partition as one pane."""
+
+    query: Query
+    invalid: Invalid
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        partials: list[pa.Table] = []
+        for rows in _chunks(batches):
+            usable, rejected = rankable(rows, tuple(self.query.columns))
+            _checked(rejected, self.invalid)
+            partials.append(self.query.lift(usable))
+        if partials:
+            yield pa.RecordBatch.from_pydict({"partial": [_packed(self.query.combine(partials))]})
+
+
+@dataclass(frozen=True, slots=True)
+class _CombineAll:
+    """Combines and lowers all partials that come."""
+
+    query: Query
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        partials = [_unpacked(partial) for batch in batches for partial in batch.column("partial")]
+        if partials:
+            yield from self.query.lower(self.query.combine(partials)).to_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class _LiftPanes:
+    """Lifts a partition pane by pane; says which runs, of `run` windows each, hold each pane."""
+
+    query: Query
+    admission: Admission
+    run: int
+    invalid: Invalid
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        worker = PaneQuery(self.query, self.admission, None)
+        for batch in batches:
+            worker.absorb(batch)
+        lifted = worker.close()
+        _checked(lifted.rejected, self.invalid)
+        for part in lifted.partials:
+            windows = self.admission.windows.windows_of(part.pane)
+            first, last = windows[0] // self.run, windows[-1] // self.run
+            row = {"pane": [part.pane], "first": [first], "last": [last], "partial": [_packed(part.partial)]}
+            yield pa.RecordBatch.from_pydict(row)
+
+
+@dataclass(frozen=True, slots=True)
+class _AnswerRuns:
+    """Answers every window of the runs whose panes come; `run` is how many windows a run has."""
+
+    query: WindowQuery
+    run: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        runs: defaultdict[int, list[tuple[int, pa.BinaryScalar]]] = defaultdict(list)
+        for batch in batches:
+            columns = batch.column("run").to_pylist(), batch.column("pane").to_pylist(), batch.column("partial")
+            for run, pane, partial in zip(*columns, strict=True):
+                runs[run].append((pane, partial))
+        for run in sorted(runs):
+            yield from self._answer(run, runs[run])
+
+    def _answer(self, run: int, partials: list[tuple[int, pa.BinaryScalar]]) -> Iterator[pa.RecordBatch]:
+        held: OpenPanes[pa.BinaryScalar] = OpenPanes.empty(self.query.windows).add(partials)
+        worker = self.query.worker()
+        for task in held.all_windows():
+            if task.window // self.run == run:
+                yield from worker.answer(task, _unpacked).rows.to_batches()
+
+
+def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the rows in tables that are large enough to be lifted well."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(part.num_rows for part in held) >= BUFFER_ROWS:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _packed(partial: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, partial.schema) as writer:
+        writer.write_table(partial)
+    return sink.getvalue().to_pybytes()
+
+
+def _unpacked(partial: pa.BinaryScalar) -> pa.Table:
+    return pa.ipc.open_stream(partial.as_buffer()).read_all()

@@ -1,0 +1,102 @@
+"""The engine's memory: one manifest per micro-batch, written atomically, and the definition of the query.
+
+    <checkpoint>/skypane/definition.json     what is asked; another query is refused
+    <checkpoint>/skypane/ledger/<batch>.json  progress, open partials, control state, metrics after the batch
+    <checkpoint>/skypane/partials/*.arrow     the partials that the newest manifest names, and nothing else for long
+
+A manifest is the commit: what it names is so, what it does not name never happened. Spark replays a batch that it
+has not committed; the engine then starts from the manifest before it, or does nothing if the batch has one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from skypane.runtime.spark.store import Store
+from skypane.types import CheckpointError
+
+FORMAT = 1
+KEEP = 100
+"""Manifests kept; all but the newest are there for their metrics only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """State after one batch; every part is a JSON value of its owner."""
+
+    batch_id: int
+    progress: dict[str, Any]
+    panes: dict[int, list[list[Any]]]
+    next_window: int | None
+    metrics: dict[str, Any]
+
+
+class Ledger:
+    """Reads and writes the manifests of one query."""
+
+    def __init__(self, store: Store) -> None:
+        self._root = store
+        self._store = store.child("ledger")
+        self._root.make()
+        self._store.make()
+        self._held = [int(name.removesuffix(".json")) for name in self._store.names() if name[0] != "."]
+
+    def claim(self, definition: dict[str, Any]) -> None:
+        """Write the definition of the query, or raise CheckpointError naming how it differs from the one there."""
+        wanted = {"format": FORMAT, **definition}
+        try:
+            there = self._root.read_json("definition.json")
+        except FileNotFoundError:
+            self._root.write_json("definition.json", wanted)
+            return
+        except ValueError as error:
+            raise CheckpointError(f"{self._root.path('definition.json')} is damaged: {error}") from error
+        differences = list(_differences("", there, wanted))
+        if differences:
+            raise CheckpointError(
+                f"the checkpoint {self._root.root} belongs to another query: {'; '.join(differences)}. "
+                f"Use another checkpoint, or put the query back"
+            )
+
+    def latest(self) -> Manifest | None:
+        """Return the newest manifest; raise CheckpointError if it is damaged."""
+        return self._read(self._held[-1]) if self._held else None
+
+    def commit(self, manifest: Manifest) -> None:
+        """Make the batch true; forget manifests that are too old to matter."""
+        value = {"format": FORMAT, **{name: getattr(manifest, name) for name in Manifest.__slots__}}
+        self._store.write_json(_name(manifest.batch_id), value)
+        self._held.append(manifest.batch_id)
+        self._store.remove(_name(batch_id) for batch_id in self._held[:-KEEP])
+        del self._held[:-KEEP]
+
+    def history(self, last: int) -> list[dict[str, Any]]:
+        """Return the metrics of the last batches, oldest first."""
+        return [self._read(batch_id).metrics for batch_id in self._held[-last:]] if last > 0 else []
+
+    def _read(self, batch_id: int) -> Manifest:
+        try:
+            value = self._store.read_json(_name(batch_id))
+            fields = {name: value[name] for name in Manifest.__slots__}
+        except (ValueError, KeyError, FileNotFoundError) as error:
+            raise CheckpointError(
+                f"manifest {self._store.path(_name(batch_id))} is damaged ({error!r}): restore it from a copy, "
+                f"or start again with a new checkpoint"
+            ) from error
+        return Manifest(**fields | {"panes": {int(pane): refs for pane, refs in fields["panes"].items()}})
+
+
+def _name(batch_id: int) -> str:
+    return f"{batch_id:012d}.json"
+
+
+def _differences(path: str, there: Any, wanted: Any) -> list[str]:
+    if isinstance(there, dict) and isinstance(wanted, dict):
+        keys = sorted({*there, *wanted})
+        return [
+            line
+            for key in keys
+            for line in _differences(f"{path}.{key}" if path else key, there.get(key), wanted.get(key))
+        ]
+    return [] if there == wanted else [f"{path or 'definition'} was {there!r}, is {wanted!r}"]

@@ -1,0 +1,154 @@
+"""Where answers go. A sink is told the batch: told twice, it must end up as if told once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+import pyarrow as pa
+import pyarrow.csv as pc_csv
+from pyspark.sql import DataFrame, SparkSession
+
+from skypane.runtime.spark.answers import Answers
+from skypane.runtime.spark.store import Store
+from skypane.types import ConfigError
+
+Format: TypeAlias = Literal["parquet", "csv", "json"]
+STAGE = "_staging"
+"""Folder, unseen by readers because of its underscore, in which the files of a batch wait for being complete."""
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """Takes the answers of one batch after the other."""
+
+    def stage(self) -> Store | None:
+        """Return where parquet files of answers should be written so that write() need only move them, or None."""
+        ...
+
+    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        """Take the answers of a batch; called again with the same rows if the batch was not committed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Directory:
+    """A folder of files, exactly once: a batch's files have names of their own and replace what a lost try left."""
+
+    path: str
+    format: Format = "parquet"
+
+    def __post_init__(self) -> None:
+        if self.format not in ("parquet", "csv", "json"):
+            raise ConfigError(f"output format must be parquet, csv or json, got {self.format!r}")
+
+    def stage(self) -> Store | None:
+        return Store.at(self.path).child(STAGE) if self.format == "parquet" else None
+
+    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        del spark  # files are written by pyarrow: a job would cost more than the writing
+        target, prefix = Store.at(self.path), f"part-{batch_id:012d}"
+        stage = target.child(STAGE)
+        if answers.store is None or self.format != "parquet":
+            stage.make()
+            files = self._written(stage, prefix, answers)
+        else:
+            files = answers.files
+        final = [f"{prefix}-{index:05d}.{self.format}" for index in range(len(files))]
+        for name, wanted in zip(files, final, strict=True):
+            stage.move(name, target, wanted)
+        target.remove(name for name in target.names() if name.startswith(prefix) and name not in final)
+
+    def _written(self, stage: Store, prefix: str, answers: Answers) -> tuple[str, ...]:
+        if not answers.rows:
+            return ()
+        name = f"{prefix}-driver.{self.format}"
+        if self.format == "parquet":
+            with stage.parquet_writer(name, answers.schema) as writer:
+                for table in answers.tables:
+                    writer.write_table(table)
+        else:
+            with stage.open_output(name) as stream:
+                _WRITERS[self.format](answers.table(), stream)
+        return (name,)
+
+
+def _write_csv(table: pa.Table, stream: pa.NativeFile) -> None:
+    pc_csv.write_csv(table, stream)
+
+
+def _write_json(table: pa.Table, stream: pa.NativeFile) -> None:
+    text = table.to_pandas().to_json(orient="records", lines=True, date_format="iso", date_unit="us")
+    stream.write(text.encode())
+
+
+_WRITERS: dict[str, Callable[[pa.Table, pa.NativeFile], None]] = {"csv": _write_csv, "json": _write_json}
+
+
+@dataclass(frozen=True)
+class Console:
+    """Prints the answers of each batch."""
+
+    rows: int = 20
+
+    def stage(self) -> Store | None:
+        return None
+
+    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        if answers.rows:
+            print(f"batch {batch_id}: {len(answers.windows)} windows, {answers.rows} rows")  # noqa: T201 - that is its job
+            answers.dataframe(spark).show(self.rows, truncate=False)
+
+
+class Memory:
+    """Keeps the answers of the last `batches` batches in the driver: for tests and notebooks."""
+
+    def __init__(self, batches: int | None = None) -> None:
+        self._tables: dict[int, pa.Table] = {}
+        self._order: deque[int] = deque()
+        self._batches = batches
+
+    def stage(self) -> Store | None:
+        return None
+
+    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        del spark
+        if batch_id not in self._tables:
+            self._order.append(batch_id)
+        self._tables[batch_id] = answers.table()
+        while self._batches is not None and len(self._order) > self._batches:
+            del self._tables[self._order.popleft()]
+
+    def table(self) -> pa.Table:
+        """Return all rows kept, in batch order; raise LookupError before the first batch."""
+        if not self._tables:
+            raise LookupError("no batch has been answered yet")
+        return pa.concat_tables(self._tables[batch_id] for batch_id in self._order)
+
+
+@dataclass(frozen=True)
+class Call:
+    """Hands each batch's answers to a function (DataFrame, batch id), which must be idempotent by the id."""
+
+    function: Callable[[DataFrame, int], None]
+
+    def stage(self) -> Store | None:
+        return None
+
+    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        self.function(answers.dataframe(spark), batch_id)
+
+
+def sink(output: object) -> Sink:
+    """Return the sink that a user's `output` argument means."""
+    if isinstance(output, Sink):
+        return output
+    if isinstance(output, str):
+        return Directory(output)
+    if callable(output):
+        return Call(output)
+    raise ConfigError(
+        f"output must be a path, Directory, Console(), Memory(), or a function of (DataFrame, batch id), got {output!r}"
+    )

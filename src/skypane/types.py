@@ -1,0 +1,88 @@
+"""Frozen values and errors that every layer shares; event time is int64 microseconds everywhere inside."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Micros: TypeAlias = int
+"""A point in event time, or a length of it, in microseconds."""
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+Duration: TypeAlias = "str | timedelta | int"
+"""What a user may write for a length of time: "1 hour 30 minutes", a timedelta, or whole microseconds."""
+
+
+class SkypaneError(Exception):
+    """Base of every error that skypane raises on purpose."""
+
+
+class ConfigError(SkypaneError, ValueError):
+    """A job, query or policy that cannot be run as described; the message names the field and the value."""
+
+
+class BadInputError(SkypaneError, ValueError):
+    """Data that a batch query cannot rank; the message names the column and the reason."""
+
+
+class CheckpointError(SkypaneError, RuntimeError):
+    """A checkpoint that is damaged, or that belongs to another query definition."""
+
+
+_UNITS: dict[str, Micros] = {
+    "microsecond": 1,
+    "us": 1,
+    "millisecond": 1_000,
+    "ms": 1_000,
+    "second": 1_000_000,
+    "sec": 1_000_000,
+    "s": 1_000_000,
+    "minute": 60_000_000,
+    "min": 60_000_000,
+    "m": 60_000_000,
+    "hour": 3_600_000_000,
+    "h": 3_600_000_000,
+    "day": 86_400_000_000,
+    "d": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_TERM = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*,?", re.IGNORECASE)
+
+
+def micros(duration: Duration, name: str = "duration") -> Micros:
+    """Return `duration` in whole microseconds.
+
+    Months and years are refused: they have no fixed length, as in Spark's own window().
+
+    >>> micros("1 hour 30 minutes")
+    5400000000
+    """
+    if isinstance(duration, timedelta):
+        return round(duration / timedelta(microseconds=1))
+    if isinstance(duration, int) and not isinstance(duration, bool):
+        return duration
+    if not isinstance(duration, str):
+        raise ConfigError(f"{name} must be a text such as '10 minutes', a timedelta or microseconds, got {duration!r}")
+    return _parse(duration, name)
+
+
+def _parse(text: str, name: str) -> Micros:
+    body = text.strip().removeprefix("interval ")
+    total, at = 0.0, 0
+    while match := _TERM.match(body, at):
+        unit = match[2].lower()
+        scale = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s"))
+        if scale is None:
+            raise ConfigError(f"{name}: unknown unit {match[2]!r} in {text!r}; use one of {', '.join(_UNITS)}")
+        total += float(match[1]) * scale
+        at = match.end()
+    if at != len(body) or at == 0:
+        raise ConfigError(f"{name}: cannot read {text!r} as a length of time; write it like '1 hour 30 minutes'")
+    return round(total)
