@@ -28,6 +28,7 @@ COMPARED = ("pyspark", "pyarrow", "pandas", "numpy", "numba")
 MINIMUM_MEMORY = 2 * GIB
 MINIMUM_DISK = 1 * GIB
 
+_WHO = "import sys; print(f'Python {sys.version.split()[0]} of {sys.prefix}')"
 _COUNT_COMPILED = "from skypane.kernels import warm; print(len(warm().compiled))"
 
 
@@ -67,12 +68,20 @@ def worker_interpreter() -> Finding:
     name, chosen = "workers' interpreter", os.environ.get("PYSPARK_PYTHON")
     if chosen is None:
         return Finding(name, "this one")
-    found = shutil.which(chosen)
-    if found is None:
-        return Finding(name, f"PYSPARK_PYTHON={chosen} is not there", "unset PYSPARK_PYTHON")
-    if Path(found).parent.resolve() != Path(sys.executable).parent.resolve():
-        return Finding(name, f"PYSPARK_PYTHON={chosen}", f"unset PYSPARK_PYTHON, or set it to {sys.executable}")
+    try:
+        answer = subprocess.run([chosen, "-c", _WHO], capture_output=True, text=True, check=True).stdout  # noqa: S603
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding(name, f"PYSPARK_PYTHON={chosen} does not run: {error}", "unset PYSPARK_PYTHON")
+    if answer.strip() != _who():
+        return Finding(
+            name, f"PYSPARK_PYTHON={chosen} is {answer.strip()}", f"unset PYSPARK_PYTHON, or set it to {sys.executable}"
+        )
     return Finding(name, f"this one, by PYSPARK_PYTHON={chosen}")
+
+
+def _who() -> str:
+    """Return what tells one Python environment from another."""
+    return f"Python {sys.version.split()[0]} of {sys.prefix}"
 
 
 def versions() -> Iterator[Finding]:
@@ -168,13 +177,13 @@ def spark() -> Finding:
     # The session is left to this process, which ends next; one that was running already is not ours to stop.
     running = session("local[2]", "skypane-doctor")
     sent = _sample()
-    returned = running.createDataFrame(sent).mapInArrow(_with_interpreter, _ANSWER).toArrow()
+    returned = running.createDataFrame(sent).mapInArrow(_signed, _ANSWER).toArrow()
     (worker,) = returned["worker"].unique().to_pylist()
     if not returned.select(sent.column_names).cast(sent.schema).sort_by("id").equals(sent):
         return Finding(name, "rows came back changed", "report this as a bug, with the versions above")
-    if worker != sys.prefix:
-        return Finding(name, f"workers run in {worker}", f"set PYSPARK_PYTHON to {sys.executable}")
-    return Finding(name, f"Spark {running.version}: {sent.num_rows} rows to Python workers of {worker} and back")
+    if worker != _who():
+        return Finding(name, f"workers run {worker}", f"set PYSPARK_PYTHON to {sys.executable}")
+    return Finding(name, f"Spark {running.version}: {sent.num_rows} rows to a worker and back ({worker})")
 
 
 _ANSWER = "id long, price double, city string, at timestamp, worker string"
@@ -190,6 +199,6 @@ def _sample() -> pa.Table:
     return pa.table({**columns, "at": pa.array(columns["at"], pa.timestamp("us", tz="UTC"))})
 
 
-def _with_interpreter(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _signed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield batch.append_column("worker", pa.array([sys.prefix] * batch.num_rows))
+        yield batch.append_column("worker", pa.array([_who()] * batch.num_rows))

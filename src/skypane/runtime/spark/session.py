@@ -82,7 +82,7 @@ def _sized(master: str) -> dict[str, str]:
         # Spark's default, 200, is for clusters: on one machine each further partition is a further task to start.
         "spark.sql.shuffle.partitions": str(threads(master)),
         # Otherwise a folder of this name turns up wherever the process was started.
-        "spark.sql.warehouse.dir": str(_TEMPORARY / "skypane-warehouse"),
+        "spark.sql.warehouse.dir": f"file:{_TEMPORARY / 'skypane-warehouse'}",
     }
 
 

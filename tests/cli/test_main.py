@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from argparse import Namespace
+
+import pytest
+
+from skypane.cli import main as module
+from skypane.cli.main import VERBS, main
+from skypane.types import ConfigError
+
+
+def test_each_verb_is_in_the_help(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as exit_:
+        main(["--help"])
+    assert exit_.value.code == 0
+    shown = capsys.readouterr().out
+    for verb in VERBS:
+        name = getattr(verb, "__name__", "").rpartition(".")[2]
+        assert f"\n    {name} " in shown
+
+
+@pytest.mark.parametrize("argv", [[], ["no-such-verb"], ["doctor", "--no-such-option"]])
+def test_a_command_line_that_cannot_be_read_exits_with_2(argv: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as exit_:
+        main(argv)
+    assert exit_.value.code == 2
+    assert "usage: skypane" in capsys.readouterr().err
+
+
+class Raises:
+    """A verb that ends in an exception."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def add_parser(self, verbs, /):
+        return verbs.add_parser("raises")
+
+    def run(self, _arguments: Namespace, /) -> int:
+        raise self.error
+
+
+def test_an_error_of_ours_is_one_line_without_trace(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(module, "VERBS", (Raises(ConfigError("need 0 < slide, got slide=-1")),))
+    assert main(["raises"]) == 1
+    assert capsys.readouterr().err == "skypane: need 0 < slide, got slide=-1\n"
+
+
+def test_a_bug_keeps_its_trace(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "VERBS", (Raises(ZeroDivisionError()),))
+    with pytest.raises(ZeroDivisionError):
+        main(["raises"])
+
+
+def test_an_interrupt_exits_as_shells_expect(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "VERBS", (Raises(KeyboardInterrupt()),))
+    assert main(["raises"]) == 130
+
+
+@pytest.mark.parametrize("package", ["skypane", "skypane.cli"])
+def test_python_dash_m_is_the_command(package: str):
+    done = subprocess.run([sys.executable, "-m", package, "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage: skypane")

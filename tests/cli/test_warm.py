@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from skypane.cli.main import main
+
+
+def test_warming_twice_compiles_nothing_the_second_time(capsys: pytest.CaptureFixture[str]):
+    assert main(["warm"]) == 0
+    capsys.readouterr()
+    assert main(["warm"]) == 0
+    assert re.fullmatch(r"0 kernels compiled, the others were cached, in \d+\.\d s\n", capsys.readouterr().out)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+from pyspark.sql import SparkSession
+
+from skypane.runtime.machine import GIB, cores
+from skypane.runtime.spark import session as module
+from skypane.runtime.spark.session import defaults, session, threads
+
+
+@pytest.mark.parametrize(
+    ("master", "expected"),
+    [("local", 1), ("local[3]", 3), ("local[2,4]", 2), ("local[*]", cores()), ("spark://host:7077", cores())],
+)
+def test_threads_of_a_master(master: str, expected: int):
+    assert threads(master) == expected
+
+
+def test_shuffles_have_a_partition_per_thread():
+    assert defaults("local[3]")["spark.sql.shuffle.partitions"] == "3"
+
+
+@pytest.mark.parametrize(("machine", "heap"), [(1, 1), (2, 1), (16, 4), (24, 6), (256, 8)])
+def test_the_driver_gets_a_quarter_of_the_machine_within_reason(
+    machine: int, heap: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(module, "memory_bytes", lambda: machine * GIB)
+    assert defaults()["spark.driver.memory"] == f"{heap * 1024}m"
+
+
+def test_the_logging_file_is_there():
+    options = defaults()["spark.driver.extraJavaOptions"]
+    (uri,) = (option.partition("=")[2].strip('"') for option in options.split('" "') if "log4j2" in option)
+    assert Path(unquote(urlparse(uri).path)).is_file()
+
+
+def test_a_running_session_is_returned_as_it_is(spark: SparkSession):
+    assert session("local[7]", conf={"spark.sql.shuffle.partitions": "99"}) is spark
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_a_running_session_is_found_from_another_thread(spark: SparkSession):
+    found: list[SparkSession] = []
+    thread = threading.Thread(target=lambda: found.append(session()))
+    thread.start()
+    thread.join()
+    assert found == [spark]
+
+
+def test_the_defaults_arrive_in_spark(spark: SparkSession):
+    for name, value in defaults("local[2]").items():
+        if name != "spark.driver.memory":
+            assert spark.conf.get(name) == value, name
