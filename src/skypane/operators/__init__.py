@@ -1,0 +1,1 @@
+"""What happens to rows, panes and windows, without a clock, a file or Spark."""

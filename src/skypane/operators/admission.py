@@ -177,7 +177,8 @@ class Reasons:
     def mask(self, name: str) -> BoolArray | None:
         if self._codes is None or name not in self._names:
             return None
-        return self._codes == self._names.index(name) + 1
+        where: BoolArray = self._codes == self._names.index(name) + 1
+        return where
 
     def counts(self) -> dict[str, int]:
         if self._codes is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,9 @@ class Advance:
     future_rows: int
 
 
-def advance(policy: ProgressPolicy, windows: Windows, state: ProgressState, counts: Iterable[PaneCount]) -> Advance:
+def advance(
+    policy: ProgressPolicy[Any], windows: Windows, state: ProgressState, counts: Iterable[PaneCount]
+) -> Advance:
     """Take one batch's panes, late ones with them, through `policy`."""
     panes = _merged(counts)
     arrivals = _arrivals(windows, panes)

@@ -32,8 +32,10 @@ class Answer:
 
 
 class TwoStacks:
-    """A queue of partials that knows the combination of all of them: about three merges per pane, however many
-    panes a window has (the two-stack queue of sliding-window aggregation; combine need not be invertible).
+    """A queue of partials that knows the combination of all of them.
+
+    It costs about three merges per pane, however many panes a window has, and combine need not be invertible: the
+    two-stack queue of sliding-window aggregation.
 
         evict here <- [ front: suffix combinations ][ back: one running combination ] <- push here
     """

@@ -90,7 +90,7 @@ def top_k(
     largest: bool = True,
     **options: Unpack[Options],
 ) -> DataFrame | Job:
-    """Return the k rows with the largest (or smallest) score, e.g. top_k(df, 10, "rating - 0.1 * price")."""
+    """Return the k rows of largest score, or of smallest: "rating - 0.1 * price" ranks by what a star is worth."""
     return ask(rows, TopKQuery(k, Score.of(score), _names(by), largest), **options)
 
 

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from skypane.operators.admission import Admission, rankable
@@ -56,9 +56,9 @@ def _windowed(
     lifted = rows.mapInArrow(
         _LiftPanes(query.query, admission, run, invalid), "pane long, first long, last long, partial binary"
     )
-    runs = F.explode(F.sequence("first", "last")).alias("run")
+    runs = sf.explode(sf.sequence("first", "last")).alias("run")
     placed = lifted.select("pane", "partial", runs)
-    routed = placed.repartitionById(workers, F.pmod("run", F.lit(workers)).cast("int"))
+    routed = placed.repartitionById(workers, sf.pmod("run", sf.lit(workers)).cast("int"))
     return routed.mapInArrow(_AnswerRuns(query, run), spark_schema(rows, query.output_schema(schema)))
 
 
@@ -169,7 +169,8 @@ def _packed(partial: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, partial.schema) as writer:
         writer.write_table(partial)
-    return sink.getvalue().to_pybytes()
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
 
 
 def _unpacked(partial: pa.BinaryScalar) -> pa.Table:

@@ -184,9 +184,9 @@ class Engine:
         for store in (self._partials, self._rejected, self._store.child(ANSWERS)):
             store.make()
         self._partials.remove(set(self._partials.names()) - self._state.files)
-        for store in (self._rejected, self._store.child(ANSWERS), self._setting.output.stage()):
-            if store is not None:
-                store.remove(store.names())
+        for leftover in (self._rejected, self._store.child(ANSWERS), self._setting.output.stage()):
+            if leftover is not None:
+                leftover.remove(leftover.names())
 
     def _metrics(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane import kernels
 from skypane.runtime.spark.engine import Engine, Setting, Workers
@@ -80,7 +80,8 @@ class StreamHandle:
         Raises SkypaneError, with the cause, if the query failed.
         """
         try:
-            ended = self.query.awaitTermination(timeout) if timeout is not None else self.query.awaitTermination()
+            # Spark takes fractions of a second, whatever its annotation says.
+            ended = self.query.awaitTermination(timeout)  # type: ignore[arg-type]
         except StreamingQueryException as error:
             cause = self._engine.error or error
             raise SkypaneError(f"the query has failed: {str(cause)[:2000]}") from cause

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from skypane.control.splitting import ByPane, Routing
 from skypane.operators.admission import PaneCount
@@ -134,17 +134,17 @@ def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel
     """Lift a batch: one job, one Python hop, and an exchange before it only where a routing is given."""
     if routing is not None:
         rows = _routed(rows, stage.plan, routing)
-    reports = rows.mapInArrow(stage, "report string").collect()  # type: ignore[arg-type]
+    reports = rows.mapInArrow(stage, "report string").collect()
     return PaneLevel(tuple(TaskReport.from_json(row.report) for row in reports))
 
 
 def _routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
     if not isinstance(routing, ByPane):
         return rows.repartition(routing.workers)
-    micros = F.unix_micros(F.col(_quoted(plan.time)).cast("timestamp"))
+    micros = sf.unix_micros(sf.col(_quoted(plan.time)).cast("timestamp"))
     # Truncation towards zero would share a pane number around the epoch; it only routes, so no answer changes.
-    pane = F.floor((micros - F.lit(plan.windows.offset)) / F.lit(plan.windows.pane))
-    worker = F.coalesce(F.pmod(pane, F.lit(routing.workers)), F.lit(0)).cast("int")
+    pane = sf.floor((micros - sf.lit(plan.windows.offset)) / sf.lit(plan.windows.pane))
+    worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
     return rows.repartitionById(routing.workers, worker)
 
 

@@ -46,6 +46,6 @@ def gather(rows: DataFrame, schema: pa.Schema, level: PaneLevel, store: Store, f
     tables = [table for name in level.rejected_files for table in tables_of(store.child(REJECTED), name)]
     if future is not None:
         columns = copy.deepcopy(rows.schema).add(REASON, "string")
-        tables.append(rows.mapInArrow(future, columns).toArrow())  # type: ignore[arg-type]
+        tables.append(rows.mapInArrow(future, columns).toArrow())
     tables = [table.cast(schema_of(schema)) for table in tables]
     return Answers(schema_of(schema), rows=sum(table.num_rows for table in tables), tables=tuple(tables))

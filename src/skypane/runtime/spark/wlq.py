@@ -62,7 +62,7 @@ class RunStage:
 def on_workers(spark: SparkSession, stage: RunStage) -> Answers:
     """Answer windows in one job, a task a run; the rows stay in files."""
     numbers = spark.range(0, len(stage.runs), 1, len(stage.runs))
-    rows = numbers.mapInArrow(stage, "run string").collect()  # type: ignore[arg-type]
+    rows = numbers.mapInArrow(stage, "run string").collect()
     runs = sorted((json.loads(row.run) for row in rows), key=lambda run: run["file"])
     windows = tuple((window, count) for run in runs for window, count in run["windows"])
     return Answers(
