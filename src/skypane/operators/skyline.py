@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skypane.preference import Preference
 from skypane.preference.schema import check_group
@@ -79,4 +80,4 @@ def is_count(value: object) -> bool:
 
 def taken(rows: pa.Table, indices: Any) -> pa.Table:
     """Return the rows at different, ascending `indices`; `rows` itself, uncopied, if that is all of them."""
-    return rows if len(indices) == rows.num_rows else rows.take(indices)
+    return rows if len(indices) == rows.num_rows else pc.take(rows, pa.array(indices), boundscheck=False)

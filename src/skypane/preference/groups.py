@@ -36,7 +36,8 @@ def _codes(column: pa.ChunkedArray) -> tuple[IntArray, int]:
     """Return codes in [0, size) and size >= 1."""
     values = rankable(column)
     if pa.types.is_floating(values.type):
-        values = pc.add(values, pa.scalar(0.0, values.type))  # -0.0 becomes 0.0
+        zero, nan = (pa.scalar(x, values.type) for x in (0.0, float("nan")))
+        values = pc.if_else(pc.is_nan(values), nan, pc.add(values, zero))  # one NaN, and -0.0 + 0.0 = 0.0
     encoded = values.combine_chunks().dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()

@@ -21,14 +21,20 @@ def maximal_rows(table: pa.Table, levels: Sequence[Level], groups: IntArray | No
     Only rows that are best on one level are looked at on the next: a better row on an earlier level settles it, and rows
     equal to a best row there are best there too.
     """
-    rows = np.arange(table.num_rows, dtype=np.int64)
-    for number, level in enumerate(levels):
-        points = orient(table if number == 0 else _taken(table, level, rows), level)
-        kept = skyline_rows(points) if groups is None else skyline_rows_by_group(points, groups)
+    if not levels:
+        return np.arange(table.num_rows, dtype=np.int64)
+    points = orient(table, levels[0])
+    rows = kept = _skyline(points, groups)
+    for level in levels[1:]:
+        groups = _equal_rows(points[kept], None if groups is None else groups[kept])
+        points = orient(_taken(table, level, rows), level)
+        kept = _skyline(points, groups)
         rows = rows[kept]
-        if number + 1 < len(levels):
-            groups = _equal_rows(points[kept], None if groups is None else groups[kept])
     return rows
+
+
+def _skyline(points: FloatArray, groups: IntArray | None) -> IntArray:
+    return skyline_rows(points) if groups is None else skyline_rows_by_group(points, groups)
 
 
 def _taken(table: pa.Table, level: Level, rows: IntArray) -> pa.Table:

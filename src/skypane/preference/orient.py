@@ -29,7 +29,16 @@ def orient(table: pa.Table, level: Level) -> FloatArray:
     points = np.empty((table.num_rows, len(level)), np.float64, order="F")
     for j, component in enumerate(level):
         _write_component(table, component, points[:, j])
+    # maximum propagates NaN: one pass, no mask
+    if np.isnan(points.max(initial=-np.inf)):
+        _refuse_nan(points, level)
     return points
+
+
+def _refuse_nan(points: FloatArray, level: Level) -> None:
+    counts = np.isnan(points).sum(axis=0)
+    j = int(counts.argmax())
+    raise BadInputError(f"column {level[j][0].column!r} is NaN in {counts[j]} rows; drop or fill them first")
 
 
 def _write_component(table: pa.Table, component: Component, out: FloatArray) -> None:
@@ -50,11 +59,6 @@ def _write(table: pa.Table, criterion: Criterion, out: FloatArray) -> None:
         _write_values(column, out)
         if isinstance(criterion, High):
             np.negative(out, out=out)
-    # maximum propagates NaN: one pass, no mask
-    if np.isnan(out.max(initial=-np.inf)):
-        raise BadInputError(
-            f"column {criterion.column!r} is NaN in {np.isnan(out).sum()} rows; drop or fill them first"
-        )
 
 
 def _write_values(column: pa.ChunkedArray, out: FloatArray) -> None:

@@ -97,8 +97,9 @@ class _Expression:
     """The syntax tree of a score, of which every node is known to be allowed."""
 
     def __init__(self, text: str) -> None:
-        self._text = re.sub(r"\s", " ", text).strip()
-        self._source, self._quoted = _without_quotes(self._text)
+        self._text = text.strip()
+        source, self._quoted = _without_quotes(self._text)
+        self._source = re.sub(r"\s", " ", source)  # so that an expression may take several lines
         if "#" in self._source:
             raise ConfigError(f"score {text!r}: cannot read '#'; a column of such a name stands in backticks")
         try:

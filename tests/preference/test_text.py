@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.preference import around, diff, high, low, parse
+from skypane.types import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("text", "preference"),
+    [
+        ("price MIN, rating MAX, city DIFF", low("price") * high("rating") * diff("city")),
+        ("price min,rating mAx", low("price") * high("rating")),
+        (" size AROUND 40 ", around("size", 40)),
+        ("size around -4.5e1", around("size", -45)),
+        ("size AROUND 30 TO 40", around("size", (30, 40))),
+        ("day AROUND '2013-01-01'", around("day", date(2013, 1, 1))),
+        ("ts AROUND '2013-01-01T12:00:00Z'", around("ts", datetime(2013, 1, 1, 12, tzinfo=UTC))),
+        ("`total price` MIN, \"a\"\"b\" MAX, 'it''s' MIN", low("total price") * high('a"b') * low("it's")),
+        ("min MIN, to MAX", low("min") * high("to")),
+        ("größe MIN", low("größe")),
+        ("a MIN, b MAX PRIOR TO c MIN", low("a") * high("b") & low("c")),
+        ("(a MIN PRIOR TO b MAX), c MIN", (low("a") & high("b")) * low("c")),
+        ("((a MIN))\nprior to\tb MIN", low("a") & low("b")),
+    ],
+)
+def test_reads(text, preference):
+    assert parse(text) == preference
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected a column at character 1, got the end"),
+        ("price", "expected MIN, MAX, DIFF or AROUND after column 'price' at character 6, got the end"),
+        ("price LOWEST", "expected MIN, MAX, DIFF or AROUND after column 'price' at character 7, got LOWEST"),
+        ("price MIN rating MAX", "expected a comma, PRIOR TO or the end at character 11, got rating"),
+        ("price MIN,", "expected a column at character 11, got the end"),
+        ("price MIN PRIOR b MIN", "expected TO at character 17, got b"),
+        ("(price MIN", "expected ) at character 11, got the end"),
+        ("size AROUND big", "expected a number, or a quoted ISO date or time, at character 13, got big"),
+        ("size AROUND 'noon'", "expected a number, or a quoted ISO date or time, at character 13, got 'noon'"),
+        ("size AROUND 40x", "cannot read character 13, '4'"),
+        ("price ; MIN", "cannot read character 7, ';'"),
+        ("`price MIN", "cannot read character 1, '`'"),
+        ("3 MIN", "expected a column at character 1, got 3"),
+    ],
+)
+def test_says_where_it_cannot_read(text: str, message: str):
+    with pytest.raises(ConfigError) as error:
+        parse(text)
+    assert f"preference {text!r}: {message}" in str(error.value)
+
+
+def test_refusals_of_the_algebra_hold_for_text_too():
+    with pytest.raises(ConfigError, match="named twice"):
+        parse("a MIN, a MAX")
+    with pytest.raises(ConfigError, match="cannot be a factor"):
+        parse("(a MIN, b MIN PRIOR TO c MIN), d MIN")
+
+
+@given(st.text(min_size=1))
+def test_any_column_name_survives(name: str):
+    assert parse(str(high(name))) == high(name)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.dates() | st.datetimes())
+def test_any_target_survives(target):
+    assert parse(str(around("x", target))) == around("x", target)
