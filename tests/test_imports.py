@@ -16,6 +16,7 @@ LAYERS = (
     # Top to bottom. Those of one line are beside each other, and import nothing from each other.
     ("skypane.__main__",),
     ("skypane.cli",),
+    ("skypane.jobs",),
     ("skypane.experiments",),
     ("skypane",),  # the public names
     ("skypane.runtime.spark", "skypane.runtime.local"),

@@ -1,0 +1,50 @@
+"""Numbers, times and lengths of time as people read them, the same in the live display and in the report."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from skypane.types import Micros
+
+UNKNOWN = "n/a"
+
+
+def count(number: int) -> str:
+    """Return 336776 as "336,776"."""
+    return f"{number:,}"
+
+
+def percent(share: float | None) -> str:
+    """Return 0.0123 as "1.23 %"; small shares keep two digits, whole ones none more than they need."""
+    if share is None:
+        return UNKNOWN
+    return f"{share * 100:.2f}".rstrip("0").rstrip(".") + " %"
+
+
+def stamp(time: Micros | None) -> str:
+    """Return an event time as "2013-01-01 05:15" (UTC, to the minute)."""
+    if time is None:
+        return UNKNOWN
+    return f"{datetime.fromtimestamp(time / 1e6, UTC):%Y-%m-%d %H:%M}"
+
+
+def span(length: Micros | None) -> str:
+    """Return a length of event time in its largest fitting unit, as "3.2 h"."""
+    return UNKNOWN if length is None else seconds(length / 1e6)
+
+
+def seconds(value: float) -> str:
+    """Return a number of seconds in its largest fitting unit: "0 s", "12 ms", "4.2 s", "3.5 min", "21.7 h", "12 d"."""
+    size = abs(value)
+    for unit, scale in (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)):
+        # two days and more are told in days, so that a 24 h window stays one
+        if size >= scale * (2 if unit == "d" else 1):
+            return f"{value / scale:.1f}".removesuffix(".0") + f" {unit}"
+    return "0 s" if size == 0 else f"{value * 1e6:.0f} us"
+
+
+def clock(elapsed: float) -> str:
+    """Return elapsed seconds as "1:05", or "1:02:03" from an hour on."""
+    minutes, secs = divmod(int(elapsed), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{secs:02d}" if hours else f"{minutes}:{secs:02d}"

@@ -1,0 +1,118 @@
+"""From a checked Job to what runs: its DataFrame, its query on it, its sinks. Nothing is read or written here."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
+
+import skypane as sp
+from skypane.experiments.flights import departures
+from skypane.experiments.replay import FORMAT, ReplaySource, write_recording
+from skypane.jobs.model import FILE_FORMATS, FLIGHTS, Job, Late, Output, Source
+from skypane.types import ConfigError
+
+
+def session(job: Job) -> SparkSession:
+    """Return the running session, or one as the job wants it."""
+    return sp.session(job.spark.master, job.name, {name: _text(value) for name, value in job.spark.conf.items()})
+
+
+def build(job: Job, spark: SparkSession) -> DataFrame | sp.Job:
+    """Return the answers of a batch, not yet computed, or a streaming job that is ready to start.
+
+    Raise ConfigError naming the section of the file, if Spark or the query cannot make sense of it.
+    """
+    return sp.ask(rows(job, spark), job.query.build(), **options(job))
+
+
+def rows(job: Job, spark: SparkSession) -> DataFrame:
+    """Return the rows that the query sees: source, derive, where, select."""
+    frame = _during("source", lambda: _source(job.source, spark, streaming=job.mode == "stream"))
+    for name, expression in job.derive.items():
+        frame = _during(f"derive.{name}", lambda f=frame, n=name, e=expression: f.withColumn(n, expr(e)))
+    if job.where is not None:
+        where = job.where
+        frame = _during("where", lambda: frame.where(where))
+    return _during("select", lambda: frame.selectExpr(*job.select)) if job.select else frame
+
+
+def options(job: Job) -> dict[str, Any]:
+    """Return the keyword arguments that the job's sections mean."""
+    given: dict[str, Any] = {}
+    if job.window is not None:
+        window = job.window
+        given |= {"time": window.time, "window": window.length, "offset": window.offset}
+        given |= {} if window.slide is None else {"slide": window.slide}
+    if job.mode == "batch":
+        return given | {"invalid": job.invalid}
+    parts = {
+        "progress": None if job.progress is None else job.progress.build(),
+        "source": job.late_by,
+        "late": None if job.late is None else _sink(job.late),
+        "plq_workers": job.workers.plq_workers,
+        "wlq_workers": job.workers.wlq_workers,
+    }
+    given |= {name: value for name, value in parts.items() if value is not None}
+    checkpoint = job.checkpoint or tempfile.mkdtemp(prefix="skypane-")
+    return given | {"output": _sink(job.output), "checkpoint": checkpoint, "splitting": job.workers.splitting}
+
+
+def write(job: Job, answers: DataFrame) -> None:
+    """Write or print the answers of a batch job."""
+    output = job.output
+    if output.path is None:
+        answers.show(output.rows, truncate=False)
+        return
+    writer = answers.write.format(output.format).mode("overwrite" if output.if_exists == "overwrite" else "error")
+    (writer.option("header", value=True) if output.format == "csv" else writer).save(output.path)
+
+
+def _sink(output: Output | Late) -> sp.Sink:
+    if isinstance(output, Output) and output.path is None:
+        return sp.Console(output.rows)
+    return sp.Directory(str(output.path), format=output.format)  # type: ignore[arg-type]
+
+
+def _source(source: Source, spark: SparkSession, *, streaming: bool) -> DataFrame:
+    name, given = source.format, {key: _text(value) for key, value in source.options.items()}
+    if name == FLIGHTS:
+        spark.dataSource.register(ReplaySource)
+        name, given = FORMAT, {"path": str(_recorded()), "arrival": "departed", **given}
+    if source.max_files_per_trigger is not None:
+        given["maxFilesPerTrigger"] = str(source.max_files_per_trigger)
+    reader: Any = (spark.readStream if streaming else spark.read).format(name).options(**given)
+    schema = source.schema_
+    if schema is None and streaming and name in FILE_FORMATS:
+        # Spark does not look into the files of a stream before it runs; those that are there tell.
+        schema = spark.read.format(name).options(**given).load(source.path).schema  # type: ignore[assignment]
+    if schema is not None:
+        reader = reader.schema(schema)
+    frame: DataFrame = reader.load(source.path) if source.path is not None else reader.load()
+    return frame
+
+
+def _recorded() -> Path:
+    """Return the file of flights to replay, written once per machine: its content is always the same."""
+    path = Path(tempfile.gettempdir()) / "skypane-flights.arrow"
+    if not path.exists():
+        write_recording(departures(), path)
+    return path
+
+
+def _during(section: str, action: Any) -> DataFrame:
+    """Return what `action` does; an error of Spark's becomes one sentence that names the section."""
+    try:
+        frame: DataFrame = action()
+    except PySparkException as error:
+        raise ConfigError(f"{section}: {str(error).strip().splitlines()[0]}") from error
+    return frame
+
+
+def _text(value: str | bool | float) -> str:
+    """Return a value as Spark's options write it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

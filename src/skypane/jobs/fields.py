@@ -1,0 +1,38 @@
+"""Kinds of fields that several parts of a job file share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+
+from skypane.types import ConfigError, micros
+
+
+class Part(BaseModel):
+    """A section of a job file: frozen, and a field it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class MisfitError(ConfigError):
+    """A field that is fine by itself and does not fit the others; `field` is its name within its section."""
+
+    def __init__(self, field: str, told: str) -> None:
+        super().__init__(told)
+        self.field = field
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _is_duration(text: str) -> str:
+    micros(text, "length of time")
+    return text
+
+
+#: one column, or a list of them
+Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
+#: "1 hour 30 minutes"
+Time: TypeAlias = Annotated[str, AfterValidator(_is_duration)]

