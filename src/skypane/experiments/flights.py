@@ -21,19 +21,20 @@ _MINUTE = 60_000_000
 _TIME = pa.timestamp("us", tz="UTC")
 
 
-def departures() -> pa.Table:
+def departures(*, cancelled: bool = False) -> pa.Table:
     """Return the flights that departed, in order of actual departure; ties stay in the order of the file.
 
     All columns of the package, and two of type timestamp[us, UTC]: `scheduled`, the event time, and `departed`, the
     arrival time, which is `scheduled` plus the recorded delay (a clock time such as 0:15 does not tell its day).
     Both are the wall clock of New York written as if it were UTC: the three airports share it, and a query by hour of
-    the day means theirs. Flights without a departure (8,255, cancelled) are not in it; 1,175 that were diverted or
-    never recorded as landed have a null arr_delay.
+    the day means theirs. Flights without a departure (8,255, cancelled) are only in it if asked for: heard of at their
+    scheduled departure, with null delays. 1,175 that were diverted or never recorded as landed have a null arr_delay.
     """
     flights = _read()
-    flights = flights.filter(pc.is_valid(flights["dep_delay"]))
+    if not cancelled:
+        flights = flights.filter(pc.is_valid(flights["dep_delay"]))
     scheduled = _scheduled(flights)
-    departed = scheduled + flights["dep_delay"].to_numpy().astype(np.int64) * _MINUTE
+    departed = scheduled + pc.fill_null(flights["dep_delay"], 0).to_numpy().astype(np.int64) * _MINUTE
     flights = flights.append_column("scheduled", pa.array(scheduled).cast(_TIME))
     flights = flights.append_column("departed", pa.array(departed).cast(_TIME))
     return flights.take(pa.array(np.argsort(departed, kind="stable")))
