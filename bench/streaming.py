@@ -1,0 +1,209 @@
+"""How many rows per second the streaming engine sustains, against pipelines that do less.
+
+    python -m bench.streaming [--quick]
+
+All run on local[2] over the same parquet files, one file a micro-batch, in turn, so that what else the machine does
+hits all alike. The query is paper 1's: a skyline over windows of 1 s, every 0.2 s, 10,000 tuples per pane, independent
+criteria, tuples up to 0.2 s out of order.
+
+  scan       the source alone, to Spark's no-op sink: no Python
+  identity   the source, a map stage that passes Arrow batches through, the no-op sink: one Python hop, there and back
+  engine     the skyline of every window, exactly once, into a folder of parquet files
+  anti-join  one window of the same rows by Spark SQL alone (NOT EXISTS), where that ends within a minute
+
+Rows per second are of whole micro-batches as Spark reports them (planning, logs and commits included), the first two of
+each query left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQueryListener
+from pyspark.sql.streaming.listener import QueryProgressEvent
+
+import skypane as sp
+from bench.record import markdown_table, replace_between
+from skypane.runtime.spark.job import ARROW_BATCH_ROWS
+
+PANE_ROWS = 10_000
+PANE_MICROS = 200_000
+DISORDER_MICROS = 200_000
+WARM_UP = 2
+REFERENCE = {4: 530_000, 6: 175_000, 8: 42_000, 10: 9_000, 12: 3_900}
+"""Tuples/s of paper 1's C++ with one PLQ and one WLQ thread on this query, measured on a machine of this kind."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """`batches` micro-batches of `rows` rows with `criteria` criteria."""
+
+    rows: int
+    criteria: int
+    batches: int
+
+    def columns(self) -> list[str]:
+        return [f"c{index}" for index in range(self.criteria)]
+
+    def write(self, folder: Path) -> None:
+        """Write the stream, one file a micro-batch."""
+        folder.mkdir(parents=True)
+        rng = np.random.default_rng(self.criteria)
+        span = self.rows * PANE_MICROS // PANE_ROWS
+        for batch in range(self.batches):
+            arrival = np.sort(rng.integers(batch * span, (batch + 1) * span, self.rows))
+            times = arrival - rng.integers(0, DISORDER_MICROS, self.rows)
+            columns: dict[str, object] = {"time": pa.array(times, pa.timestamp("us", "UTC"))}
+            columns |= {name: rng.random(self.rows) for name in self.columns()}
+            # Two tasks of equal size need row groups to divide between them.
+            group = max(self.rows // 8, 1)
+            pq.write_table(
+                pa.table(columns), folder / f"{batch:05d}.parquet", row_group_size=group, compression="none"
+            )
+
+
+class Progress(StreamingQueryListener):
+    """Rows and milliseconds of each micro-batch, by query."""
+
+    def __init__(self) -> None:
+        self.batches: dict[str, list[tuple[int, int]]] = {}
+
+    def onQueryStarted(self, event: object) -> None:  # noqa: N802 - Spark's name
+        """Nothing to note."""
+
+    def onQueryIdle(self, event: object) -> None:  # noqa: N802
+        """Nothing to note."""
+
+    def onQueryTerminated(self, event: object) -> None:  # noqa: N802
+        """Nothing to note."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        progress = event.progress
+        if progress.numInputRows:
+            entry = (progress.numInputRows, progress.batchDuration)
+            self.batches.setdefault(str(progress.id), []).append(entry)
+
+    def rate(self, query: str, batches: int) -> float:
+        """Return rows per second of a query's batches after the warm-up; waits until all have been told of."""
+        deadline = time.monotonic() + 30
+        while len(self.batches.get(query, ())) < batches and time.monotonic() < deadline:
+            time.sleep(0.05)
+        steady = self.batches[query][WARM_UP:]
+        return sum(rows for rows, _ in steady) / sum(millis for _, millis in steady) * 1_000
+
+
+def _passed_through(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def stream(spark: SparkSession, folder: Path) -> DataFrame:
+    """Return the stream of the files in `folder`, one file a micro-batch."""
+    schema = spark.read.parquet(str(folder)).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def noop(rows: DataFrame, scratch: Path) -> str:
+    """Run a stream into Spark's no-op sink; return the query's id."""
+    writer = rows.writeStream.format("noop").option("checkpointLocation", str(scratch / "checkpoint"))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return str(query.id)
+
+
+def scan(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> str:
+    """Run the source alone."""
+    del case
+    return noop(stream(spark, folder), scratch)
+
+
+def identity(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> str:
+    """Run the source and one hop through Python."""
+    del case
+    rows = stream(spark, folder)
+    return noop(rows.mapInArrow(_passed_through, rows.schema), scratch)
+
+
+def engine(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> str:
+    """Run the query."""
+    job = sp.skyline(
+        stream(spark, folder),
+        sp.from_sense(case.columns(), ["min"] * case.criteria),
+        time="time",
+        window="1 second",
+        slide="200 milliseconds",
+        progress=sp.KSlack(),
+        checkpoint=str(scratch / "checkpoint"),
+        output=str(scratch / "out"),
+    )
+    assert isinstance(job, sp.Job)
+    handle = job.start(trigger="available now")
+    handle.await_termination()
+    return str(handle.query.id)
+
+
+PIPELINES: dict[str, Callable[[SparkSession, Case, Path, Path], str]] = {
+    "scan": scan,
+    "identity": identity,
+    "engine": engine,
+}
+
+
+def measure(spark: SparkSession, listener: Progress, case: Case, rounds: int) -> dict[str, float]:
+    """Return the median rows per second of each pipeline, run in turn `rounds` times."""
+    with tempfile.TemporaryDirectory(prefix="skypane-bench-") as temporary:
+        folder = Path(temporary) / "stream"
+        case.write(folder)
+        rates: dict[str, list[float]] = {name: [] for name in PIPELINES}
+        for _ in range(rounds):
+            for name, run in PIPELINES.items():
+                scratch = Path(temporary) / "scratch"
+                rates[name].append(listener.rate(run(spark, case, folder, scratch), case.batches))
+                shutil.rmtree(scratch, ignore_errors=True)
+        return {name: statistics.median(values) for name, values in rates.items()}
+
+
+def main() -> None:
+    """Measure, print, record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="two cases, one round, nothing recorded")
+    parser.add_argument("--criteria", type=int, nargs="+", default=[4, 6, 8, 10, 12])
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 100_000])
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    spark = sp.session("local[2]", "skypane-bench")
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
+    listener = Progress()
+    spark.streams.addListener(listener)
+    cases = [Case(rows, d, WARM_UP + (4 if rows > 500_000 else 12)) for rows in arguments.rows for d in arguments.criteria]
+    if arguments.quick:
+        cases = [Case(1_000_000, 4, WARM_UP + 3), Case(1_000_000, 8, WARM_UP + 3)]
+    lines = []
+    for case in cases:
+        rates = measure(spark, listener, case, 1 if arguments.quick else arguments.rounds)
+        lines.append(_line(case, rates))
+        print(lines[-1], flush=True)
+    table = markdown_table(["rows/batch", "criteria", *(f"{name}, rows/s" for name in PIPELINES), "engine : identity", "engine : C++"], lines)
+    print(table)
+    if not arguments.quick:
+        replace_between(Path("docs/bench-streaming.md"), "streaming", table)
+
+
+def _line(case: Case, rates: dict[str, float]) -> list[str]:
+    against = f"{rates['engine'] / REFERENCE[case.criteria]:.1f}" if case.criteria in REFERENCE else ""
+    ratio = f"{rates['engine'] / rates['identity']:.2f}"
+    return [f"{case.rows:,}", str(case.criteria), *(f"{rate:,.0f}" for rate in rates.values()), ratio, against]
+
+
+if __name__ == "__main__":
+    main()
