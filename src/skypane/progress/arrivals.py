@@ -34,7 +34,9 @@ class Arrivals:
         if len({column.shape for column in columns.values()}) != 1 or columns["rows"].ndim != 1:
             shapes = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
             raise ValueError(f"arrivals need one-dimensional arrays of one length, got {shapes}")
-        order = np.argsort(columns["pane_start"], kind="stable")
+        start = columns["pane_start"]
+        ascending = bool((start[1:] >= start[:-1]).all())
+        order = slice(None) if ascending else np.argsort(start, kind="stable")
         for name, column in columns.items():
             object.__setattr__(self, name, column[order])
 

@@ -11,7 +11,7 @@ Rows whose pane was closed by the punctuation *before* the batch are late: the e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from skypane.progress.arrivals import Arrivals
 from skypane.types import Micros
@@ -50,30 +50,30 @@ class ProgressState(Protocol):
         ...
 
 
-State = TypeVar("State", bound=ProgressState)
+class ProgressPolicy(Protocol):
+    """A pure law of progress: frozen, no clock, no chance; equal inputs give equal states.
 
-
-class ProgressPolicy(Protocol[State]):
-    """A pure law of progress: frozen, no clock, no chance; equal inputs give equal states."""
+    A policy takes back only states that it gave: hence Any where one comes in.
+    """
 
     @property
     def drop_budget(self) -> float | None:
         """Largest share of rows that may be dropped, or None if the policy promises nothing about it."""
         ...
 
-    def init(self) -> State:
+    def init(self) -> ProgressState:
         """Return the state before the first batch."""
         ...
 
-    def limit(self, state: State, arrivals: Arrivals) -> Micros | None:
+    def limit(self, state: Any, arrivals: Arrivals) -> Micros | None:
         """Return the newest pane start that this batch may bring, or None for no bound."""
         ...
 
-    def step(self, state: State, arrivals: Arrivals) -> State:
+    def step(self, state: Any, arrivals: Arrivals) -> ProgressState:
         """Return the state after a batch; cut at limit() or not, the answer is the same."""
         ...
 
-    def restore(self, snapshot: Mapping[str, Any]) -> State:
+    def restore(self, snapshot: Mapping[str, Any]) -> ProgressState:
         """Return the state whose snapshot() this is; raise CheckpointError if it cannot be one."""
         ...
 

@@ -47,7 +47,8 @@ class RecentDistances:
         keep = 0.5 ** (count / half_life)
         has_one = distance >= 0
         bins = np.searchsorted(EDGES, distance[has_one], side="right") - 1
-        late = np.bincount(bins, weights=rows[has_one].astype(np.float64), minlength=len(self.late))
+        fresh = np.bincount(bins, weights=rows[has_one], minlength=len(self.late))
+        late = fresh.astype(np.float64)  # of no bins at all, bincount makes integers
         late[: len(self.late)] += np.asarray(self.late, np.float64) * keep
         late[late < _FORGOTTEN] = 0.0
         return type(self)(tuple(np.trim_zeros(late, "b").tolist()), self.total * keep + count)
