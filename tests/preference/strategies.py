@@ -60,7 +60,7 @@ def trees(draw: st.DrawFn) -> Tree:
     nodes: list[Tree] = [Leaf("diff", c) if draw(st.integers(0, 5)) == 0 else draw(leaves(c)) for c in columns]
     while len(nodes) > 1:
         i = draw(st.integers(0, len(nodes) - 2))
-        join: type[Pareto | Prior] = draw(st.sampled_from([Pareto, Prior]))
+        join: type[Pareto | Prior] = Pareto if draw(st.booleans()) else Prior
         nodes[i : i + 2] = [join(nodes[i], nodes[i + 1])]
     return nodes[0]
 

@@ -111,6 +111,10 @@ def test_any_column_name_survives_in_backticks(name: str):
     assert score.values(table).tolist() == again.values(table).tolist() == [2.5]
 
 
+def test_columns_keep_their_spelling():
+    assert Score("größe + \ufb01 * 2").columns == ("größe", "\ufb01")  # a ligature, whose normal form is "fi"
+
+
 def test_stand_ins_for_quoted_columns_meet_no_column_of_their_name():
     table = pa.table({"x y": [1.0], "_0___": [10.0]})
     assert Score("`x y` + _0___").values(table).tolist() == [11.0]

@@ -123,7 +123,7 @@ class _Expression:
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):
                 column = self._column(node)
-                node.id = column if column.isidentifier() and not iskeyword(column) else _backticked(column)
+                node.id = column if _is_plain(column) else _backticked(column)
         return ast.unparse(tree)
 
     def evaluate(self, columns: Mapping[str, FloatArray]) -> Any:
@@ -185,7 +185,15 @@ class _Expression:
         return ConfigError(f"score {self._text!r}: {part!r} at character {start + 1} is not allowed; {allowed}")
 
     def _column(self, node: ast.Name) -> str:
-        return self._quoted.get(node.id, node.id)
+        written = self._written(node)  # node.id would be a normal form of it (NFKC), another column
+        return self._quoted.get(written, written)
+
+    def _written(self, node: ast.expr) -> str:
+        return self._source.encode()[node.col_offset : node.end_col_offset].decode()
+
+
+def _is_plain(column: str) -> bool:
+    return column.isascii() and column.isidentifier() and not iskeyword(column)
 
 
 def _backticked(column: str) -> str:
