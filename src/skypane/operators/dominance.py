@@ -22,8 +22,36 @@ from skypane.preference.groups import group_codes
 from skypane.types import ConfigError, FloatArray, IntArray
 
 
+class _SkylineFilter:
+    """What both queries share: they are a skyline query but for lower."""
+
+    preference: Preference
+    by: tuple[str, ...]
+
+    @cached_property
+    def skyline(self) -> SkylineQuery:
+        """The query whose partials these are."""
+        return SkylineQuery(self.preference, self.by)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.skyline.columns
+
+    def validate(self, schema: pa.Schema) -> None:
+        self.skyline.validate(schema)
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        return self.skyline.lift(rows)
+
+    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
+        return self.skyline.combine(partials)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+
 @dataclass(frozen=True)
-class KDominantQuery:
+class KDominantQuery(_SkylineFilter):
     """k-dominant skyline: the rows that no row of their group k-dominates; k = number of criteria is the skyline.
 
     The preference must be one Pareto product; a prioritised chain among its factors counts as one criterion.
@@ -42,36 +70,15 @@ class KDominantQuery:
         if not (is_count(self.k) and 1 <= self.k <= d):
             raise ConfigError(f"need 1 <= k <= {d}, the number of criteria in {self.preference!r}, got k={self.k!r}")
 
-    @cached_property
-    def skyline(self) -> SkylineQuery:
-        """The query whose partials these are."""
-        return SkylineQuery(self.preference, self.by)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.skyline.columns
-
-    def validate(self, schema: pa.Schema) -> None:
-        self.skyline.validate(schema)
-
-    def lift(self, rows: pa.Table) -> pa.Table:
-        return self.skyline.lift(rows)
-
-    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
-        return self.skyline.combine(partials)
-
     def lower(self, partial: pa.Table) -> pa.Table:
         return _filtered(partial, self.skyline, lambda points: k_dominant_rows(points, self.k, only_skyline=True))
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
 
     def describe(self) -> dict[str, Any]:
         return {**self.skyline.describe(), "query": "k_dominant", "k": self.k}
 
 
 @dataclass(frozen=True)
-class TopDeltaQuery:
+class TopDeltaQuery(_SkylineFilter):
     """Top-delta dominant query: the k-dominant skyline for the smallest k that gives more than `delta` rows per group.
 
     The whole skyline of a group if no k does. The preference must be one Pareto product, as for KDominantQuery.
@@ -90,29 +97,8 @@ class TopDeltaQuery:
         if not (is_count(self.delta) and self.delta >= 0):
             raise ConfigError(f"need a whole delta >= 0, got delta={self.delta!r}")
 
-    @cached_property
-    def skyline(self) -> SkylineQuery:
-        """The query whose partials these are."""
-        return SkylineQuery(self.preference, self.by)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.skyline.columns
-
-    def validate(self, schema: pa.Schema) -> None:
-        self.skyline.validate(schema)
-
-    def lift(self, rows: pa.Table) -> pa.Table:
-        return self.skyline.lift(rows)
-
-    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
-        return self.skyline.combine(partials)
-
     def lower(self, partial: pa.Table) -> pa.Table:
         return _filtered(partial, self.skyline, lambda points: top_delta_rows(points, self.delta, only_skyline=True)[0])
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
 
     def describe(self) -> dict[str, Any]:
         return {**self.skyline.describe(), "query": "top_delta", "delta": self.delta}

@@ -1,0 +1,161 @@
+"""Arithmetic over columns: numbers, columns, + - * / **, signs, parentheses, abs, sqrt, log, exp, min, max.
+
+The syntax is Python's, read by Python's own parser; every node is checked against what is allowed here before anything is
+evaluated, and evaluation knows only the functions below. A column whose name is no identifier stands in backticks.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from keyword import iskeyword
+from typing import Any
+
+import numpy as np
+
+from skypane.types import ConfigError, FloatArray
+
+_OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.true_divide,
+    ast.Pow: np.power,
+    ast.USub: np.negative,
+    ast.UAdd: np.positive,
+}
+_FUNCTIONS: Mapping[str, tuple[Callable[..., Any], range]] = {
+    "abs": (np.abs, range(1, 2)),
+    "sqrt": (np.sqrt, range(1, 2)),
+    "log": (np.log, range(1, 2)),
+    "exp": (np.exp, range(1, 2)),
+    "min": (np.minimum, range(2, 100)),
+    "max": (np.maximum, range(2, 100)),
+}
+_NAMES = ", ".join(_FUNCTIONS)
+_QUOTED = re.compile(r"`((?:[^`]|``)+)`")
+
+
+class Expression:
+    """The syntax tree of `text`, of which every node is known to be allowed; ConfigError with the place of one that is not."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.strip()
+        source, self._quoted = _without_quotes(self._text)
+        self._source = re.sub(r"\s", " ", source)  # so that an expression may take several lines
+        if "#" in self._source:
+            raise ConfigError(f"score {text!r}: cannot read '#'; a column of such a name stands in backticks")
+        try:
+            self._tree = ast.parse(self._source, mode="eval").body
+        except (SyntaxError, ValueError) as error:
+            at = getattr(error, "offset", None) or 1
+            raise ConfigError(
+                f"score {text!r}: cannot read it at character {at}; write arithmetic over columns"
+            ) from None
+        self._check(self._tree)
+
+    def columns(self) -> Iterator[str]:
+        """Yield the columns in the order written, as often as they are."""
+        called = {id(node.func) for node in ast.walk(self._tree) if isinstance(node, ast.Call)}
+        names = [node for node in ast.walk(self._tree) if isinstance(node, ast.Name) and id(node) not in called]
+        for node in sorted(names, key=lambda name: name.col_offset):
+            yield self._column(node)
+
+    def canonical(self) -> str:
+        """Return the expression with single spaces, needed parentheses, and needed backticks only."""
+        tree = ast.parse(self._source, mode="eval")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                column = self._column(node)
+                node.id = column if _is_plain(column) else _backticked(column)
+        return ast.unparse(tree)
+
+    def evaluate(self, columns: Mapping[str, FloatArray]) -> Any:
+        """Return the value for each row, or a single one where no column is involved, from columns of shape (n,)."""
+        return self._value(self._tree, columns)
+
+    def _value(self, node: ast.expr, columns: Mapping[str, FloatArray]) -> Any:
+        match node:
+            case ast.Constant(value):
+                return np.float64(value)  # type: ignore[arg-type]
+            case ast.Name():
+                return columns[self._column(node)]
+            case ast.UnaryOp(op, operand):
+                return _OPERATORS[type(op)](self._value(operand, columns))
+            case ast.BinOp(left, op, right):
+                return _OPERATORS[type(op)](self._value(left, columns), self._value(right, columns))
+            case ast.Call(ast.Name(name), args) if len(args) == 1:
+                return _FUNCTIONS[name][0](self._value(args[0], columns))
+            case ast.Call(ast.Name(name), args):
+                return reduce(_FUNCTIONS[name][0], (self._value(arg, columns) for arg in args))
+        raise AssertionError(f"unchecked node {node!r}")
+
+    def _check(self, node: ast.expr) -> None:
+        match node:
+            case ast.Constant(value) if isinstance(value, int | float) and not isinstance(value, bool):
+                self._check_number(node, value)
+            case ast.Name():
+                pass
+            case ast.UnaryOp(op, operand) if type(op) in _OPERATORS:
+                self._check(operand)
+            case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
+                self._check(left)
+                self._check(right)
+            case ast.Call(ast.Name(name), args, []):
+                self._check_call(node, name, args)
+            case _:
+                raise self._refusal(node, f"write numbers, columns, + - * / ** and {_NAMES}")
+
+    def _check_number(self, node: ast.Constant, value: float) -> None:
+        try:
+            float(value)
+        except OverflowError:
+            raise self._refusal(node, "it is beyond float64") from None
+
+    def _check_call(self, node: ast.Call, name: str, args: list[ast.expr]) -> None:
+        if name not in _FUNCTIONS:
+            raise self._refusal(node, f"the functions are {_NAMES}")
+        arity = _FUNCTIONS[name][1]
+        if len(args) not in arity:
+            wanted = "one argument" if arity.stop == 2 else "two arguments or more"
+            raise self._refusal(node, f"{name}() takes {wanted}")
+        for arg in args:
+            self._check(arg)
+
+    def _refusal(self, node: ast.expr, reason: str) -> ConfigError:
+        source = self._source.encode()
+        start = len(source[: node.col_offset].decode())
+        stop = len(source[: node.end_col_offset].decode())
+        part = self._text[start:stop]
+        return ConfigError(f"score {self._text!r}: {part!r} at character {start + 1} is not allowed; {reason}")
+
+    def _column(self, node: ast.Name) -> str:
+        written = self._written(node)  # node.id would be a normal form of it (NFKC), another column
+        return self._quoted.get(written, written)
+
+    def _written(self, node: ast.expr) -> str:
+        return self._source.encode()[node.col_offset : node.end_col_offset].decode()
+
+
+def _is_plain(column: str) -> bool:
+    return column.isascii() and column.isidentifier() and not iskeyword(column)
+
+
+def _backticked(column: str) -> str:
+    return "`" + column.replace("`", "``") + "`"
+
+
+def _without_quotes(text: str) -> tuple[str, dict[str, str]]:
+    """Return `text` with each backticked column replaced by an identifier of the same width, and what each stands for."""
+    quoted: dict[str, str] = {}
+
+    def stand_in(match: re.Match[str]) -> str:
+        number = len(quoted)
+        while (name := f"_{number}".ljust(len(match[0]), "_")) in text or name in quoted:
+            number += 1
+        quoted[name] = match[1].replace("``", "`")
+        return name
+
+    return _QUOTED.sub(stand_in, text), quoted
