@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -53,11 +54,14 @@ _UNITS: dict[str, Micros] = {
     "d": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_TERM = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*,?", re.IGNORECASE)
+_LONGEST_SYMBOL = 2
+"""Letters of a unit that is a symbol: words have a plural, symbols have none."""
+
+_TERM = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*,?")
 
 
 def micros(duration: Duration, name: str = "duration") -> Micros:
-    """Return `duration` in whole microseconds.
+    """Return `duration` in whole microseconds, a text's fraction of one rounded.
 
     Months and years are refused: they have no fixed length, as in Spark's own window().
 
@@ -65,7 +69,7 @@ def micros(duration: Duration, name: str = "duration") -> Micros:
     5400000000
     """
     if isinstance(duration, timedelta):
-        return round(duration / timedelta(microseconds=1))
+        return duration // timedelta(microseconds=1)
     if isinstance(duration, int) and not isinstance(duration, bool):
         return duration
     if not isinstance(duration, str):
@@ -74,15 +78,20 @@ def micros(duration: Duration, name: str = "duration") -> Micros:
 
 
 def _parse(text: str, name: str) -> Micros:
-    body = text.strip().removeprefix("interval ")
-    total, at = 0.0, 0
+    body = text.strip().lower().removeprefix("interval ")
+    total, at = Fraction(0), 0
     while match := _TERM.match(body, at):
-        unit = match[2].lower()
-        scale = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s"))
+        unit = match[2]
+        scale = _scale(unit)
         if scale is None:
-            raise ConfigError(f"{name}: unknown unit {match[2]!r} in {text!r}; use one of {', '.join(_UNITS)}")
-        total += float(match[1]) * scale
+            raise ConfigError(f"{name}: unknown unit {unit!r} in {text!r}; use one of {', '.join(_UNITS)}")
+        total += Fraction(match[1]) * scale
         at = match.end()
     if at != len(body) or at == 0:
         raise ConfigError(f"{name}: cannot read {text!r} as a length of time; write it like '1 hour 30 minutes'")
     return round(total)
+
+
+def _scale(unit: str) -> Micros | None:
+    singular = unit.removesuffix("s")
+    return _UNITS.get(unit) or (_UNITS.get(singular) if len(singular) > _LONGEST_SYMBOL else None)
