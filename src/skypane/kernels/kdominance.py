@@ -107,12 +107,9 @@ def _all_factors(columns: FloatArray, stop: int, delta: int) -> IntArray:
     """_factors of the (d, n) columns of skyline rows, n >= 1, equal rows allowed."""
     ranks = byte_ranks(columns)
     rows = np.ascontiguousarray(columns.T)
-    order = monotone_order(rows, ranks)
-    sorted_rows = rows[order]
-    fresh = np.ones(order.size, np.bool_)
-    fresh[1:] = (sorted_rows[1:] != sorted_rows[:-1]).any(axis=1)
-    copy_of = np.cumsum(fresh) - 1  # equal rows are neighbours
-    firsts = order[fresh]
+    order, repeats = monotone_order(rows, ranks)
+    firsts = order[~repeats]
+    copy_of = np.cumsum(~repeats) - 1
     # rows of small rank sum are both hard to k-dominate and good at it: they come first as tuples and as opponents
     by_sum = np.argsort(ranks[firsts].sum(axis=1, dtype=np.int64))
     place = np.empty_like(by_sum)

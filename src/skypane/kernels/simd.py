@@ -25,7 +25,7 @@ _I64: Final = ir.IntType(64)
 _DOUBLE: Final = ir.DoubleType()
 
 
-def _load(builder: Any, array: Any, offset: Any, vector: ir.VectorType, alignment: int) -> Any:
+def load_vector(builder: Any, array: Any, offset: Any, vector: ir.VectorType, alignment: int) -> Any:
     """Load `vector.count` consecutive elements of a C-contiguous array, from flat index `offset`."""
     pointer = builder.gep(array.data, [offset])
     return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=alignment)
@@ -48,7 +48,7 @@ def _compare(predicate: str, lanes: int, element: ir.Type, alignment: int, mask:
     def compare(_context: Any, array: Any, offset: Any, value: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             view = context.make_array(signature.args[0])(context, builder, args[0])
-            left = _load(builder, view, args[1], vector, alignment)
+            left = load_vector(builder, view, args[1], vector, alignment)
             right = _splat(builder, args[2], vector)
             test = builder.fcmp_ordered if is_float else builder.icmp_unsigned
             return builder.bitcast(test(predicate, left, right), ir.IntType(lanes))
@@ -86,7 +86,7 @@ def _count_columns(predicate: str, over: Callable[..., Any], result: types.Integ
             counts = cgutils.alloca_once_value(builder, ir.Constant(vector, [0] * LANES))
             with cgutils.for_range(builder, args[4]) as loop:
                 at = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, LANES)))
-                left = _load(builder, tile, at, vector, 1)
+                left = load_vector(builder, tile, at, vector, 1)
                 mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
                 hit = builder.icmp_unsigned(predicate, left, _splat(builder, mine, vector))
                 # true is -1 as a signed byte, so subtracting the mask adds one to the lanes it names
@@ -96,6 +96,10 @@ def _count_columns(predicate: str, over: Callable[..., Any], result: types.Integ
         return result(tiles, types.intp, ranks, types.intp, types.intp, types.intp), emit
 
     return count  # type: ignore[no-any-return]
+
+
+def _lanes_equal(builder: Any, counts: Any, m: Any, vector: ir.VectorType) -> Any:
+    return builder.bitcast(builder.icmp_unsigned("==", counts, _splat(builder, m, vector)), _I64)
 
 
 def _lanes_above(builder: Any, counts: Any, m: Any, vector: ir.VectorType) -> Any:
@@ -113,6 +117,27 @@ lanes_le_in_more_than = _count_columns("<=", _lanes_above, types.uint64)
 
 most_columns_lt = _count_columns("<", _largest, types.intp)
 """(tiles, offset, ranks, row, d, _) -> the largest number of columns, over the 64 lanes, in which a lane is < the row."""
+
+
+@intrinsic
+def lanes_le(_context: Any, tiles: Any, offset: Any, ranks: Any, row: Any, d: Any) -> Any:
+    """(tiles, offset, ranks, row, d) -> mask of the lanes of a tile that are <= ranks[row] in all of its d columns."""
+    vector = ir.VectorType(_BYTE, LANES)
+    lanes = ir.VectorType(ir.IntType(1), LANES)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        tile = context.make_array(signature.args[0])(context, builder, args[0])
+        rank = context.make_array(signature.args[2])(context, builder, args[2])
+        start = builder.mul(args[3], cgutils.unpack_tuple(builder, rank.shape)[1])
+        left = cgutils.alloca_once_value(builder, ir.Constant(lanes, [1] * LANES))
+        with cgutils.for_range(builder, args[4]) as loop:
+            at = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, LANES)))
+            mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
+            hit = builder.icmp_unsigned("<=", load_vector(builder, tile, at, vector, 1), _splat(builder, mine, vector))
+            builder.store(builder.and_(builder.load(left), hit), left)
+        return builder.bitcast(builder.load(left), _I64)
+
+    return types.uint64(tiles, types.intp, ranks, types.intp, types.intp), emit
 
 
 @intrinsic

@@ -26,6 +26,19 @@ def relation(rows: FloatArray, a: int, b: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def dominates_row(rows: FloatArray, a: int, b: int) -> bool:
+    """Whether row a dominates row b; quicker than relation() where it mostly does not."""
+    less = False
+    for j in range(rows.shape[1]):
+        x = rows[a, j]
+        y = rows[b, j]
+        if x > y:
+            return False
+        less |= x < y
+    return less
+
+
+@njit(cache=True, nogil=True)
 def _skyline_of_run(rows: FloatArray, low: int, high: int, window: IntArray, keep: BoolArray) -> None:
     size = 0
     for i in range(low, high):

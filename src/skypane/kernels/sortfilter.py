@@ -1,4 +1,9 @@
-"""Sort-filter skyline: rows in a monotone order, each tested against byte tiles of the skyline rows before it."""
+"""Sort-filter skyline: rows in a monotone order, each tested against the skyline rows before it, 512 or 64 at a time.
+
+The skyline rows found so far are the members. Every 512 of them become a bitmap block; the latest, fewer than 512, lie in
+byte tiles: d vectors of 64 ranks. Rows are taken in groups: a group passes block after block, so that a block serves the
+whole group from the nearest cache; what is left of it goes row by row through the tiles, and joins them.
+"""
 
 from __future__ import annotations
 
@@ -8,120 +13,168 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from skypane.kernels.blocks import BLOCK, LOWER, SAME, WORDS, block_words, fill_block, rows_below, values_dominate
 from skypane.kernels.order import monotone_order
 from skypane.kernels.ranks import EMPTY, byte_ranks
-from skypane.kernels.simd import LANES, NONE, ONE, bytes_le, first_bit
+from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_le
+from skypane.kernels.small import dominates_row
 from skypane.types import BoolArray, FloatArray, IntArray
 
-_FIRST_TILES: Final = 64
+_GROUP: Final = 512
+_FIRST_BLOCKS: Final = 4
 
 
 @njit(cache=True, nogil=True)
-def _dominates(rows: FloatArray, a: int, b: int) -> bool:
-    """Whether row a dominates row b."""
-    less = False
-    for j in range(rows.shape[1]):
-        x = rows[a, j]
-        y = rows[b, j]
-        if x > y:
-            return False
-        less |= x < y
-    return less
+def _put(tiles: NDArray[np.uint8], lane: int, ranks: NDArray[np.uint8], k: int) -> None:
+    """Write the ranks of row k to a lane, counted over consecutive tiles."""
+    d = ranks.shape[1]
+    for j in range(d):
+        tiles[(lane // LANES * d + j) * LANES + lane % LANES] = ranks[k, j]
 
 
 @njit(cache=True, nogil=True)
-def _equal(rows: FloatArray, a: int, b: int) -> bool:
-    for j in range(rows.shape[1]):
-        if rows[a, j] != rows[b, j]:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _lanes_le(tiles: NDArray[np.uint8], at: int, ranks: NDArray[np.uint8], i: int) -> np.uint64:
-    """Lanes of one tile that are <= row i in all columns; columns come in pairs, which halves the branches."""
-    lanes = bytes_le(tiles, at, ranks[i, 0]) & bytes_le(tiles, at + LANES, ranks[i, 1])
-    j = 2
-    while j < ranks.shape[1] and lanes != NONE:
-        at += 2 * LANES
-        lanes &= bytes_le(tiles, at, ranks[i, j]) & bytes_le(tiles, at + LANES, ranks[i, j + 1])
-        j += 2
-    return lanes
-
-
-@njit(cache=True, nogil=True)
-def _is_dominated(
+def _tiles_dominate(
+    tiles: NDArray[np.uint8],
     rows: FloatArray,
     ranks: NDArray[np.uint8],
-    i: int,
-    tiles: NDArray[np.uint8],
-    minima: NDArray[np.uint8],
+    order: IntArray,
+    k: int,
     members: IntArray,
-    size: int,
+    first: int,
+    last: int,
 ) -> bool:
-    """Whether a window row dominates row i: tile minima first, then tiles, then the values of lanes no rank excludes."""
-    step = ranks.shape[1] * LANES
-    for group in range((size + LANES * LANES - 1) // (LANES * LANES)):
-        some = _lanes_le(minima, group * step, ranks, i)
-        while some != NONE:
-            tile = group * LANES + first_bit(some)
-            some &= some - ONE
-            lanes = _lanes_le(tiles, tile * step, ranks, i)
-            while lanes != NONE:
-                if _dominates(rows, members[tile * LANES + first_bit(lanes)], i):
-                    return True
-                lanes &= lanes - ONE
+    """Whether a row of the tiles, rows[members[first:last]], dominates row order[k], of ranks[k]."""
+    d = ranks.shape[1]
+    for at in range(first, last, LANES):
+        lanes = lanes_le(tiles, (at - first) * d, ranks, k, d)
+        while lanes != NONE:
+            if dominates_row(rows, members[at + first_bit(lanes)], order[k]):
+                return True
+            lanes &= lanes - ONE
     return False
 
 
 @njit(cache=True, nogil=True)
-def _grown(array: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    out = np.full(size, np.uint8(EMPTY), np.uint8)
-    out[: array.shape[0]] = array
+def _pass_blocks(
+    blocks: NDArray[np.uint64],
+    passed: int,
+    full: int,
+    floors: NDArray[np.uint8],
+    rows: FloatArray,
+    ranks: NDArray[np.uint8],
+    order: IntArray,
+    members: IntArray,
+    group: IntArray,
+    left: int,
+) -> int:
+    """Remove from group[:left] what a row of blocks passed..full - 1 dominates; return how many are left, at the front."""
+    d = ranks.shape[1]
+    near = np.empty(left, np.uint64)  # per row, the blocks of the present 64 whose floor is <= the row
+    for b in range(passed, full):
+        at = b * block_words(d)
+        bit = np.uint64(b % LANES)
+        if bit == NONE or b == passed:
+            for g in range(left):
+                near[g] = lanes_le(floors, b // LANES * LANES * d, ranks, group[g], d)
+        passed = 0
+        for g in range(left):
+            k = group[g]
+            if (near[g] >> bit) & ONE != NONE:
+                words = rows_below(blocks, at, ranks, k, d, SAME)
+                if words != NONE and (
+                    rows_below(blocks, at, ranks, k, d, LOWER) != NONE
+                    or values_dominate(blocks, at, words, rows, ranks, order, k, members, b * BLOCK)
+                ):
+                    continue
+            group[passed] = k
+            near[passed] = near[g]
+            passed += 1
+        left = passed
+    return left
+
+
+@njit(cache=True, nogil=True)
+def _with_room(blocks: NDArray[np.uint64], full: int, words: int) -> NDArray[np.uint64]:
+    """Return `blocks`, or a copy of twice the size if there is no room for one more block."""
+    if (full + 1) * words <= blocks.shape[0]:
+        return blocks
+    out = np.empty(max(_FIRST_BLOCKS, 2 * full) * words, np.uint64)
+    for i in range(full * words):
+        out[i] = blocks[i]
     return out
 
 
 @njit(cache=True, nogil=True)
-def _append(
-    ranks: NDArray[np.uint8], i: int, tiles: NDArray[np.uint8], minima: NDArray[np.uint8], size: int
-) -> None:
-    step = ranks.shape[1] * LANES
-    tile = size // LANES
-    for j in range(ranks.shape[1]):
-        q = ranks[i, j]
-        tiles[tile * step + j * LANES + size % LANES] = q
-        at = tile // LANES * step + j * LANES + tile % LANES
-        minima[at] = min(minima[at], q)
+def _put_floor(floors: NDArray[np.uint8], b: int, tiles: NDArray[np.uint8], d: int) -> None:
+    """Write the least rank of each column of the full tiles to block b's lane."""
+    for j in range(d):
+        least = np.uint8(EMPTY)
+        for w in range(WORDS):
+            for lane in range(LANES):
+                least = min(least, tiles[(w * d + j) * LANES + lane])
+        floors[(b // LANES * d + j) * LANES + b % LANES] = least
 
 
 @njit(cache=True, nogil=True)
-def _mark(rows: FloatArray, ranks: NDArray[np.uint8], order: IntArray, keep: BoolArray) -> None:
-    """Set keep[i] for the skyline rows; in `order` no row is dominated by a later one, and equal rows are neighbours."""
-    step = ranks.shape[1] * LANES
-    room = _FIRST_TILES
-    tiles = np.full(room * step, np.uint8(EMPTY), np.uint8)
-    minima = np.full(room // LANES * step, np.uint8(EMPTY), np.uint8)
-    members = np.empty(order.shape[0], np.int64)
+def _skyline(rows: FloatArray, ranks: NDArray[np.uint8], order: IntArray) -> IntArray:
+    """Skyline of the different rows[order], of which none is dominated by a later one; ranks[k] belong to order[k]."""
+    n, d = ranks.shape
+    blocks = np.empty(0, np.uint64)
+    floors = np.full((n // BLOCK // LANES + 1) * d * LANES, np.uint8(EMPTY), np.uint8)
+    tiles = np.full(WORDS * d * LANES, np.uint8(EMPTY), np.uint8)
+    members = np.empty(n, np.int64)
     size = 0
+    full = 0
+    group = np.empty(_GROUP, np.int64)
+    for start in range(0, n, _GROUP):
+        left = min(_GROUP, n - start)
+        for g in range(left):
+            group[g] = start + g
+        left = _pass_blocks(blocks, 0, full, floors, rows, ranks, order, members, group, left)
+        g = 0
+        while g < left:
+            k = group[g]
+            g += 1
+            if _tiles_dominate(tiles, rows, ranks, order, k, members, full * BLOCK, size):
+                continue
+            _put(tiles, size - full * BLOCK, ranks, k)
+            members[size] = order[k]
+            size += 1
+            if size == (full + 1) * BLOCK:
+                blocks = _with_room(blocks, full, block_words(d))
+                fill_block(blocks, full * block_words(d), tiles, d)
+                _put_floor(floors, full, tiles, d)
+                full += 1
+                tiles[:] = EMPTY
+                # the rest of the group has not met this block yet
+                rest = group[g:left]
+                left = g + _pass_blocks(blocks, full - 1, full, floors, rows, ranks, order, members, rest, left - g)
+    return members[:size]
+
+
+@njit(cache=True, nogil=True)
+def _ranks_in_order(ranks: NDArray[np.uint8], order: IntArray) -> NDArray[np.uint8]:
+    out = np.empty((order.shape[0], ranks.shape[1]), np.uint8)
     for k in range(order.shape[0]):
-        i = order[k]
-        if k > 0 and _equal(rows, order[k - 1], i):
-            keep[i] = keep[order[k - 1]]
-            continue
-        if _is_dominated(rows, ranks, i, tiles, minima, members, size):
-            continue
-        if size == room * LANES:
-            room *= 2
-            tiles = _grown(tiles, room * step)
-            minima = _grown(minima, room // LANES * step)
-        _append(ranks, i, tiles, minima, size)
-        members[size] = i
-        size += 1
-        keep[i] = True
+        for j in range(ranks.shape[1]):
+            out[k, j] = ranks[order[k], j]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _copy_to_repeats(order: IntArray, repeats: BoolArray, keep: BoolArray) -> None:
+    for k in range(1, order.shape[0]):
+        if repeats[k]:
+            keep[order[k]] = keep[order[k - 1]]
 
 
 def mark_skyline(columns: FloatArray, keep: BoolArray) -> None:
-    """Set keep[i] for the skyline rows of (d, n) columns, n >= 1."""
+    """Set keep[i] for the skyline rows of frozen (d, n) columns without NaN, n >= 1; `keep` comes all false."""
     ranks = byte_ranks(columns)
     rows = np.ascontiguousarray(columns.T)
-    _mark(rows, ranks, monotone_order(rows, ranks), keep)
+    order, repeats = monotone_order(rows, ranks)
+    some_repeat = repeats.any()
+    firsts = order[~repeats] if some_repeat else order
+    keep[_skyline(rows, _ranks_in_order(ranks, firsts), firsts)] = True
+    if some_repeat:
+        _copy_to_repeats(order, repeats, keep)
