@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -72,7 +73,7 @@ def chunked(rows: pa.Table, cuts: Sequence[int]) -> pa.Table:
 def split(rows: pa.Table, cuts: Sequence[int]) -> list[pa.Table]:
     """Return the rows as consecutive slices, which share memory and have offsets."""
     at = [0, *sorted(cuts), rows.num_rows]
-    return [rows.slice(begin, end - begin) for begin, end in zip(at, at[1:], strict=False)]
+    return [rows.slice(begin, end - begin) for begin, end in pairwise(at)]
 
 
 def multiset(rows: pa.Table | Sequence[Any]) -> Counter[str]:

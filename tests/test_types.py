@@ -44,7 +44,7 @@ def test_a_text_is_read(text: str, expected: int):
     "text", ["", "   ", "hour", "1", "1 hour 30", "1 hour x", "ten minutes", ".5 s", "1 hour; 2 minutes"]
 )
 def test_a_text_that_is_no_length_of_time_is_refused_with_it(text: str):
-    with pytest.raises(ConfigError, match="^slide: cannot read") as refused:
+    with pytest.raises(ConfigError, match=r"^slide: cannot read") as refused:
         micros(text, "slide")
     assert repr(text) in str(refused.value)
 
@@ -57,7 +57,7 @@ def test_an_unknown_unit_is_named(unit: str):
 
 @pytest.mark.parametrize("value", [None, 1.5, True, [1], b"1 hour"])
 def test_another_type_is_refused(value: Any):
-    with pytest.raises(ConfigError, match="^offset must be a text"):
+    with pytest.raises(ConfigError, match=r"^offset must be a text"):
         micros(value, "offset")
 
 

@@ -53,6 +53,10 @@ class Windows:
         panes: IntArray = (times - self.offset) // np.int64(self.pane)
         return panes
 
+    def pane_at(self, time: Micros) -> int:
+        """Return the pane that holds `time`."""
+        return (time - self.offset) // self.pane
+
     def pane_start(self, pane: int) -> Micros:
         return self.offset + pane * self.pane
 
@@ -61,7 +65,7 @@ class Windows:
 
     def first_open(self, punctuation: Micros) -> int:
         """Return the first pane that is not closed: pane i is closed when its end <= punctuation."""
-        return (punctuation - self.offset) // self.pane
+        return self.pane_at(punctuation)
 
     def windows_of(self, pane: int) -> range:
         """Return the windows that hold `pane`, oldest first (paper 1, equation 6)."""

@@ -18,6 +18,11 @@ FUTURE = "future"
 REASON = "reason"
 """Name of the column that says why a row was rejected."""
 
+_SECONDS = (-62_135_596_800, 253_402_300_800)
+"""The years 1 to 9999, half-open: neither Python nor SQL writes other times, and none overflows the arithmetic."""
+
+_TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
 _FLOATS = (pa.types.is_float64, pa.types.is_float32, pa.types.is_float16)
 
 
@@ -67,7 +72,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The rules by which rows enter: a time that is there, criteria that can be compared, a pane that is open.
+    """The rules by which rows enter: a time of the years 1 to 9999, criteria that can be compared, an open pane.
 
     time      the event-time column: a timestamp with or without zone
     required  columns in which neither null nor NaN can be ranked; infinities are ordered and may enter
@@ -103,9 +108,16 @@ class Admission:
         keep_rejected  hand the rejected rows back too, with their reason in an added column
         """
         rows = rows.combine_chunks()
-        times, null_time = _times(rows.column(self.time))
+        times, null_time, absurd_time = _times(rows.column(self.time))
         panes = self.windows.panes_at(times)
-        reasons = self._reasons(rows, null_time, panes, first_open, limit)
+        reasons = Reasons(rows.num_rows)
+        reasons.add(f"null {self.time}", null_time)
+        reasons.add(f"absurd {self.time}", absurd_time)
+        reasons.add_unrankable(rows, self.required)
+        if first_open is not None:
+            reasons.add(LATE, panes < first_open)
+        if limit is not None:
+            reasons.add(FUTURE, panes > self.windows.pane_at(limit))
         bad = reasons.any_rejected
         good = None if bad is None else np.flatnonzero(~bad)
         usable = rows if good is None else rows.take(pa.array(good))
@@ -117,18 +129,6 @@ class Admission:
             late_by_source=self._sources(rows, late),
             rejected_rows=reasons.rows(rows) if keep_rejected else None,
         )
-
-    def _reasons(
-        self, rows: pa.Table, null_time: BoolArray | None, panes: IntArray, first_open: int | None, limit: Micros | None
-    ) -> Reasons:
-        reasons = Reasons(rows.num_rows)
-        reasons.add(f"null {self.time}", null_time)
-        reasons.add_unrankable(rows, self.required)
-        if first_open is not None:
-            reasons.add(LATE, panes < first_open)
-        if limit is not None:
-            reasons.add(FUTURE, panes > self.windows.panes_at(np.array([limit]))[0])
-        return reasons
 
     def _sources(self, rows: pa.Table, late: BoolArray | None) -> dict[str, int]:
         if late is None or self.source is None:
@@ -194,12 +194,18 @@ class Reasons:
         return rows.take(pa.array(where)).append_column(REASON, names)
 
 
-def _times(column: pa.ChunkedArray) -> tuple[IntArray, BoolArray | None]:
-    """Return times in microseconds, and where they are null (those times are 0)."""
+def _times(column: pa.ChunkedArray) -> tuple[IntArray, BoolArray | None, BoolArray | None]:
+    """Return times in microseconds, where they are null, and where they are out of range (both are 0 there)."""
     nulls = _null(column) if column.null_count else None
-    micros = pc.cast(column, pa.timestamp("us", column.type.tz), safe=False)
-    values = pc.fill_null(micros.cast(pa.int64()), 0) if nulls is not None else micros.cast(pa.int64())
-    return values.to_numpy(), nulls
+    ticks: IntArray = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
+    per_second = _TICKS_PER_SECOND[column.type.unit]
+    earliest, latest = (second * per_second for second in _SECONDS)
+    absurd = None
+    if len(ticks) and (ticks.min() < earliest or ticks.max() >= latest):
+        absurd = (ticks < earliest) | (ticks >= latest)
+        ticks = np.where(absurd, 0, ticks)
+    micros = ticks * (1_000_000 // per_second) if per_second <= 1_000_000 else ticks // (per_second // 1_000_000)
+    return micros, nulls, absurd
 
 
 def _null(column: pa.ChunkedArray) -> BoolArray:
