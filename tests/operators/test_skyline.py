@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from tests.oracles import skyline_mask
 
-from skypane.operators.skyline import SkylineQuery, column_names, is_count, taken
+from skypane.operators.skyline import SkylineQuery, is_count, taken
 from skypane.preference import diff, from_sense, high, low
 from skypane.types import ConfigError
 
@@ -78,13 +78,6 @@ def test_validate_looks_at_by_too():
 def test_a_query_must_rank_something():
     with pytest.raises(ConfigError, match=r"need at least one of low, high or around, got diff\('city'\)"):
         SkylineQuery(diff("city"))
-
-
-def test_column_names():
-    assert column_names("a", "by") == ("a",)
-    assert column_names(["b", "a", "b"], "by") == ("b", "a")
-    with pytest.raises(ConfigError, match=r"by must name columns, got \[3\]"):
-        column_names([3], "by")  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(("value", "is_one"), [(0, True), (-3, True), (True, False), (1.0, False), ("1", False)])

@@ -85,7 +85,7 @@ def test_an_interval_is_flat_inside():
 
 def test_nulls_form_a_group():
     assert (diff("city") * low("price")).best(CARS).tolist() == [0, 1, 2, 3]
-    assert low("price").best(CARS, by=["city"]).tolist() == [0, 1, 2, 3]
+    assert low("price").best(CARS, by="city").tolist() == [0, 1, 2, 3]
 
 
 def test_groups_alone_rank_nothing():

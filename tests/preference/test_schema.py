@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from skypane.preference.schema import field_of, is_orderable, value_type
+from skypane.preference.schema import column_names, field_of, is_orderable, value_type
 from skypane.types import ConfigError
 
 
@@ -32,6 +32,13 @@ def test_a_schema_without_columns():
 )
 def test_types_without_an_order(kind: pa.DataType):
     assert not is_orderable(kind)
+
+
+def test_column_names():
+    assert column_names("a", "by") == ("a",)
+    assert column_names(["b", "a", "b"], "by") == ("b", "a")
+    with pytest.raises(ConfigError, match=r"by must name columns, got \[3\]"):
+        column_names([3], "by")  # type: ignore[list-item]
 
 
 def test_dictionaries_are_seen_through():

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.preference import Preference
-from skypane.preference.schema import check_group
+from skypane.preference.schema import check_group, column_names
 from skypane.types import ConfigError
 
 
@@ -63,14 +63,6 @@ class SkylineQuery:
     def describe(self) -> dict[str, Any]:
         levels = self.preference.describe()["levels"]
         return {"query": "skyline", "levels": levels, "by": sorted(self.groups)}
-
-
-def column_names(columns: str | Sequence[str], argument: str) -> tuple[str, ...]:
-    """Return one or several column names, as a user may write them, as a tuple without repetition."""
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
-    if not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"{argument} must name columns, got {columns!r}")
-    return tuple(dict.fromkeys(names))
 
 
 def is_count(value: object) -> bool:

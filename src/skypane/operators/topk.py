@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skypane.operators.skyline import column_names, is_count, taken
+from skypane.operators.skyline import is_count, taken
 from skypane.preference.content import content_keys
 from skypane.preference.groups import group_codes
 from skypane.preference.ranks import row_ranks
-from skypane.preference.schema import check_group
+from skypane.preference.schema import check_group, column_names
 from skypane.preference.score import Score
 from skypane.types import BoolArray, ConfigError, FloatArray, IntArray
 

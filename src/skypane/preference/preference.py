@@ -26,7 +26,7 @@ from skypane.preference.criteria import Around, Component, Criterion, High, Leve
 from skypane.preference.groups import group_codes
 from skypane.preference.maximal import maximal_rows
 from skypane.preference.orient import orient
-from skypane.preference.schema import check_criterion, check_group
+from skypane.preference.schema import check_criterion, check_group, column_names
 from skypane.types import ConfigError, FloatArray, IntArray
 
 
@@ -105,7 +105,7 @@ class Preference:
         """
         return orient(table, self.require_flat("points"))
 
-    def best(self, table: pa.Table, by: Sequence[str] = ()) -> IntArray:
+    def best(self, table: pa.Table, by: str | Sequence[str] = ()) -> IntArray:
         """Return the indices of the rows that no other row is better than, ascending, shape (m,).
 
         Rows are compared only with rows that agree on the columns of `by` and of diff(). Rows that are equal on all
@@ -113,9 +113,9 @@ class Preference:
         """
         return maximal_rows(table, self.levels, group_codes(table, self.group_columns(by)))
 
-    def group_columns(self, by: Sequence[str] = ()) -> tuple[str, ...]:
+    def group_columns(self, by: str | Sequence[str] = ()) -> tuple[str, ...]:
         """Return the columns of `by` and of diff(), each once."""
-        return tuple(dict.fromkeys((*by, *self.groups)))
+        return column_names((*column_names(by, "by"), *self.groups), "by")
 
     def require_flat(self, what: str) -> Level:
         """Return the one level; ConfigError, saying that `what` needs it, if there is not exactly one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 import pyarrow as pa
@@ -57,6 +57,14 @@ def is_orderable(kind: pa.DataType) -> bool:
     texts = (t.is_string, t.is_large_string, t.is_string_view)
     blobs = (t.is_binary, t.is_large_binary, t.is_binary_view, t.is_fixed_size_binary)
     return any(test(kind) for test in tests + texts + blobs)
+
+
+def column_names(columns: str | Sequence[str], argument: str) -> tuple[str, ...]:
+    """Return one or several column names, as a user may write them, as a tuple without repetition."""
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"{argument} must name columns, got {columns!r}")
+    return tuple(dict.fromkeys(names))
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
