@@ -65,4 +65,4 @@ def _drops(axes: Axes, found: Sequence[Result]) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("rows so far")
     axes.set_ylabel("dropped so far, % (dashed: budget)")
-    axes.legend(loc="upper left")
+    axes.legend(loc="center right")

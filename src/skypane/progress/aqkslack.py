@@ -15,8 +15,8 @@ from skypane.types import ConfigError, Duration, Micros, micros
 
 #: Recent distances are halved every _MEMORY / max_drop rows: long enough to hold a dozen rows that would be dropped.
 _MEMORY = 10
-#: A batch may spend at most this part of the credit, if the next is as large as the last.
-_BATCHES = 4
+#: What happens within one cycle (a batch, or a pane and the slack behind it) is no trend: memory and pace span four.
+_CYCLES = 4
 #: However large the credit, K is never chosen to drop more than this many times max_drop of the rows.
 _BURST = 4
 
@@ -26,6 +26,8 @@ class AdaptiveProgress(Progress):
     """Progress, and how late rows have been of late."""
 
     recent: RecentDistances = field(default_factory=RecentDistances)
+    #: The newest time after the first batch: how long the stream has been watched counts from there.
+    since: Micros | None = None
 
     def snapshot(self) -> dict[str, Any]:
         """Return the state as a JSON object."""
@@ -47,19 +49,25 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
     The law keeps an account. Every row brings `max_drop` of credit, every dropped row costs one:
 
         credit = max_drop * seen - dropped
+        share  = credit / pace
+        K      = the smallest slack that would have dropped at most that share of the recent rows
 
-    and the credit is spent at the pace at which it would last for `reserve / max_drop` more rows: K is the smallest
-    slack that would have dropped no more than that share of the recent rows. So the credit settles where as much is
-    spent as comes in, at `reserve` rows: that much is held back for a storm that no law can see coming. Quiet hours
-    earn, storms spend, and an error of the estimate corrects itself, because what counts is what was really dropped.
+    where `pace` is the number of rows over which the credit is to last: `reserve / max_drop`, or the rows of four
+    cycles where that is more. So the credit settles where as much is spent as comes in, at `max_drop * pace` rows, at
+    least `reserve`: that much is held back for what no law can see coming. Quiet hours earn, storms spend, and an
+    error of the estimate corrects itself, because what counts is what was really dropped.
 
-    - No credit left: K is `max_slack`. The punctuation does not go back, so it stands still until the newest time
-      has come that far, or the credit is earned again; nothing more is lost that waiting could save.
-    - Nothing known yet (first batch): the same.
-    - Too few rows known to tell the share, or so little credit that it buys none: K is the longest recent distance.
+    A cycle is a batch, or the event time of a pane and the slack behind it: so long it takes until a row of a pane
+    just closed can no longer come. A pane is closed at once, its rows are lost over a cycle; who spends faster than
+    that spends the same credit twice.
 
-    `max_slack` is the longest that is waited for anything, so progress never hangs; if more than `max_drop` of the
-    rows are later than that, the budget cannot be kept by any law, K stays at `max_slack`, and the metrics show it.
+    The law waits `max_slack`, which is to say that the punctuation stands still, for it cannot go back,
+    - until the stream has been watched for four cycles: how late rows are cannot be known sooner;
+    - while there is no credit: what is lost from then on, no waiting could have saved.
+    With so few rows known that one more could upset the share, K is the longest recent distance.
+
+    `max_slack` is also the longest that anything is waited for, so progress never hangs. If more than `max_drop` of
+    the rows are later than that, no law can keep the budget; K then stays at `max_slack`, and the metrics show it.
     """
 
     max_drop: float
@@ -91,18 +99,23 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
         return AdaptiveProgress.restored(snapshot)
 
     def _measure(self, before: AdaptiveProgress, counted: AdaptiveProgress, arrivals: Arrivals) -> AdaptiveProgress:
-        if before.newest is None:
-            return counted
-        batch = arrivals.total
-        memory = max(_MEMORY / self.max_drop, batch)
-        recent = before.recent.add(before.newest - arrivals.pane_end, arrivals.rows, memory)
+        if before.newest is None or before.since is None or counted.newest is None:
+            return replace(counted, since=counted.newest)
+        pane = int((arrivals.pane_end - arrivals.pane_start).max())
+        cycle = max(arrivals.total, before.recent.rows_in(pane + self._needed(before.recent, self.max_drop)))
+        recent = before.recent.add(
+            before.newest - arrivals.pane_end,
+            arrivals.rows,
+            counted.newest - before.newest,
+            half_life=max(_MEMORY / self.max_drop, _CYCLES * cycle),
+        )
         credit = self.max_drop * counted.seen - counted.dropped
-        return replace(counted, recent=recent, slack=self._slack(recent, credit, batch))
+        share = credit / max(self.reserve / self.max_drop, _CYCLES * cycle)
+        slack = self._needed(recent, min(share, _BURST * self.max_drop))
+        known = _CYCLES * (pane + slack) <= counted.newest - before.since
+        return replace(counted, recent=recent, slack=slack if known and credit > 0 else micros(self.max_slack))
 
-    def _slack(self, recent: RecentDistances, credit: float, batch: int) -> Micros:
-        most = micros(self.max_slack)
-        if credit <= 0:
-            return most
-        pace = max(self.reserve / self.max_drop, _BATCHES * batch)
-        slack = recent.slack_for(min(credit / pace, _BURST * self.max_drop))
-        return min(most, recent.longest() if slack is None else slack)
+    def _needed(self, recent: RecentDistances, share: float) -> Micros:
+        """Return the slack that would have dropped at most `share` of the recent rows."""
+        slack = recent.slack_for(share)
+        return min(micros(self.max_slack), recent.longest() if slack is None else slack)

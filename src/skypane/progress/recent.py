@@ -40,9 +40,14 @@ class RecentDistances:
     late: tuple[float, ...] = ()
     #: Weight of all rows, those without a distance too.
     total: float = 0.0
+    #: Event time in which these rows came, with the same weights (microseconds).
+    span: float = 0.0
 
-    def add(self, distance: IntArray, rows: IntArray, half_life: float) -> Self:
-        """Return the histogram after `rows` rows at each `distance` (microseconds, below zero: none)."""
+    def add(self, distance: IntArray, rows: IntArray, span: Micros, half_life: float) -> Self:
+        """Return the histogram after `rows` rows at each `distance` (microseconds, below zero: none).
+
+        `span` is how far the newest time moved with them, `half_life` a number of rows.
+        """
         count = float(rows.sum())
         keep = 0.5 ** (count / half_life)
         has_one = distance >= 0
@@ -51,7 +56,12 @@ class RecentDistances:
         late = fresh.astype(np.float64)  # of no bins at all, bincount makes integers
         late[: len(self.late)] += np.asarray(self.late, np.float64) * keep
         late[late < _FORGOTTEN] = 0.0
-        return type(self)(tuple(np.trim_zeros(late, "b").tolist()), self.total * keep + count)
+        weights = tuple(np.trim_zeros(late, "b").tolist())
+        return type(self)(weights, self.total * keep + count, self.span * keep + span)
+
+    def rows_in(self, span: Micros) -> float:
+        """Return how many rows come, at the recent rate, while the newest time moves by `span`; 0 if none is known."""
+        return self.total * span / self.span if self.span else 0.0
 
     def slack_for(self, share: float) -> Micros | None:
         """Return the smallest K that drops at most `share` of the rows, or None if too few are known to tell.
@@ -72,13 +82,14 @@ class RecentDistances:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the histogram as a JSON object."""
-        return {"late": list(self.late), "total": self.total}
+        return {"late": list(self.late), "total": self.total, "span": self.span}
 
     @classmethod
     def restored(cls, snapshot: Mapping[str, Any]) -> Self:
         """Return the histogram whose snapshot() this is."""
         try:
-            return cls(tuple(float(weight) for weight in snapshot["late"]), float(snapshot["total"]))
+            late = tuple(float(weight) for weight in snapshot["late"])
+            return cls(late, float(snapshot["total"]), float(snapshot["span"]))
         except (KeyError, TypeError, ValueError) as cause:
             raise CheckpointError(f"recent distances cannot be read from {snapshot!r}") from cause
 
