@@ -26,7 +26,7 @@ class Plan:
     query: Query
     windows: Windows
     time: str
-    progress: ProgressPolicy[Any]
+    progress: ProgressPolicy
     source: str | None = None
 
     @cached_property

@@ -19,9 +19,7 @@ class Placement:
 
 def place(windows: int, rows: int, workers: int) -> Placement:
     """Decide for `windows` windows whose panes hold `rows` rows in all, a pane counted once a window."""
-    runs = min(workers, windows)
-    if runs <= 1:
-        return Placement("driver", 1, f"{windows} windows, {workers} workers")
+    runs = max(1, min(workers, windows))
     if rows < DRIVER_ROWS:
         return Placement("driver", 1, f"{rows} rows to merge are fewer than {DRIVER_ROWS}")
     return Placement("spark", runs, f"{rows} rows to merge in {runs} runs")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ class Advance:
 
 
 def advance(
-    policy: ProgressPolicy[Any], windows: Windows, state: ProgressState, counts: Iterable[PaneCount]
+    policy: ProgressPolicy, windows: Windows, state: ProgressState, counts: Iterable[PaneCount]
 ) -> Advance:
     """Take one batch's panes, late ones with them, through `policy`."""
     panes = _merged(counts)

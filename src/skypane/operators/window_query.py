@@ -19,8 +19,10 @@ WINDOW_END = "window_end"
 P = TypeVar("P")
 """A partial, or a reference to one."""
 
-SHARE_FROM = 8
-"""Panes per window from which sharing merges beats one direct merge per window (bench/merges.py)."""
+FEW_PANES = 8
+SOME_PANES = 64
+FEW_ROWS = 4_096
+"""One direct merge per window beats shared ones where a window has few panes, or not many and few rows in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +102,11 @@ class WindowQuery:
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the answers when the input rows have `schema`."""
-        taken = {WINDOW_START, WINDOW_END} & set(schema.names)
+        answers = self.query.output_schema(schema)
+        taken = [name for name in (WINDOW_START, WINDOW_END) if name in answers.names]
         if taken:
             raise ConfigError(f"the answers add columns {WINDOW_START} and {WINDOW_END}: rename {', '.join(taken)}")
-        return self.stamp(0, self.query.output_schema(schema).empty_table()).schema
+        return self.stamp(0, answers.empty_table()).schema
 
 
 class WindowWorker:
@@ -114,30 +117,34 @@ class WindowWorker:
 
     def __init__(self, query: WindowQuery) -> None:
         self._query = query
-        self._shares = query.windows.panes_per_window >= SHARE_FROM
         self._queue = TwoStacks(query.query)
         self._newest: int | None = None
-        #: panes of the last window, their partitions merged
-        self._merged: dict[int, pa.Table] = {}
+        #: the panes of the last window, their partitions merged
+        self._panes: dict[int, pa.Table] = {}
 
     def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> Answer:
         """Return the answer of a window younger than any before; `load` gets a partial that is needed for it."""
-        partial = (self._shared if self._shares else self._direct)(task, load)
-        rows = self._query.query.lower(partial)
-        return Answer(task.window, self._query.stamp(task.window, rows))
-
-    def _direct(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> pa.Table:
-        known = self._merged
-        self._merged = {
+        known = self._panes
+        self._panes = {
             pane: known[pane] if pane in known else self._pane(partials, load) for pane, partials in task.panes
         }
-        return self._query.query.combine(list(self._merged.values()))
+        partial = self._shared(task.window) if self._sharing_pays() else self._direct()
+        return Answer(task.window, self._query.stamp(task.window, self._query.query.lower(partial)))
 
-    def _shared(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> pa.Table:
-        self._queue.evict_before(self._query.windows.panes_of(task.window)[0])
-        for pane, partials in task.panes:
+    def _sharing_pays(self) -> bool:
+        length = self._query.windows.panes_per_window
+        if length <= SOME_PANES and sum(table.num_rows for table in self._panes.values()) <= FEW_ROWS:
+            return False
+        return length > FEW_PANES
+
+    def _direct(self) -> pa.Table:
+        return self._query.query.combine(list(self._panes.values()))
+
+    def _shared(self, window: int) -> pa.Table:
+        self._queue.evict_before(self._query.windows.panes_of(window)[0])
+        for pane, partial in self._panes.items():
             if self._newest is None or pane > self._newest:
-                self._queue.push(pane, self._pane(partials, load))
+                self._queue.push(pane, partial)
                 self._newest = pane
         return self._queue.combined()
 

@@ -54,7 +54,7 @@ class Options(TypedDict, total=False):
     slide: Duration
     offset: Duration
     invalid: batch.Invalid
-    progress: ProgressPolicy[Any]
+    progress: ProgressPolicy
     source: str
     checkpoint: str
     output: Output

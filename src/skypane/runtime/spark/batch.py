@@ -156,11 +156,13 @@ class _AnswerRuns:
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield the rows in tables that are large enough to be lifted well."""
     held: list[pa.RecordBatch] = []
+    count = 0
     for batch in batches:
         held.append(batch)
-        if sum(part.num_rows for part in held) >= BUFFER_ROWS:
+        count += batch.num_rows
+        if count >= BUFFER_ROWS:
             yield pa.Table.from_batches(held)
-            held = []
+            held, count = [], 0
     if held:
         yield pa.Table.from_batches(held)
 

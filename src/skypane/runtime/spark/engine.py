@@ -37,6 +37,7 @@ from skypane.runtime.spark.rejects import FutureStage
 from skypane.runtime.spark.sinks import Sink
 from skypane.runtime.spark.state import State
 from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
+from skypane.types import CheckpointError
 from skypane.windows import Windows
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,10 @@ class Engine:
         self._partials = self._store.child(PARTIALS)
         self._rejected = self._store.child(REJECTED)
         self.ledger = Ledger(self._store)
-        self.ledger.claim(self._plan.describe())
+        owner = self.ledger.claim(self._plan.describe())
+        for taker in (setting.output, setting.late):
+            if taker is not None:
+                taker.open(owner)
         manifest = self.ledger.latest()
         self._state = State.restored(self._plan, manifest) if manifest else State.initial(self._plan)
         self._exchange = Exchange()
@@ -92,10 +96,11 @@ class Engine:
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         """Process one micro-batch; one that the ledger already holds is done."""
-        if batch_id <= self._state.batch_id:
+        if batch_id == self._state.batch_id:
             log.info("batch %d is in the ledger already", batch_id)
             return
         try:
+            self._check_next(batch_id)
             metrics = self._process(rows, batch_id)
         except Exception as error:
             # Spark 4.3 looks for the cause with a regular expression that overflows the stack on a long message.
@@ -103,8 +108,23 @@ class Engine:
             self.error = error
             message = f"skypane: batch {batch_id} failed: {type(error).__name__}: {str(error)[:500]}"
             raise RuntimeError(message) from None
-        if self._on_batch is not None:
+        self._tell(metrics)
+
+    def _check_next(self, batch_id: int) -> None:
+        """Spark counts batches without a gap; a gap means that one of the two checkpoints is not the other's."""
+        if batch_id != self._state.batch_id + 1:
+            raise CheckpointError(
+                f"Spark's checkpoint goes on with batch {batch_id}, the ledger in {self._store.root} ends with batch "
+                f"{self._state.batch_id}: one of them was removed or restored without the other; start with a new one"
+            )
+
+    def _tell(self, metrics: BatchMetrics) -> None:
+        if self._on_batch is None:
+            return
+        try:
             self._on_batch(metrics)
+        except Exception:  # the batch is committed: a listener that fails must not undo that
+            log.exception("the listener failed on the metrics of batch %d", metrics.batch_id)
 
     def _process(self, rows: DataFrame, batch_id: int) -> BatchMetrics:
         timer, before = _Timer(), self._state
@@ -121,10 +141,10 @@ class Engine:
         with timer("sink"):
             self._deliver(rows, level, step, answers, batch_id)
         with timer("commit"):
-            held = held.retire(step.state.punctuation)
-            self._state = State(batch_id, step.state, held)
-            metrics = self._metrics(level, step, answers, exchange, placement, workers, timer)
-            self.ledger.commit(self._state.manifest(metrics.to_json()))
+            after = State(batch_id, step.state, held.retire(step.state.punctuation))
+            metrics = self._metrics(after, level, step, answers, exchange, placement, workers, timer)
+            self.ledger.commit(after.manifest(metrics.to_json()))
+            self._state = after
             self._remove_unneeded(before, level, answers)
         layout = None if exchange.needed else _layout(level, timer.seconds["wlq"])
         self._exchange = exchange.observe(layout, workers.plq)
@@ -190,6 +210,7 @@ class Engine:
 
     def _metrics(
         self,
+        after: State,
         level: PaneLevel,
         step: Advance,
         answers: Answers,
@@ -203,7 +224,7 @@ class Engine:
         if step.future_rows:
             rejected[FUTURE] += step.future_rows
         return BatchMetrics(
-            batch_id=self._state.batch_id,
+            batch_id=after.batch_id,
             rows=level.rows,
             late_rows=late,
             quarantined=dict(rejected),
@@ -214,8 +235,8 @@ class Engine:
             seen_rows=step.state.seen,
             dropped_rows=step.state.dropped,
             drop_budget=self._plan.progress.drop_budget,
-            open_panes=len(self._state.open.panes),
-            open_rows=self._state.rows,
+            open_panes=len(after.open.panes),
+            open_rows=after.rows,
             windows=len(answers.windows),
             window_rows=answers.rows,
             latest_window=_latest(self._plan.windows, answers),

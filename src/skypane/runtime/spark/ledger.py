@@ -10,6 +10,7 @@ has not committed; the engine then starts from the manifest before it, or does n
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,22 +43,31 @@ class Ledger:
         self._store.make()
         self._held = [int(name.removesuffix(".json")) for name in self._store.names() if name[0] != "."]
 
-    def claim(self, definition: dict[str, Any]) -> None:
-        """Write the definition of the query, or raise CheckpointError naming how it differs from the one there."""
+    def claim(self, definition: dict[str, Any]) -> str:
+        """Write the definition of the query, or raise CheckpointError naming how it differs from the one there.
+
+        Returns the name that the query has for as long as its checkpoint lives.
+        """
         wanted = {"format": FORMAT, **definition}
         try:
             there = self._root.read_json("definition.json")
+            name = str(there.pop("name"))
         except FileNotFoundError:
-            self._root.write_json("definition.json", wanted)
-            return
-        except ValueError as error:
-            raise CheckpointError(f"{self._root.path('definition.json')} is damaged: {error}") from error
+            name = uuid.uuid4().hex
+            self._root.write_json("definition.json", {"name": name, **wanted})
+            return name
+        except (ValueError, KeyError, AttributeError) as error:
+            raise CheckpointError(
+                f"{self._root.path('definition.json')} is damaged ({error!r}): restore it from a copy, "
+                f"or start again with a new checkpoint"
+            ) from error
         differences = list(_differences("", there, wanted))
         if differences:
             raise CheckpointError(
                 f"the checkpoint {self._root.root} belongs to another query: {'; '.join(differences)}. "
                 f"Use another checkpoint, or put the query back"
             )
+        return name
 
     def latest(self) -> Manifest | None:
         """Return the newest manifest; raise CheckpointError if it is damaged."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from datetime import date
+from itertools import count, takewhile
+from types import NoneType
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
@@ -13,16 +19,23 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.runtime.spark.answers import Answers
 from skypane.runtime.spark.store import Store
-from skypane.types import ConfigError
+from skypane.types import CheckpointError, ConfigError
 
 Format: TypeAlias = Literal["parquet", "csv", "json"]
 STAGE = "_staging"
 """Folder, unseen by readers because of its underscore, in which the files of a batch wait for being complete."""
 
+OWNER = "_skypane.json"
+"""File that says which query writes into the folder."""
+
 
 @runtime_checkable
 class Sink(Protocol):
     """Takes the answers of one batch after the other."""
+
+    def open(self, owner: str) -> None:
+        """Prepare for the batches of the query `owner`; raise CheckpointError if another query writes here."""
+        ...
 
     def stage(self) -> Store | None:
         """Return where parquet files of answers should be written so that write() need only move them, or None."""
@@ -44,6 +57,20 @@ class Directory:
         if self.format not in ("parquet", "csv", "json"):
             raise ConfigError(f"output format must be parquet, csv or json, got {self.format!r}")
 
+    def open(self, owner: str) -> None:
+        target = Store.at(self.path)
+        target.child(STAGE).make()
+        try:
+            there = target.read_json(OWNER)
+        except FileNotFoundError:
+            target.write_json(OWNER, {"query": owner})
+            return
+        if there != {"query": owner}:
+            raise CheckpointError(
+                f"{target.root} holds the output of another query, or of a checkpoint that is gone: "
+                f"batches would overwrite its files; choose another folder, or remove this one"
+            )
+
     def stage(self) -> Store | None:
         return Store.at(self.path).child(STAGE) if self.format == "parquet" else None
 
@@ -52,23 +79,22 @@ class Directory:
         target, prefix = Store.at(self.path), f"part-{batch_id:012d}"
         stage = target.child(STAGE)
         if answers.store is None or self.format != "parquet":
-            stage.make()
             files = self._written(stage, prefix, answers)
         else:
             files = answers.files
         final = [f"{prefix}-{index:05d}.{self.format}" for index in range(len(files))]
         for name, wanted in zip(files, final, strict=True):
             stage.move(name, target, wanted)
-        target.remove(name for name in target.names() if name.startswith(prefix) and name not in final)
+        # What a lost try left over: its files are numbered without a gap too.
+        left = (f"{prefix}-{index:05d}.{self.format}" for index in count(len(files)))
+        target.remove(takewhile(target.has, left))
 
     def _written(self, stage: Store, prefix: str, answers: Answers) -> tuple[str, ...]:
         if not answers.rows:
             return ()
         name = f"{prefix}-driver.{self.format}"
         if self.format == "parquet":
-            with stage.parquet_writer(name, answers.schema) as writer:
-                for table in answers.tables:
-                    writer.write_table(table)
+            stage.write_parquet(name, answers.schema, answers.tables)
         else:
             with stage.open_output(name) as stream:
                 _WRITERS[self.format](answers.table(), stream)
@@ -80,8 +106,24 @@ def _write_csv(table: pa.Table, stream: pa.NativeFile) -> None:
 
 
 def _write_json(table: pa.Table, stream: pa.NativeFile) -> None:
-    text = table.to_pandas().to_json(orient="records", lines=True, date_format="iso", date_unit="us")
-    stream.write(text.encode())
+    for batch in table.to_batches(max_chunksize=10_000):
+        lines = (json.dumps(_json(row), ensure_ascii=False) + "\n" for row in batch.to_pylist())
+        stream.write("".join(lines).encode())
+
+
+def _json(value: Any) -> Any:
+    """Return `value` in JSON as Spark writes and reads it: no number loses a digit, and no infinity becomes null."""
+    if isinstance(value, dict):
+        return {name: _json(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    if isinstance(value, date):  # a datetime is one too
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value if isinstance(value, (str, int, float, NoneType)) else str(value)
 
 
 _WRITERS: dict[str, Callable[[pa.Table, pa.NativeFile], None]] = {"csv": _write_csv, "json": _write_json}
@@ -92,6 +134,9 @@ class Console:
     """Prints the answers of each batch."""
 
     rows: int = 20
+
+    def open(self, owner: str) -> None:
+        """Nothing to prepare."""
 
     def stage(self) -> Store | None:
         return None
@@ -109,6 +154,9 @@ class Memory:
         self._tables: dict[int, pa.Table] = {}
         self._order: deque[int] = deque()
         self._batches = batches
+
+    def open(self, owner: str) -> None:
+        """Nothing to prepare."""
 
     def stage(self) -> Store | None:
         return None
@@ -133,6 +181,9 @@ class Call:
     """Hands each batch's answers to a function (DataFrame, batch id), which must be idempotent by the id."""
 
     function: Callable[[DataFrame, int], None]
+
+    def open(self, owner: str) -> None:
+        """Nothing to prepare."""
 
     def stage(self) -> Store | None:
         return None

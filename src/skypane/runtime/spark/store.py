@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 PARTIALS = "partials"
+ROW_GROUP = 100_000
+"""Rows that are gathered for a row group: windows may have a few rows each, and a row group costs a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,9 @@ class Store:
         found = self._fs[0].get_file_info(fs.FileSelector(self._fs[1], allow_not_found=True))
         return sorted(info.base_name for info in found if info.type == fs.FileType.File)
 
+    def has(self, name: str) -> bool:
+        return bool(self._fs[0].get_file_info(self.path(name)).type != fs.FileType.NotFound)
+
     def open_output(self, name: str) -> pa.NativeFile:
         return self._fs[0].open_output_stream(self.path(name))
 
@@ -110,12 +115,12 @@ class Store:
     def reader(self) -> PartialReader:
         return PartialReader(self)
 
-    def parquet_writer(self, name: str, schema: pa.Schema) -> pq.ParquetWriter:
-        """Open a parquet file for writing; dictionaries only for text, where they pay."""
-        texts = [
-            field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
-        ]
-        return pq.ParquetWriter(self.path(name), schema, filesystem=self._fs[0], use_dictionary=texts or False)
+    def write_parquet(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+        """Write tables as they come, in row groups that are worth one; dictionaries only for text, where they pay."""
+        texts = [field.name for field in schema if _is_text(field.type)]
+        with pq.ParquetWriter(self.path(name), schema, filesystem=self._fs[0], use_dictionary=texts or False) as writer:
+            for group in _grouped(tables, ROW_GROUP):
+                writer.write_table(group)
 
     def read_parquet(self, name: str, schema: pa.Schema) -> pa.Table:
         return pq.read_table(self.path(name), schema=schema, filesystem=self._fs[0])
@@ -155,6 +160,24 @@ def tables_of(store: Store, name: str) -> Iterator[pa.Table]:
     file = pa.ipc.open_file(store.open_input(name))
     for index in range(file.num_record_batches):
         yield pa.Table.from_batches([file.get_batch(index)])
+
+
+def _grouped(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """Yield the same rows in tables of at least `rows` rows, the last one excepted."""
+    held: list[pa.Table] = []
+    count = 0
+    for table in tables:
+        held.append(table)
+        count += table.num_rows
+        if count >= rows:
+            yield pa.concat_tables(held)
+            held, count = [], 0
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

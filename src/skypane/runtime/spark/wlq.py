@@ -49,14 +49,17 @@ class RunStage:
         """Answer the runs whose numbers come in; yield, per run, its file and windows as one row."""
         for run in (index for batch in batches for index in batch.column(0).to_pylist()):
             name = f"{self.prefix}-{run:05d}-{uuid.uuid4().hex}.parquet"
-            windows = []
-            worker, load = self.query.worker(), self.store.child(PARTIALS).reader()
-            with self.target.parquet_writer(name, self.schema) as writer:
-                for task in self.runs[run]:
-                    answer = worker.answer(task, load)
-                    windows.append((answer.window, answer.rows.num_rows))
-                    writer.write_table(answer.rows)
+            windows: list[tuple[int, int]] = []
+            self.target.write_parquet(name, self.schema, self._answers(run, windows))
             yield pa.RecordBatch.from_pydict({"run": [json.dumps({"file": name, "windows": windows})]})
+
+    def _answers(self, run: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
+        """Yield the rows of each window; note its number and row count in `windows`."""
+        worker, load = self.query.worker(), self.store.child(PARTIALS).reader()
+        for task in self.runs[run]:
+            answer = worker.answer(task, load)
+            windows.append((answer.window, answer.rows.num_rows))
+            yield answer.rows
 
 
 def on_workers(spark: SparkSession, stage: RunStage) -> Answers:
