@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeAlias
 
 import pyarrow as pa
 from rich.console import Console, Group, RenderableType
@@ -25,6 +25,8 @@ from skypane.runtime.spark.metrics import BatchMetrics
 #: a log is not flooded: at most one plain line in so many seconds
 LINE_EVERY = 5.0
 FRONT_ROWS = 5
+#: nobody reads fronts faster than that, seconds
+FRONT_EVERY = 1.0
 
 
 def panel(view: View, elapsed: float, columns: Sequence[str] | None = None) -> RenderableType:
@@ -72,10 +74,18 @@ def _cell(value: object) -> str:
     return f"{value:%Y-%m-%d %H:%M}" if hasattr(value, "strftime") else str(value)
 
 
+#: reads the latest answer; called only when it will be shown
+Front: TypeAlias = Callable[[], pa.Table | None]
+
+
+def _no_front() -> None:
+    return None
+
+
 class Display(Protocol):
     """Where batches go to be seen."""
 
-    def batch(self, metrics: BatchMetrics, front: pa.Table | None = None) -> None: ...
+    def batch(self, metrics: BatchMetrics, front: Front = _no_front) -> None: ...
 
     def __enter__(self) -> Self: ...
 
@@ -91,13 +101,18 @@ class TerminalDisplay:
         self._view = view
         self._columns = columns
         self._since = time.monotonic()
+        self._read = -FRONT_EVERY
         self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4)
 
     def _render(self) -> RenderableType:
         return panel(self._view, time.monotonic() - self._since, self._columns)
 
-    def batch(self, metrics: BatchMetrics, front: pa.Table | None = None) -> None:
-        self._view = self._view.after(metrics, front)
+    def batch(self, metrics: BatchMetrics, front: Front = _no_front) -> None:
+        now = time.monotonic() - self._since
+        due = now - self._read >= FRONT_EVERY and metrics.windows > 0
+        if due:
+            self._read = now
+        self._view = self._view.after(metrics, front() if due else None)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -120,8 +135,9 @@ class PlainDisplay:
         self._told = -LINE_EVERY
         self._untold = False
 
-    def batch(self, metrics: BatchMetrics, front: pa.Table | None = None) -> None:
-        self._view = self._view.after(metrics, front)
+    def batch(self, metrics: BatchMetrics, front: Front = _no_front) -> None:
+        del front  # rows of a table do not belong into a line
+        self._view = self._view.after(metrics)
         self._untold = True
         if self._now() - self._since - self._told >= LINE_EVERY:
             self._tell()

@@ -59,6 +59,7 @@ _STYLE: Any = {
     "lines.linewidth": 1.6,
 }
 _WIDTH = 5.2
+_STEPS = {"plq": "panes (PLQ)", "wlq": "windows (WLQ)"}
 
 
 def rate(batches: Sequence[BatchMetrics]) -> str:
@@ -159,7 +160,9 @@ def stages(batches: Sequence[BatchMetrics]) -> str:
     with _styled():
         figure = Figure(figsize=(_WIDTH, 0.5 + 0.38 * len(steps)), layout="constrained")
         axes = figure.subplots()
-        bars = axes.barh(steps, np.array(medians) * 1e3, color=_SERIES[0], height=0.62)
+        bars = axes.barh(
+            [_STEPS.get(name, name) for name in steps], np.array(medians) * 1e3, color=_SERIES[0], height=0.62
+        )
         axes.bar_label(bars, fmt="%.0f ms", padding=4, color=_INK)
         axes.invert_yaxis()
         axes.grid(visible=False)

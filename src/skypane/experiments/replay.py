@@ -42,10 +42,18 @@ CHUNK_ROWS = 8192
 
 def write_recording(table: pa.Table, path: Path) -> None:
     """Write `table`, already in the order of arrival, as the Arrow file that the source reads; atomically."""
+    table = table.cast(pa.schema([_as_in_spark(field) for field in table.schema]))
     part = path.with_name(path.name + ".part")
     with pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table, max_chunksize=CHUNK_ROWS)
     part.replace(path)
+
+
+def _as_in_spark(field: pa.Field) -> pa.Field:
+    """Return the field as Spark insists on it when a source hands over Arrow: microseconds, UTC."""
+    if not pa.types.is_timestamp(field.type):
+        return field
+    return field.with_type(pa.timestamp("us", "UTC" if field.type.tz is not None else None))
 
 
 def replay(spark: SparkSession, path: Path, *, arrival: str, speedup: float | None = None) -> DataFrame:

@@ -38,6 +38,19 @@ def render(snapshot: Snapshot) -> str:
     )
 
 
+def lines(snapshot: Snapshot) -> list[str]:
+    """Return the outcome of a run in a few lines of plain text."""
+    s = summarise(snapshot)
+    budget = f" of {percent(s.drop_budget)} allowed" if s.drop_budget is not None else ""
+    told = [
+        f"{count(s.rows)} rows in {seconds(s.seconds)}: {count(round(s.rate))} rows/s in {count(s.batches)} micro-batches",
+        f"{count(s.windows)} windows answered with {count(s.window_rows)} rows",
+        f"{percent(s.drop_ratio)} dropped as late{budget} ({count(s.late)} rows)",
+    ]
+    told += [f"{count(rows)} rows quarantined: {reason}" for reason, rows in sorted(s.quarantined.items())]
+    return told
+
+
 def _when(snapshot: Snapshot, summary: Summary) -> str:
     began = datetime.fromtimestamp(snapshot.batches[0].started_at, UTC)
     return f"{began:%Y-%m-%d %H:%M} UTC, {seconds(summary.seconds)} of running, {count(summary.batches)} micro-batches"
@@ -159,8 +172,9 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     exchanged = [metrics for metrics in batches if metrics.exchange]
     yield "splitting", f"{last.splitting}, {last.plq_workers} pane workers, {last.wlq_workers} window workers"
     yield "exchange of rows", f"in {count(len(exchanged))} of {count(len(batches))} batches"
-    yield "why", _most(metrics.exchange_because for metrics in batches)
-    yield "window queries ran on", _most(metrics.wlq_where for metrics in batches)
+    yield "why, in the last one", last.exchange_because or UNKNOWN
+    where = Counter(metrics.wlq_where for metrics in batches if metrics.windows)
+    yield "windows answered in", "; ".join(f"{w}: {count(n)} batches" for w, n in where.most_common()) or UNKNOWN
     slack = [metrics.slack for metrics in batches if metrics.slack is not None]
     if slack:
         yield "slack", f"{span(min(slack))} to {span(max(slack))}, {span(slack[-1])} at the end"
@@ -168,15 +182,6 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     for reason, rows in sorted(summary.quarantined.items()):
         yield f"quarantined: {reason}", f"{count(rows)} rows"
     yield "open at the end", f"{count(last.open_panes)} panes holding {count(last.open_rows)} rows"
-
-
-def _most(texts: Iterable[str]) -> str:
-    """Return the most frequent of some explanations, and how many others there were."""
-    frequent = Counter(text for text in texts if text).most_common()
-    if not frequent:
-        return UNKNOWN
-    others = f" (and {len(frequent) - 1} other reasons)" if len(frequent) > 1 else ""
-    return f"{frequent[0][0]}{others}"
 
 
 def _pairs(pairs: Iterable[tuple[str, str]] | Sequence[tuple[str, str]]) -> str:

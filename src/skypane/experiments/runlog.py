@@ -23,6 +23,10 @@ class RunLog:
     directory: Path
 
     @property
+    def files(self) -> tuple[Path, Path]:
+        return self._run, self._metrics
+
+    @property
     def _metrics(self) -> Path:
         return self.directory / "metrics.jsonl"
 

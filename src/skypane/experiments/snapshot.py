@@ -77,6 +77,16 @@ def answers(directory: Path) -> pa.Table | None:
     return ds.dataset(files, format="parquet").to_table() if files else None
 
 
+def latest_front(directory: Path, metrics: BatchMetrics) -> pa.Table | None:
+    """Return the rows of the last window that a batch answered, from the parquet files of its batch; None if none."""
+    files = sorted(directory.glob(f"part-{metrics.batch_id:012d}-*.parquet"))
+    if metrics.latest_window is None or not files:
+        return None
+    rows = ds.dataset([str(file) for file in files], format="parquet").to_table()
+    mine = pc.equal(pc.cast(rows["window_end"], pa.timestamp("us")).cast(pa.int64()), metrics.latest_window["end"])
+    return rows.filter(mine)
+
+
 def front_sizes(windows: pa.Table, by: Sequence[str]) -> FrontSizes:
     """Count the rows of each window and group."""
     counted = windows.group_by(["window_end", *by]).aggregate([([], "count_all")]).sort_by("window_end")
@@ -116,5 +126,5 @@ def _group(row: Mapping[str, object], by: Sequence[str]) -> str:
 
 
 def _micros(column: pa.ChunkedArray) -> IntArray:
-    times: IntArray = np.asarray(column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()))
+    times: IntArray = np.asarray(pc.cast(column, pa.timestamp("us", column.type.tz)).cast(pa.int64()))
     return times

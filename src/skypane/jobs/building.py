@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ import skypane as sp
 from skypane.experiments.flights import departures
 from skypane.experiments.replay import FORMAT, ReplaySource, write_recording
 from skypane.jobs.model import FILE_FORMATS, FLIGHTS, Job, Late, Output, Source
-from skypane.types import ConfigError
+from skypane.types import ConfigError, SkypaneError
+
+#: "pyspark.errors.SomeError: why"
+_RAISED = re.compile(r"[\w.]+(Error|Exception): ")
 
 
 def session(job: Job) -> SparkSession:
@@ -63,13 +67,23 @@ def options(job: Job) -> dict[str, Any]:
 
 
 def write(job: Job, answers: DataFrame) -> None:
-    """Write or print the answers of a batch job."""
+    """Write or print the answers of a batch job; SkypaneError with the cause if that fails."""
     output = job.output
-    if output.path is None:
-        answers.show(output.rows, truncate=False)
-        return
-    writer = answers.write.format(output.format).mode("overwrite" if output.if_exists == "overwrite" else "error")
-    (writer.option("header", value=True) if output.format == "csv" else writer).save(output.path)
+    try:
+        if output.path is None:
+            answers.show(output.rows, truncate=False)
+            return
+        writer = answers.write.format(output.format).mode("overwrite" if output.if_exists == "overwrite" else "error")
+        (writer.option("header", value=True) if output.format == "csv" else writer).save(output.path)
+    except PySparkException as error:
+        raise SkypaneError(f"the batch has failed: {_cause(error)}") from error
+
+
+def _cause(error: PySparkException) -> str:
+    """Return the line that says why: the last error of a worker's traceback, else the first line of the message."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    raised = [line for line in lines if _RAISED.match(line)]
+    return (raised or lines[:1])[-1]
 
 
 def _sink(output: Output | Late) -> sp.Sink:
@@ -109,7 +123,7 @@ def _during(section: str, action: Any) -> DataFrame:
     try:
         frame: DataFrame = action()
     except PySparkException as error:
-        raise ConfigError(f"{section}: {str(error).strip().splitlines()[0]}") from error
+        raise ConfigError(f"{section}: {_cause(error)}") from error
     return frame
 
 

@@ -1,0 +1,54 @@
+"""`skypane demo`: a year of flights as a stream, answered live, with a report in the end."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace, _SubParsersAction
+from pathlib import Path
+
+
+def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the verb's parser."""
+    parser = verbs.add_parser(
+        "demo", help="replay a year of flights as a stream: the best departures of the last 24 hours, every hour"
+    )
+    parser.add_argument("--out", type=Path, default=Path("skypane-demo"), help="folder for all output (./skypane-demo)")
+    parser.add_argument(
+        "--speedup", type=float, help="how many times faster than it happened (525600: a year a minute)"
+    )
+    parser.add_argument("--days", type=int, help="only the first DAYS days")
+    parser.add_argument("--rows", type=int, help="only the first ROWS flights")
+    parser.add_argument(
+        "--max-drop", type=float, default=0.01, help="share of flights that may be dropped as late (0.01)"
+    )
+    parser.add_argument("--master", default="local[*]", help="Spark master, if no session is running (local[*])")
+    parser.add_argument("--fresh", action="store_true", help="start over, removing what an earlier demo left in --out")
+    return parser
+
+
+def run(arguments: Namespace) -> int:
+    """Replay, show, report; return 130 if interrupted."""
+    # Spark, Numba and matplotlib take seconds to import, and no other verb's --help should wait for them.
+    from rich.console import Console  # noqa: PLC0415
+
+    import skypane as sp  # noqa: PLC0415
+    from skypane.experiments import demo, live, report, wording  # noqa: PLC0415
+
+    console = Console(highlight=False)
+    speedup = demo.SPEEDUP if arguments.speedup is None else arguments.speedup
+    settings = demo.Demo(arguments.out, speedup, arguments.days, arguments.rows, arguments.max_drop)
+    if arguments.fresh:
+        settings.clear()
+    view = demo.prepare(settings)
+    at = f", going on at row {wording.count(view.read_before)}" if view.resumed else ""
+    console.print(f"{wording.count(view.total_rows or 0)} flights, {wording.count(round(speedup))} times faster{at}")
+    spark = sp.session(arguments.master, "skypane demo")
+    ended = demo.run(settings, spark, view, live.display(view, console, demo.COLUMNS))
+    if settings.log.batches():
+        found = demo.snapshot(settings)
+        settings.report.write_text(report.render(found), encoding="utf-8")
+        for text in report.lines(found):
+            console.print(text, soft_wrap=True)
+        demo.tell_where(settings, lambda text: console.print(text, soft_wrap=True))
+    if not ended:
+        console.print("interrupted; the same command goes on from here, --fresh starts over")
+    return 0 if ended else 130

@@ -1,0 +1,34 @@
+"""Job files that come with the package."""
+
+from __future__ import annotations
+
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from skypane.jobs.model import Job
+from skypane.jobs.reading import parse, read
+from skypane.types import ConfigError
+
+
+def names() -> list[str]:
+    """Return the names of the shipped examples."""
+    return sorted(file.name.removesuffix(".yaml") for file in _folder().iterdir() if file.name.endswith(".yaml"))
+
+
+def text(name: str) -> str:
+    """Return the file of the example `name`; ConfigError if there is none."""
+    if name not in names():
+        raise ConfigError(f"no example is called {name!r}; there are {', '.join(names())}")
+    return _folder().joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def find(job: str) -> Job:
+    """Return the job of the file `job`, or of the shipped example of that name."""
+    if not Path(job).exists() and job in names():
+        return parse(text(job), job)
+    return read(Path(job))
+
+
+def _folder() -> Traversable:
+    return resources.files("skypane").joinpath("examples")

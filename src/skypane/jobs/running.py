@@ -1,0 +1,44 @@
+"""A streaming job that is followed to its end: shown, logged, and reported on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+import skypane as sp
+from skypane.experiments.following import follow
+from skypane.experiments.live import Display
+from skypane.experiments.runlog import RunLog
+from skypane.experiments.snapshot import Snapshot, answers, example, front_sizes, latest_front
+from skypane.jobs.model import Job
+from skypane.jobs.telling import criteria, query, told
+
+
+def run_stream(job: Job, ready: sp.Job, display: Display, log: RunLog, seconds: float | None = None) -> bool:
+    """Run a streaming job; return False if it was interrupted. `seconds` bounds a stream without end."""
+    folder = Path(job.output.path) if job.output.format == "parquet" and job.output.path else None
+
+    def on_batch(metrics: sp.BatchMetrics) -> None:
+        log.append(metrics)
+        display.batch(metrics, lambda: None if folder is None else latest_front(folder, metrics))
+
+    with display:
+        return follow(ready, on_batch=on_batch, trigger=job.trigger, seconds=seconds)
+
+
+def snapshot(job: Job, log: RunLog) -> Snapshot:
+    """Return what the report of a streaming job is drawn from: its log, and its windows if they are parquet."""
+    windows: pa.Table | None = None
+    if job.output.format == "parquet" and job.output.path is not None:
+        windows = answers(Path(job.output.path))
+    return Snapshot(
+        title=job.name,
+        question=job.question or f"{query(job)}.",
+        window=job.window.build().length if job.window is not None else 0,
+        criteria=criteria(job),
+        batches=log.batches(),
+        settings=tuple(told(job)),
+        sizes=None if windows is None else front_sizes(windows, job.query.by),
+        example=None if windows is None else example(windows, job.query.by),
+    )
