@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Generic, Self, TypeVar
 
 from skypane.types import Micros
@@ -29,7 +30,7 @@ class OpenPanes(Generic[P]):
     """Partials by pane, as a value: every step returns a new one.
 
     panes        the partials of each pane that an unanswered window holds
-    next_window  every window before it is answered; None until the first one is
+    next_window  every window before it is answered, or has no rows; None until a punctuation says so
 
     A window is answered once, in window order, when its last pane is closed. A window without rows is not
     answered, as Spark's own window() gives no row for it; so a gap of a year in the data costs nothing.
@@ -54,15 +55,20 @@ class OpenPanes(Generic[P]):
         if punctuation is None:
             return []
         last = self._last_closed(punctuation)
-        return [self._task(k) for k in self._due() if k <= last]
+        return [self._task(k) for k in takewhile(lambda k: k <= last, self._due())]
 
     def all_windows(self) -> list[WindowTask[P]]:
         """Return every window that holds a row and is not answered yet, oldest first: for rows that are all there."""
         return [self._task(k) for k in self._due()]
 
-    def _due(self) -> list[int]:
-        held = {k for pane in self.panes for k in self.windows.windows_of(pane)}
-        return sorted(k for k in held if self.next_window is None or k >= self.next_window)
+    def _due(self) -> Iterator[int]:
+        """Yield the windows that hold a row and are not answered yet, oldest first."""
+        following = self.next_window
+        for pane in sorted(self.panes):
+            holding = self.windows.windows_of(pane)
+            first = holding.start if following is None else max(holding.start, following)
+            yield from range(first, holding.stop)
+            following = max(first, holding.stop)
 
     def _last_closed(self, punctuation: Micros) -> int:
         return (punctuation - self.windows.offset - self.windows.length) // self.windows.slide

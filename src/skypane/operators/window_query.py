@@ -133,6 +133,8 @@ class WindowWorker:
 
     def _sharing_pays(self) -> bool:
         length = self._query.windows.panes_per_window
+        if self._query.windows.panes_per_slide > 1:
+            return False  # several pushes a window cost more than the window's one direct merge
         if length <= SOME_PANES and sum(table.num_rows for table in self._panes.values()) <= FEW_ROWS:
             return False
         return length > FEW_PANES
