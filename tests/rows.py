@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import strategies as st
 
-from skypane.operators.query import Query
 from skypane.operators.skyline import SkylineQuery
 from skypane.windows import Windows
 
@@ -143,19 +142,15 @@ class Counts:
         return {"query": "counts", "key": self.key}
 
 
-@dataclass
-class Counting:
-    """Any query, with a count of its real merges: those of at least two partials."""
+@dataclass(frozen=True)
+class CountingBag(Bag):
+    """A bag that notes its merges: n partials take n - 1 of them."""
 
-    query: Query
-    merges: int = field(default=0)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.query, name)
+    merges: list[int] = field(default_factory=list)
 
     def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
-        self.merges += len(partials) > 1
-        return self.query.combine(partials)
+        self.merges.append(len(partials) - 1)
+        return super().combine(partials)
 
 
 def micros_of(rows: pa.Table, column: str = "time") -> list[int | None]:

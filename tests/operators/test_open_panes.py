@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rows import windows
+
+from skypane.operators.open_panes import MANY_PARTIALS, OpenPanes, WindowTask
+from skypane.windows import Windows
+
+PANES = st.integers(-60, 90)
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> list[tuple[list[int], int | None]]:
+    """Batches of (panes that rows came for, punctuation after the batch); the punctuation never goes back."""
+    batches = draw(st.lists(st.tuples(st.lists(PANES, max_size=6), st.integers(0, 40)), max_size=8))
+    first = draw(st.integers(0, len(batches)))
+    tick = draw(st.integers(-90, 60))
+    script: list[tuple[list[int], int | None]] = []
+    for at, (panes, step) in enumerate(batches):
+        tick += step
+        script.append((panes, None if at < first else tick))
+    return script
+
+
+class Definition:
+    """Every pane ever admitted is remembered, every window is looked at after each batch."""
+
+    def __init__(self, w: Windows) -> None:
+        self.w = w
+        self.partials: dict[int, list[str]] = {}
+        self.answered: set[int] = set()
+
+    def windows(self) -> list[int]:
+        return sorted({k for pane in self.partials for k in self.w.windows_of(pane)})
+
+    def task(self, window: int) -> WindowTask[str]:
+        held = [(pane, tuple(self.partials[pane])) for pane in self.w.panes_of(window) if pane in self.partials]
+        return WindowTask(window, tuple(held))
+
+    def closed_by(self, punctuation: int | None) -> list[WindowTask[str]]:
+        due = [
+            k
+            for k in self.windows()
+            if punctuation is not None and self.w.bounds(k)[1] <= punctuation and k not in self.answered
+        ]
+        self.answered.update(due)
+        return [self.task(k) for k in due]
+
+    def needed(self, punctuation: int | None) -> dict[int, tuple[str, ...]]:
+        """The panes that some window that is not closed yet holds."""
+        return {
+            pane: tuple(partials)
+            for pane, partials in self.partials.items()
+            if punctuation is None or any(self.w.bounds(k)[1] > punctuation for k in self.w.windows_of(pane))
+        }
+
+
+def admitted(w: Windows, panes: Iterable[int], punctuation: int | None) -> list[int]:
+    """Admission lets no row into a closed pane."""
+    return [pane for pane in panes if punctuation is None or pane >= w.first_open(punctuation)]
+
+
+@given(windows(st.integers(1, 24)), scripts())
+def test_a_script_of_batches_is_the_definition(w: Windows, script: list[tuple[list[int], int | None]]):
+    held: OpenPanes[str] = OpenPanes.empty(w)
+    definition, names, before = Definition(w), count(), None
+    for panes, punctuation in script:
+        news = [(pane, f"p{next(names)}") for pane in admitted(w, panes, before)]
+        for pane, partial in news:
+            definition.partials.setdefault(pane, []).append(partial)
+        held = held.add(news)
+        assert held.closed_by(punctuation) == definition.closed_by(punctuation)
+        held = held.retire(punctuation)
+        assert held.panes == definition.needed(punctuation)
+        before = punctuation
+
+
+@given(windows(st.integers(1, 24)), st.lists(PANES, max_size=8))
+def test_all_windows_are_those_that_hold_a_row(w: Windows, panes: list[int]):
+    held: OpenPanes[str] = OpenPanes.empty(w).add((pane, f"p{i}") for i, pane in enumerate(panes))
+    definition = Definition(w)
+    for i, pane in enumerate(panes):
+        definition.partials.setdefault(pane, []).append(f"p{i}")
+    assert held.all_windows() == [definition.task(k) for k in definition.windows()]
+
+
+def test_windows_overlap_and_are_answered_as_the_punctuation_passes():
+    """Length 3, slide 2, panes of 1.
+
+    pane     0  1  2  3  4  5  6
+    rows     a        b     c
+    window  [---0---]
+    window        [---1---]
+    window              [---2---]
+    """
+    w = Windows(3, 2)
+    held: OpenPanes[str] = OpenPanes.empty(w).add([(3, "b"), (0, "a"), (5, "c")])
+    assert [task.window for task in held.closed_by(2)] == [-1]
+    assert held.closed_by(3)[1:] == [WindowTask(0, ((0, ("a",)),))]
+    held = held.retire(3)
+    assert held.panes == {3: ("b",), 5: ("c",)}
+    assert held.next_window == 1
+    assert held.closed_by(4) == []
+    assert held.closed_by(5) == [WindowTask(1, ((3, ("b",)),))]
+    held = held.retire(5)
+    assert held.panes == {5: ("c",)}, "no other window holds pane 3"
+    assert held.closed_by(9) == [WindowTask(2, ((5, ("c",)),))]
+    assert held.retire(9).panes == {}
+
+
+def test_a_gap_of_a_century_costs_no_empty_windows():
+    w = Windows(2, 1)
+    held: OpenPanes[str] = OpenPanes.empty(w).add([(0, "old"), (10**15, "new")])
+    assert [task.window for task in held.closed_by(10**15 + 2)] == [-1, 0, 10**15 - 1, 10**15]
+
+
+def test_long_windows_cost_as_much_as_they_have_panes_not_its_square():
+    held: OpenPanes[int] = OpenPanes.empty(Windows(200_000, 1)).add((pane, pane) for pane in range(200_000))
+    held = held.retire(199_999)
+    assert [task.window for task in held.closed_by(200_000)] == [0]
+
+
+def test_nothing_is_closed_before_the_first_punctuation():
+    held: OpenPanes[str] = OpenPanes.empty(Windows(2, 1)).add([(0, "a")])
+    assert held.closed_by(None) == []
+    assert held.retire(None) == held
+
+
+def test_steps_return_new_values():
+    held: OpenPanes[str] = OpenPanes.empty(Windows(2, 1)).add([(0, "a")])
+    held.add([(0, "b"), (1, "c")])
+    held.replace([(0, "z")])
+    held.retire(100)
+    assert held == OpenPanes.empty(Windows(2, 1)).add([(0, "a")])
+
+
+@pytest.mark.parametrize(("punctuation", "scattered"), [(None, [3]), (10, [3]), (20, [1, 3]), (30, [1, 2, 3])])
+def test_closed_panes_and_those_in_very_many_partials_are_scattered(punctuation: int | None, scattered: list[int]):
+    w = Windows(100, 10)
+    many = [(3, f"d{i}") for i in range(MANY_PARTIALS)]
+    held: OpenPanes[str] = OpenPanes.empty(w).add([(0, "a"), (1, "b"), (1, "b2"), (2, "c"), (2, "c2"), *many])
+    assert held.scattered(punctuation) == scattered
+
+
+def test_merged_partials_take_the_place_of_all():
+    held: OpenPanes[str] = OpenPanes.empty(Windows(2, 1)).add([(0, "a"), (0, "b"), (1, "c")])
+    merged = held.replace([(0, "ab")])
+    assert merged.panes == {0: ("ab",), 1: ("c",)}
+    assert merged.scattered(1) == []
+    assert merged.closed_by(2)[-1] == WindowTask(0, ((0, ("ab",)), (1, ("c",))))

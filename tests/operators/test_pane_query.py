@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rows import SCHEMA, SKYLINE, Bag, multiset, split, table, tables, windows
+
+from skypane.operators.admission import REASON, Admission
+from skypane.operators.pane_query import Lifted, PaneQuery
+from skypane.operators.query import Query
+from skypane.windows import Windows
+
+QUERIES = st.sampled_from([Bag(("x", "y")), SKYLINE])
+CUTS = st.lists(st.integers(0, 25), max_size=5)
+OPEN = st.none() | st.integers(-10, 30)
+
+
+def lifted(
+    query: Query, w: Windows, first_open: int | None, batches: list[pa.Table], buffer_rows: int, *, keep: bool = True
+) -> Lifted:
+    admission = Admission(w, "time", tuple(query.columns), "label")
+    worker = PaneQuery(query, admission, first_open, keep_rejected=keep, buffer_rows=buffer_rows)
+    for rows in batches:
+        for batch in rows.to_batches():
+            worker.absorb(batch)
+    return worker.close()
+
+
+def rejected(result: Lifted) -> pa.Table:
+    return pa.concat_tables([SCHEMA.append(pa.field(REASON, pa.string())).empty_table(), *result.rejected_rows])
+
+
+@given(QUERIES, windows(), OPEN, tables(clean=False), CUTS, st.integers(1, 30), st.randoms(use_true_random=False))
+def test_batches_buffers_and_order_make_no_difference(
+    query: Query, w: Windows, first_open: int | None, rows: pa.Table, cuts: list[int], buffer: int, random: Random
+):
+    order = random.sample(range(rows.num_rows), rows.num_rows)
+    shuffled = rows.take(pa.array(order, pa.int64()))
+    parts = lifted(query, w, first_open, split(shuffled, [min(cut, rows.num_rows) for cut in cuts]), buffer)
+    whole = lifted(query, w, first_open, [rows], rows.num_rows + 1)
+
+    assert [part.count for part in parts.partials] == [part.count for part in whole.partials]
+    assert parts.late == whole.late
+    assert parts.rejected == whole.rejected
+    assert parts.late_by_source == whole.late_by_source
+    assert multiset(rejected(parts)) == multiset(rejected(whole))
+    for one, other in zip(parts.partials, whole.partials, strict=True):
+        assert multiset(query.lower(one.partial)) == multiset(query.lower(other.partial))
+
+
+@given(windows(), OPEN, tables(clean=False))
+def test_a_partial_is_the_lift_of_what_is_admitted(w: Windows, first_open: int | None, rows: pa.Table):
+    result = lifted(SKYLINE, w, first_open, [rows], 10)
+    admitted = Admission(w, "time", ("x", "y"), "label").split(rows, first_open, keep_rejected=True)
+    assert [part.count for part in result.partials] == [part.count for part in admitted.usable]
+    for part, usable in zip(result.partials, admitted.usable, strict=True):
+        assert multiset(part.partial) == multiset(SKYLINE.lift(usable.rows))
+    assert (result.late, result.rejected) == (admitted.late, admitted.rejected)
+
+
+def test_panes_come_oldest_first():
+    result = lifted(SKYLINE, Windows(10, 10), None, [table([35]), table([5, -5]), table([36])], 1)
+    assert [(part.pane, part.count.rows) for part in result.partials] == [(-1, 1), (0, 1), (3, 2)]
+
+
+@pytest.mark.parametrize("batches", [[], [SCHEMA.empty_table()], [SCHEMA.empty_table(), table([None])]])
+def test_a_worker_without_usable_rows_has_no_partials(batches: list[pa.Table]):
+    result = lifted(SKYLINE, Windows(10, 10), 4, batches, 1)
+    assert result.partials == ()
+    assert sum(result.rejected.values()) == sum(rows.num_rows for rows in batches)
+
+
+def test_rejected_rows_are_kept_on_demand_only():
+    rows = [table([1, 99])]
+    assert lifted(SKYLINE, Windows(10, 10), 4, rows, 1, keep=False).rejected_rows == ()
+    assert rejected(lifted(SKYLINE, Windows(10, 10), 4, rows, 1)).column(REASON).to_pylist() == ["late"]
+
+
+def test_rows_are_lifted_as_soon_as_the_buffer_is_full():
+    worker = PaneQuery(SKYLINE, Admission(Windows(10, 10), "time", ("x", "y")), None, buffer_rows=3)
+    for at in range(7):
+        worker.absorb(table([at]).to_batches()[0])
+        assert worker._buffered == (at + 1) % 3
+    assert [part.count.rows for part in worker.close().partials] == [7]

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import cycle
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests import oracles
+from tests.rows import SCHEMA, SKYLINE, Bag, CountingBag, Counts, multiset, table, tables, windows
+
+from skypane.operators.open_panes import OpenPanes, WindowTask
+from skypane.operators.query import Query
+from skypane.operators.window_query import FEW_PANES, FEW_ROWS, SOME_PANES, Answer, TwoStacks, WindowQuery, WindowWorker
+from skypane.types import ConfigError
+from skypane.windows import Windows
+
+BAG = Bag()
+Tasks = Sequence[WindowTask[pa.Table]]
+
+
+@st.composite
+def held_panes(draw: st.DrawFn) -> OpenPanes[pa.Table]:
+    """Panes near each other and far apart, of one to three partials each."""
+    w = draw(windows(st.integers(1, 30)))
+    panes = draw(st.lists(st.one_of(st.integers(0, 40), st.integers(-100, 200)), max_size=25))
+    return OpenPanes.empty(w).add((pane, draw(tables())) for pane in panes)
+
+
+def answers(worker: WindowWorker, tasks: Tasks) -> list[Answer]:
+    return [worker.answer(task, lambda partial: partial) for task in tasks]
+
+
+def worker_of(query: Query, w: Windows, *, shares: bool) -> WindowWorker:
+    worker = WindowQuery(query, w, "UTC").worker()
+    worker._sharing_pays = lambda: shares  # type: ignore[method-assign]
+    return worker
+
+
+def naive_skyline(task: WindowTask[pa.Table]) -> pa.Table:
+    rows = pa.concat_tables([partial for _, partials in task.panes for partial in partials])
+    points = SKYLINE.preference.orient(rows)
+    return rows.take(pa.array(oracles.skyline_rows(points), pa.int64()))
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(-3, 9)), max_size=40))
+def test_two_stacks_are_a_queue_that_knows_its_combination(script: list[tuple[int, int]]):
+    """Each step pushes a pane some way on, then evicts up to some pane before or even behind it."""
+    queue, panes, newest = TwoStacks(BAG), [], 0
+    for ahead, behind in script:
+        newest += ahead
+        panes.append(newest)
+        queue.push(newest, table([newest]))
+        queue.evict_before(newest - behind)
+        panes = [pane for pane in panes if pane >= newest - behind]
+        if panes:
+            assert multiset(queue.combined().select(["time"])) == multiset(table(panes).select(["time"]))
+
+
+def test_evicting_from_an_empty_queue_is_no_trouble():
+    queue = TwoStacks(BAG)
+    queue.evict_before(5)
+    queue.push(7, table([7]))
+    queue.evict_before(8)
+    queue.evict_before(9)
+    queue.push(9, table([9]))
+    assert queue.combined().equals(table([9]))
+
+
+@given(held_panes(), st.booleans())
+def test_a_window_is_answered_from_its_own_panes_each_once(held: OpenPanes[pa.Table], shares: bool):
+    tasks = held.all_windows()
+    for task, answer in zip(tasks, answers(worker_of(BAG, held.windows, shares=shares), tasks), strict=True):
+        assert answer.window == task.window
+        rows = pa.concat_tables([partial for _, partials in task.panes for partial in partials])
+        assert multiset(answer.rows.select(SCHEMA.names)) == multiset(rows)
+
+
+@given(held_panes(), st.booleans())
+def test_the_skyline_of_a_window_is_the_definition(held: OpenPanes[pa.Table], shares: bool):
+    lifted = held.replace([])
+    lifted = OpenPanes.empty(held.windows).add(
+        (pane, SKYLINE.lift(partial)) for pane, partials in held.panes.items() for partial in partials
+    )
+    tasks = lifted.all_windows()
+    for task, answer in zip(
+        held.all_windows(), answers(worker_of(SKYLINE, held.windows, shares=shares), tasks), strict=True
+    ):
+        assert multiset(answer.rows.select(SCHEMA.names)) == multiset(naive_skyline(task))
+
+
+@given(held_panes(), st.booleans(), st.data())
+def test_a_fresh_worker_gives_the_same_answers_from_any_window_on(
+    held: OpenPanes[pa.Table], shares: bool, data: st.DataObject
+):
+    tasks = held.all_windows()
+    expected = [multiset(answer.rows) for answer in answers(worker_of(BAG, held.windows, shares=shares), tasks)]
+    at = data.draw(st.integers(0, len(tasks)))
+    fresh = answers(worker_of(BAG, held.windows, shares=not shares), tasks[at:])
+    assert [multiset(answer.rows) for answer in fresh] == expected[at:]
+
+
+@given(held_panes(), st.booleans())
+def test_every_partial_is_loaded_once(held: OpenPanes[pa.Table], shares: bool):
+    refs: OpenPanes[tuple[int, int]] = OpenPanes.empty(held.windows).add(
+        (pane, (pane, i)) for pane, partials in held.panes.items() for i in range(len(partials))
+    )
+    loaded: list[tuple[int, int]] = []
+
+    def load(ref: tuple[int, int]) -> pa.Table:
+        loaded.append(ref)
+        return held.panes[ref[0]][ref[1]]
+
+    worker = worker_of(BAG, held.windows, shares=shares)
+    for task in refs.all_windows():
+        worker.answer(task, load)
+    assert sorted(loaded) == sorted(ref for partials in refs.panes.values() for ref in partials)
+
+
+@pytest.mark.parametrize(("length", "slide"), [(160, 10), (320, 10), (170, 20), (64, 1)])
+def test_merges_are_shared_at_most_three_a_pane_however_long_a_window_is(length: int, slide: int):
+    w = Windows(length, slide)
+    query, n = CountingBag(), 4 * w.panes_per_window
+    held: OpenPanes[pa.Table] = OpenPanes.empty(w).add((pane, table([pane])) for pane in range(n))
+    tasks = held.all_windows()
+
+    answers(worker_of(query, w, shares=True), tasks)
+    shared = sum(query.merges)
+    query.merges.clear()
+    answers(worker_of(query, w, shares=False), tasks)
+
+    assert shared <= 3 * n
+    assert sum(query.merges) == sum(len(task.panes) - 1 for task in tasks), "one direct merge of all panes a window"
+    assert shared < sum(query.merges) / 2
+
+
+@pytest.mark.parametrize(
+    ("w", "rows", "shares"),
+    [
+        (Windows(FEW_PANES, 1), FEW_ROWS + 1, False),
+        (Windows(FEW_PANES + 1, 1), FEW_ROWS, False),
+        (Windows(FEW_PANES + 1, 1), FEW_ROWS + 1, True),
+        (Windows(SOME_PANES + 1, 1), 1, True),
+        (Windows(SOME_PANES + 1, 2), FEW_ROWS + 1, False),
+    ],
+)
+def test_merges_are_shared_where_it_pays(w: Windows, rows: int, shares: bool):
+    worker = WindowQuery(BAG, w, None).worker()
+    worker.answer(WindowTask(0, ((0, (table([0] * rows),)),)), lambda partial: partial)
+    assert worker._sharing_pays() is shares
+
+
+@given(held_panes(), st.lists(st.booleans(), min_size=1))
+def test_a_worker_may_change_its_way_at_any_window(held: OpenPanes[pa.Table], ways: list[bool]):
+    tasks = held.all_windows()
+    expected = [multiset(answer.rows) for answer in answers(worker_of(BAG, held.windows, shares=False), tasks)]
+    worker, way = worker_of(BAG, held.windows, shares=False), cycle(ways)
+    worker._sharing_pays = lambda: next(way)  # type: ignore[method-assign]
+    assert [multiset(answer.rows) for answer in answers(worker, tasks)] == expected
+
+
+@given(held_panes(), st.integers(0, 5))
+def test_what_a_worker_holds_is_bounded_by_one_window(held: OpenPanes[pa.Table], skip: int):
+    """Skipped windows are those that another worker answers."""
+    for shares in (True, False):
+        worker = worker_of(BAG, held.windows, shares=shares)
+        for task in held.all_windows()[:: skip + 1]:
+            worker.answer(task, lambda partial: partial)
+            kept = {pane for pane, _ in [*worker._queue._front, *worker._queue._back]} | set(worker._panes)
+            assert kept <= set(held.windows.panes_of(task.window))
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Asia/Tokyo"])
+def test_rows_are_stamped_with_the_bounds_of_their_window(zone: str | None):
+    query = WindowQuery(SKYLINE, Windows.of("1 hour", "10 minutes", "5 minutes"), zone)
+    stamped = query.stamp(-1, table([1, 2]))
+    kind = pa.timestamp("us", zone)
+    assert stamped.schema == pa.schema([("window_start", kind), ("window_end", kind), *SCHEMA])
+    start, end = datetime(1969, 12, 31, 23, 55, tzinfo=UTC), datetime(1970, 1, 1, 0, 55, tzinfo=UTC)
+    expected = [moment if zone else moment.replace(tzinfo=None) for moment in (start, end)]
+    assert [stamped.column(name).to_pylist() for name in ("window_start", "window_end")] == [[m, m] for m in expected]
+    assert stamped.select(SCHEMA.names).equals(table([1, 2]))
+    assert query.output_schema(SCHEMA) == stamped.schema
+
+
+def test_the_answers_of_a_query_of_ones_own_have_its_schema():
+    query = WindowQuery(Counts("label"), Windows(2, 1), None)
+    stamps = [("window_start", pa.timestamp("us")), ("window_end", pa.timestamp("us"))]
+    assert query.output_schema(SCHEMA) == pa.schema([*stamps, ("label", pa.string()), ("n", pa.int64())])
+
+
+def test_columns_that_the_stamps_would_hide_are_refused():
+    schema = SCHEMA.append(pa.field("window_end", pa.int64())).append(pa.field("window_start", pa.int64()))
+    with pytest.raises(ConfigError, match=r"rename window_start, window_end$"):
+        WindowQuery(SKYLINE, Windows(2, 1), None).output_schema(schema)
+    WindowQuery(Counts("label"), Windows(2, 1), None).output_schema(schema)  # its answers have no such column
