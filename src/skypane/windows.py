@@ -48,6 +48,11 @@ class Windows:
     def panes_per_slide(self) -> int:
         return self.slide // self.pane
 
+    @property
+    def overlap(self) -> int:
+        """How many windows hold a pane, at most."""
+        return -(-self.length // self.slide)
+
     def panes_at(self, times: IntArray) -> IntArray:
         """Return the pane of each time; floor division, so times before the epoch are right too."""
         panes: IntArray = (times - self.offset) // np.int64(self.pane)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DRIVER_ROWS = 400_000
-"""Rows to merge from which a job with a Python stage (0.1 s to start) is sooner done than the driver alone."""
+SECONDS_PER_WINDOW = 0.8e-3
+SECONDS_PER_ROW = 0.4e-6
+"""What a window costs however few its rows, and what a row costs that is merged once (eight criteria)."""
+
+JOB_SECONDS = 0.15
+"""What a job with a Python stage costs before it does anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +21,16 @@ class Placement:
     because: str
 
 
-def place(windows: int, rows: int, workers: int) -> Placement:
-    """Decide for `windows` windows whose panes hold `rows` rows in all, a pane counted once a window."""
+def place(windows: int, rows: int, overlap: int, workers: int) -> Placement:
+    """Decide where `windows` windows are answered.
+
+    rows      in the partials of their panes, each pane counted once
+    overlap   windows that hold a pane; beyond three, shared merges keep the work from growing with it
+    workers   that could take a run each
+    """
+    alone = windows * SECONDS_PER_WINDOW + rows * min(overlap, 3) * SECONDS_PER_ROW
     runs = max(1, min(workers, windows))
-    if rows < DRIVER_ROWS:
-        return Placement("driver", 1, f"{rows} rows to merge are fewer than {DRIVER_ROWS}")
-    return Placement("spark", runs, f"{rows} rows to merge in {runs} runs")
+    together = JOB_SECONDS + alone / runs
+    where = "spark" if together < alone else "driver"
+    because = f"{windows} windows of {rows} rows: {alone * 1e3:.0f} ms alone, {together * 1e3:.0f} ms in {runs} runs"
+    return Placement(where, runs if where == "spark" else 1, because)

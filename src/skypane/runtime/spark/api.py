@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypedDict, Unpack
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from skypane.control.splitting import Splitting, splitting
@@ -20,12 +23,12 @@ from skypane.progress import KSlack, ProgressPolicy
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.engine import Setting, Workers
 from skypane.runtime.spark.job import Job
-from skypane.runtime.spark.sinks import Sink, sink
+from skypane.runtime.spark.sinks import Directory, Sink, sink
 from skypane.types import ConfigError, Duration
 from skypane.windows import Windows
 
 Columns: TypeAlias = "str | Sequence[str]"
-Output: TypeAlias = "str | Sink | Callable[[DataFrame, int], None]"
+Output: TypeAlias = "str | os.PathLike[str] | Sink | Callable[[DataFrame, int], None]"
 
 
 class Options(TypedDict, total=False):
@@ -56,7 +59,7 @@ class Options(TypedDict, total=False):
     invalid: batch.Invalid
     progress: ProgressPolicy
     source: str
-    checkpoint: str
+    checkpoint: str | os.PathLike[str]
     output: Output
     late: Output
     splitting: str | Splitting
@@ -113,40 +116,62 @@ def ask(rows: DataFrame, query: Query, **options: Unpack[Options]) -> DataFrame 
     schema = batch.arrow_schema(rows)
     if rows.isStreaming:
         return _job(rows, query, schema, options)
-    _only(options, _BATCH, "a static DataFrame", "those are for streams")
+    _only(options, _BATCH, "a static DataFrame")
     query.validate(schema)
+    invalid = options.get("invalid", "error")
+    if invalid not in ("error", "drop"):
+        raise ConfigError(f"invalid must be 'error' or 'drop', got {invalid!r}")
     admission = None
     if _WINDOW & options.keys():
         admission = Admission(_windows(options), _needed(options, "time"), tuple(query.columns))
         admission.validate(schema)
         WindowQuery(query, admission.windows, None).output_schema(schema)
-    return batch.answer(rows, schema, query, admission, options.get("invalid", "error"))
+    return batch.answer(rows, schema, query, admission, invalid)
 
 
-def _job(rows: DataFrame, query: Query, schema: Any, options: Options) -> Job:
-    _only(options, _STREAM, "a streaming DataFrame", "rows that cannot be ranked are quarantined and counted")
+def _job(rows: DataFrame, query: Query, schema: pa.Schema, options: Options) -> Job:
+    _only(options, _STREAM, "a streaming DataFrame")
     plan = Plan(
         query=query,
         windows=_windows(options),
         time=_needed(options, "time"),
-        progress=options.get("progress", KSlack()),
+        progress=_progress(options),
         source=options.get("source"),
     )
     answers = plan.validate(schema)
-    late = options.get("late")
-    if late is not None and REASON in schema.names:
-        raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
-    cores = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    output, late = _sinks(options, schema)
     setting = Setting(
         plan=plan,
         rows=schema,
         answers=answers,
-        checkpoint=_needed(options, "checkpoint"),
-        output=sink(_needed(options, "output")),
-        late=None if late is None else sink(late),
+        checkpoint=os.fspath(_needed(options, "checkpoint")),
+        output=output,
+        late=late,
         splitting=splitting(options.get("splitting", "PB_RR")),
     )
+    cores = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     return Job(rows, setting, Workers(options.get("plq_workers", cores), options.get("wlq_workers", cores)))
+
+
+def _progress(options: Options) -> ProgressPolicy:
+    policy = options.get("progress", KSlack())
+    if not hasattr(policy, "step"):
+        raise ConfigError(
+            f"progress must be a policy such as Watermark('1 hour'), KSlack() or AqKSlack(0.01), got {policy!r}"
+        )
+    return policy
+
+
+def _sinks(options: Options, schema: pa.Schema) -> tuple[Sink, Sink | None]:
+    output = sink(_needed(options, "output"))
+    if "late" not in options:
+        return output, None
+    if REASON in schema.names:
+        raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
+    late = sink(options["late"])
+    if isinstance(late, Directory) and isinstance(output, Directory) and late.store == output.store:
+        raise ConfigError(f"output and late must be two folders, both are {late.path!r}")
+    return output, late
 
 
 def _windows(options: Options) -> Windows:
@@ -159,10 +184,11 @@ def _needed(options: Options, name: str) -> Any:
     return options[name]  # type: ignore[literal-required]
 
 
-def _only(options: Options, known: set[str] | frozenset[str], what: str, why: str) -> None:
-    unknown = sorted(options.keys() - known)
-    if unknown:
-        raise ConfigError(f"{', '.join(unknown)} cannot be used with {what}: {why}")
+def _only(options: Options, known: set[str] | frozenset[str], what: str) -> None:
+    for name in sorted(options.keys() - known):
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(known))}"
+        raise ConfigError(f"{name}= is no option for {what}: {hint}")
 
 
 def _names(by: Columns) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def _windowed(
     rows: DataFrame, query: WindowQuery, schema: pa.Schema, admission: Admission, invalid: Invalid
 ) -> DataFrame:
     workers = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    run = -(-query.windows.length // query.windows.slide) * RUN_OVERLAPS
+    run = query.windows.overlap * RUN_OVERLAPS
     lifted = rows.mapInArrow(
         _LiftPanes(query.query, admission, run, invalid), "pane long, first long, last long, partial binary"
     )

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.exchange import Exchange, Layout
-from skypane.control.placement import DRIVER_ROWS, Placement, place
+from skypane.control.placement import Placement, place
 from skypane.control.splitting import Splitting
 from skypane.operators.admission import FUTURE, LATE
 from skypane.operators.advance import Advance, advance
@@ -37,12 +37,14 @@ from skypane.runtime.spark.rejects import FutureStage
 from skypane.runtime.spark.sinks import Sink
 from skypane.runtime.spark.state import State
 from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
-from skypane.types import CheckpointError
+from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
 log = logging.getLogger(__name__)
 
 ANSWERS = "answers"
+DRIVER_ROWS = 400_000
+"""Rows that the driver merges for keeping, at most; more of them lie in partials that are large enough as they are."""
 MERGED = 99_999
 """Task number, in a file's name, of the partials that the driver merged."""
 
@@ -53,6 +55,12 @@ class Workers:
 
     plq: int
     wlq: int
+
+    def __post_init__(self) -> None:
+        for level in ("plq", "wlq"):
+            workers = getattr(self, level)
+            if not isinstance(workers, int) or workers < 1:
+                raise ConfigError(f"{level}_workers must be a whole number of at least 1, got {workers!r}")
 
 
 @dataclass(frozen=True)
@@ -135,7 +143,7 @@ class Engine:
             step = advance(self._plan.progress, self._plan.windows, before.progress, level.counts)
             held = self._hold(level, step, batch_id)
             due = held.closed_by(step.state.punctuation)
-            placement = place(len(due), sum(map(wlq.rows_of, due)), workers.wlq)
+            placement = place(len(due), wlq.distinct_rows(due), self._plan.windows.overlap, workers.wlq)
         with timer("wlq"):
             answers = self._answer(rows.sparkSession, due, placement, batch_id)
         with timer("sink"):

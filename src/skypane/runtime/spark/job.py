@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from skypane import kernels
 from skypane.runtime.spark.engine import Engine, Setting, Workers
 from skypane.runtime.spark.metrics import BatchMetrics
-from skypane.types import ConfigError, SkypaneError
+from skypane.types import SkypaneError
 
 log = logging.getLogger(__name__)
 
@@ -106,11 +106,9 @@ class StreamHandle:
 
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
         """Change the number of workers from the next batch on; there is no state to move."""
-        for name, workers in (("plq", plq), ("wlq", wlq)):
-            if workers is not None and workers < 1:
-                raise ConfigError(f"{name} workers must be at least 1, got {workers}")
-        self._workers.plq = plq if plq is not None else self._workers.plq
-        self._workers.wlq = wlq if wlq is not None else self._workers.wlq
+        now = self._workers
+        wanted = Workers(now.plq if plq is None else plq, now.wlq if wlq is None else wlq)
+        now.plq, now.wlq = wanted.plq, wanted.wlq
 
 
 def _trigger(text: str) -> dict[str, Any]:

@@ -41,7 +41,9 @@ class Ledger:
         self._store = store.child("ledger")
         self._root.make()
         self._store.make()
-        self._held = [int(name.removesuffix(".json")) for name in self._store.names() if name[0] != "."]
+        for folder in (self._root, self._store):
+            folder.remove_drafts()
+        self._held = [int(name.removesuffix(".json")) for name in self._store.names()]
 
     def claim(self, definition: dict[str, Any]) -> str:
         """Write the definition of the query, or raise CheckpointError naming how it differs from the one there.

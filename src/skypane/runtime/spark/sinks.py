@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,8 +58,12 @@ class Directory:
         if self.format not in ("parquet", "csv", "json"):
             raise ConfigError(f"output format must be parquet, csv or json, got {self.format!r}")
 
+    @property
+    def store(self) -> Store:
+        return Store.at(self.path)
+
     def open(self, owner: str) -> None:
-        target = Store.at(self.path)
+        target = self.store
         target.child(STAGE).make()
         try:
             there = target.read_json(OWNER)
@@ -72,11 +77,11 @@ class Directory:
             )
 
     def stage(self) -> Store | None:
-        return Store.at(self.path).child(STAGE) if self.format == "parquet" else None
+        return self.store.child(STAGE) if self.format == "parquet" else None
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
         del spark  # files are written by pyarrow: a job would cost more than the writing
-        target, prefix = Store.at(self.path), f"part-{batch_id:012d}"
+        target, prefix = self.store, f"part-{batch_id:012d}"
         stage = target.child(STAGE)
         if answers.store is None or self.format != "parquet":
             files = self._written(stage, prefix, answers)
@@ -85,9 +90,10 @@ class Directory:
         final = [f"{prefix}-{index:05d}.{self.format}" for index in range(len(files))]
         for name, wanted in zip(files, final, strict=True):
             stage.move(name, target, wanted)
-        # What a lost try left over: its files are numbered without a gap too.
+        # What a lost try left over: its files are numbered without a gap too, and go from the last to the first, so
+        # that a kill in between leaves no gap either.
         left = (f"{prefix}-{index:05d}.{self.format}" for index in count(len(files)))
-        target.remove(takewhile(target.has, left))
+        target.remove(reversed(list(takewhile(target.has, left))))
 
     def _written(self, stage: Store, prefix: str, answers: Answers) -> tuple[str, ...]:
         if not answers.rows:
@@ -196,8 +202,8 @@ def sink(output: object) -> Sink:
     """Return the sink that a user's `output` argument means."""
     if isinstance(output, Sink):
         return output
-    if isinstance(output, str):
-        return Directory(output)
+    if isinstance(output, (str, os.PathLike)):
+        return Directory(os.fspath(output))
     if callable(output):
         return Call(output)
     raise ConfigError(

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 PARTIALS = "partials"
+DRAFT = ".draft-"
 ROW_GROUP = 100_000
 """Rows that are gathered for a row group: windows may have a few rows each, and a row group costs a millisecond."""
 
@@ -82,11 +83,9 @@ class Store:
             except FileNotFoundError:
                 continue
 
-    def remove_all(self) -> None:
-        """Delete the folder and what is in it."""
-        self._fs[0].delete_dir_contents(self._fs[1], missing_dir_ok=True)
-        if self._fs[0].get_file_info(self._fs[1]).type == fs.FileType.Directory:
-            self._fs[0].delete_dir(self._fs[1])
+    def remove_drafts(self) -> None:
+        """Delete what write_json() left when it was killed."""
+        self.remove(name for name in self.names() if name.startswith(DRAFT))
 
     def move(self, name: str, target: Store, target_name: str) -> None:
         """Move a file within one file system, over what may be there."""
@@ -99,7 +98,7 @@ class Store:
 
     def write_json(self, name: str, value: Any) -> None:
         """Replace a document atomically: a reader finds the old one or the new one, whole."""
-        draft = f".{name}.{uuid.uuid4().hex}"
+        draft = f"{DRAFT}{name}.{uuid.uuid4().hex}"
         with self.open_output(draft) as stream:
             stream.write(json.dumps(value).encode())
         self.move(draft, self, name)

@@ -88,6 +88,12 @@ def cut(tasks: Sequence[RefTask], runs: int) -> tuple[tuple[RefTask, ...], ...]:
     return tuple(tuple(part) for part in parts if part)
 
 
+def distinct_rows(tasks: Sequence[RefTask]) -> int:
+    """Return how many rows the partials of all these windows' panes hold, each pane counted once."""
+    panes = {pane: refs for task in tasks for pane, refs in task.panes}
+    return sum(ref.rows for refs in panes.values() for ref in refs)
+
+
 def rows_of(task: RefTask) -> int:
     """Return how many rows the partials of a window hold."""
     return sum(ref.rows for _, refs in task.panes for ref in refs)
