@@ -18,8 +18,8 @@ class KSlack(PunctuationLaw[Progress]):
     """K = the largest delay seen; tp = max(tp, tmax - K).
 
     A tuple's delay is how far it lies behind the newest time seen before its batch, which is admitted as a whole; the
-    first batch has no delays. K may be larger than a batch later needed, never smaller than a delay it has seen, so
-    a delay is dropped at most once: when it is new.
+    first batch has no delays. K is never smaller than a delay it has seen, so a tuple is dropped only if it is later
+    than all before it, or in the time until tmax has moved on by as much as K grew: a punctuation cannot be taken back.
 
     `max_slack` is how late a tuple may be and still be waited for. Without it one tuple from 1970 would put K at half
     a century, and no pane would close again. A delay beyond it says nothing of what is worth waiting for, so it

@@ -33,4 +33,10 @@ class Progress:
             raise CheckpointError(
                 f"progress state needs exactly the fields {sorted(expected)}, the checkpoint has {sorted(snapshot)}"
             )
+        for item in fields(Progress):
+            value = snapshot[item.name]
+            if not (value is None and item.default is None) and (not isinstance(value, int) or isinstance(value, bool)):
+                raise CheckpointError(
+                    f"progress state needs a whole number for {item.name}, the checkpoint has {value!r}"
+                )
         return cls(**snapshot)

@@ -1,0 +1,54 @@
+"""Late streams as tests draw them: batches of event times, nearly sorted, in whole microseconds."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from skypane.progress import Arrivals
+
+PANE = 10
+
+
+def tuples():
+    """A tuple, told by how far time moves on before it, and how late it is."""
+    delay = st.one_of(st.just(0), st.integers(0, 5), st.integers(0, 200))
+    return st.tuples(st.integers(0, 12), delay)
+
+
+def batches(max_batches: int = 12):
+    """Batches of event times; a batch has at least one row."""
+    return st.lists(st.lists(tuples(), min_size=1, max_size=12), min_size=1, max_size=max_batches).map(_in_order)
+
+
+def _in_order(drawn: list[list[tuple[int, int]]]) -> list[list[int]]:
+    now, out = 1_000, []
+    for batch in drawn:
+        times = []
+        for advance, delay in batch:
+            now += advance
+            times.append(now - delay)
+        out.append(times)
+    return out
+
+
+def arrivals(times: list[int], pane: int = PANE) -> Arrivals:
+    return Arrivals.of_times(times, pane)
+
+
+def steps(policy, stream):
+    """The state after each batch, taken as the engine takes it."""
+    state, out = policy.init(), []
+    for times in stream:
+        batch = arrivals(times)
+        state = policy.step(state, batch.upto(policy.limit(state, batch)))
+        out.append(state)
+    return out
+
+
+def heavy_tailed(rows: int, shape: float, scale: float, rng: np.random.Generator):
+    """Event times in order of arrival: a tuple per millisecond on average, Pareto delays, scale in seconds."""
+    event = np.cumsum(rng.exponential(1_000, rows))
+    arrival = event + rng.pareto(shape, rows) * scale * 1e6
+    seen = arrival <= event[-1]
+    return event[seen][np.argsort(arrival[seen], kind="stable")].astype(np.int64)

@@ -1,0 +1,91 @@
+import pytest
+from hypothesis import given
+from tests.progress.streams import PANE, batches, steps
+
+from skypane.progress import Arrivals, KSlack
+from skypane.progress.kslack import tuple_grain
+from skypane.types import ConfigError
+
+
+def test_worked_by_hand():
+    # tmax before:   -              1012           1030           1030
+    stream = [[1_000, 1_012], [1_030, 1_001], [1_025, 990], [1_050]]
+    # delays:        none          11             5, 40          none
+    states = steps(KSlack(), stream)
+    assert [state.slack for state in states] == [0, 11, 40, 40]
+    assert [state.punctuation for state in states] == [1_012, 1_019, 1_019, 1_019]
+    assert [state.dropped for state in states] == [0, 1, 2, 2]  # 1001 and 990
+
+
+def test_k_is_known_before_the_punctuation_of_the_same_batch():
+    states = steps(KSlack(), [[1_000], [1_100, 950]])
+    assert states[1].punctuation == 1_050
+
+
+def test_a_tuple_from_1970_leaves_k_alone():
+    states = steps(KSlack(max_slack=100), [[5_000], [5_010, 3], [5_020, 4_990]])
+    assert [state.slack for state in states] == [0, 0, 20]
+    assert states[1].dropped == 1
+
+
+def test_a_pane_across_max_slack_counts_as_max_slack():
+    policy = KSlack(max_slack=100)
+    state = policy.step(policy.init(), Arrivals.of_times([1_000], pane=50))
+    state = policy.step(state, Arrivals.of_times([860, 899, 990], pane=50))
+    assert state.slack == 10  # both of [850, 900) are too old
+    state = policy.step(state, Arrivals.of_times([895, 945], pane=100))
+    assert state.slack == 55
+    state = policy.step(state, Arrivals.of_times([895, 930], pane=50, offset=-5))
+    assert state.slack == 100
+
+
+def test_without_max_slack_everything_is_waited_for():
+    assert steps(KSlack(max_slack=None), [[5_000], [3]])[-1].slack == 4_997
+
+
+@given(batches())
+def test_is_the_definition_row_by_row(stream):
+    tmax, slack, punctuation, dropped = None, 0, None, 0
+    for state, times in zip(steps(KSlack(), stream), stream, strict=True):
+        for time in times:
+            slack = max(slack, 0 if tmax is None else tmax - time)
+            dropped += punctuation is not None and (time // PANE + 1) * PANE <= punctuation
+        tmax = max(times) if tmax is None else max(tmax, *times)
+        punctuation = tmax - slack if punctuation is None else max(punctuation, tmax - slack)
+        assert (state.newest, state.slack, state.punctuation, state.dropped) == (tmax, slack, punctuation, dropped)
+
+
+@given(batches())
+def test_never_drops_a_delay_seen_before_once_the_punctuation_stands_that_far_behind(stream):
+    policy = KSlack()
+    before = policy.init()
+    for state, times in zip(steps(policy, stream), stream, strict=True):
+        if before.newest is not None and before.punctuation == before.newest - before.slack:
+            unseen = [time for time in times if before.newest - time > before.slack]
+            assert state.dropped - before.dropped <= len(unseen)
+        before = state
+
+
+def test_tuple_grain_worked_by_hand():
+    # time         10  12   9  11  15  14  20  13  19  21
+    # delay         -   -   3   1   -   1   -   7   1   -
+    # K             0   0   0   0   3   3   3   3   3   7     taken in when tmax moves
+    # tmax - K     10  12           12      17          14    never back
+    times = [10, 12, 9, 11, 15, 14, 20, 13, 19, 21]
+    assert list(tuple_grain(times)) == [10, 12, 12, 12, 12, 12, 17, 17, 17, 17]
+
+
+@given(batches())
+def test_tuple_grain_never_goes_back_and_never_leads(stream):
+    times = [time for batch in stream for time in batch]
+    given_out = [punctuation for punctuation in tuple_grain(times) if punctuation is not None]
+    assert len(given_out) == len(times)
+    assert given_out == sorted(given_out)
+    assert all(punctuation <= max(times[: i + 1]) for i, punctuation in enumerate(given_out))
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ConfigError, match=r"max_slack.*-1"):
+        KSlack(max_slack=-1)
+    with pytest.raises(ConfigError, match=r"support.*0"):
+        KSlack(support=0)

@@ -1,0 +1,127 @@
+"""What holds for every policy, whatever the stream."""
+
+import json
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.progress.streams import PANE, arrivals, batches, steps
+
+from skypane.progress import AqKSlack, Arrivals, KSlack, Watermark
+from skypane.types import CheckpointError
+
+POLICIES = [
+    Watermark("20 microseconds", max_ahead=1_000),
+    KSlack(max_ahead=1_000),
+    KSlack(max_slack=60, max_ahead=1_000),
+    AqKSlack(0.3, reserve=1, max_slack=100, max_ahead=1_000),
+]
+every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+
+
+@every_policy
+@given(stream=batches())
+def test_progress_never_goes_back(policy, stream):
+    before = None
+    for state in steps(policy, stream):
+        if before is not None:
+            assert state.punctuation >= before.punctuation
+            assert state.newest >= before.newest
+        assert state.punctuation <= state.newest
+        before = state
+
+
+@every_policy
+@given(stream=batches())
+def test_counts_are_those_of_the_rows(policy, stream):
+    seen = dropped = 0
+    closed = None
+    for state, times in zip(steps(policy, stream), stream, strict=True):
+        seen += len(times)
+        dropped += sum(closed is not None and (time // PANE + 1) * PANE <= closed for time in times)
+        assert (state.seen, state.dropped) == (seen, dropped)
+        closed = state.punctuation
+
+
+@every_policy
+@given(stream=batches(), data=st.data())
+def test_the_order_of_rows_in_a_batch_does_not_matter(policy, stream, data):
+    shuffled = [data.draw(st.permutations(times)) for times in stream]
+    assert steps(policy, shuffled) == steps(policy, stream)
+
+
+@every_policy
+@given(stream=batches())
+def test_snapshot_and_restore_at_every_step_gives_the_same_run(policy, stream):
+    expected = steps(policy, stream)
+    state = policy.init()
+    for times, after in zip(stream, expected, strict=True):
+        state = policy.restore(json.loads(json.dumps(state.snapshot())))
+        state = policy.step(state, arrivals(times))
+        assert state == after
+
+
+@every_policy
+@given(stream=batches(), ahead=st.integers(3_000, 2**50))
+def test_a_tuple_far_in_the_future_closes_nothing(policy, stream, ahead):
+    state = with_bad_clock = policy.init()
+    for times in stream:
+        state = policy.step(state, arrivals(times))
+        bad = max(*times, state.newest) + ahead
+        batch = arrivals([*times, *times, bad])  # so that it never is half of the first batch
+        limit = policy.limit(with_bad_clock, batch)
+        assert batch.upto(limit).total == 2 * len(times)
+        with_bad_clock = policy.step(with_bad_clock, batch.upto(limit))
+        assert with_bad_clock.newest == state.newest
+        assert with_bad_clock.punctuation <= with_bad_clock.newest
+
+
+@every_policy
+@given(stream=batches(), ahead=st.lists(st.integers(0, 10**6), max_size=6))
+def test_cut_at_the_limit_or_not_the_step_is_the_same(policy, stream, ahead):
+    state = policy.init()
+    for times in stream:
+        batch = arrivals([*times, *(times[0] + distance for distance in ahead)])
+        whole, cut = policy.step(state, batch), policy.step(state, batch.upto(policy.limit(state, batch)))
+        assert whole == cut
+        state = whole
+
+
+@every_policy
+def test_a_stream_that_stood_still_for_long_goes_on(policy):
+    state = steps(policy, [[1_000, 1_005]] * 3)[-1]
+    later = 10**9
+    for _ in range(policy.support):
+        state = policy.step(state, arrivals([later]))
+    assert state.newest == later
+    assert state.punctuation > 10**8
+
+
+@every_policy
+def test_a_batch_without_rows_changes_nothing(policy):
+    state = policy.init()
+    assert policy.step(state, Arrivals.none()) == state
+    assert state.punctuation is None
+    state = policy.step(state, arrivals([1_000, 1_050]))
+    assert policy.step(state, Arrivals.none()) == state
+
+
+@every_policy
+def test_policies_are_values(policy):
+    assert policy == replace(policy)
+    assert policy.describe() == replace(policy).describe()
+    assert json.loads(json.dumps(policy.describe())) == policy.describe()
+    assert policy.describe() != replace(policy, support=7).describe()
+    with pytest.raises(FrozenInstanceError):
+        policy.support = 1
+
+
+@every_policy
+@pytest.mark.parametrize("change", [{"more": 1}, {"seen": "7"}, {"seen": None}, {"newest": 1.5}, {"dropped": True}])
+def test_a_snapshot_that_is_none_is_refused(policy, change):
+    snapshot = policy.init().snapshot()
+    with pytest.raises(CheckpointError, match="progress state needs"):
+        policy.restore({**snapshot, **change})
+    with pytest.raises(CheckpointError, match="progress state needs"):
+        policy.restore({name: value for name, value in snapshot.items() if name != "seen"})
