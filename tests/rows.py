@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 from hypothesis import strategies as st
 
 from skypane.operators.skyline import SkylineQuery
+from skypane.preference import Preference
 from skypane.windows import Windows
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema([("time", UTC), ("x", pa.float64()), ("y", pa.float64()), ("label", pa.string())])
-SKYLINE = SkylineQuery("x MIN, y MAX")
+SKYLINE = SkylineQuery(Preference.of("x MIN, y MAX"))
 NAN = float("nan")
 
 LENGTHS = st.integers(1, 60)
@@ -29,7 +30,7 @@ LENGTHS = st.integers(1, 60)
 def windows(lengths: st.SearchStrategy[int] = LENGTHS) -> st.SearchStrategy[Windows]:
     """Windows of any shape: the length no multiple of the slide, the offset before or after the epoch."""
     shapes = lengths.flatmap(lambda w: st.tuples(st.just(w), st.integers(1, w)))
-    return st.builds(lambda shape, offset: Windows(*shape, offset), shapes, st.integers(-70, 70))
+    return st.builds(lambda shape, offset: Windows(shape[0], shape[1], offset), shapes, st.integers(-70, 70))
 
 
 def table(

@@ -80,9 +80,10 @@ def test_a_window_is_answered_from_its_own_panes_each_once(held: OpenPanes[pa.Ta
 
 @given(held_panes(), st.booleans())
 def test_the_skyline_of_a_window_is_the_definition(held: OpenPanes[pa.Table], shares: bool):
-    lifted = held.replace([])
-    lifted = OpenPanes.empty(held.windows).add(
-        (pane, SKYLINE.lift(partial)) for pane, partials in held.panes.items() for partial in partials
+    lifted = (
+        OpenPanes[pa.Table]
+        .empty(held.windows)
+        .add((pane, SKYLINE.lift(partial)) for pane, partials in held.panes.items() for partial in partials)
     )
     tasks = lifted.all_windows()
     for task, answer in zip(
@@ -104,8 +105,10 @@ def test_a_fresh_worker_gives_the_same_answers_from_any_window_on(
 
 @given(held_panes(), st.booleans())
 def test_every_partial_is_loaded_once(held: OpenPanes[pa.Table], shares: bool):
-    refs: OpenPanes[tuple[int, int]] = OpenPanes.empty(held.windows).add(
-        (pane, (pane, i)) for pane, partials in held.panes.items() for i in range(len(partials))
+    refs = (
+        OpenPanes[tuple[int, int]]
+        .empty(held.windows)
+        .add((pane, (pane, i)) for pane, partials in held.panes.items() for i in range(len(partials)))
     )
     loaded: list[tuple[int, int]] = []
 
@@ -123,7 +126,7 @@ def test_every_partial_is_loaded_once(held: OpenPanes[pa.Table], shares: bool):
 def test_merges_are_shared_at_most_three_a_pane_however_long_a_window_is(length: int, slide: int):
     w = Windows(length, slide)
     query, n = CountingBag(), 4 * w.panes_per_window
-    held: OpenPanes[pa.Table] = OpenPanes.empty(w).add((pane, table([pane])) for pane in range(n))
+    held = OpenPanes[pa.Table].empty(w).add((pane, table([pane])) for pane in range(n))
     tasks = held.all_windows()
 
     answers(worker_of(query, w, shares=True), tasks)
