@@ -1,5 +1,7 @@
 """Every outcome that future.py's table states."""
 
+from __future__ import annotations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

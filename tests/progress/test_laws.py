@@ -1,5 +1,7 @@
 """What holds for every policy, whatever the stream."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import FrozenInstanceError, replace
 

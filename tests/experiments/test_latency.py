@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skypane.experiments import latency, latency_plot, latency_runs
+from skypane.types import ConfigError
+from skypane.windows import Windows
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A setting that runs in a second, and its results."""
+    windows = Windows.of("1 second", "200 ms")
+    setting = replace(latency_runs.heavy_tailed("Small", windows, rows=40_000), warm_up=4_000)
+    return setting, latency_runs.results(setting)
+
+
+def test_every_policy_is_there_k_slack_first(small):
+    names = [result.name for result in small[1]]
+    assert names == [
+        "`KSlack()`",
+        '`Watermark("1 second")`',
+        '`Watermark("5 seconds")`',
+        "`AqKSlack(0.01)`",
+        "`AqKSlack(0.02)`",
+        "`AqKSlack(0.05)`",
+        "K-slack, tuple by tuple",
+    ]
+
+
+def test_windows_are_compared_over_the_same_time(small):
+    ends = {int(result.times.end[-1]) for result in small[1]}
+    assert len(ends) == 1
+
+
+def test_no_latency_is_below_the_window_where_the_first_tuple_is_at_its_start(small):
+    setting, found = small
+    for result in found:
+        # Tuples arrive after their event time, so the first one is within the window or later.
+        assert (result.times.past_end >= 0).all()
+        assert (result.times.latency <= result.times.past_end + setting.windows.length).all()
+
+
+def test_adaptive_policies_keep_their_budget_and_wait_less(small):
+    setting, (reference, *others) = small
+    for result in others:
+        if result.budget is not None:
+            assert result.trace.worst_drop_ratio(setting.warm_up) <= result.budget
+            assert result.mean_latency < reference.mean_latency
+
+
+def test_the_table_has_a_row_per_policy(small):
+    setting, found = small
+    lines = latency.table(setting, found).splitlines()
+    assert lines[0] == "**Small**"
+    assert len(lines) == 4 + len(found)
+    assert {line.count("|") for line in lines[2:]} == {11}
+    assert " 1.0x " in lines[4]
+    assert " s |" in lines[2]
+
+
+def test_the_figure_is_the_same_each_time(small, tmp_path):
+    for name in ("a.svg", "b.svg"):
+        latency_plot.write(tmp_path / name, *small)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert b"<svg" in (tmp_path / "a.svg").read_bytes()
+
+
+def test_only_what_is_between_the_markers_changes(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- latency:begin -->\nold\n<!-- latency:end -->\nafter\n", encoding="utf-8")
+    latency.write_between_markers(page, "new")
+    latency.write_between_markers(page, "newer")
+    assert page.read_text(encoding="utf-8") == ("before\n<!-- latency:begin -->\nnewer\n<!-- latency:end -->\nafter\n")
+
+
+@pytest.mark.parametrize("text", [None, "no markers", "<!-- latency:begin --> only"])
+def test_a_page_without_markers_is_refused_and_left_alone(tmp_path, text):
+    page = tmp_path / "page.md"
+    if text is not None:
+        page.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="latency:begin"):
+        latency.write_between_markers(page, "new")
+    assert not page.exists() if text is None else page.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.slow
+def test_flights_keep_the_budget_at_a_fifth_of_k_slacks_latency():
+    setting = latency_runs.flights("Flights", Windows.of("10 minutes"))
+    reference, *others = latency_runs.results(setting)
+    adaptive = [result for result in others if result.budget is not None]
+    assert [result.budget for result in adaptive] == [0.01, 0.02, 0.05]
+    for result in adaptive:
+        assert result.budget is not None
+        assert result.trace.worst_drop_ratio(setting.warm_up) <= result.budget
+        assert reference.mean_latency > 5 * result.mean_latency
