@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests import oracles
+from tests.rows import NAN, SCHEMA, SKYLINE, Bag, Counts, chunked, micros_of, multiset, table, tables, windows
+
+from skypane.operators.dominance import KDominantQuery, TopDeltaQuery
+from skypane.operators.query import Query
+from skypane.operators.skyline import SkylineQuery
+from skypane.operators.topk import TopKQuery
+from skypane.operators.window_query import Answer
+from skypane.plan import Plan
+from skypane.preference import Preference, Score, high, low
+from skypane.progress import KSlack, ProgressPolicy, Watermark
+from skypane.progress.arrivals import Arrivals
+from skypane.progress.policy import ProgressState
+from skypane.runtime import local
+from skypane.types import ConfigError
+from skypane.windows import Windows
+
+PREFERENCE = Preference.of("x MIN, y MAX")
+QUERIES = st.sampled_from(
+    [
+        SKYLINE,
+        SkylineQuery(low("x") & high("y")),
+        SkylineQuery(PREFERENCE, ("label",)),
+        KDominantQuery(1, PREFERENCE),
+        TopDeltaQuery(2, PREFERENCE),
+        TopKQuery(3, Score.of("x - y")),
+        Bag(("x", "y")),
+        Counts("label"),
+    ]
+)
+POLICIES: st.SearchStrategy[ProgressPolicy] = st.sampled_from(
+    [Watermark(0), Watermark(6), Watermark(3, max_ahead=20, support=4), KSlack(), KSlack(max_slack=9, max_ahead=30)]
+)
+BATCHES = st.lists(tables(clean=False), max_size=6)
+TUMBLING = Windows(10, 10)
+PLAN = Plan(SKYLINE, TUMBLING, "time", Watermark(0))
+
+Answers = list[tuple[int, Any]]
+
+
+def run(plan: Plan, batches: list[pa.Table]) -> Answers:
+    """The answers, in the order in which they came, each window's rows without their order."""
+    return [(answer.window, multiset(answer.rows)) for answer in local.run(plan, batches)]
+
+
+def rankable(row: dict[str, Any], query: Query) -> bool:
+    return row["time"] is not None and not any(row[c] is None or row[c] != row[c] for c in query.columns)
+
+
+def definition(plan: Plan, batches: list[pa.Table]) -> Iterator[tuple[int, pa.Table]]:
+    """Every row ever admitted is remembered; every window is looked at after each batch, and answered from its rows."""
+    w, policy = plan.windows, plan.progress
+    state, admitted, answered = policy.init(), SCHEMA.empty_table(), set[int]()
+    for rows in batches:
+        usable = [i for i, row in enumerate(rows.to_pylist()) if rankable(row, plan.query)]
+        times = [time for i, time in enumerate(micros_of(rows)) if i in usable and time is not None]
+        arrivals = Arrivals.of_times(times, w.pane, w.offset)
+        limit = policy.limit(state, arrivals)
+        entering = [
+            i
+            for i, time in zip(usable, times, strict=True)
+            if (state.punctuation is None or w.pane_end(w.pane_at(time)) > state.punctuation)
+            and (limit is None or w.pane_start(w.pane_at(time)) <= limit)
+        ]
+        admitted = pa.concat_tables([admitted, rows.take(pa.array(entering, pa.int64()))])
+        state = policy.step(state, arrivals.upto(limit))
+        yield from _completed(plan, admitted, state, answered)
+
+
+def _completed(
+    plan: Plan, admitted: pa.Table, state: ProgressState, answered: set[int]
+) -> Iterator[tuple[int, pa.Table]]:
+    w, times = plan.windows, [time for time in micros_of(admitted) if time is not None]
+    for k in sorted({k for time in times for k in w.windows_of(w.pane_at(time))} - answered):
+        start, end = w.bounds(k)
+        if state.punctuation is not None and end <= state.punctuation:
+            answered.add(k)
+            yield k, admitted.take(pa.array([i for i, time in enumerate(times) if start <= time < end]))
+
+
+@given(windows(), BATCHES, POLICIES)
+def test_every_closed_window_is_answered_with_the_skyline_of_its_admitted_rows(
+    w: Windows, batches: list[pa.Table], policy: ProgressPolicy
+):
+    plan = Plan(SKYLINE, w, "time", policy)
+    answers = list(local.run(plan, batches))
+    expected = list(definition(plan, batches))
+    assert [answer.window for answer in answers] == [k for k, _ in expected]
+    for answer, (_, rows) in zip(answers, expected, strict=True):
+        best = oracles.skyline_rows(PREFERENCE.orient(rows))
+        assert multiset(answer.rows.select(SCHEMA.names)) == multiset(rows.take(pa.array(best)))
+
+
+@given(QUERIES, windows(), BATCHES, POLICIES)
+def test_any_query_is_answered_as_if_all_rows_of_a_window_were_lifted_at_once(
+    query: Query, w: Windows, batches: list[pa.Table], policy: ProgressPolicy
+):
+    plan = Plan(query, w, "time", policy)
+    answers = list(local.run(plan, batches))
+    expected = [(k, query.lower(query.combine([query.lift(rows)]))) for k, rows in definition(plan, batches)]
+    assert [answer.window for answer in answers] == [k for k, _ in expected]
+    for answer, (k, rows) in zip(answers, expected, strict=True):
+        assert multiset(answer.rows) == multiset(plan.window_query(SCHEMA).stamp(k, rows))
+
+
+@given(
+    QUERIES,
+    windows(),
+    BATCHES,
+    POLICIES,
+    st.lists(st.integers(0, 25), max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_order_and_chunks_within_a_batch_make_no_difference(
+    query: Query, w: Windows, batches: list[pa.Table], policy: ProgressPolicy, cuts: list[int], random: Random
+):
+    def shuffled(rows: pa.Table) -> pa.Table:
+        order = random.sample(range(rows.num_rows), rows.num_rows)
+        return chunked(rows.take(pa.array(order, pa.int64())), [min(cut, rows.num_rows) for cut in cuts])
+
+    plan = Plan(query, w, "time", policy)
+    assert run(plan, [shuffled(rows) for rows in batches]) == run(plan, batches)
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """A policy whose state goes through its snapshot, as JSON, at every step."""
+
+    policy: ProgressPolicy
+
+    def init(self) -> ProgressState:
+        return self._again(self.policy.init())
+
+    def limit(self, state: Any, arrivals: Arrivals) -> int | None:
+        return self.policy.limit(self._again(state), arrivals)
+
+    def step(self, state: Any, arrivals: Arrivals) -> ProgressState:
+        return self._again(self.policy.step(self._again(state), arrivals))
+
+    def restore(self, snapshot: Any) -> ProgressState:
+        return self.policy.restore(snapshot)
+
+    def describe(self) -> dict[str, Any]:
+        return self.policy.describe()
+
+    @property
+    def drop_budget(self) -> float | None:
+        return self.policy.drop_budget
+
+    def _again(self, state: ProgressState) -> ProgressState:
+        return self.policy.restore(json.loads(json.dumps(state.snapshot())))
+
+
+@given(windows(), BATCHES, POLICIES)
+def test_restoring_progress_at_every_step_makes_no_difference(
+    w: Windows, batches: list[pa.Table], policy: ProgressPolicy
+):
+    plan = Plan(SKYLINE, w, "time", policy)
+    assert run(replace(plan, progress=Restarted(policy)), batches) == run(plan, batches)
+
+
+@given(windows(), BATCHES, POLICIES)
+def test_input_tables_are_left_as_they_were(w: Windows, batches: list[pa.Table], policy: ProgressPolicy):
+    before = [multiset(rows) for rows in batches]
+    run(Plan(SKYLINE, w, "time", policy), batches)
+    assert [multiset(rows) for rows in batches] == before
+
+
+def labels(answers: Iterator[Answer]) -> dict[int, list[str]]:
+    return {answer.window: sorted(answer.rows.column("label").to_pylist()) for answer in answers}
+
+
+def test_a_row_is_late_from_the_moment_its_pane_is_closed():
+    """Windows of two panes of 10; the punctuation after the first batch is 20.
+
+    pane       0          1          2
+    batch 1    r0 at 5               r1 at 20
+    batch 2    r0 at 9    r1 at 19   r2 at 20   r3 at 29   r4 at 40
+    late       yes        yes        no         no         no
+    """
+    plan = Plan(Bag(), Windows(20, 10), "time", Watermark(0))
+    first, second = table([5, 20]), table([9, 19, 20, 29, 40])
+    tagged = second.set_column(3, "label", pa.array(["late 9", "late 19", "20", "29", "40"]))
+    assert labels(local.run(plan, [first, tagged])) == {
+        -1: ["r0"],
+        0: ["r0"],
+        1: ["20", "29", "r1"],
+        2: ["20", "29", "r1"],
+    }
+
+
+def test_a_pane_may_be_closed_while_a_window_still_waits_for_the_next_one():
+    plan = Plan(Bag(), Windows(20, 10), "time", Watermark(0))
+    answers = local.run(plan, [table([5]), table([11]), table([6, 12]), table([20])])
+    assert labels(answers) == {-1: ["r0"], 0: ["r0", "r0", "r1"]}, "the row at 6 comes when pane 0 is closed: late"
+
+
+def test_a_clock_in_the_far_future_closes_nothing_and_is_in_no_answer():
+    plan = Plan(Bag(), TUMBLING, "time", Watermark(0, max_ahead=100))
+    batches = [table([1, 2]), table([3, 10**15]), table([4, 12]), table([25])]
+    assert labels(local.run(plan, batches)) == {0: ["r0", "r0", "r0", "r1"], 1: ["r1"]}
+
+
+def test_rows_that_cannot_be_ranked_are_in_no_answer_and_move_no_time():
+    rows = table([1, 2, 3, None, 99, 98], [2.0, NAN, None, 0.0, NAN, None])
+    assert labels(local.run(PLAN, [rows])) == {}, "the rows at 98 and 99 would have closed pane 0"
+    assert labels(local.run(PLAN, [rows, table([10])])) == {0: ["r0"]}
+
+
+def test_an_answer_comes_before_the_next_batch_is_asked_for():
+    log = []
+
+    def batches() -> Iterator[pa.Table]:
+        for at in (0, 10, 20):
+            log.append(f"batch at {at}")
+            yield table([at])
+
+    for answer in local.run(PLAN, batches()):
+        log.append(f"window {answer.window}")  # noqa: PERF401 - the batches log too, in between
+    assert log == ["batch at 0", "batch at 10", "window 0", "batch at 20", "window 1"]
+
+
+@pytest.mark.parametrize("batches", [[], [SCHEMA.empty_table()], [SCHEMA.empty_table(), table([None])]])
+def test_without_rows_there_are_no_answers(batches: list[pa.Table]):
+    assert run(PLAN, batches) == []
+
+
+def test_an_empty_batch_in_between_changes_nothing():
+    batches = [table([1, 5]), table([12]), table([31])]
+    spaced = [part for rows in batches for part in (SCHEMA.empty_table(), rows)]
+    assert run(PLAN, spaced) == run(PLAN, batches)
+
+
+def test_equal_rows_are_all_kept():
+    million = table([1] * 10_000 + [10], [1.0] * 10_001, [2.0] * 10_001)
+    assert [len(rows) for rows in labels(local.run(PLAN, [million])).values()] == [10_000]
+
+
+def test_rows_that_do_not_fit_the_plan_are_refused_before_any_is_read():
+    with pytest.raises(ConfigError, match="unknown column 'x'; there are time"):
+        run(PLAN, [SCHEMA.empty_table().select(["time"])])
