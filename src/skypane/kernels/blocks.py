@@ -12,11 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from skypane.kernels.compiled import kernel
 from skypane.kernels.simd import LANES, NONE, ONE, bytes_le, first_bit, load_vector
 from skypane.kernels.small import dominates_row
 from skypane.types import FloatArray, IntArray
@@ -36,13 +37,13 @@ _WORD: Final = ir.IntType(64)
 _SET: Final = ir.VectorType(_WORD, WORDS)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel
 def block_words(d: int) -> int:
     """64-bit words that a block of d columns takes."""
     return d * _COLUMN
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_block(blocks: NDArray[np.uint64], at: int, tiles: NDArray[np.uint8], d: int) -> None:
     """Write the block at flat index `at` from eight full byte tiles of d vectors each."""
     for j in range(d):
@@ -58,8 +59,9 @@ def fill_block(blocks: NDArray[np.uint64], at: int, tiles: NDArray[np.uint8], d:
 
 @intrinsic
 def rows_below(_context: Any, blocks: Any, at: Any, ranks: Any, k: Any, d: Any, bound: Any) -> Any:
-    """(blocks, at, ranks, k, d, bound) -> 8-bit mask of the block's words with rows that are, in every column, at no
-    higher level than row k (bound = SAME), or at a lower one (bound = LOWER). The block starts at flat index `at`.
+    """(blocks, at, ranks, k, d, bound) -> 8-bit mask: which words of the block at flat index `at` have rows below row k.
+
+    Below is in every column: at no higher level (bound = SAME), or at a lower one (bound = LOWER).
     """
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -81,11 +83,11 @@ def rows_below(_context: Any, blocks: Any, at: Any, ranks: Any, k: Any, d: Any, 
     return types.uint64(blocks, types.intp, ranks, types.intp, types.intp, types.intp), emit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def values_dominate(
     blocks: NDArray[np.uint64],
     at: int,
-    words: int,
+    words: np.uint64,
     rows: FloatArray,
     ranks: NDArray[np.uint8],
     order: IntArray,

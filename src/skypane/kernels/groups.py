@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from skypane.kernels.layout import codes_of, columns_of, frozen
-from skypane.kernels.skyline import require_numbers, skyline_of_columns
+from skypane.kernels.layout import codes_of, columns_of, rows_of, take_rows
+from skypane.kernels.skyline import SMALL, require_numbers, skyline_of_columns
 from skypane.kernels.small import mark_skylines
 from skypane.types import IntArray
-
-_SMALL_GROUP: Final = 256
-"""Rows up to which nested loops beat a call of the batch kernel, whose fixed cost a short group would pay alone."""
 
 
 def skyline_rows_by_group(points: Any, groups: Any) -> IntArray:
@@ -30,11 +27,11 @@ def skyline_rows_by_group(points: Any, groups: Any) -> IntArray:
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     ends = np.append(starts[1:], codes.size)
     keep = np.zeros(codes.size, np.bool_)
-    small = ends - starts <= _SMALL_GROUP
+    small = ends - starts <= SMALL
     _small_groups(columns, order, starts[small], ends[small], keep)
     for start, end in zip(starts[~small], ends[~small], strict=True):
         rows = order[start:end]
-        keep[rows[skyline_of_columns(frozen(columns[:, rows]))]] = True
+        keep[rows[skyline_of_columns(take_rows(columns, rows))]] = True
     return np.flatnonzero(keep)
 
 
@@ -46,5 +43,5 @@ def _small_groups(columns: Any, order: IntArray, starts: IntArray, ends: IntArra
     before = after - sizes
     rows = order[np.repeat(starts - before, sizes) + np.arange(after[-1])]
     marks = np.zeros(rows.size, np.bool_)
-    mark_skylines(np.ascontiguousarray(columns[:, rows].T), before, after, marks)
+    mark_skylines(rows_of(take_rows(columns, rows)), before, after, marks)
     keep[rows[marks]] = True

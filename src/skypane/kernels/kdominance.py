@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from skypane.kernels.layout import columns_of, frozen
+from skypane.kernels.compiled import kernel
+from skypane.kernels.layout import columns_of, rows_of, take_rows
 from skypane.kernels.order import monotone_order
 from skypane.kernels.ranks import EMPTY, byte_ranks
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_le_in_more_than, most_columns_lt
@@ -26,15 +26,15 @@ from skypane.types import FloatArray, IntArray
 _ALL_FACTORS: Final = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _columns_le(rows: FloatArray, a: int, b: int) -> int:
     count = 0
     for j in range(rows.shape[1]):
         count += rows[a, j] <= rows[b, j]
-    return count
+    return int(count)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tiles(ranks: NDArray[np.uint8], d: int) -> NDArray[np.uint8]:
     """Tiles of 64 consecutive rows: d vectors of 64 bytes each, empty lanes above every rank."""
     n = ranks.shape[0]
@@ -45,7 +45,7 @@ def _tiles(ranks: NDArray[np.uint8], d: int) -> NDArray[np.uint8]:
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _factor(rows: FloatArray, ranks: NDArray[np.uint8], tiles: NDArray[np.uint8], i: int, stop: int) -> int:
     """The factor of row i, or some lower bound >= stop of it.
 
@@ -61,7 +61,7 @@ def _factor(rows: FloatArray, ranks: NDArray[np.uint8], tiles: NDArray[np.uint8]
             continue
         largest = max(largest, most_columns_lt(tiles, at, ranks, i, d, 0))
         if largest >= stop:
-            return largest
+            break
         lanes = lanes_le_in_more_than(tiles, at, ranks, i, d, largest)
         while lanes != NONE:
             other = tile * LANES + first_bit(lanes)
@@ -69,11 +69,11 @@ def _factor(rows: FloatArray, ranks: NDArray[np.uint8], tiles: NDArray[np.uint8]
             if other != i:
                 largest = max(largest, _columns_le(rows, other, i))
         if largest >= stop:
-            return largest
-    return largest
+            break
+    return int(largest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _factors(
     rows: FloatArray,
     ranks: NDArray[np.uint8],
@@ -106,7 +106,7 @@ def _factors(
 def _all_factors(columns: FloatArray, stop: int, delta: int) -> IntArray:
     """_factors of the (d, n) columns of skyline rows, n >= 1, equal rows allowed."""
     ranks = byte_ranks(columns)
-    rows = np.ascontiguousarray(columns.T)
+    rows = rows_of(columns)
     order, repeats = monotone_order(rows, ranks)
     firsts = order[~repeats]
     copy_of = np.cumsum(~repeats) - 1
@@ -177,4 +177,4 @@ def _skyline(columns: FloatArray, only_skyline: bool) -> tuple[IntArray, FloatAr
         require_numbers(columns)
         return np.arange(columns.shape[1]), columns
     rows = skyline_of_columns(columns)
-    return rows, frozen(columns[:, rows])
+    return rows, take_rows(columns, rows)

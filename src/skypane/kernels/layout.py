@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skypane.kernels.compiled import kernel
 from skypane.types import FloatArray, IntArray
 
 _T = TypeVar("_T", bound=np.generic)
@@ -44,3 +45,22 @@ def codes_of(groups: Any, n: int) -> IntArray:
     if array.dtype.kind not in "iub":
         raise ValueError(f"need integer group codes, got dtype {array.dtype}")
     return frozen(np.require(array, np.int64, ["C_CONTIGUOUS", "ALIGNED"]))
+
+
+def rows_of(columns: FloatArray) -> FloatArray:
+    """Return `(d, n)` columns as frozen `(n, d)` rows, C-contiguous: all values of a row side by side."""
+    return frozen(np.ascontiguousarray(columns.T))
+
+
+@kernel
+def _taken(columns: FloatArray, rows: IntArray) -> FloatArray:
+    out = np.empty((columns.shape[0], rows.shape[0]))
+    for j in range(columns.shape[0]):
+        for i in range(rows.shape[0]):
+            out[j, i] = columns[j, rows[i]]
+    return out
+
+
+def take_rows(columns: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the given rows of frozen `(d, n)` columns, as frozen columns."""
+    return frozen(_taken(columns, rows))

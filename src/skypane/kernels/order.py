@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skypane.kernels.compiled import kernel
 from skypane.types import BoolArray, FloatArray, IntArray
 
 _KEY_BITS: Final = 32
@@ -22,7 +22,7 @@ _DIGITS: Final = 3
 _ROW_MASK: Final = np.uint64(0xFFFF_FFFF)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _packed_keys(ranks: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Z-order key << 32 | row, of (n, d) ranks: the top min(8, 32 // d) bits of each column, of the first 32 columns."""
     n, d = ranks.shape
@@ -42,7 +42,7 @@ def _packed_keys(ranks: NDArray[np.uint8]) -> NDArray[np.uint64]:
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sorted_by_key(packed: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Stable radix sort by the upper 32 bits, least significant digit first; may return its argument, overwritten."""
     n = packed.shape[0]
@@ -71,7 +71,7 @@ def _sorted_by_key(packed: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return packed
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _compare(rows: FloatArray, a: int, b: int) -> int:
     """Lexicographic order of two rows: negative if a comes first, 0 if they are equal."""
     for j in range(rows.shape[1]):
@@ -84,7 +84,7 @@ def _compare(rows: FloatArray, a: int, b: int) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _merge(rows: FloatArray, order: IntArray, low: int, middle: int, high: int, spare: IntArray) -> None:
     """Merge the ordered order[low:middle] and order[middle:high]; spare holds the former meanwhile."""
     if _compare(rows, order[middle - 1], order[middle]) <= 0:
@@ -105,7 +105,7 @@ def _merge(rows: FloatArray, order: IntArray, low: int, middle: int, high: int, 
         at += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort_run(rows: FloatArray, order: IntArray, low: int, high: int, spare: IntArray) -> None:
     """Bottom-up merge sort of order[low:high] by the rows' values."""
     width = 1
@@ -115,7 +115,7 @@ def _sort_run(rows: FloatArray, order: IntArray, low: int, high: int, spare: Int
         width *= 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _settle_ties(rows: FloatArray, packed: NDArray[np.uint64], order: IntArray, repeats: BoolArray) -> None:
     """Fill `order` from the sorted keys, each run of equal keys in order of its rows' values; note the repeated rows."""
     n = packed.shape[0]

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skypane.kernels.compiled import kernel
 from skypane.types import FloatArray
 
 EMPTY: Final = 255
@@ -27,7 +27,7 @@ _CROWDED: Final = 16  # different sample values in one cell that make a column n
 _CUTS: Final = np.arange(1, 255)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sample_columns(columns: FloatArray, m: int) -> FloatArray:
     """Take m of n rows: (d, n) -> (d, m); 1 <= m <= n. One row from each of m strata, at a fixed pseudo-random place.
 
@@ -44,7 +44,7 @@ def sample_columns(columns: FloatArray, m: int) -> FloatArray:
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _finite_range(values: FloatArray) -> tuple[float, float]:
     low = np.inf
     high = -np.inf
@@ -55,15 +55,16 @@ def _finite_range(values: FloatArray) -> tuple[float, float]:
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cells(sample: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
     """Ranks of each column's cells (d, 1024), and its (low, high, cells per unit) (d, 3); 0 cells: the column needs cuts."""
     d, m = sample.shape
     ranks = np.zeros((d, _CELLS), np.uint8)
     scales = np.zeros((d, 3))
-    held = np.empty(_CELLS, np.int64)
+    step = (255 << 32) // (m + 1)
+    held = np.empty(_CELLS, np.int32)
     first = np.empty(_CELLS)
-    other = np.empty(_CELLS, np.int64)
+    other = np.empty(_CELLS, np.int32)
     for j in range(d):
         low, high = _finite_range(sample[j])
         scale = (_CELLS - 1) / (high - low) if high > low else 0.0
@@ -84,7 +85,7 @@ def _cells(sample: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
             continue
         below = 0
         for cell in range(_CELLS):
-            ranks[j, cell] = below * 255 // (m + 1)
+            ranks[j, cell] = (below * step) >> 32  # below <= m, so at most 254; a division would cost ten times more
             below += held[cell]
         scales[j, 0] = low
         scales[j, 1] = high
@@ -92,7 +93,7 @@ def _cells(sample: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
     return ranks, scales
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rank_by_cells(columns: FloatArray, cells: NDArray[np.uint8], scales: FloatArray, out: NDArray[np.uint8]) -> None:
     d, n = columns.shape
     for j in range(d):
@@ -104,9 +105,9 @@ def _rank_by_cells(columns: FloatArray, cells: NDArray[np.uint8], scales: FloatA
                 out[i, j] = table[np.uint64((x - low) * scale)]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rank_by_cuts(columns: FloatArray, j: int, cut: FloatArray, out: NDArray[np.uint8]) -> None:
-    """rank = number of cuts <= x; cut holds 254 ascending ones, then +inf up to 256."""
+    """Rank = number of cuts <= x; cut holds 254 ascending ones, then +inf up to 256."""
     for i in range(columns.shape[1]):
         x = columns[j, i]
         k = 128 * (cut[127] <= x)
@@ -128,7 +129,7 @@ def byte_ranks(columns: FloatArray) -> NDArray[np.uint8]:
     cells, scales = _cells(sample)
     out = np.empty((n, d), np.uint8)
     _rank_by_cells(columns, cells, scales, out)
-    for j in np.flatnonzero(scales[:, 2] == 0.0):
+    for j in np.flatnonzero(scales[:, 2] == 0.0).tolist():
         cut = np.full(256, np.inf)
         cut[:254] = np.sort(sample[j])[(_CUTS * m) // 255]
         _rank_by_cuts(columns, j, cut, out)

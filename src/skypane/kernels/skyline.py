@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
-from skypane.kernels.layout import columns_of, frozen
+from skypane.kernels.layout import columns_of, rows_of, take_rows
 from skypane.kernels.small import mark_skylines
 from skypane.kernels.sortfilter import mark_skyline
 from skypane.kernels.strong import has_nan, strong_points, survivors
 from skypane.kernels.sweep import mark_skyline_2d
 from skypane.types import BoolArray, FloatArray, IntArray
 
-SMALL: Final = 96
+SMALL: Final = 192
 """Up to here nested loops win over sorting."""
 
 _ROUNDS: Final = 6
-_WORTH_FILTERING: Final = 512  # rows; below, choosing strong points costs more than it saves
-_WORTH_A_ROUND: Final = 0.2  # share of the rows that a round must promise to remove
+_WORTH_FILTERING: Final = 1024  # rows; below, choosing strong points costs more than it saves
+_WORTH_A_ROUND: Final = 0.3  # share of the rows that a round must promise to remove
 
 
 def skyline_rows(points: Any) -> IntArray:
@@ -50,7 +49,7 @@ def skyline_of_columns(columns: FloatArray) -> IntArray:
         left, nan = survivors(columns, strong, lead)
         if nan:
             raise_nan(columns)
-        columns = frozen(_take(columns, left))
+        columns = take_rows(columns, left)
         rows = left if rows is None else rows[left]
     if rows is None:
         require_numbers(columns)
@@ -66,22 +65,13 @@ def _keep(columns: FloatArray) -> BoolArray:
     if d == 2:
         mark_skyline_2d(columns, np.argsort(columns[0]), keep)
     elif n <= SMALL:
-        mark_skylines(np.ascontiguousarray(columns.T), _ZERO, np.array([n]), keep)
+        mark_skylines(rows_of(columns), _ZERO, np.array([n]), keep)
     else:
         mark_skyline(columns, keep)
     return keep
 
 
 _ZERO: Final = np.zeros(1, np.int64)
-
-
-@njit(cache=True, nogil=True)
-def _take(columns: FloatArray, rows: IntArray) -> FloatArray:
-    out = np.empty((columns.shape[0], rows.shape[0]))
-    for j in range(columns.shape[0]):
-        for i in range(rows.shape[0]):
-            out[j, i] = columns[j, rows[i]]
-    return out
 
 
 def require_numbers(columns: FloatArray) -> None:

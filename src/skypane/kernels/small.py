@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from skypane.kernels.compiled import kernel
 from skypane.types import BoolArray, FloatArray, IntArray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def relation(rows: FloatArray, a: int, b: int) -> int:
     """1 if row a dominates row b, -1 if b dominates a, 0 if they are equal or incomparable."""
     less = False
@@ -25,7 +25,7 @@ def relation(rows: FloatArray, a: int, b: int) -> int:
     return less - more
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def dominates_row(rows: FloatArray, a: int, b: int) -> bool:
     """Whether row a dominates row b; quicker than relation() where it mostly does not."""
     less = False
@@ -38,7 +38,7 @@ def dominates_row(rows: FloatArray, a: int, b: int) -> bool:
     return less
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _skyline_of_run(rows: FloatArray, low: int, high: int, window: IntArray, keep: BoolArray) -> None:
     size = 0
     for i in range(low, high):
@@ -61,7 +61,7 @@ def _skyline_of_run(rows: FloatArray, low: int, high: int, window: IntArray, kee
         keep[window[w]] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_skylines(rows: FloatArray, starts: IntArray, ends: IntArray, keep: BoolArray) -> None:
     """Set keep[i] for each row i on the skyline of its run; run g is rows[starts[g]:ends[g]] of the (n, d) rows."""
     longest = 0

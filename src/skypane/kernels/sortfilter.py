@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skypane.kernels.blocks import BLOCK, LOWER, SAME, WORDS, block_words, fill_block, rows_below, values_dominate
+from skypane.kernels.compiled import kernel
+from skypane.kernels.layout import rows_of
 from skypane.kernels.order import monotone_order
 from skypane.kernels.ranks import EMPTY, byte_ranks
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_le
@@ -24,7 +25,7 @@ _GROUP: Final = 512
 _FIRST_BLOCKS: Final = 4
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _put(tiles: NDArray[np.uint8], lane: int, ranks: NDArray[np.uint8], k: int) -> None:
     """Write the ranks of row k to a lane, counted over consecutive tiles."""
     d = ranks.shape[1]
@@ -32,7 +33,7 @@ def _put(tiles: NDArray[np.uint8], lane: int, ranks: NDArray[np.uint8], k: int) 
         tiles[(lane // LANES * d + j) * LANES + lane % LANES] = ranks[k, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tiles_dominate(
     tiles: NDArray[np.uint8],
     rows: FloatArray,
@@ -54,7 +55,7 @@ def _tiles_dominate(
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pass_blocks(
     blocks: NDArray[np.uint64],
     passed: int,
@@ -93,7 +94,7 @@ def _pass_blocks(
     return left
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _with_room(blocks: NDArray[np.uint64], full: int, words: int) -> NDArray[np.uint64]:
     """Return `blocks`, or a copy of twice the size if there is no room for one more block."""
     if (full + 1) * words <= blocks.shape[0]:
@@ -104,7 +105,7 @@ def _with_room(blocks: NDArray[np.uint64], full: int, words: int) -> NDArray[np.
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _put_floor(floors: NDArray[np.uint8], b: int, tiles: NDArray[np.uint8], d: int) -> None:
     """Write the least rank of each column of the full tiles to block b's lane."""
     for j in range(d):
@@ -115,7 +116,7 @@ def _put_floor(floors: NDArray[np.uint8], b: int, tiles: NDArray[np.uint8], d: i
         floors[(b // LANES * d + j) * LANES + b % LANES] = least
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _skyline(rows: FloatArray, ranks: NDArray[np.uint8], order: IntArray) -> IntArray:
     """Skyline of the different rows[order], of which none is dominated by a later one; ranks[k] belong to order[k]."""
     n, d = ranks.shape
@@ -123,14 +124,15 @@ def _skyline(rows: FloatArray, ranks: NDArray[np.uint8], order: IntArray) -> Int
     floors = np.full((n // BLOCK // LANES + 1) * d * LANES, np.uint8(EMPTY), np.uint8)
     tiles = np.full(WORDS * d * LANES, np.uint8(EMPTY), np.uint8)
     members = np.empty(n, np.int64)
-    size = 0
-    full = 0
+    none = int(np.int64(0))  # for a literal 0, Numba would compile the callees once more
+    size = none
+    full = none
     group = np.empty(_GROUP, np.int64)
     for start in range(0, n, _GROUP):
         left = min(_GROUP, n - start)
         for g in range(left):
             group[g] = start + g
-        left = _pass_blocks(blocks, 0, full, floors, rows, ranks, order, members, group, left)
+        left = _pass_blocks(blocks, none, full, floors, rows, ranks, order, members, group, left)
         g = 0
         while g < left:
             k = group[g]
@@ -152,7 +154,7 @@ def _skyline(rows: FloatArray, ranks: NDArray[np.uint8], order: IntArray) -> Int
     return members[:size]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ranks_in_order(ranks: NDArray[np.uint8], order: IntArray) -> NDArray[np.uint8]:
     out = np.empty((order.shape[0], ranks.shape[1]), np.uint8)
     for k in range(order.shape[0]):
@@ -161,7 +163,7 @@ def _ranks_in_order(ranks: NDArray[np.uint8], order: IntArray) -> NDArray[np.uin
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy_to_repeats(order: IntArray, repeats: BoolArray, keep: BoolArray) -> None:
     for k in range(1, order.shape[0]):
         if repeats[k]:
@@ -171,7 +173,7 @@ def _copy_to_repeats(order: IntArray, repeats: BoolArray, keep: BoolArray) -> No
 def mark_skyline(columns: FloatArray, keep: BoolArray) -> None:
     """Set keep[i] for the skyline rows of frozen (d, n) columns without NaN, n >= 1; `keep` comes all false."""
     ranks = byte_ranks(columns)
-    rows = np.ascontiguousarray(columns.T)
+    rows = rows_of(columns)
     order, repeats = monotone_order(rows, ranks)
     some_repeat = repeats.any()
     firsts = order[~repeats] if some_repeat else order

@@ -9,21 +9,21 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skypane.kernels.compiled import kernel
 from skypane.kernels.ranks import sample_columns
 from skypane.kernels.simd import ALL, NONE, ONE, count_bits, first_bit, floats_ge, floats_gt
 from skypane.types import FloatArray, IntArray
 
 CANDIDATES: Final = 64
-_JUDGES: Final = 512  # sample rows on which candidates are compared
+_JUDGES: Final = 256  # sample rows on which candidates are compared
 _MOST: Final = 32  # strong points to find at most
 _LEAST_GAIN: Final = 0.006  # share of the sample that one more strong point must remove
 _BLOCK: Final = 16  # rows per step of the filter
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scores(sample: FloatArray) -> FloatArray:
     """Sum over columns of a row's place in its column's finite range; infinities count as the range's ends."""
     d, m = sample.shape
@@ -43,7 +43,7 @@ def _scores(sample: FloatArray) -> FloatArray:
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lead(sample: FloatArray) -> int:
     """The column with the fewest ties between neighbouring sample rows."""
     d, m = sample.shape
@@ -59,7 +59,7 @@ def _lead(sample: FloatArray) -> int:
     return lead
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _coverage(sample: FloatArray, candidates: IntArray, lead: int, words: int) -> NDArray[np.uint64]:
     """Bit b of out[a, w]: candidate a is <= sample row 64 * w + b in all columns and < in the lead column."""
     d, m = sample.shape
@@ -76,13 +76,12 @@ def _coverage(sample: FloatArray, candidates: IntArray, lead: int, words: int) -
     return out
 
 
-@njit(cache=True, nogil=True)
-def _choose(sample: FloatArray, order: IntArray, lead: int) -> tuple[FloatArray, float]:
-    """Greedy cover of the judges by the first candidates of `order`: the strong points (k, d), and the share covered."""
+@kernel
+def _choose(sample: FloatArray, candidates: IntArray, lead: int) -> tuple[FloatArray, float]:
+    """Greedy cover of the judges by candidates, rows of the sample: the strong points (k, d), and the share covered."""
     d, m = sample.shape
     judges = min(m, _JUDGES)
     words = judges >> 6
-    candidates = order[:CANDIDATES]
     covers = _coverage(sample, candidates, lead, words)
     left = np.full(words, ALL)
     strong = np.empty((_MOST, d))
@@ -112,13 +111,13 @@ def _choose(sample: FloatArray, order: IntArray, lead: int) -> tuple[FloatArray,
 def strong_points(columns: FloatArray) -> tuple[FloatArray, int, float]:
     """Return strong points (k, d), their lead column, and the share of a sample that they dominate; n >= 256."""
     n = columns.shape[1]
-    sample = sample_columns(columns, min(2048, max(256, n >> 5 & ~63)))
+    sample = sample_columns(columns, min(2048, max(512, n >> 5 & ~63)))
     lead = _lead(sample)
-    strong, share = _choose(sample, np.argsort(_scores(sample)), lead)
+    strong, share = _choose(sample, np.argpartition(_scores(sample), CANDIDATES)[:CANDIDATES], lead)
     return strong, lead, share
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row_survives(columns: FloatArray, i: int, strong: FloatArray, lead: int) -> bool:
     for k in range(strong.shape[0]):
         if columns[lead, i] > strong[k, lead]:
@@ -132,7 +131,7 @@ def _row_survives(columns: FloatArray, i: int, strong: FloatArray, lead: int) ->
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def survivors(columns: FloatArray, strong: FloatArray, lead: int) -> tuple[IntArray, bool]:
     """Rows of (d, n) columns, d >= 2, that no strong point dominates while being < in the lead column; and whether a NaN was seen.
 
@@ -141,6 +140,7 @@ def survivors(columns: FloatArray, strong: FloatArray, lead: int) -> tuple[IntAr
     """
     d, n = columns.shape
     flat = columns.ravel()
+    others = np.array([j for j in range(d) if j != lead])
     out = np.empty(n, np.int64)
     size = 0
     blocked = n & ~(_BLOCK - 1)
@@ -151,11 +151,13 @@ def survivors(columns: FloatArray, strong: FloatArray, lead: int) -> tuple[IntAr
             ordered &= floats_ge(flat, j * n + i, -np.inf)
         left = everything
         for k in range(strong.shape[0]):
-            hit = floats_gt(flat, lead * n + i, strong[k, lead])
-            j = 0
-            while j < d and hit != 0:
+            j = others[0]
+            hit = floats_gt(flat, lead * n + i, strong[k, lead]) & floats_ge(flat, j * n + i, strong[k, j])
+            at = 1
+            while at < d - 1 and hit != 0:
+                j = others[at]
                 hit &= floats_ge(flat, j * n + i, strong[k, j])
-                j += 1
+                at += 1
             left &= ~hit
             if left == 0:
                 break
@@ -174,7 +176,7 @@ def survivors(columns: FloatArray, strong: FloatArray, lead: int) -> tuple[IntAr
     return out[:size], has_nan
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def has_nan(columns: FloatArray) -> bool:
     """Whether a value of the (d, n) columns is NaN."""
     flat = columns.ravel()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from skypane.kernels.compiled import kernel
 from skypane.types import BoolArray, FloatArray, IntArray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_skyline_2d(columns: FloatArray, order: IntArray, keep: BoolArray) -> None:
     """Set keep[i] for the skyline rows of (2, n) columns; `order` sorts the first column, ties in any order."""
     n = order.shape[0]

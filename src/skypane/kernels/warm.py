@@ -40,17 +40,20 @@ def warm(report: Callable[[str], None] | None = None) -> Warmth:
 
 
 def _run_all() -> None:
-    points = _points(4096, 3)
-    skyline_rows(points)
-    skyline_rows(points[:64])
-    skyline_rows(points[:, :2])
-    skyline_rows_by_group(points, np.arange(4096) // 4)
-    front = _points(2048, 3)
-    front[:, 2] = -front[:, 0] - front[:, 1]  # a plane: strong points do not pay, the sort-filter gets everything
-    skyline_rows(front)
-    dominance_factors(front[:64])
-    k_dominant_rows(front, 2)
-    top_delta_rows(front, 1)
+    """Call every public function so that each stage of it runs; array types do not depend on n, d or the values."""
+    cube = _points(4096, 3)
+    skyline_rows(cube)
+    skyline_rows(cube[:64])
+    skyline_rows(cube[:, :2])
+    skyline_rows_by_group(cube, np.arange(4096) // 4)
+    plane = cube.copy(order="F")  # nearly all of it skyline, so that bitmap blocks fill
+    plane[:, 2] = -plane[:, 0] - plane[:, 1]
+    plane[:512] = plane[512:1024]  # repeated rows
+    plane[:, 0] = np.exp(40.0 * plane[:, 0])  # a heavy tail, whose ranks come from cuts
+    skyline_rows(plane)
+    dominance_factors(plane)
+    k_dominant_rows(plane, 2, only_skyline=True)
+    top_delta_rows(plane, 1)
 
 
 def _points(n: int, d: int) -> FloatArray:
@@ -67,9 +70,12 @@ class _Watch(event.Listener):  # type: ignore[misc]
         self._report = report
 
     def on_start(self, event: Any) -> None:
-        if not self.compiled and self._report is not None:
-            self._report(f"compiling kernels (once per installation, about {_USUAL_SECONDS} s)")
-        self.compiled.append(event.data["dispatcher"].py_func.__name__)
+        function = event.data["dispatcher"].py_func
+        if self._report is not None:
+            report, self._report = self._report, None
+            report(f"compiling kernels (once per installation, about {_USUAL_SECONDS} s)")
+        if function.__module__.startswith(__package__ or ""):  # not Numba's own helpers
+            self.compiled.append(function.__qualname__)
 
     def on_end(self, event: Any) -> None:
         pass

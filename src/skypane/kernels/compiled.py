@@ -1,0 +1,41 @@
+"""How every kernel is compiled: on first use, for the array types it meets, without the GIL, cached on disk.
+
+No parallel loops (a forked worker must not start OpenMP after its parent did) and no fastmath (it folds `x != x`, the
+test for NaN, to false).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
+
+from numba import njit
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_STAMP: Final = tuple(
+    sorted((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in Path(__file__).parent.glob("*.py"))
+)
+
+
+def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Decorate a function that Numba compiles."""
+    try:
+        compiled: Any = njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # no directory that Numba may write to: compile in each process, better than not at all
+        compiled = njit(nogil=True)(function)
+    _stamp_with_all_sources(compiled)
+    return compiled  # type: ignore[no-any-return]
+
+
+def _stamp_with_all_sources(compiled: Any) -> None:
+    """Make Numba's cached code stale as soon as any file of this package changes.
+
+    Numba itself looks at the file that defines the function only, and code inlined from another file would stay as it
+    was. It has no public way to say so; if these attributes should go, its own rule is back.
+    """
+    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if file is not None and hasattr(file, "_source_stamp"):
+        file._source_stamp = _STAMP  # noqa: SLF001
