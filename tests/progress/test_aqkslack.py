@@ -8,7 +8,7 @@ from tests.progress.streams import heavy_tailed, steps
 
 from skypane.progress import AqKSlack, Arrivals, KSlack
 from skypane.progress.recent import EDGES
-from skypane.types import ConfigError
+from skypane.types import CheckpointError, ConfigError
 
 DAY = 86_400_000_000
 SECOND = 1_000_000
@@ -128,4 +128,12 @@ def test_other_fields_are_checked():
         AqKSlack(0.1, reserve=0)
     with pytest.raises(ConfigError, match="max_slack"):
         AqKSlack(0.1, max_slack="-1 hour")
+    with pytest.raises(ConfigError, match="max_slack"):
+        AqKSlack(0.1, max_slack=None)  # type: ignore[arg-type]
     assert AqKSlack(0.1).drop_budget == 0.1
+
+
+def test_every_field_of_a_snapshot_is_checked():
+    policy = AqKSlack(0.1)
+    with pytest.raises(CheckpointError, match="since"):
+        policy.restore({**policy.init().snapshot(), "since": "yesterday"})

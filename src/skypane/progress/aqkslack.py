@@ -83,7 +83,7 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
             raise ConfigError(f"max_drop is a share of rows, need 0 < max_drop < 1, got {self.max_drop}")
         if self.reserve < 1:
             raise ConfigError(f"reserve must be at least 1 row, got {self.reserve}")
-        not_negative("max_slack", self.max_slack)
+        not_negative("max_slack", micros(self.max_slack, "max_slack"))  # None is refused: progress would hang
 
     @property
     def drop_budget(self) -> float:

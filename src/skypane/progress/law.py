@@ -28,18 +28,16 @@ class PunctuationLaw(ABC, Generic[S]):
     support: int = SUPPORT
 
     _durations: ClassVar[tuple[str, ...]] = ("max_ahead",)
-    _state: ClassVar[type[Progress]] = Progress
 
     def __post_init__(self) -> None:
         for name in self._durations:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, micros(value, name))
-        FutureBound(_whole(self.max_ahead), self.support)  # raises if it cannot be
+        self._bound()  # raises if it cannot be
 
-    @property
-    def bound(self) -> FutureBound:
-        return FutureBound(_whole(self.max_ahead), self.support)
+    def _bound(self) -> FutureBound:
+        return FutureBound(None if self.max_ahead is None else micros(self.max_ahead), self.support)
 
     @property
     def drop_budget(self) -> float | None:
@@ -60,12 +58,12 @@ class PunctuationLaw(ABC, Generic[S]):
 
     def limit(self, state: S, arrivals: Arrivals) -> Micros | None:
         """Return the newest pane start that this batch may bring, or None for no bound."""
-        return self.bound.judge(state.newest, state.votes, arrivals.whole()).limit
+        return self._bound().judge(state.newest, state.votes, arrivals.whole()).limit
 
     def step(self, state: S, arrivals: Arrivals) -> S:
         """Return the state after a batch; cut at limit() or not, the answer is the same."""
         whole = arrivals.whole()
-        verdict = self.bound.judge(state.newest, state.votes, whole)
+        verdict = self._bound().judge(state.newest, state.votes, whole)
         believed = whole.upto(verdict.limit)
         if not len(believed):
             return replace(state, votes=verdict.votes)
@@ -94,7 +92,3 @@ def not_negative(name: str, value: Duration | None) -> None:
     """Raise ConfigError if a length of time is below zero."""
     if value is not None and micros(value, name) < 0:
         raise ConfigError(f"{name} must not be negative, got {value} microseconds")
-
-
-def _whole(value: Duration | None) -> Micros | None:
-    return None if value is None else micros(value)

@@ -8,6 +8,9 @@ from typing import Any, Self
 
 from skypane.types import CheckpointError, Micros
 
+#: Annotations of fields that hold whole numbers.
+_WHOLE = ("int", "Micros", "Micros | None")
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -33,9 +36,9 @@ class Progress:
             raise CheckpointError(
                 f"progress state needs exactly the fields {sorted(expected)}, the checkpoint has {sorted(snapshot)}"
             )
-        for item in fields(Progress):
+        for item in fields(cls):
             value = snapshot[item.name]
-            if not (value is None and item.default is None) and (not isinstance(value, int) or isinstance(value, bool)):
+            if item.type in _WHOLE and type(value) is not int and not (value is None and item.default is None):
                 raise CheckpointError(
                     f"progress state needs a whole number for {item.name}, the checkpoint has {value!r}"
                 )
