@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from skypane.runtime.spark.schema import spark_schema
 from skypane.runtime.spark.store import Store
 
 
@@ -34,6 +35,5 @@ class Answers:
     def dataframe(self, spark: SparkSession) -> DataFrame:
         """Return all rows as a DataFrame."""
         if not self.files or self.store is None:
-            return spark.createDataFrame(self.table())
-        empty = spark.createDataFrame(self.schema.empty_table())
-        return spark.read.schema(empty.schema).parquet(*(self.store.url(name) for name in self.files))
+            return spark.createDataFrame(self.table(), spark_schema(self.schema))
+        return spark.read.schema(spark_schema(self.schema)).parquet(*(self.store.url(name) for name in self.files))

@@ -23,6 +23,7 @@ from skypane.progress import KSlack, ProgressPolicy
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.engine import Setting, Workers
 from skypane.runtime.spark.job import Job
+from skypane.runtime.spark.schema import arrow_schema
 from skypane.runtime.spark.sinks import Directory, Sink, sink
 from skypane.types import ConfigError, Duration
 from skypane.windows import Windows
@@ -113,7 +114,7 @@ def top_delta(
 
 def ask(rows: DataFrame, query: Query, **options: Unpack[Options]) -> DataFrame | Job:
     """Ask any query, one of your own too: a DataFrame of answers, or for a streaming DataFrame a Job to start."""
-    schema = batch.arrow_schema(rows)
+    schema = arrow_schema(rows)
     if rows.isStreaming:
         return _job(rows, query, schema, options)
     _only(options, _BATCH, "a static DataFrame")

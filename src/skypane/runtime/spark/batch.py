@@ -15,13 +15,13 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
 
 from skypane.operators.admission import Admission, rankable
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
+from skypane.runtime.spark.schema import answer_schema
 from skypane.types import BadInputError
 
 Invalid: TypeAlias = Literal["error", "drop"]
@@ -45,7 +45,9 @@ def answer(
 def _whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -> DataFrame:
     lifted = rows.mapInArrow(_LiftAll(query, invalid), "partial binary")
     # One task merges: partials are small, and one merge of all at once beats a tree of merges.
-    return lifted.repartition(1).mapInArrow(_CombineAll(query), spark_schema(rows, query.output_schema(schema)))
+    return lifted.repartition(1).mapInArrow(
+        _CombineAll(query), answer_schema(query.output_schema(schema), rows, schema)
+    )
 
 
 def _windowed(
@@ -59,17 +61,7 @@ def _windowed(
     runs = sf.explode(sf.sequence("first", "last")).alias("run")
     placed = lifted.select("pane", "partial", runs)
     routed = placed.repartitionById(workers, sf.pmod("run", sf.lit(workers)).cast("int"))
-    return routed.mapInArrow(_AnswerRuns(query, run), spark_schema(rows, query.output_schema(schema)))
-
-
-def arrow_schema(rows: DataFrame) -> pa.Schema:
-    """Return the schema that the rows of a DataFrame, static or streaming, have in Arrow."""
-    return rows.sparkSession.createDataFrame([], rows.schema).toArrow().schema
-
-
-def spark_schema(rows: DataFrame, schema: pa.Schema) -> StructType:
-    """Return the schema that rows of an Arrow schema have in Spark."""
-    return rows.sparkSession.createDataFrame(schema.empty_table()).schema
+    return routed.mapInArrow(_AnswerRuns(query, run), answer_schema(query.output_schema(schema), rows, schema))
 
 
 def _checked(rejected: dict[str, int], invalid: Invalid) -> None:

@@ -10,6 +10,7 @@ has not committed; the engine then starts from the manifest before it, or does n
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +51,7 @@ class Ledger:
 
         Returns the name that the query has for as long as its checkpoint lives.
         """
-        wanted = {"format": FORMAT, **definition}
+        wanted = json.loads(json.dumps({"format": FORMAT, **definition}))  # as it will be read: a tuple is a list there
         try:
             there = self._root.read_json("definition.json")
             name = str(there.pop("name"))
@@ -58,7 +59,7 @@ class Ledger:
             name = uuid.uuid4().hex
             self._root.write_json("definition.json", {"name": name, **wanted})
             return name
-        except (ValueError, KeyError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(
                 f"{self._root.path('definition.json')} is damaged ({error!r}): restore it from a copy, "
                 f"or start again with a new checkpoint"
@@ -91,12 +92,13 @@ class Ledger:
         try:
             value = self._store.read_json(_name(batch_id))
             fields = {name: value[name] for name in Manifest.__slots__}
-        except (ValueError, KeyError, FileNotFoundError) as error:
+            panes = {int(pane): refs for pane, refs in fields["panes"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError, FileNotFoundError) as error:
             raise CheckpointError(
                 f"manifest {self._store.path(_name(batch_id))} is damaged ({error!r}): restore it from a copy, "
                 f"or start again with a new checkpoint"
             ) from error
-        return Manifest(**fields | {"panes": {int(pane): refs for pane, refs in fields["panes"].items()}})
+        return Manifest(**fields | {"panes": panes})
 
 
 def _name(batch_id: int) -> str:

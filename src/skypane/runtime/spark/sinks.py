@@ -6,7 +6,6 @@ import base64
 import json
 import math
 import os
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -113,14 +112,14 @@ def _write_csv(table: pa.Table, stream: pa.NativeFile) -> None:
 
 def _write_json(table: pa.Table, stream: pa.NativeFile) -> None:
     for batch in table.to_batches(max_chunksize=10_000):
-        lines = (json.dumps(_json(row), ensure_ascii=False) + "\n" for row in batch.to_pylist())
+        lines = (json.dumps(_json(row), ensure_ascii=False) + "\n" for row in batch.to_pylist(maps_as_pydicts="lossy"))
         stream.write("".join(lines).encode())
 
 
 def _json(value: Any) -> Any:
     """Return `value` in JSON as Spark writes and reads it: no number loses a digit, and no infinity becomes null."""
     if isinstance(value, dict):
-        return {name: _json(item) for name, item in value.items()}
+        return {str(_json(name)): _json(item) for name, item in value.items()}
     if isinstance(value, list):
         return [_json(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -157,8 +156,9 @@ class Memory:
     """Keeps the answers of the last `batches` batches in the driver: for tests and notebooks."""
 
     def __init__(self, batches: int | None = None) -> None:
+        if batches is not None and batches < 1:
+            raise ConfigError(f"a memory must hold at least 1 batch, got batches={batches}")
         self._tables: dict[int, pa.Table] = {}
-        self._order: deque[int] = deque()
         self._batches = batches
 
     def open(self, owner: str) -> None:
@@ -169,17 +169,18 @@ class Memory:
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
         del spark
-        if batch_id not in self._tables:
-            self._order.append(batch_id)
-        self._tables[batch_id] = answers.table()
-        while self._batches is not None and len(self._order) > self._batches:
-            del self._tables[self._order.popleft()]
+        # A new dictionary each time: another thread may be reading the old one.
+        tables = {**self._tables, batch_id: answers.table()}
+        while self._batches is not None and len(tables) > self._batches:
+            del tables[next(iter(tables))]
+        self._tables = tables
 
     def table(self) -> pa.Table:
         """Return all rows kept, in batch order; raise LookupError before the first batch."""
-        if not self._tables:
+        tables = self._tables
+        if not tables:
             raise LookupError("no batch has been answered yet")
-        return pa.concat_tables(self._tables[batch_id] for batch_id in self._order)
+        return pa.concat_tables(tables.values())
 
 
 @dataclass(frozen=True)
@@ -200,11 +201,11 @@ class Call:
 
 def sink(output: object) -> Sink:
     """Return the sink that a user's `output` argument means."""
-    if isinstance(output, Sink):
+    if isinstance(output, Sink) and not isinstance(output, type):
         return output
     if isinstance(output, (str, os.PathLike)):
         return Directory(os.fspath(output))
-    if callable(output):
+    if callable(output) and not isinstance(output, type):
         return Call(output)
     raise ConfigError(
         f"output must be a path, Directory, Console(), Memory(), or a function of (DataFrame, batch id), got {output!r}"
