@@ -13,9 +13,7 @@ the manifest alone, so the replayed batch gives the same ones.
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -24,7 +22,6 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.control.exchange import Exchange, Layout
 from skypane.control.placement import Placement, place
 from skypane.control.splitting import Splitting
-from skypane.operators.admission import FUTURE, LATE
 from skypane.operators.advance import Advance, advance
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
@@ -37,8 +34,8 @@ from skypane.runtime.spark.rejects import FutureStage
 from skypane.runtime.spark.sinks import Sink
 from skypane.runtime.spark.state import State
 from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
+from skypane.runtime.spark.telemetry import Decisions, Timer, batch_metrics
 from skypane.types import CheckpointError, ConfigError
-from skypane.windows import Windows
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +132,7 @@ class Engine:
             log.exception("the listener failed on the metrics of batch %d", metrics.batch_id)
 
     def _process(self, rows: DataFrame, batch_id: int) -> BatchMetrics:
-        timer, before = _Timer(), self._state
+        timer, before = Timer(), self._state
         workers, exchange = replace(self._workers), self._exchange
         with timer("plq"):
             level = self._lift(rows, batch_id, exchange, workers)
@@ -150,7 +147,8 @@ class Engine:
             self._deliver(rows, level, step, answers, batch_id)
         with timer("commit"):
             after = State(batch_id, step.state, held.retire(step.state.punctuation))
-            metrics = self._metrics(after, level, step, answers, exchange, placement, workers, timer)
+            decided = Decisions(exchange, self._setting.splitting.name, workers.plq, placement)
+            metrics = batch_metrics(self._plan, after, level, step, answers, decided, timer)
             self.ledger.commit(after.manifest(metrics.to_json()))
             self._state = after
             self._remove_unneeded(before, level, answers)
@@ -216,69 +214,6 @@ class Engine:
             if leftover is not None:
                 leftover.remove(leftover.names())
 
-    def _metrics(
-        self,
-        after: State,
-        level: PaneLevel,
-        step: Advance,
-        answers: Answers,
-        exchange: Exchange,
-        placement: Placement,
-        workers: Workers,
-        timer: _Timer,
-    ) -> BatchMetrics:
-        rejected = level.rejected
-        late = rejected.pop(LATE, 0)
-        if step.future_rows:
-            rejected[FUTURE] += step.future_rows
-        return BatchMetrics(
-            batch_id=after.batch_id,
-            rows=level.rows,
-            late_rows=late,
-            quarantined=dict(rejected),
-            late_by_source=dict(level.late_by_source),
-            punctuation=step.state.punctuation,
-            newest=step.state.newest,
-            slack=step.state.slack,
-            seen_rows=step.state.seen,
-            dropped_rows=step.state.dropped,
-            drop_budget=self._plan.progress.drop_budget,
-            open_panes=len(after.open.panes),
-            open_rows=after.rows,
-            windows=len(answers.windows),
-            window_rows=answers.rows,
-            latest_window=_latest(self._plan.windows, answers),
-            exchange=exchange.needed,
-            exchange_because=exchange.because,
-            splitting=self._setting.splitting.name,
-            plq_workers=workers.plq if exchange.needed else len(level.tasks),
-            wlq_workers=placement.runs,
-            wlq_where=placement.where,
-            wlq_because=placement.because,
-            seconds=timer.stop(),
-            busy=tuple(task.busy for task in level.tasks),
-            started_at=timer.started_at,
-        )
-
-
-class _Timer:
-    """Wall time by step; the engine's only clock."""
-
-    def __init__(self) -> None:
-        self.started_at = time.time()
-        self.seconds: dict[str, float] = {}
-        self._began = time.perf_counter()
-
-    @contextmanager
-    def __call__(self, step: str) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self.seconds[step] = round(time.perf_counter() - began, 6)
-
-    def stop(self) -> dict[str, float]:
-        """Return the steps so far, and the total until now."""
-        return {"total": round(time.perf_counter() - self._began, 6), **self.seconds}
-
 
 def _layout(level: PaneLevel, merge_seconds: float) -> Layout:
     panes = [pane.count.pane for pane in level.panes]
@@ -289,11 +224,3 @@ def _layout(level: PaneLevel, merge_seconds: float) -> Layout:
         partials=len(panes),
         merge_seconds=merge_seconds,
     )
-
-
-def _latest(windows: Windows, answers: Answers) -> dict[str, int] | None:
-    if not answers.windows:
-        return None
-    window, rows = answers.windows[-1]
-    start, end = windows.bounds(window)
-    return {"start": start, "end": end, "rows": rows}
