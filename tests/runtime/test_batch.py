@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from random import Random
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from tests import oracles
+from tests.rows import NAN, SCHEMA, SKYLINE, Bag, Counts, multiset, table
+
+import skypane as sp
+from skypane.plan import Plan
+from skypane.runtime import local
+from skypane.types import ConfigError
+from skypane.windows import Windows
+
+PREFERENCE = "x MIN, y MAX"
+MINUTE = 60_000_000
+
+
+def rows_of(df: Any) -> Counter[str]:
+    """Rows of a DataFrame without their order."""
+    return multiset(cast("DataFrame", df).toArrow())
+
+
+def sample(n: int = 400, seed: int = 0, labels: int = 3) -> pa.Table:
+    """Rows of two hours around the epoch, with ties, on minutes' boundaries now and then."""
+    random = Random(seed)
+    times = [random.choice([random.randrange(-60 * MINUTE, 60 * MINUTE), random.randrange(-60, 60) * MINUTE])
+             for _ in range(n)]  # fmt: skip
+    grades = [[float(random.randrange(12)) for _ in range(n)] for _ in "xy"]
+    rows = table(times, *grades)
+    return rows.set_column(3, "label", pa.array([random.choice("abcdefgh"[:labels]) for _ in range(n)]))
+
+
+ROWS = sample()
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession) -> Iterator[DataFrame]:
+    held = spark.createDataFrame(ROWS).repartition(3).cache()
+    yield held
+    held.unpersist()
+
+
+def points(rows: pa.Table) -> Any:
+    return sp.parse(PREFERENCE).orient(rows)
+
+
+def taken(rows: pa.Table, indices: list[int]) -> pa.Table:
+    return rows.take(pa.array(indices, pa.int64()))
+
+
+def per_window(rows: pa.Table, w: Windows, answer: Callable[[pa.Table], pa.Table]) -> Counter[str]:
+    """The naive answer of every window that holds a row, stamped."""
+    times = rows.column("time").cast(pa.int64()).to_pylist()
+    found: Counter[str] = Counter()
+    for k in {k for time in times for k in w.windows_of(w.pane_at(time))}:
+        start, end = w.bounds(k)
+        held = taken(rows, [i for i, time in enumerate(times) if start <= time < end])
+        stamps = dict(zip(("window_start", "window_end"), map(moment, (start, end)), strict=True))
+        found += multiset([stamps | row for row in answer(held).to_pylist()])
+    return found
+
+
+def moment(micros: int) -> datetime:
+    return datetime.fromtimestamp(0, ZoneInfo("UTC")) + timedelta(microseconds=micros)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call, and the rows that it must give for some rows, by the definition."""
+
+    ask: Callable[..., Any]
+    naive: Callable[[pa.Table], pa.Table]
+
+
+def best_two(rows: pa.Table) -> pa.Table:
+    def by_content(row: dict[str, Any]) -> tuple[Any, ...]:
+        return (-(row["y"] - row["x"]), *row.values())
+
+    kept = sorted(rows.to_pylist(), key=by_content)[:2]
+    return pa.Table.from_pylist(kept, SCHEMA)
+
+
+def by_label(rows: pa.Table) -> pa.Table:
+    labels = rows.column("label").to_pylist()
+    codes = [sorted(set(labels)).index(label) for label in labels]
+    return taken(rows, oracles.skyline_rows_by_group(points(rows), codes))
+
+
+CASES = {
+    "skyline": Case(
+        lambda df, **options: sp.skyline(df, PREFERENCE, **options),
+        lambda rows: taken(rows, oracles.skyline_rows(points(rows))),
+    ),
+    "skyline by label": Case(lambda df, **options: sp.skyline(df, PREFERENCE, by="label", **options), by_label),
+    "top_k": Case(lambda df, **options: sp.top_k(df, 2, "y - x", **options), best_two),
+    "k_dominant": Case(
+        lambda df, **options: sp.k_dominant(df, 1, PREFERENCE, **options),
+        lambda rows: taken(rows, oracles.k_dominant_rows(points(rows), 1)),
+    ),
+    "top_delta": Case(
+        lambda df, **options: sp.top_delta(df, 3, PREFERENCE, **options),
+        lambda rows: taken(rows, oracles.top_delta_rows(points(rows), 3)[0]),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_all_rows_are_answered_as_the_definition_says(df: DataFrame, case: Case):
+    assert rows_of(case.ask(df)) == multiset(case.naive(ROWS))
+
+
+@pytest.mark.parametrize("name", ["skyline by label", "top_k", "top_delta"])
+def test_every_window_is_answered_as_the_definition_says(df: DataFrame, name: str):
+    """50 minutes every 20, so panes of 10, none of which starts a full hour."""
+    case, w = CASES[name], Windows.of("50 minutes", "20 minutes", "-7 minutes")
+    asked = case.ask(df, time="time", window="50 minutes", slide="20 minutes", offset="-7 minutes")
+    assert rows_of(asked) == per_window(ROWS, w, case.naive)
+
+
+def test_windows_are_those_of_sparks_own_window(df: DataFrame):
+    """Which rows are in which window, and with which bounds, for a shape whose runs go over several tasks."""
+    asked = cast(
+        "DataFrame", sp.ask(df, Bag(), time="time", window="5 minutes", slide="2 minutes", offset="30 seconds")
+    )
+    spans = df.select(sf.window("time", "5 minutes", "2 minutes", "30 seconds").alias("w"), "*")
+    expected = spans.select(sf.col("w.start").alias("window_start"), sf.col("w.end").alias("window_end"), *df.columns)
+    assert rows_of(asked) == rows_of(expected)
+
+
+def test_a_query_of_ones_own_has_its_own_partials_and_answers(df: DataFrame):
+    asked = cast("DataFrame", sp.ask(df, Counts("label"), time="time", window="1 hour"))
+    expected = df.groupBy(sf.window("time", "1 hour"), "label").agg(sf.count("*").alias("n"))
+    flat = expected.select(sf.col("window.start").alias("window_start"), sf.col("window.end").alias("window_end"),
+                           "label", "n")  # fmt: skip
+    assert rows_of(asked) == rows_of(flat)
+    assert rows_of(sp.ask(df, Counts("label"))) == rows_of(df.groupBy("label").agg(sf.count("*").alias("n")))
+
+
+def test_batch_and_local_agree_where_nothing_is_late(df: DataFrame):
+    plan = Plan(SKYLINE, Windows.of("30 minutes", "10 minutes"), "time", sp.Watermark(0, max_ahead=None))
+    closing = table([10**12])
+    answers = [answer.rows for answer in local.run(plan, [ROWS, closing])]
+    asked = sp.skyline(df, PREFERENCE, time="time", window="30 minutes", slide="10 minutes")
+    assert rows_of(asked) == multiset(pa.concat_tables(answers))
+
+
+PREFERENCES: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
+    "prioritised": lambda t, u: t["x"] < u["x"] or (t["x"] == u["x"] and t["y"] > u["y"]),
+    "around": lambda t, u: (
+        abs(t["x"] - 5) <= abs(u["x"] - 5)
+        and t["y"] <= u["y"]
+        and (abs(t["x"] - 5) < abs(u["x"] - 5) or t["y"] < u["y"])
+    ),
+    "diff": lambda t, u: t["label"] == u["label"] and t["x"] < u["x"],
+}
+WRITTEN = {
+    "prioritised": sp.low("x") & sp.high("y"),
+    "around": sp.around("x", 5) * sp.low("y"),
+    "diff": sp.diff("label") * sp.low("x"),
+}
+
+
+@pytest.mark.parametrize("name", PREFERENCES)
+def test_any_preference_is_answered(df: DataFrame, name: str):
+    better, rows = PREFERENCES[name], ROWS.to_pylist()
+    best = [u for u in rows if not any(better(t, u) for t in rows)]
+    assert rows_of(sp.skyline(df, WRITTEN[name])) == multiset(best)
+
+
+def test_it_fits_transform(df: DataFrame):
+    chained = df.transform(sp.skyline, PREFERENCE, by=["label"]).filter("label = 'a'").select("x", "y")  # type: ignore[arg-type]
+    expected = [{"x": row["x"], "y": row["y"]} for row in by_label(ROWS).to_pylist() if row["label"] == "a"]
+    assert rows_of(chained) == multiset(expected)
+
+
+@pytest.mark.parametrize("partitions", [1, 9])
+@pytest.mark.parametrize("options", [{}, {"time": "time", "window": "20 minutes", "slide": "10 minutes"}])
+def test_partitions_make_no_difference_empty_ones_neither(
+    spark: SparkSession, partitions: int, options: dict[str, Any]
+):
+    few = ROWS.slice(0, 5)
+    asked = sp.skyline(spark.createDataFrame(few).repartition(partitions), PREFERENCE, **options)
+    expected = CASES["skyline"].naive(few)
+    if options:
+        assert rows_of(asked) == per_window(few, Windows.of("20 minutes", "10 minutes"), CASES["skyline"].naive)
+    else:
+        assert rows_of(asked) == multiset(expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"time": "time", "window": "20 minutes"}])
+def test_no_rows_give_no_rows(df: DataFrame, options: dict[str, Any]):
+    asked = cast("DataFrame", sp.skyline(df.limit(0), PREFERENCE, **options))
+    assert asked.toArrow().num_rows == 0
+    assert asked.columns == [*(["window_start", "window_end"] if options else []), *df.columns]
+
+
+def test_columns_of_every_type_come_through_as_they_were(spark: SparkSession):
+    """Away from UTC, where a time without zone taken for one with it would be moved."""
+    noon = datetime(2024, 3, 10, 12)  # noqa: DTZ001 - a time without zone is meant
+    ddl = """
+        x int, text string, flag boolean, tiny tinyint, money decimal(20, 4), day date, at timestamp,
+        local timestamp_ntz, raw binary, nothing void, lasted interval day to second,
+        list array<struct<a: int, at: timestamp_ntz>>, record struct<name: string, local: timestamp_ntz>,
+        pairs map<string, double>, time timestamp_ntz
+    """
+    values = (
+        1, "süß", True, 7, Decimal("12345678901234.5678"), date(2024, 2, 29), noon, noon, b"\x00\xff", None,
+        timedelta(days=1, seconds=2), [(1, noon), (2, None)], ("n", noon), {"a": 0.5, "b": None}, noon,
+    )  # fmt: skip
+    worse = (2, *values[1:])
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        rows = spark.createDataFrame([values, worse, (1, *[None] * 13, noon)], ddl).repartition(2)
+        best = cast("DataFrame", sp.skyline(rows, "x MIN"))
+        windowed = cast("DataFrame", sp.skyline(rows, "x MIN", time="time", window="1 hour"))
+        expected = rows.filter("x = 1").collect()
+        assert best.schema == rows.schema
+        assert sorted(best.collect(), key=repr) == sorted(expected, key=repr)
+        assert dict(windowed.dtypes)["window_start"] == "timestamp_ntz", "stamps are of the kind of the time column"
+        stamped = windowed.collect()
+        assert sorted((row[2:] for row in stamped), key=repr) == sorted(map(tuple, expected), key=repr)
+        assert {(row.window_start, row.window_end) for row in stamped} == {(noon, noon + timedelta(hours=1))}
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(zone))
+
+
+BAD = table([1, None, 3, 4, 5], [1.0, 0.0, NAN, None, 2.0])
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({}, "cannot rank 1 rows with NaN x, 1 rows with null x"),
+    ({"time": "time", "window": "1 hour"}, "cannot rank 1 rows with NaN x, 1 rows with null time, 1 rows with null x"),
+])  # fmt: skip
+def test_rows_that_cannot_be_ranked_fail_the_query_with_what_they_lack(
+    spark: SparkSession, options: dict[str, Any], message: str
+):
+    asked = cast("DataFrame", sp.skyline(spark.createDataFrame(BAD).coalesce(1), PREFERENCE, **options))
+    with pytest.raises(PythonException) as failed:
+        asked.collect()
+    assert message in str(failed.value)
+    assert "invalid='drop'" in str(failed.value)
+
+
+@pytest.mark.parametrize(("options", "best"), [({}, ["r1"]), ({"time": "time", "window": "1 hour"}, ["r0"])])
+def test_rows_that_cannot_be_ranked_can_be_left_out(spark: SparkSession, options: dict[str, Any], best: list[str]):
+    """Without windows the row without a time is as good as any."""
+    asked = cast("DataFrame", sp.skyline(spark.createDataFrame(BAD), PREFERENCE, invalid="drop", **options))
+    assert [row.label for row in asked.collect()] == best
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda df: sp.skyline(df, "z MIN"), "'z'"),
+    (lambda df: sp.skyline(df, PREFERENCE, by="city"), "'city'"),
+    (lambda df: sp.top_k(df, 0, "x"), "k >= 1, got k=0"),
+    (lambda df: sp.top_k(df, 1, "x +"), "x +"),
+    (lambda df: sp.k_dominant(df, 3, PREFERENCE), "1 <= k <= 2"),
+    (lambda df: sp.top_delta(df, -1, PREFERENCE), "delta >= 0"),
+    (lambda df: sp.skyline(df, PREFERENCE, window="1 hour"), "time= is needed"),
+    (lambda df: sp.skyline(df, PREFERENCE, time="time"), "window= is needed"),
+    (lambda df: sp.skyline(df, PREFERENCE, time="x", window="1 hour"), "time column 'x' is of type double"),
+    (lambda df: sp.skyline(df, PREFERENCE, time="when", window="1 hour"), "unknown column 'when'"),
+    (lambda df: sp.skyline(df, PREFERENCE, time="time", window="1 hour", slide="2 hours"), "0 < slide <= length"),
+    (lambda df: sp.skyline(df, PREFERENCE, time="time", window="1 month"), "unknown unit 'month'"),
+    (lambda df: sp.skyline(df.withColumnRenamed("label", "window_start"), PREFERENCE, time="time", window="1 h"),
+     "rename window_start"),
+    (lambda df: sp.skyline(df, PREFERENCE, invalid="ignore"),  # type: ignore[arg-type]
+     "invalid must be 'error' or 'drop', got 'ignore'"),
+    (lambda df: sp.skyline(df, PREFERENCE, checkpoint="c"), "checkpoint= is no option for a static DataFrame"),
+    (lambda df: sp.skyline(df, PREFERENCE, windw="1 hour"),  # type: ignore[call-arg]
+     "windw= .* did you mean 'window'"),
+])  # fmt: skip
+def test_what_cannot_be_asked_is_refused_at_the_call(df: DataFrame, call: Callable[[DataFrame], Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        call(df)

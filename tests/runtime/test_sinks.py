@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.csv as pc_csv
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from tests.rows import NAN, SCHEMA, multiset, table
+
+from skypane.runtime.spark.answers import Answers
+from skypane.runtime.spark.sinks import OWNER, STAGE, Call, Console, Directory, Format, Memory, Sink, sink
+from skypane.types import CheckpointError, ConfigError
+
+NO_SPARK = cast("SparkSession", None)
+"""Directories and memories need no session."""
+
+
+def answers(*tables: pa.Table) -> Answers:
+    """Answers that the driver made."""
+    return Answers(SCHEMA, sum(rows.num_rows for rows in tables), ((0, 1),), tables)
+
+
+def staged(out: Directory, tables: Sequence[pa.Table]) -> Answers:
+    """Answers that workers wrote where the sink wants them."""
+    stage = out.stage()
+    assert stage is not None
+    names = tuple(f"run-{i}.parquet" for i in range(len(tables)))
+    for name, rows in zip(names, tables, strict=True):
+        stage.write_parquet(name, SCHEMA, [rows])
+    return Answers(SCHEMA, sum(rows.num_rows for rows in tables), ((0, 1),), store=stage, files=names)
+
+
+def opened(path: Path, kind: Format = "parquet") -> Directory:
+    out = Directory(str(path), kind)
+    out.open("q")
+    return out
+
+
+def visible(path: Path) -> list[str]:
+    return sorted(file.name for file in path.iterdir() if file.name[0] not in "._")
+
+
+def content(path: Path) -> Counter[str]:
+    return sum((multiset(pq.read_table(path / name)) for name in visible(path)), Counter())
+
+
+ONE, TWO, THREE = (table([at], [float(at)]) for at in (1, 2, 3))
+
+
+def test_a_batch_becomes_one_file_with_its_number(tmp_path: Path):
+    out = opened(tmp_path)
+    out.write(NO_SPARK, answers(ONE, TWO), 7)
+    out.write(NO_SPARK, answers(THREE), 8)
+    assert visible(tmp_path) == ["part-000000000007-00000.parquet", "part-000000000008-00000.parquet"]
+    assert content(tmp_path) == multiset(pa.concat_tables([ONE, TWO, THREE]))
+
+
+def test_files_of_workers_are_moved_not_copied(tmp_path: Path):
+    out = opened(tmp_path)
+    out.write(NO_SPARK, staged(out, [ONE, TWO]), 3)
+    assert visible(tmp_path) == ["part-000000000003-00000.parquet", "part-000000000003-00001.parquet"]
+    assert list((tmp_path / STAGE).iterdir()) == []
+    assert content(tmp_path) == multiset(pa.concat_tables([ONE, TWO]))
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 3])
+@pytest.mark.parametrize("second", [0, 1, 2, 3])
+def test_a_batch_told_twice_is_as_if_told_once(tmp_path: Path, first: int, second: int):
+    """The second try may have more files or fewer, its rows are the same: here they differ, to see which is there."""
+    out = opened(tmp_path)
+    out.write(NO_SPARK, answers(ONE), 0)
+    out.write(NO_SPARK, staged(out, [THREE] * first), 1)
+    out.write(NO_SPARK, staged(out, [TWO] * second), 1)
+    assert content(tmp_path) == multiset(pa.concat_tables([ONE, *[TWO] * second]))
+
+
+def test_a_try_in_the_driver_replaces_one_on_the_workers_and_the_other_way_round(tmp_path: Path):
+    out = opened(tmp_path)
+    out.write(NO_SPARK, staged(out, [ONE, TWO]), 1)
+    out.write(NO_SPARK, answers(ONE, TWO), 1)
+    assert visible(tmp_path) == ["part-000000000001-00000.parquet"]
+    out.write(NO_SPARK, staged(out, [ONE, TWO]), 1)
+    assert content(tmp_path) == multiset(pa.concat_tables([ONE, TWO]))
+
+
+def test_a_try_that_was_killed_halfway_is_repaired(tmp_path: Path):
+    """Two of three files were moved; the next try has two others."""
+    out = opened(tmp_path)
+    lost = staged(out, [THREE, THREE, THREE])
+    for index, name in enumerate(lost.files[:2]):
+        (tmp_path / STAGE / name).rename(tmp_path / f"part-000000000005-{index:05d}.parquet")
+    out.write(NO_SPARK, staged(out, [ONE]), 5)
+    assert content(tmp_path) == multiset(ONE)
+
+
+def test_what_waits_in_the_stage_is_no_answer(tmp_path: Path):
+    out = opened(tmp_path)
+    staged(out, [ONE])
+    assert visible(tmp_path) == []
+    assert pq.ParquetDataset(tmp_path).files == []
+
+
+def test_a_batch_without_rows_leaves_no_file(tmp_path: Path):
+    out = opened(tmp_path)
+    out.write(NO_SPARK, answers(), 0)
+    out.write(NO_SPARK, answers(SCHEMA.empty_table()), 1)
+    assert visible(tmp_path) == []
+
+
+def test_a_folder_has_one_owner(tmp_path: Path):
+    opened(tmp_path).open("q")  # a restart
+    with pytest.raises(CheckpointError, match=f"^{tmp_path} holds the output of another query"):
+        opened(tmp_path).open("another")
+    assert json.loads((tmp_path / OWNER).read_text(encoding="ascii")) == {"query": "q"}
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_text_formats_are_written_from_either_side_once(tmp_path: Path, kind: Format):
+    out = opened(tmp_path / "out", kind)
+    assert out.stage() is None, "workers write parquet: it is read back"
+    out.write(NO_SPARK, answers(ONE, TWO), 1)
+    parquet = opened(tmp_path / "parquet")
+    out.write(NO_SPARK, staged(parquet, [ONE, THREE]), 1)
+    assert visible(tmp_path / "out") == [f"part-000000000001-00000.{kind}"]
+    text = tmp_path / "out" / f"part-000000000001-00000.{kind}"
+    if kind == "csv":
+        read = pc_csv.read_csv(text)
+        assert read.schema.names == SCHEMA.names
+        assert read.column("x").to_pylist() == [1, 3]
+    else:
+        lines = [json.loads(line) for line in text.read_text(encoding="utf-8").splitlines()]
+        assert lines == [
+            {"time": f"1970-01-01T00:00:00.00000{at}+00:00", "x": float(at), "y": 1.0, "label": "r0"} for at in (1, 3)
+        ]
+
+
+def test_json_loses_nothing(tmp_path: Path):
+    noon = datetime(2024, 3, 10, 12)  # noqa: DTZ001 - a time without zone is meant
+    columns: dict[str, pa.Array] = {
+        "big": pa.array([2**62 + 1, None], pa.int64()),
+        "float": pa.array([float("inf"), NAN], pa.float64()),
+        "money": pa.array([Decimal("12345678901234567890.12"), None], pa.decimal128(38, 2)),
+        "day": pa.array([date(1, 1, 1), date(9999, 12, 31)]),
+        "local": pa.array([noon, None], pa.timestamp("us")),
+        "raw": pa.array([b"\xff", None], pa.binary()),
+        "list": pa.array([[{"a": -float("inf"), "at": noon}], None]),
+        "pairs": pa.array([[("k", 1.5)], None], pa.map_(pa.string(), pa.float64())),
+        "lasted": pa.array([timedelta(days=1, microseconds=1), None], pa.duration("us")),
+        "text": pa.array(['süß "\n', ""]),
+        "flag": pa.array([True, None]),
+    }
+    rows = pa.table(columns)
+    opened(tmp_path, "json").write(NO_SPARK, Answers(rows.schema, 2, tables=(rows,)), 0)
+    first, second = (tmp_path / "part-000000000000-00000.json").read_text(encoding="utf-8").splitlines()
+    assert json.loads(first) == {
+        "big": 2**62 + 1,
+        "float": "Infinity",
+        "money": "12345678901234567890.12",
+        "day": "0001-01-01",
+        "local": "2024-03-10T12:00:00",
+        "raw": "/w==",
+        "list": [{"a": "-Infinity", "at": "2024-03-10T12:00:00"}],
+        "pairs": {"k": 1.5},
+        "lasted": "1 day, 0:00:00.000001",
+        "text": 'süß "\n',
+        "flag": True,
+    }
+    nulls = dict.fromkeys(columns) | {"float": "NaN", "day": "9999-12-31", "text": ""}
+    assert json.loads(second) == nulls
+
+
+def test_an_unknown_format_is_refused():
+    with pytest.raises(ConfigError, match=r"^output format must be parquet, csv or json, got 'orc'"):
+        Directory("out", "orc")  # type: ignore[arg-type]
+
+
+def test_a_memory_keeps_batches_in_order_and_replaces_one_told_twice():
+    memory = Memory()
+    with pytest.raises(LookupError, match="no batch"):
+        memory.table()
+    for batch_id, rows in ((0, ONE), (1, TWO), (0, THREE)):
+        memory.write(NO_SPARK, answers(rows), batch_id)
+    assert memory.table().equals(pa.concat_tables([THREE, TWO]))
+
+
+def test_a_memory_is_bounded():
+    memory = Memory(batches=2)
+    for batch_id in range(100):
+        memory.write(NO_SPARK, answers(table([batch_id])), batch_id)
+        assert len(memory._tables) <= 2
+    assert memory.table().equals(pa.concat_tables([table([98]), table([99])]))
+    with pytest.raises(ConfigError, match="at least 1 batch, got batches=0"):
+        Memory(batches=0)
+
+
+def test_answers_without_a_window_are_a_table_without_rows():
+    assert answers().table().equals(SCHEMA.empty_table())
+
+
+def test_a_callable_gets_a_dataframe_and_the_batch(spark: SparkSession, tmp_path: Path):
+    """Times without zone stay without, wherever the rows lie: the driver's table, the workers' files."""
+    seen: list[tuple[int, list[tuple[str, str]], Counter[str]]] = []
+
+    def function(df: DataFrame, batch_id: int) -> None:
+        seen.append((batch_id, df.dtypes, multiset(df.toArrow())))
+
+    local = SCHEMA.append(pa.field("local", pa.timestamp("us")))
+    rows = ONE.append_column(local.field("local"), pa.array([datetime(2024, 3, 10, 2, 30)], pa.timestamp("us")))  # noqa: DTZ001
+    stage = opened(tmp_path).stage()
+    assert stage is not None
+    stage.write_parquet("run.parquet", local, [rows])
+    made = [
+        Answers(local, 1, tables=(rows,)),
+        Answers(local, 1, store=stage, files=("run.parquet",)),
+        Answers(local, 0),
+    ]
+    for batch_id, each in enumerate(made):
+        Call(function).write(spark, each, batch_id)
+    kinds = [("time", "timestamp"), ("x", "double"), ("y", "double"), ("label", "string"), ("local", "timestamp_ntz")]
+    assert seen == [(0, kinds, multiset(rows)), (1, kinds, multiset(rows)), (2, kinds, Counter())]
+
+
+def test_a_console_prints_batches_that_have_rows(spark: SparkSession, capsys: pytest.CaptureFixture[str]):
+    Console(rows=1).write(spark, answers(ONE, TWO), 4)
+    printed = capsys.readouterr().out
+    assert "batch 4: 1 windows, 2 rows" in printed
+    assert "only showing top 1 row" in printed
+    Console().write(spark, answers(), 5)
+    assert capsys.readouterr().out == ""
+
+
+def test_whatever_a_user_means_becomes_a_sink(tmp_path: Path):
+    def function(df: DataFrame, batch_id: int) -> None: ...
+
+    assert sink("out") == Directory("out")
+    assert sink(tmp_path) == Directory(str(tmp_path))
+    assert sink(function) == Call(function)
+    for made in (Directory("out", "csv"), Console(), Memory()):
+        assert isinstance(made, Sink)
+        assert sink(made) is made
+
+
+@pytest.mark.parametrize("output", [None, 7, Memory, Console, ["out"]])
+def test_what_is_no_output_is_refused(output: Any):
+    with pytest.raises(ConfigError, match=r"^output must be a path, Directory, Console\(\), Memory\(\), or a function"):
+        sink(output)
