@@ -34,7 +34,7 @@ def warm(report: Callable[[str], None] | None = None) -> Warmth:
     `report` is called once, before the first compilation, with a line for the user; never if all is cached on disk.
     """
     started = perf_counter()
-    with _compilations(report) as compiled:
+    with compilations(report) as compiled:
         _run_all()
     return Warmth(perf_counter() - started, tuple(compiled))
 
@@ -82,7 +82,8 @@ class _Watch(event.Listener):  # type: ignore[misc]
 
 
 @contextmanager
-def _compilations(report: Callable[[str], None] | None) -> Iterator[list[str]]:
+def compilations(report: Callable[[str], None] | None) -> Iterator[list[str]]:
+    """Yield a list that fills with the names of our kernels as they are compiled; `report` as for warm()."""
     watch = _Watch(report)
     event.register("numba:compile", watch)
     try:

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numba
+
+from skypane.kernels import compiled, sortfilter
+
+
+def test_a_kernel_without_a_place_to_cache_is_compiled_all_the_same(monkeypatch):
+    def njit(**options):
+        if options.get("cache"):
+            raise RuntimeError("no locator available")
+        return numba.njit(**options)
+
+    monkeypatch.setattr(compiled, "njit", njit)
+    assert compiled.kernel(lambda x: x + 1)(2) == 3
+
+
+def test_the_cache_is_stamped_with_every_source_of_the_package():
+    scan: Any = sortfilter._skyline
+    names = [name for name, *_ in scan._cache._cache_file._source_stamp]
+    assert {"simd.py", "small.py", "sortfilter.py"} <= set(names)
+
+
+def test_another_numba_without_that_stamp_is_no_error():
+    compiled._stamp_with_all_sources(SimpleNamespace())

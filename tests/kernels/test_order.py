@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.kernels.strategies import DISTRIBUTIONS, points
+from tests.oracles import dominates
+
+from skypane.kernels.layout import columns_of, rows_of
+from skypane.kernels.order import monotone_order
+from skypane.kernels.ranks import byte_ranks
+
+
+def ordered(p):
+    columns = columns_of(p)
+    order, repeats = monotone_order(rows_of(columns), byte_ranks(columns))
+    return p[order], order, repeats
+
+
+@given(points().filter(len))
+def test_no_row_is_dominated_by_a_later_one(p):
+    rows, order, _ = ordered(p)
+    assert sorted(order) == list(range(len(p)))
+    assert not any(dominates(rows[b], rows[a]) for b in range(len(rows)) for a in range(b))
+
+
+@given(points().filter(len))
+def test_equal_rows_are_neighbours(p):
+    rows, _, repeats = ordered(p)
+    assert repeats.tolist() == [k > 0 and (rows[k] == rows[k - 1]).all() for k in range(len(rows))]
+    assert len(np.unique(p + 0.0, axis=0)) == np.count_nonzero(~repeats)  # + 0.0 makes -0.0 a plain zero
+
+
+@pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("d", [1, 2, 3, 8, 12, 33])
+def test_thousands_of_rows(draw, d):
+    rows, order, repeats = ordered(draw(2000, d, np.random.default_rng(d)))
+    assert sorted(order) == list(range(2000))
+    for k, row in enumerate(rows):
+        below = (rows[k + 1 :] <= row).all(axis=1)
+        assert not (below & (rows[k + 1 :] < row).any(axis=1)).any()
+    assert np.count_nonzero(~repeats) == len(np.unique(rows + 0.0, axis=0))

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from skypane import kernels
+
+PROGRAM = """
+import numpy as np
+from skypane import kernels
+said = []
+warmth = kernels.warm(said.append)
+print(len(said), len(warmth.compiled), warmth.seconds > 0)
+points = np.asfortranarray(np.random.default_rng(0).random((20_000, 7)))
+points.flags.writeable = False
+from skypane.kernels.warm import compilations
+with compilations(None) as more:
+    kernels.skyline_rows(points)
+    kernels.skyline_rows(points[:1])
+    kernels.skyline_rows(np.ones((2, 2), int))
+    kernels.skyline_rows_by_group(points, np.arange(20_000, dtype=np.int32) // 7)
+    kernels.skyline_rows_by_group(points, np.arange(20_000) // 1000)
+    kernels.top_delta_rows(points, 10)
+    kernels.k_dominant_rows(points[:500], 4)
+    kernels.dominance_factors(points[:1])
+print(more)
+"""
+
+
+def run(cache: str | None = None) -> list[str]:
+    environment = {**os.environ, **({"NUMBA_CACHE_DIR": cache} if cache else {})}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_nothing_compiles_after_warm():
+    assert run()[1] == "[]"
+
+
+@pytest.mark.slow
+def test_a_first_process_compiles_and_says_so_once_and_a_second_one_loads_from_disk(tmp_path):
+    cold, warm = run(str(tmp_path)), run(str(tmp_path))
+    said, compiled, _ = cold[0].split()
+    assert (said, int(compiled) > 20) == ("1", True)
+    assert warm[0] == "0 0 True"
+
+
+def test_warm_twice_compiles_nothing():
+    kernels.warm()
+    said: list[str] = []
+    assert kernels.warm(said.append).compiled == ()
+    assert said == []
