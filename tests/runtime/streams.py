@@ -1,0 +1,154 @@
+"""Small late streams, a parquet file or more for each micro-batch, and what runtime/local.py answers to them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+import skypane as sp
+from skypane.plan import Plan
+from skypane.runtime import local
+
+SECOND = 1_000_000
+STEP = 20 * SECOND
+"""How far event time moves on from one batch of late_rows to the next."""
+
+_SQL = {
+    "int64": "bigint",
+    "double": "double",
+    "string": "string",
+    "timestamp[us, tz=UTC]": "timestamp",
+    "timestamp[us]": "timestamp_ntz",
+}
+
+Window = tuple[Any, Counter[tuple[Any, ...]]]
+"""Start of a window, and its rows as a multiset."""
+
+
+def late_rows(
+    seed: int, *, batches: int = 6, rows: int = 40, start: int = 0, zone: str | None = "UTC"
+) -> list[pa.Table]:
+    """Return batches whose rows are up to a minute late, with few distinct values, so that ties abound."""
+    rng = np.random.default_rng(seed)
+    return [_batch(rng, number, rows, start + number * STEP, zone) for number in range(batches)]
+
+
+def _batch(rng: np.random.Generator, number: int, rows: int, start: int, zone: str | None) -> pa.Table:
+    delays = np.minimum(rng.exponential(8 * SECOND, rows), 60 * SECOND).astype(np.int64)
+    times = start + rng.integers(0, STEP, rows) - delays
+    return pa.table(
+        {
+            "id": pa.array(number * rows + np.arange(rows)),
+            "ts": pa.array(times, pa.timestamp("us", zone)),
+            "sensor": pa.array(rng.choice(["a", "b", None], rows, p=[0.5, 0.4, 0.1]), pa.string()),
+            "price": pa.array(rng.integers(0, 6, rows).astype(np.float64)),
+            "rating": pa.array(rng.integers(0, 6, rows).astype(np.float64)),
+            "weight": pa.array(rng.integers(-3, 4, rows)),
+            "sent": pa.array(times + delays, pa.timestamp("us", zone)),
+        }
+    )
+
+
+def write_batches(folder: Path, batches: Iterable[pa.Table], *, files: int = 1, first: int = 0) -> None:
+    """Write each batch as `files` parquet files, which Spark reads in the order of their times of modification."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, batch in enumerate(batches, first):
+        for part in range(files):
+            draft, path = folder / f".{number:05d}", folder / f"{number:05d}-{part}.parquet"
+            pq.write_table(batch.take(list(range(part, batch.num_rows, files))), draft)
+            os.utime(draft, (1_600_000_000 + number, 1_600_000_000 + number))
+            draft.rename(path)
+
+
+def read_batches(spark: SparkSession, folder: Path, schema: pa.Schema, *, files: int = 1) -> DataFrame:
+    """Return the stream whose micro-batches are the batches that write_batches() wrote."""
+    columns = ", ".join(f"`{name}` {_SQL[str(kind)]}" for name, kind in zip(schema.names, schema.types, strict=True))
+    return spark.readStream.schema(columns).option("maxFilesPerTrigger", files).parquet(str(folder))
+
+
+def finish(job: sp.DataFrame | sp.Job, **options: Any) -> list[sp.BatchMetrics]:
+    """Run a job over all that is there; return the metrics of its batches."""
+    assert isinstance(job, sp.Job)
+    seen: list[sp.BatchMetrics] = []
+    handle = job.start(trigger="available now", on_batch=seen.append, **options)
+    assert handle.await_termination(120), handle.status
+    return seen
+
+
+def answers(plan: Plan, batches: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows that the oracle answers, window by window."""
+    return pa.concat_tables(answer.rows for answer in local.run(plan, batches))
+
+
+def expected(plan: Plan, batches: Sequence[pa.Table]) -> list[Window]:
+    """Return the windows that the oracle answers, in order; those without rows leave no trace in an output."""
+    return windows_of(answers(plan, batches))
+
+
+def windows_of(table: pa.Table) -> list[Window]:
+    """Return the windows of an output, in the order in which they stand there."""
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return [(start, Counter(run)) for start, run in groupby(rows, key=lambda row: row[0])]
+
+
+def parquet_rows(folder: Path) -> pa.Table:
+    """Return the rows of an output directory, file by file in the order of their names."""
+    return pa.concat_tables(pq.read_table(path) for path in sorted(folder.glob("*.parquet")))
+
+
+@dataclass(frozen=True)
+class CountBySensor:
+    """A query of a user's own, with rows unlike those that come in: how many rows each sensor has sent."""
+
+    columns: tuple[str, ...] = ()
+
+    def validate(self, schema: pa.Schema) -> None:
+        if "sensor" not in schema.names:
+            raise sp.ConfigError(f"counting needs a column 'sensor', there are {', '.join(schema.names)}")
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        return self.combine([pa.table({"sensor": rows["sensor"], "n": pa.array([1] * rows.num_rows, pa.int64())})])
+
+    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
+        merged = pa.concat_tables(partials).group_by("sensor").aggregate([("n", "sum")])
+        return merged.rename_columns(["sensor", "n"])
+
+    def lower(self, partial: pa.Table) -> pa.Table:
+        return partial
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return pa.schema([schema.field("sensor"), pa.field("n", pa.int64())])
+
+    def describe(self) -> dict[str, Any]:
+        return {"query": "count_by_sensor"}
+
+
+@dataclass
+class NaiveKSlack:
+    """K-slack row by row, after its definition: which rows are late, by their ids."""
+
+    pane: int
+    newest: int | None = None
+    punctuation: float = -math.inf
+    slack: int = 0
+    late: list[int] = field(default_factory=list)
+
+    def take(self, batch: pa.Table) -> None:
+        times = batch["ts"].cast(pa.int64()).to_pylist()
+        rows = zip(batch["id"].to_pylist(), times, strict=True)
+        self.late += [row for row, time in rows if (time // self.pane + 1) * self.pane <= self.punctuation]
+        if self.newest is not None:
+            self.slack = max(self.slack, *(self.newest - time for time in times))
+        self.newest = max(times) if self.newest is None else max(self.newest, *times)
+        self.punctuation = max(self.punctuation, self.newest - self.slack)

@@ -1,0 +1,392 @@
+"""Spark's streams against runtime/local.py, which defines what they must answer."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from tests.runtime.streams import (
+    SECOND,
+    CountBySensor,
+    NaiveKSlack,
+    Window,
+    answers,
+    expected,
+    finish,
+    late_rows,
+    parquet_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
+
+import skypane as sp
+from skypane.control import placement
+from skypane.control.exchange import Exchange
+from skypane.operators.dominance import KDominantQuery, TopDeltaQuery
+from skypane.operators.query import Query
+from skypane.operators.skyline import SkylineQuery
+from skypane.operators.topk import TopKQuery
+from skypane.plan import Plan
+from skypane.preference import Score
+from skypane.progress import ProgressPolicy
+from skypane.runtime.spark import engine
+from skypane.runtime.spark.api import ask
+from skypane.windows import Windows
+
+PARETO = sp.low("price") * sp.high("rating")
+SKYLINE = SkylineQuery(PARETO, ("sensor",))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One job over one stream; times in seconds."""
+
+    query: Query
+    length: int
+    slide: int
+    offset: int = 0
+    progress: ProgressPolicy[Any] = field(default_factory=sp.KSlack)
+    start: int = 1_700_000_000
+    zone: str | None = "UTC"
+    files: int = 1
+
+    @property
+    def plan(self) -> Plan:
+        windows = Windows(self.length * SECOND, self.slide * SECOND, self.offset * SECOND)
+        return Plan(self.query, windows, "ts", self.progress)
+
+    def batches(self, seed: int = 7) -> list[pa.Table]:
+        return late_rows(seed, start=self.start * SECOND, zone=self.zone)
+
+
+CASES = {
+    "skyline by group, panes shorter than the slide": Case(SKYLINE, 50, 20, files=2),
+    "skyline without groups, merges shared between windows": Case(SkylineQuery(PARETO), 60, 5, start=-40),
+    "prioritised, times without zone": Case(SkylineQuery(sp.low("price") & sp.high("rating")), 40, 40, 7, zone=None),
+    "one skyline per value of diff": Case(SkylineQuery(PARETO * sp.diff("weight")), 45, 30, -4, start=-1_000_000_000),
+    "top-k, before 1970, without zone": Case(
+        TopKQuery(3, Score.of("rating - price"), ("sensor",)), 30, 10, 3, sp.Watermark("15 seconds"), -86_400, None
+    ),
+    "k-dominant, a budget of drops": Case(
+        KDominantQuery(2, PARETO * sp.around("weight", 0)), 40, 10, progress=sp.AqKSlack(0.05, "20 seconds"), files=2
+    ),
+    "top-delta": Case(TopDeltaQuery(2, PARETO * sp.low("weight"), ("sensor",)), 35, 15, progress=sp.Watermark(0)),
+    "user-defined": Case(CountBySensor(), 120, 10, 5, sp.Watermark("5 seconds"), files=2),
+}
+
+
+def job_of(spark: SparkSession, case: Case, folder: Path, batches: Sequence[pa.Table], **options: Any) -> sp.Job:
+    """Return the job of a case over `batches`, which are written for it."""
+    write_batches(folder / "in", batches, files=case.files)
+    windows = case.plan.windows
+    job = ask(
+        read_batches(spark, folder / "in", batches[0].schema, files=case.files),
+        case.query,
+        time="ts",
+        window=windows.length,
+        slide=windows.slide,
+        offset=windows.offset,
+        progress=case.progress,
+        checkpoint=str(folder / "checkpoint"),
+        **options,
+    )
+    assert isinstance(job, sp.Job)
+    return job
+
+
+def assert_once_and_in_order(windows: Sequence[Window]) -> None:
+    starts = [start for start, _ in windows]
+    assert starts == sorted(set(starts))
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_a_stream_answers_as_the_oracle(case: Case, spark: SparkSession, tmp_path: Path):
+    batches, memory = case.batches(), sp.Memory()
+    metrics = finish(job_of(spark, case, tmp_path, batches, output=memory))
+    answered = windows_of(memory.table())
+    assert len(answered) > 2
+    assert answered == expected(case.plan, batches)
+    assert_once_and_in_order(answered)
+    assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
+    assert sum(batch.windows for batch in metrics) == len(answered)
+    assert sum(batch.window_rows for batch in metrics) == memory.table().num_rows
+
+
+@pytest.fixture
+def exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are exchanged before they are lifted, from the first batch on."""
+    monkeypatch.setattr(engine, "Exchange", functools.partial(Exchange, needed=True, because="the test wants it"))
+
+
+@pytest.fixture
+def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job costs less than nothing: wherever there are two windows, workers answer them."""
+    monkeypatch.setattr(placement, "JOB_SECONDS", -1.0)
+
+
+@pytest.mark.usefixtures("exchanged", "answered_by_workers")
+@pytest.mark.parametrize("splitting", ["PB_RR", "TB_RR"])
+def test_answers_do_not_depend_on_who_works(splitting: str, spark: SparkSession, tmp_path: Path):
+    case = Case(SKYLINE, 50, 20)
+    batches = late_rows(11, start=-100 * SECOND, rows=80)
+    job = job_of(spark, case, tmp_path, batches, output=str(tmp_path / "out"), splitting=splitting, plq_workers=1)
+    seen: list[sp.BatchMetrics] = []
+    handles: list[sp.StreamHandle] = []
+    started = threading.Event()
+
+    def rescale(batch: sp.BatchMetrics) -> None:
+        seen.append(batch)
+        assert started.wait(60)
+        handles[0].scale(plq=1 + (batch.batch_id + 1) % 3, wlq=2 + batch.batch_id % 2)
+
+    handles.append(job.start(trigger="available now", on_batch=rescale))
+    started.set()
+    assert handles[0].await_termination(120)
+    assert [batch.plq_workers for batch in seen] == [1, 2, 3, 1, 2, 3]
+    assert {batch.exchange for batch in seen} == {True}
+    assert {batch.splitting for batch in seen} == {splitting}
+    assert {(batch.wlq_where, batch.wlq_workers > 1) for batch in seen if batch.windows > 1} == {("spark", True)}
+    answered = windows_of(parquet_rows(tmp_path / "out"))
+    assert answered == expected(case.plan, batches)
+    assert_once_and_in_order(answered)
+
+
+def csv_rows(folder: Path, schema: pa.Schema) -> pa.Table:
+    kinds = pa_csv.ConvertOptions(column_types=schema, strings_can_be_null=True)
+    return pa.concat_tables(pa_csv.read_csv(path, convert_options=kinds) for path in sorted(folder.glob("*.csv")))
+
+
+def json_rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in sorted(folder.glob("part-*.json")) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.usefixtures("answered_by_workers")
+def test_workers_hand_answers_to_any_output(spark: SparkSession, tmp_path: Path):
+    case, taken = Case(SKYLINE, 50, 10), []
+
+    def take(frame: DataFrame, batch_id: int) -> None:
+        taken.append((batch_id, frame.toArrow()))
+
+    batches = case.batches()
+    metrics = finish(job_of(spark, case, tmp_path, batches, output=take))
+    assert "spark" in {batch.wlq_where for batch in metrics}
+    assert [batch_id for batch_id, _ in taken] == list(range(len(batches)))
+    # A DataFrame of many files promises no order of its rows: the order is between batches.
+    answered = [window for _, table in taken for window in windows_of(table.sort_by("window_start"))]
+    assert answered == expected(case.plan, batches)
+    assert not list((tmp_path / "checkpoint" / "skypane" / "answers").iterdir())
+
+
+def test_output_as_csv(spark: SparkSession, tmp_path: Path):
+    case = Case(SKYLINE, 60, 20)
+    batches = case.batches()
+    finish(job_of(spark, case, tmp_path, batches, output=sp.Directory(str(tmp_path / "out"), "csv")))
+    wanted = answers(case.plan, batches)
+    assert windows_of(csv_rows(tmp_path / "out", wanted.schema)) == windows_of(wanted)
+
+
+def test_output_as_json_keeps_numbers_and_nulls(spark: SparkSession, tmp_path: Path):
+    case = Case(SkylineQuery(PARETO, ("sensor",)), 60, 20)
+    batches = [with_hard_values(batch) for batch in case.batches()]
+    finish(job_of(spark, case, tmp_path, batches, output=sp.Directory(str(tmp_path / "out"), "json")))
+    written = json_rows(tmp_path / "out")
+    wanted = answers(case.plan, batches).to_pylist()
+    assert any(row["large"] is None for row in wanted)
+    assert any(math.isinf(row["rating"]) for row in wanted)
+    columns = ("id", "large", "sensor", "price", "rating")
+    assert Counter(tuple(row[name] for name in columns) for row in wanted) == Counter(
+        (*(row[name] for name in columns[:-1]), float(row["rating"])) for row in written
+    )
+    assert [datetime.fromisoformat(row["window_start"]) for row in written] == [row["window_start"] for row in wanted]
+
+
+def with_hard_values(batch: pa.Table) -> pa.Table:
+    """Return `batch` with whole numbers that no float can hold, a null among them, and an infinity."""
+    large = [None if row % 5 == 0 else (1 << 62) + row for row in batch["id"].to_pylist()]
+    rating = [math.inf, *batch["rating"].to_pylist()[1:]]
+    column = batch.schema.get_field_index("rating")
+    return batch.set_column(column, "rating", pa.array(rating)).append_column("large", pa.array(large, pa.int64()))
+
+
+def test_output_on_the_console(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    case = Case(SKYLINE, 60, 60)
+    batches = case.batches()
+    metrics = finish(job_of(spark, case, tmp_path, batches, output=sp.Console()))
+    printed = capsys.readouterr().out
+    for batch in metrics:
+        line = f"batch {batch.batch_id}: {batch.windows} windows, {batch.window_rows} rows"
+        assert (line in printed) == (batch.windows > 0)
+    assert "window_start" in printed
+
+
+@pytest.fixture(scope="module")
+def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any], list[Any], Any]:
+    """One stream with rows that are late and rows that cannot be ranked; its folder, batches, metrics and handle."""
+    folder = tmp_path_factory.mktemp("mixed")
+    case = Case(SKYLINE, 30, 10)
+    batches = [with_unrankable(batch) for batch in case.batches(3)]
+    job = job_of(spark, case, folder, batches, output=str(folder / "out"), late=str(folder / "late"), source="sensor")
+    seen: list[sp.BatchMetrics] = []
+    handle = job.start(trigger="available now", on_batch=seen.append, name="mixed")
+    assert handle.await_termination(120)
+    return folder, batches, seen, handle
+
+
+def with_unrankable(batch: pa.Table) -> pa.Table:
+    """Return `batch` with a null, a NaN and a null time in its first rows."""
+    price, ts = batch["price"].to_pylist(), batch["ts"].to_pylist()
+    price[0], price[1], ts[2] = None, math.nan, None
+    return batch.set_column(3, "price", pa.array(price)).set_column(
+        1, "ts", pa.array(ts, batch.schema.field("ts").type)
+    )
+
+
+def usable_rows(batch: pa.Table) -> pa.Table:
+    return batch.slice(3)
+
+
+def test_late_and_unusable_rows_reach_their_sink_with_a_reason(mixed: tuple[Any, ...]):
+    folder, batches, metrics, _ = mixed
+    naive = NaiveKSlack(10 * SECOND)
+    for batch in batches:
+        naive.take(usable_rows(batch))
+    assert naive.late
+    rejected = parquet_rows(folder / "late")
+    assert rejected.column_names == [*batches[0].column_names, "reason"]
+    by_reason: dict[str, list[int]] = {}
+    for row, reason in zip(rejected["id"].to_pylist(), rejected["reason"].to_pylist(), strict=True):
+        by_reason.setdefault(reason, []).append(row)
+    first = [batch["id"][0].as_py() for batch in batches]
+    assert {reason: sorted(rows) for reason, rows in by_reason.items()} == {
+        "late": sorted(naive.late),
+        "null price": first,
+        "NaN price": [row + 1 for row in first],
+        "null ts": [row + 2 for row in first],
+    }
+    assert sum(batch.late_rows for batch in metrics) == metrics[-1].dropped_rows == len(naive.late)
+    late_sensors = Counter(
+        str(sensor)
+        for batch in batches
+        for row, sensor in zip(batch["id"].to_pylist(), batch["sensor"].to_pylist(), strict=True)
+        if row in naive.late
+    )
+    assert sum((Counter(batch.late_by_source) for batch in metrics), Counter()) == late_sensors
+
+
+def test_every_row_is_counted_once(mixed: tuple[Any, ...]):
+    _, batches, metrics, _ = mixed
+    assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
+    for batch in metrics:
+        assert batch.quarantined == {"null price": 1, "NaN price": 1, "null ts": 1}
+    seen = 0
+    for batch in metrics:
+        seen += batch.rows - sum(batch.quarantined.values())
+        assert batch.seen_rows == seen
+    assert metrics[-1].drop_ratio == metrics[-1].dropped_rows / seen
+
+
+def test_rejected_rows_leave_the_answers_as_they_are(mixed: tuple[Any, ...]):
+    folder, batches, _, _ = mixed
+    plan = Case(SKYLINE, 30, 10).plan
+    answered = windows_of(parquet_rows(folder / "out"))
+    assert answered == expected(plan, batches) == expected(plan, [usable_rows(batch) for batch in batches])
+
+
+def test_metrics_describe_each_batch(mixed: tuple[Any, ...]):
+    _, batches, metrics, _ = mixed
+    naive = NaiveKSlack(10 * SECOND)
+    for batch, rows in zip(metrics, batches, strict=True):
+        naive.take(usable_rows(rows))
+        assert (batch.newest, batch.slack, batch.punctuation) == (naive.newest, naive.slack, naive.punctuation)
+        assert batch.open_panes <= 1 + (naive.slack + 30 * SECOND) // (10 * SECOND) + 20
+        assert set(batch.seconds) == {"total", "plq", "progress", "wlq", "sink", "commit"}
+        assert 0 <= sum(batch.seconds.values()) - batch.seconds["total"] <= batch.seconds["total"]
+        assert len(batch.busy) == batch.plq_workers == 1
+        assert not batch.exchange
+        assert (batch.latest_window is None) == (batch.windows == 0)
+        assert batch.drop_budget is None
+    assert [batch.started_at for batch in metrics] == sorted(batch.started_at for batch in metrics)
+    assert sum(batch.windows for batch in metrics) > 0
+
+
+def test_the_handle_tells_what_happened(mixed: tuple[Any, ...]):
+    _, batches, metrics, handle = mixed
+    assert handle.status == {"active": False, "message": "Stopped", "error": None}
+    assert handle.query.name == "mixed"
+    recent = handle.recent_metrics(2)
+    assert [batch.batch_id for batch in recent] == [len(batches) - 2, len(batches) - 1]
+    assert recent[-1].to_json() | {"seconds": {}} == metrics[-1].to_json() | {"seconds": {}}
+    assert handle.recent_metrics(0) == []
+    assert len(handle.recent_metrics(1_000)) == len(batches)
+
+
+def test_an_old_state_is_as_large_as_what_is_open(mixed: tuple[Any, ...]):
+    folder, batches, metrics, _ = mixed
+    memory = folder / "checkpoint" / "skypane"
+    assert len(list((memory / "ledger").iterdir())) == len(batches)
+    assert 0 < len(list((memory / "partials").iterdir())) <= metrics[-1].open_panes
+    assert not list((memory / "rejected").iterdir())
+
+
+@pytest.mark.parametrize("zone", ["UTC", None], ids=["with zone", "without zone"])
+@pytest.mark.parametrize("start", [-1_000_003, 1_700_000_000])
+def test_windows_are_sparks(start: int, zone: str | None, spark: SparkSession, tmp_path: Path):
+    """Counts per window and sensor equal those of Spark's own window(), over all windows that are complete."""
+    case = Case(CountBySensor(), 50, 20, 7, sp.Watermark("2 minutes"), start, zone)
+    batches, memory = (
+        [*case.batches(), *late_rows(8, batches=1, start=(start + 1_000) * SECOND, zone=zone)],
+        sp.Memory(),
+    )
+    finish(job_of(spark, case, tmp_path, batches, output=memory))
+    window = sf.window("ts", "50 seconds", "20 seconds", "7 seconds")
+    counted = (
+        spark.read.parquet(str(tmp_path / "in"))
+        .groupBy(window.alias("window"), "sensor")
+        .agg(sf.count("*").alias("n"))
+        .select("window.start", "window.end", "sensor", "n")
+        .toArrow()
+    )
+    complete = (start + 1_000 - 180) * SECOND
+    assert Counter(
+        row for row in zip(*(column.to_pylist() for column in memory.table().columns), strict=True)
+    ) == Counter(
+        row
+        for row in zip(*(column.to_pylist() for column in counted.columns), strict=True)
+        if micros(row[1]) <= complete
+    )
+
+
+def micros(time: datetime) -> int:
+    epoch = datetime(1970, 1, 1, tzinfo=time.tzinfo and UTC)
+    return (time - epoch) // timedelta(microseconds=1)
+
+
+def test_a_stopped_stream_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path):
+    case = Case(SKYLINE, 50, 20)
+    batches = case.batches()
+    job = job_of(spark, case, tmp_path, batches[:3], output=str(tmp_path / "out"))
+    committed = threading.Event()
+    handle = job.start(on_batch=lambda batch: committed.set() if batch.batch_id == 2 else None)
+    assert committed.wait(120)
+    assert handle.status["active"]
+    assert handle.await_termination(0.01) is False
+    handle.stop()
+    assert not handle.status["active"]
+    write_batches(tmp_path / "in", batches[3:], first=3)
+    metrics = finish(job)
+    assert [batch.batch_id for batch in metrics] == [3, 4, 5]
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, batches)
