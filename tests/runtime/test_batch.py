@@ -237,6 +237,15 @@ def test_columns_of_every_type_come_through_as_they_were(spark: SparkSession):
         spark.conf.set("spark.sql.session.timeZone", str(zone))
 
 
+def test_absurd_times_are_left_out_with_the_others(spark: SparkSession):
+    """Microseconds at both ends of 64 bits, which arithmetic would wrap around."""
+    limits = 2**63 - 1
+    rows = spark.createDataFrame([(-limits - 1, 1.0), (5, 2.0), (limits, 0.0), (None, 0.0)], "t long, x double")
+    timed = rows.select("x", sf.timestamp_micros("t").alias("t"))
+    asked = cast("DataFrame", sp.skyline(timed, "x MIN", time="t", window="1 hour", offset="7 minutes", invalid="drop"))
+    assert [row.x for row in asked.collect()] == [2.0]
+
+
 BAD = table([1, None, 3, 4, 5], [1.0, 0.0, NAN, None, 2.0])
 
 
@@ -276,6 +285,8 @@ def test_rows_that_cannot_be_ranked_can_be_left_out(spark: SparkSession, options
     (lambda df: sp.skyline(df, PREFERENCE, time="time", window="1 month"), "unknown unit 'month'"),
     (lambda df: sp.skyline(df.withColumnRenamed("label", "window_start"), PREFERENCE, time="time", window="1 h"),
      "rename window_start"),
+    (lambda df: sp.skyline(df.withColumnRenamed("label", "la.bel"), PREFERENCE), "column 'la.bel' has a dot"),
+    (lambda df: sp.skyline(df.withColumnRenamed("label", "x"), PREFERENCE), "there are 2 columns 'x'"),
     (lambda df: sp.skyline(df, PREFERENCE, invalid="ignore"),  # type: ignore[arg-type]
      "invalid must be 'error' or 'drop', got 'ignore'"),
     (lambda df: sp.skyline(df, PREFERENCE, checkpoint="c"), "checkpoint= is no option for a static DataFrame"),

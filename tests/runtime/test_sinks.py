@@ -182,6 +182,18 @@ def test_an_unknown_format_is_refused():
         Directory("out", "orc")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.map_(pa.string(), pa.int64()), pa.binary()]
+)
+def test_csv_refuses_what_it_cannot_hold(kind: pa.DataType):
+    schema = SCHEMA.append(pa.field("more", kind))
+    with pytest.raises(ConfigError, match=r"^column 'more' is of type .*, which csv cannot hold"):
+        Directory("out", "csv").check(schema)
+    Directory("out", "csv").check(SCHEMA)
+    Directory("out", "json").check(schema)
+    Directory("out", "parquet").check(schema)
+
+
 def test_a_memory_keeps_batches_in_order_and_replaces_one_told_twice():
     memory = Memory()
     with pytest.raises(LookupError, match="no batch"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypedDict, Unpack
 
@@ -114,6 +115,7 @@ def top_delta(
 
 def ask(rows: DataFrame, query: Query, **options: Unpack[Options]) -> DataFrame | Job:
     """Ask any query, one of your own too: a DataFrame of answers, or for a streaming DataFrame a Job to start."""
+    _check_names(rows)
     schema = arrow_schema(rows)
     if rows.isStreaming:
         return _job(rows, query, schema, options)
@@ -140,7 +142,7 @@ def _job(rows: DataFrame, query: Query, schema: pa.Schema, options: Options) -> 
         source=options.get("source"),
     )
     answers = plan.validate(schema)
-    output, late = _sinks(options, schema)
+    output, late = _sinks(options, schema, answers)
     setting = Setting(
         plan=plan,
         rows=schema,
@@ -154,6 +156,17 @@ def _job(rows: DataFrame, query: Query, schema: pa.Schema, options: Options) -> 
     return Job(rows, setting, Workers(options.get("plq_workers", cores), options.get("wlq_workers", cores)))
 
 
+def _check_names(rows: DataFrame) -> None:
+    """Refuse what PySpark cannot hand to Python: it looks columns up by name, and reads a dot as a field's."""
+    for name, times in Counter(rows.columns).items():
+        if times > 1:
+            raise ConfigError(f"there are {times} columns {name!r}: rename or drop all but one")
+        if "." in name or "`" in name:
+            raise ConfigError(
+                f"column {name!r} has a dot or a backtick in its name, which PySpark cannot map: rename it"
+            )
+
+
 def _progress(options: Options) -> ProgressPolicy:
     policy = options.get("progress", KSlack())
     if not hasattr(policy, "step"):
@@ -163,13 +176,17 @@ def _progress(options: Options) -> ProgressPolicy:
     return policy
 
 
-def _sinks(options: Options, schema: pa.Schema) -> tuple[Sink, Sink | None]:
+def _sinks(options: Options, schema: pa.Schema, answers: pa.Schema) -> tuple[Sink, Sink | None]:
     output = sink(_needed(options, "output"))
+    if isinstance(output, Directory):
+        output.check(answers)
     if "late" not in options:
         return output, None
     if REASON in schema.names:
         raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
     late = sink(options["late"])
+    if isinstance(late, Directory):
+        late.check(schema)
     if isinstance(late, Directory) and isinstance(output, Directory) and late.store == output.store:
         raise ConfigError(f"output and late must be two folders, both are {late.path!r}")
     return output, late

@@ -142,8 +142,8 @@ def _routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
     if not isinstance(routing, ByPane):
         return rows.repartition(routing.workers)
     micros = sf.unix_micros(sf.col(_quoted(plan.time)).cast("timestamp"))
-    # Truncation towards zero would share a pane number around the epoch; it only routes, so no answer changes.
-    pane = sf.floor((micros - sf.lit(plan.windows.offset)) / sf.lit(plan.windows.pane))
+    # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
+    pane = sf.floor(sf.try_subtract(micros, sf.lit(plan.windows.offset)) / sf.lit(plan.windows.pane))
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
     return rows.repartitionById(routing.workers, worker)
 

@@ -61,6 +61,15 @@ class Directory:
     def store(self) -> Store:
         return Store.at(self.path)
 
+    def check(self, schema: pa.Schema) -> None:
+        """Raise ConfigError if rows of `schema` have a column that the format cannot hold."""
+        for field in schema:
+            if self.format == "csv" and (pa.types.is_nested(field.type) or pa.types.is_binary(field.type)):
+                raise ConfigError(
+                    f"column {field.name!r} is of type {field.type}, which csv cannot hold: "
+                    f"drop it, make it a text, or write parquet or json"
+                )
+
     def open(self, owner: str) -> None:
         target = self.store
         target.child(STAGE).make()
