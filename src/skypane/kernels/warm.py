@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -23,20 +22,18 @@ _USUAL_SECONDS: Final = 15
 class Warmth:
     """What warm() did."""
 
-    seconds: float
     #: Kernels that were compiled, by name; those that were loaded from disk, or there already, are not among them.
     compiled: tuple[str, ...]
 
 
 def warm(report: Callable[[str], None] | None = None) -> Warmth:
-    """Run every kernel once on the array types that workers use; return the seconds taken and what was compiled.
+    """Run every kernel once on the array types that workers use; return what was compiled.
 
     `report` is called once, before the first compilation, with a line for the user; never if all is cached on disk.
     """
-    started = perf_counter()
     with compilations(report) as compiled:
         _run_all()
-    return Warmth(perf_counter() - started, tuple(compiled))
+    return Warmth(tuple(compiled))
 
 
 def _run_all() -> None:
