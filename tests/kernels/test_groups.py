@@ -38,6 +38,17 @@ def test_each_row_its_own_group():
     assert len(skyline_rows_by_group(p, np.arange(100_000))) == 100_000
 
 
+@pytest.mark.parametrize("far", [2**31, 2**32, 2**62])
+def test_codes_may_lie_anywhere(far):
+    p = np.random.default_rng(1).random((400, 3))
+    codes = np.random.default_rng(2).integers(0, 5, 400)
+    expected = skyline_rows_by_group(p, codes).tolist()
+    assert skyline_rows_by_group(p, (codes - 2) * (far // 2)).tolist() == expected
+    assert skyline_rows_by_group(p, np.array([-(2**63), 0, 2**63 - 1])[codes % 3]).tolist() == (
+        skyline_rows_by_group(p, codes % 3).tolist()
+    )
+
+
 def test_no_rows():
     assert skyline_rows_by_group(np.empty((0, 2)), np.empty(0, np.int64)).tolist() == []
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from skypane.kernels.layout import codes_of, columns_of, rows_of, take_rows
+from skypane.kernels.order import ROW_MASK, sorted_by_key
 from skypane.kernels.skyline import SMALL, require_numbers, skyline_of_columns
 from skypane.kernels.small import mark_skylines
 from skypane.types import IntArray
@@ -22,7 +23,7 @@ def skyline_rows_by_group(points: Any, groups: Any) -> IntArray:
     if codes.size == 0 or codes.min() == codes.max():
         return skyline_of_columns(columns)
     require_numbers(columns)
-    order = np.argsort(codes)
+    order = _by_code(codes)
     ordered = codes[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     ends = np.append(starts[1:], codes.size)
@@ -33,6 +34,15 @@ def skyline_rows_by_group(points: Any, groups: Any) -> IntArray:
         rows = order[start:end]
         keep[rows[skyline_of_columns(take_rows(columns, rows))]] = True
     return np.flatnonzero(keep)
+
+
+def _by_code(codes: IntArray) -> IntArray:
+    """Order of n >= 1 rows by code."""
+    least = codes.min()
+    if int(codes.max()) - int(least) >= 1 << 32:
+        return np.argsort(codes)
+    keys = (codes - least).astype(np.uint64) << np.uint64(32)
+    return (sorted_by_key(keys | np.arange(codes.size, dtype=np.uint64)) & ROW_MASK).astype(np.int64)
 
 
 def _small_groups(columns: Any, order: IntArray, starts: IntArray, ends: IntArray, keep: Any) -> None:

@@ -19,7 +19,8 @@ from skypane.types import BoolArray, FloatArray, IntArray
 _KEY_BITS: Final = 32
 _DIGIT_BITS: Final = 11
 _DIGITS: Final = 3
-_ROW_MASK: Final = np.uint64(0xFFFF_FFFF)
+ROW_MASK: Final = np.uint64(0xFFFF_FFFF)
+"""The lower half of a packed key: the row's index."""
 
 
 @kernel
@@ -43,8 +44,8 @@ def _packed_keys(ranks: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 @kernel
-def _sorted_by_key(packed: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Stable radix sort by the upper 32 bits, least significant digit first; may return its argument, overwritten."""
+def sorted_by_key(packed: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Sort n >= 1 numbers by their upper 32 bits, stably (radix sort); overwrites its argument, and may return it."""
     n = packed.shape[0]
     size = 1 << _DIGIT_BITS
     low = np.uint64(size - 1)
@@ -122,7 +123,7 @@ def _settle_ties(rows: FloatArray, packed: NDArray[np.uint64], order: IntArray, 
     spare = np.empty(n, np.int64)  # memory that no run touches is never mapped
     low = 0
     for i in range(n):
-        order[i] = np.int64(packed[i] & _ROW_MASK)
+        order[i] = np.int64(packed[i] & ROW_MASK)
         repeats[i] = False
     for i in range(1, n + 1):
         if i < n and packed[i] >> np.uint64(32) == packed[low] >> np.uint64(32):
@@ -141,5 +142,5 @@ def monotone_order(rows: FloatArray, ranks: NDArray[np.uint8]) -> tuple[IntArray
     """
     order = np.empty(rows.shape[0], np.int64)
     repeats = np.empty(rows.shape[0], np.bool_)
-    _settle_ties(rows, _sorted_by_key(_packed_keys(ranks)), order, repeats)
+    _settle_ties(rows, sorted_by_key(_packed_keys(ranks)), order, repeats)
     return order, repeats
