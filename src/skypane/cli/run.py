@@ -88,7 +88,7 @@ def _stream(job: Job, ready: sp.Job, arguments: Namespace, console: Console) -> 
     log = RunLog(folder)
     resumed = log.begin({"job": job.summary()})
     view = View(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
-    ended = running.run_stream(job, ready, live.display(view, console), log, arguments.seconds)
+    ended = running.run_stream(job, ready, live.display(view, console), log, seconds=arguments.seconds)
     if log.batches():
         found = running.snapshot(job, log)
         for text in report.lines(found):

@@ -31,6 +31,7 @@ class _Gate:
 
     wanted: Event = field(default_factory=Event)
     resting: Event = field(default_factory=Event)
+    interrupted: bool = False
     handle: StreamHandle | None = None
 
     def passed(self) -> None:
@@ -46,10 +47,19 @@ class _Gate:
         """Stop `handle` where no batch is cut in two, if that can be waited for."""
         self.wanted.set()
         until = time.monotonic() + PATIENCE
-        while handle.query.isActive and handle.query.status["isTriggerActive"] and time.monotonic() < until:
-            if self.resting.wait(POLL):
-                break
-        handle.stop()
+        try:
+            while handle.query.isActive and handle.query.status["isTriggerActive"] and time.monotonic() < until:
+                if self.resting.wait(POLL):
+                    break
+        finally:
+            handle.stop()
+
+    def interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+        """Ask for a stop at the first Ctrl-C, raise KeyboardInterrupt at the second."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+        self.wanted.set()
 
 
 def follow(
@@ -65,39 +75,32 @@ def follow(
     Raise SkypaneError, with the cause, if the query fails.
     """
     gate = _Gate()
-    interrupted = Event()
 
     def batch(metrics: BatchMetrics) -> None:
         on_batch(metrics)
         gate.passed()
 
-    with _interrupts(interrupted):
+    with _interrupts(gate.interrupt):
         handle = gate.handle = job.start(on_batch=batch, trigger=trigger)
         until = time.monotonic() + seconds if seconds is not None else float("inf")
         try:
             while handle.query.isActive and not ended(handle) and time.monotonic() < until:
-                if interrupted.wait(POLL):
+                if gate.wanted.wait(POLL):
                     break
         finally:
             if handle.query.isActive:
                 gate.stop(handle)
         handle.await_termination()
-    return not interrupted.is_set()
+    return not gate.interrupted
 
 
 @contextmanager
-def _interrupts(event: Event) -> Iterator[None]:
-    """Set `event` at the first Ctrl-C, raise KeyboardInterrupt at the second."""
+def _interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let `handler` have Ctrl-C."""
     if current_thread() is not main_thread():
         yield  # only the main thread may handle signals, and only it gets them
         return
-
-    def handle(_signal: int, _frame: FrameType | None) -> None:
-        if event.is_set():
-            raise KeyboardInterrupt
-        event.set()
-
-    before = signal.signal(signal.SIGINT, handle)
+    before = signal.signal(signal.SIGINT, handler)
     try:
         yield
     finally:

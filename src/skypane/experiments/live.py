@@ -54,18 +54,18 @@ def _alarm(name: str, view: View) -> str:
     return "bold red" if name == "dropped" and over else ""
 
 
-def front_table(front: pa.Table, columns: Sequence[str] | None = None) -> Table:
+def front_table(front: pa.Table, columns: Sequence[str] | None = None) -> RenderableType:
     """Return the first rows of one window's answer."""
-    names = [name for name in columns or front.column_names if name in front.column_names and name != "window_start"]
     end = front.column("window_end")[0].as_py() if "window_end" in front.column_names else None
     title = "latest front" if end is None else f"latest front, window to {end:%Y-%m-%d %H:%M}"
-    names = [name for name in names if name != "window_end"]
-    table = Table(title=f"{title}: {front.num_rows} rows", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    hidden = {"window_start", "window_end"}
+    names = [name for name in columns or front.column_names if name in front.column_names and name not in hidden]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in names:
         table.add_column(name, no_wrap=True)
     for row in front.slice(0, FRONT_ROWS).to_pylist():
         table.add_row(*(_cell(row[name]) for name in names))
-    return table
+    return Group(Text(f"{title}: {front.num_rows} rows"), table)
 
 
 def _cell(value: object) -> str:

@@ -175,6 +175,7 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     yield "why, in the last one", last.exchange_because or UNKNOWN
     where = Counter(metrics.wlq_where for metrics in batches if metrics.windows)
     yield "windows answered in", "; ".join(f"{w}: {count(n)} batches" for w, n in where.most_common()) or UNKNOWN
+    yield "why, in the last one", last.wlq_because or UNKNOWN
     slack = [metrics.slack for metrics in batches if metrics.slack is not None]
     if slack:
         yield "slack", f"{span(min(slack))} to {span(max(slack))}, {span(slack[-1])} at the end"

@@ -40,9 +40,8 @@ class Source(Part):
         if files and self.path is None:
             raise MisfitError("path", f"is missing, format {self.format} needs it")
         if not files and self.max_files_per_trigger is not None:
-            raise ConfigError(
-                f"max_files_per_trigger is for files ({', '.join(FILE_FORMATS)}), format is {self.format!r}"
-            )
+            told = f"is for files ({', '.join(FILE_FORMATS)}), the format is {self.format!r}"
+            raise MisfitError("max_files_per_trigger", told)
         if self.format in {"csv", "json"} and self.schema_ is None:
             raise MisfitError(
                 "schema", f"is missing, format {self.format} needs one such as 'ts timestamp, price double'"

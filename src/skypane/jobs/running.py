@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,8 +16,16 @@ from skypane.jobs.model import Job
 from skypane.jobs.telling import criteria, query, told
 
 
-def run_stream(job: Job, ready: sp.Job, display: Display, log: RunLog, seconds: float | None = None) -> bool:
-    """Run a streaming job; return False if it was interrupted. `seconds` bounds a stream without end."""
+def run_stream(
+    job: Job,
+    ready: sp.Job,
+    display: Display,
+    log: RunLog,
+    *,
+    ended: Callable[[sp.StreamHandle], bool] = lambda _: False,
+    seconds: float | None = None,
+) -> bool:
+    """Run a streaming job; return False if it was interrupted. `ended` or `seconds` bound a stream without end."""
     folder = Path(job.output.path) if job.output.format == "parquet" and job.output.path else None
 
     def on_batch(metrics: sp.BatchMetrics) -> None:
@@ -24,7 +33,7 @@ def run_stream(job: Job, ready: sp.Job, display: Display, log: RunLog, seconds: 
         display.batch(metrics, lambda: None if folder is None else latest_front(folder, metrics))
 
     with display:
-        return follow(ready, on_batch=on_batch, trigger=job.trigger, seconds=seconds)
+        return follow(ready, on_batch=on_batch, ended=ended, trigger=job.trigger, seconds=seconds)
 
 
 def snapshot(job: Job, log: RunLog) -> Snapshot:

@@ -1,0 +1,46 @@
+"""The shipped examples are sound, found by name, and part of the package."""
+
+import pytest
+
+from skypane.jobs import examples
+from skypane.jobs.telling import criteria, told
+from skypane.types import ConfigError
+
+
+def test_there_are_two():
+    assert examples.names() == ["flights-top-delays", "rate-skyline"]
+
+
+@pytest.mark.parametrize("name", examples.names())
+def test_each_is_sound_and_says_how_to_run_it(name):
+    job = examples.find(name)
+    assert job.name == name
+    assert f"skypane run {name}" in examples.text(name)
+    assert dict(told(job))["query"]
+
+
+def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rate-skyline").write_text(examples.text("rate-skyline").replace("10 seconds", "20 seconds"))
+    window = examples.find("rate-skyline").window
+    assert window is not None
+    assert window.length == "20 seconds"
+
+
+def test_an_unknown_one_is_named():
+    with pytest.raises(ConfigError, match="no example is called 'x'; there are flights-top-delays, rate-skyline"):
+        examples.text("x")
+
+
+def test_jobs_in_words():
+    words = dict(told(examples.find("rate-skyline")))
+    assert words["query"] == "skyline of low('price') * high('rating'), one per city"
+    assert words["window"] == "10 s of ts, every 1 s: 10 panes of 1 s"
+    assert words["late rows"] == "parquet in rate-skyline/late"
+    assert [(c.column, c.good) for c in criteria(examples.find("rate-skyline"))] == [
+        ("price", "low"),
+        ("rating", "high"),
+    ]
+    batch = dict(told(examples.find("flights-top-delays")))
+    assert batch["query"] == "the 3 rows with the largest dep_delay + 0.5 * arr_delay, one per carrier"
+    assert "checkpoint" not in batch

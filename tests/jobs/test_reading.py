@@ -1,0 +1,173 @@
+"""Job files: what is right is read, and each thing that is wrong is one sentence that names the field."""
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from skypane.jobs import parse, read
+from skypane.jobs.policies import AqKSlackLaw
+from skypane.operators.topk import TopKQuery
+from skypane.preference import Score
+from skypane.progress import AqKSlack, KSlack, Watermark
+from skypane.types import ConfigError
+from skypane.windows import Windows
+
+STREAM = """
+name: offers
+source: {format: rate}
+query: {kind: skyline, preference: "price MIN, rating MAX", by: city}
+window: {time: ts, length: 10 seconds, slide: 1 second}
+output: {path: out}
+checkpoint: cp
+"""
+
+
+def changed(**parts):
+    """The text of a sound job with some top-level sections replaced; None removes one."""
+    data = yaml.safe_load(STREAM) | parts
+    return yaml.safe_dump({name: value for name, value in data.items() if value is not None})
+
+
+def complaints(**parts):
+    with pytest.raises(ConfigError) as caught:
+        parse(changed(**parts), "job.yaml")
+    return [line.removeprefix("job.yaml: ") for line in str(caught.value).splitlines()]
+
+
+def test_a_sound_job():
+    job = parse(STREAM)
+    assert (job.mode, job.query.by, job.output.format) == ("stream", ("city",), "parquet")
+    assert job.window is not None
+    assert job.window.build() == Windows(10_000_000, 1_000_000)
+
+
+def test_jobs_are_frozen():
+    with pytest.raises(ValidationError, match="frozen"):
+        parse(STREAM).name = "other"
+
+
+@pytest.mark.parametrize(
+    ("query", "built"),
+    [
+        ({"kind": "skyline", "preference": "price MIN"}, "SkylineQuery"),
+        ({"kind": "k_dominant", "preference": "price MIN, rating MAX", "k": 2}, "KDominantQuery"),
+        ({"kind": "top_delta", "preference": "price MIN, rating MAX", "delta": 10}, "TopDeltaQuery"),
+        ({"kind": "top_k", "score": "rating - price", "k": 3, "by": ["a", "b"]}, "TopKQuery"),
+    ],
+)
+def test_the_four_queries(query, built):
+    assert type(parse(changed(query=query)).query.build()).__name__ == built
+
+
+def test_top_k_takes_the_largest_unless_told():
+    asked = {"kind": "top_k", "score": "price", "k": 3, "largest": False}
+    assert parse(changed(query=asked)).query.build() == TopKQuery(3, Score.of("price"), (), largest=False)
+
+
+@pytest.mark.parametrize(
+    ("progress", "built"),
+    [
+        ({"policy": "watermark", "delay": "10 minutes"}, Watermark("10 minutes")),
+        ({"policy": "kslack"}, KSlack()),
+        ({"policy": "kslack", "max_slack": "2 hours", "max_ahead": "1 hour"}, KSlack("2 hours", max_ahead="1 hour")),
+        ({"policy": "aqkslack", "max_drop": 0.02}, AqKSlack(0.02)),
+    ],
+)
+def test_the_policies_keep_their_own_defaults(progress, built):
+    law = parse(changed(progress=progress)).progress
+    assert law is not None
+    assert law.build() == built
+
+
+@pytest.mark.parametrize(
+    ("parts", "complaint"),
+    [
+        ({"source": {"format": "rate", "pth": 1}}, "source.pth: unknown field, did you mean 'path'?"),
+        ({"source": {"format": "parquet"}}, "source.path: is missing, format parquet needs it"),
+        (
+            {"source": {"format": "csv", "path": "in"}},
+            "source.schema: is missing, format csv needs one such as 'ts timestamp, price double'",
+        ),
+        (
+            {"source": {"format": "rate", "max_files_per_trigger": 3}},
+            "source.max_files_per_trigger: is for files (parquet, csv, json, orc, text), the format is 'rate'",
+        ),
+        ({"source": None}, "source: is missing"),
+        ({"source": "rate"}, "source: must be a section with fields of its own, got 'rate'"),
+        ({"sorce": {"format": "rate"}}, "sorce: unknown field, did you mean 'source'?"),
+        ({"query": {"kind": "skylin"}}, "query.kind: cannot be 'skylin', did you mean 'skyline'?"),
+        ({"query": {"k": 3}}, "query.kind: is missing, must be one of skyline, top_k, k_dominant, top_delta"),
+        ({"query": {"kind": "top_k", "score": "a", "k": 0}}, "query.k: should be greater than 0, got 0"),
+        ({"query": {"kind": "top_k", "k": 3}}, "query.score: is missing"),
+        (
+            {"query": {"kind": "top_k", "k": 3, "score": "a", "scores": "b"}},
+            "query.scores: unknown field, did you mean 'score'?",
+        ),
+        (
+            {"query": {"kind": "skyline", "preference": "price MIN", "delta": 3}},
+            "query.delta: unknown field, use one of by, kind, preference",
+        ),
+        (
+            {"query": {"kind": "k_dominant", "preference": "a MIN, b MAX", "k": 3}},
+            "query: need 1 <= k <= 2, the number of criteria in low('a') * high('b'), got k=3",
+        ),
+        (
+            {"window": {"time": "ts", "length": "1 hour", "slide": "2 hours"}},
+            "window: need 0 < slide <= length, got slide '2 hours', length '1 hour'",
+        ),
+        ({"window": None}, "window: is missing; without one a stream would never answer"),
+        ({"progress": {"policy": "aqkslack", "max_drop": 2}}, "progress.max_drop: should be less than 1, got 2"),
+        ({"progress": {"policy": "watermark"}}, "progress.delay: is missing"),
+        ({"output": {"format": "parket", "path": "o"}}, "output.format: cannot be 'parket', did you mean 'parquet'?"),
+        ({"output": {"format": "csv"}}, "output.path: is missing, format csv needs it"),
+        ({"output": {"format": "console", "path": "o"}}, "output.path: is not for the console"),
+        (
+            {"output": {"path": "o", "if_exists": "overwrite"}},
+            "output.if_exists: is for mode batch; a stream goes on where its checkpoint ends",
+        ),
+        ({"checkpoint": None}, "checkpoint: is missing; a stream that writes to 'out' needs a folder to resume from"),
+        (
+            {"invalid": "drop"},
+            "invalid: is for mode batch; a stream puts such rows aside and counts them, see late",
+        ),
+        ({"mode": "batch"}, "checkpoint: is for mode stream; a batch has all its rows before it answers"),
+        ({"workers": {"splitting": "PB_R"}}, "workers.splitting: cannot be 'PB_R', did you mean 'PB_RR'?"),
+        ({"name": ""}, "name: String should have at least 1 character, got ''"),
+        ({"derive": ["a"]}, "derive: must be a section with fields of its own, got ['a']"),
+    ],
+)
+def test_what_is_wrong_is_named(parts, complaint):
+    assert complaints(**parts) == [complaint]
+
+
+def test_a_preference_or_score_that_cannot_be_read_is_named():
+    (told,) = complaints(query={"kind": "skyline", "preference": "price CHEAP"})
+    assert told.startswith("query.preference: ")
+    assert "CHEAP" in told
+    (told,) = complaints(query={"kind": "top_k", "k": 1, "score": "a +"})
+    assert told.startswith("query.score: score 'a +'")
+    (told,) = complaints(window={"time": "ts", "length": "1 hou"})
+    assert told.startswith("window.length: length of time: unknown unit 'hou' in '1 hou'")
+
+
+def test_all_complaints_come_at_once():
+    assert len(complaints(source={"format": "rate", "pth": 1}, query={"kind": "x"}, window={"time": "ts"})) == 3
+
+
+def test_what_is_no_yaml_is_named_with_its_place():
+    with pytest.raises(ConfigError, match=r"^job.yaml, line 2, column 1: not YAML: "):
+        parse("a: [1\n", "job.yaml")
+    with pytest.raises(ConfigError, match="a job is a mapping of fields such as source and query, got list"):
+        parse("- a", "job.yaml")
+
+
+def test_a_file_is_read_and_a_missing_one_named(tmp_path):
+    path = tmp_path / "offers.yaml"
+    path.write_text(STREAM)
+    assert read(path) == parse(STREAM)
+    with pytest.raises(ConfigError, match=r"cannot read the job file .*none.yaml: No such file"):
+        read(tmp_path / "none.yaml")
+
+
+def test_fields_that_are_not_set_are_not_passed_on():
+    assert AqKSlackLaw(policy="aqkslack", max_drop=0.5).build() == AqKSlack(0.5)

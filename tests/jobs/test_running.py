@@ -1,0 +1,220 @@
+"""Jobs end to end on real Spark, on small data: files in stream and batch, the shipped examples, what goes wrong."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+import yaml
+from pyspark.sql import DataFrame
+
+import skypane as sp
+from skypane.experiments.live import PlainDisplay
+from skypane.experiments.report import render
+from skypane.experiments.runlog import RunLog
+from skypane.experiments.snapshot import answers
+from skypane.experiments.view import View
+from skypane.jobs import building, examples, parse, running
+from skypane.types import ConfigError, SkypaneError
+
+START = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+def offers(count=200):
+    """Offers a minute apart, prices and ratings against each other, one null."""
+    return [
+        {
+            "at": (START + timedelta(minutes=i)).strftime("%Y-%m-%d %H:%M:%S"),
+            "city": "AB"[i % 2],
+            "price": None if i == 7 else float((i * 37) % 100),
+            "rating": float((i * 53) % 10),
+        }
+        for i in range(count)
+    ]
+
+
+def best(rows):
+    """The skyline by its definition: low price, high rating."""
+
+    def beats(a, b):
+        return (
+            a["price"] <= b["price"]
+            and a["rating"] >= b["rating"]
+            and (a["price"] < b["price"] or a["rating"] > b["rating"])
+        )
+
+    return [row for row in rows if not any(beats(other, row) for other in rows)]
+
+
+def expected():
+    """Hour and city -> prices of the best offers."""
+    groups: dict[tuple[int, str], list[Any]] = {}
+    for i, row in enumerate(offers()):
+        if row["price"] is not None:
+            groups.setdefault((i // 60, row["city"]), []).append(row)
+    return {key: sorted(row["price"] for row in best(rows)) for key, rows in groups.items()}
+
+
+def found(table):
+    groups: dict[tuple[int, str], list[Any]] = {}
+    for row in table.to_pylist():
+        hour = (row["window_start"] - START) // timedelta(hours=1)
+        groups.setdefault((hour, row["city"]), []).append(row["price"])
+    return {key: sorted(prices) for key, prices in groups.items()}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Four files of offers as JSON lines."""
+    (tmp_path / "in").mkdir()
+    rows = offers()
+    for part in range(4):
+        lines = [json.dumps(row) for row in rows[part * 50 : part * 50 + 50]]
+        (tmp_path / "in" / f"{part}.json").write_text("\n".join(lines))
+    return tmp_path
+
+
+def job_of(folder, **changed):
+    job: dict[str, Any] = {
+        "name": "offers",
+        "source": {
+            "format": "json",
+            "path": str(folder / "in"),
+            "schema": "at string, city string, price double, rating double",
+            "max_files_per_trigger": 1,
+        },
+        "derive": {"ts": "to_timestamp(at)"},
+        "select": ["ts", "city", "price", "rating"],
+        "query": {"kind": "skyline", "preference": "price MIN, rating MAX", "by": "city"},
+        "window": {"time": "ts", "length": "1 hour"},
+        "progress": {"policy": "watermark", "delay": "0 seconds"},
+        "output": {"path": str(folder / "out")},
+        "late": {"path": str(folder / "late")},
+        "checkpoint": str(folder / "checkpoint"),
+        "trigger": "available now",
+    }
+    parts = {name: value for name, value in (job | changed).items() if value is not None}
+    return parse(yaml.safe_dump(parts))
+
+
+def batch_of(folder, **changed):
+    streams_only = dict.fromkeys(("progress", "late", "checkpoint", "trigger"))
+    source = {
+        "format": "json",
+        "path": str(folder / "in"),
+        "schema": "at string, city string, price double, rating double",
+    }
+    return job_of(folder, **{"mode": "batch", "source": source, "invalid": "drop"} | streams_only | changed)
+
+
+def log_in(folder):
+    log = RunLog(folder / "log")
+    log.begin({})
+    return log
+
+
+def streamed(job, spark, log, **bounds):
+    ready = building.build(job, spark)
+    assert isinstance(ready, sp.Job)
+    return running.run_stream(job, ready, PlainDisplay(View(job.name), lambda _: None), log, **bounds)
+
+
+def answered(job, spark):
+    ready = building.build(job, spark)
+    assert isinstance(ready, DataFrame)
+    building.write(job, ready)
+
+
+def test_a_stream_of_files(spark, folder):
+    job, log = job_of(folder), log_in(folder)
+    assert streamed(job, spark, log)
+
+    closed = {key: prices for key, prices in expected().items() if key[0] < 3}  # the newest is 3:19
+    assert found(answers(folder / "out")) == closed
+    late = answers(folder / "late")
+    assert late is not None
+    assert late.column("reason").to_pylist() == ["null price"]
+    assert [metrics.rows for metrics in log.batches()] == [50] * 4
+
+    page = render(running.snapshot(job, log))
+    assert "skyline of low(&#x27;price&#x27;) * high(&#x27;rating&#x27;), one per city" in page
+    assert "An example front" in page
+
+
+def test_a_batch_over_the_same_files_answers_every_window(spark, folder):
+    answered(batch_of(folder), spark)
+    assert found(answers(folder / "out")) == expected()
+
+
+def test_a_batch_does_not_overwrite_unless_told(spark, folder):
+    answered(batch_of(folder), spark)
+    with pytest.raises(SkypaneError, match=r"the batch has failed: .*PATH_ALREADY_EXISTS"):
+        answered(batch_of(folder), spark)
+    answered(batch_of(folder, output={"path": str(folder / "out"), "if_exists": "overwrite"}), spark)
+    assert found(answers(folder / "out")) == expected()
+
+
+def test_a_batch_with_rows_that_cannot_be_ranked_fails_and_says_so(spark, folder):
+    with pytest.raises(SkypaneError, match=r"the batch has failed: .*BadInputError: .*1 rows with null price"):
+        answered(batch_of(folder, invalid="error"), spark)
+
+
+def test_a_stream_of_parquet_takes_the_schema_of_its_files(spark, folder):
+    times = [START + timedelta(minutes=i) for i in range(200)]
+    table = pa.Table.from_pylist([row | {"ts": ts} for row, ts in zip(offers(), times, strict=True)])
+    (folder / "parquet").mkdir()
+    pa.parquet.write_table(table, folder / "parquet" / "0.parquet")
+    job = job_of(folder, source={"format": "parquet", "path": str(folder / "parquet")}, derive={})
+    assert building.rows(job, spark).schema["price"].dataType.simpleString() == "double"
+
+
+def test_console_output(spark, folder, capsys):
+    answered(batch_of(folder, output={"format": "console", "rows": 3}), spark)
+    assert "window_start" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"derive": {"ts": "to_timestmp(at)"}}, r"derive.ts: .*`to_timestmp`"),
+        ({"where": "prize > 3"}, r"where: .*`prize`"),
+        ({"select": ["ts", "prize"]}, r"select: .*`prize`"),
+        ({"source": {"format": "nosuchformat"}}, r"source: .*nosuchformat"),
+        ({"query": {"kind": "skyline", "preference": "prize MIN"}}, r"'prize'.*'price'"),
+        ({"window": {"time": "city", "length": "1 hour"}}, r"'city'.*timestamp"),
+        ({"progress": {"policy": "kslack"}, "late_by": "cty"}, r"'cty'"),
+    ],
+)
+def test_what_spark_or_the_query_cannot_do_names_the_section(spark, folder, changed, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        building.build(job_of(folder, **changed), spark)
+
+
+def test_the_example_of_flights(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = examples.text("flights-top-delays").replace(
+        "arr_delay IS NOT NULL", "arr_delay IS NOT NULL AND month = 1 AND day < 8"
+    )
+    answered(parse(text), spark)
+    rows = pa.concat_tables(
+        pa.csv.read_csv(file) for file in sorted((tmp_path / "flights-top-delays").glob("*.csv"))
+    ).to_pylist()
+    weeks: dict[tuple[Any, str], list[float]] = {}
+    for row in rows:
+        weeks.setdefault((row["window_start"], row["carrier"]), []).append(row["dep_delay"] + 0.5 * row["arr_delay"])
+    assert len({week for week, _ in weeks}) == 2
+    assert all(len(scores) <= 3 and scores == sorted(scores, reverse=True) for scores in weeks.values())
+    assert max(max(scores) for scores in weeks.values()) == 853 + 0.5 * 851  # MQ 3944 on January 1
+
+
+def test_the_example_without_data(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job, log = examples.find("rate-skyline"), log_in(tmp_path)
+    assert streamed(job, spark, log, ended=lambda _: any(metrics.windows for metrics in log.batches()), seconds=300)
+    table = answers(tmp_path / "rate-skyline" / "windows")
+    assert table is not None
+    assert set(table.column("city").to_pylist()) <= {"Athens", "Bergen", "Cusco"}
+    assert log.batches()[-1].drop_ratio <= 0.01
