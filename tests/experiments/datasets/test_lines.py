@@ -6,14 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.experiments.datasets import lines
+from skypane.experiments.datasets import SENSORSCOPE, lines
 from skypane.experiments.datasets.rates import RATES, counts
 
 HERE = Path("trace.txt")
 
 a_line = st.one_of(
     st.tuples(st.integers(0, 50), st.integers(0, 9)).map(lambda p: f"{p[0]} {p[1]}".encode()),
-    st.sampled_from([b"", b"  ", b"\r", b"1", b"1 2 3", b"x 1", b"1 x", b"\xff\xfe 1", b"1 0x10"]),
+    st.sampled_from(
+        [b"4 inf", b"4 1e400", b"", b"  ", b"\r", b"1", b"1 2 3", b"x 1", b"1 x", b"\xff\xfe 1", b"1 0x10"]
+    ),
 )
 
 
@@ -47,6 +49,16 @@ def test_blocks_do_not_show(tmp_path_factory, found, block, mark, end):
 def test_a_line_has_the_first_reason_found():
     reading = lines.parse(RATES, [b"x y"], HERE)
     assert reading.reasons == {"second is not a whole number": 1}
+
+
+def test_infinities_are_no_readings():
+    reading = lines.parse(
+        SENSORSCOPE,
+        [b"1 2007 8 27 17 43 10 1188229390 " + b"1 " * 10 + last for last in (b"1e400", b"inf", b"1")],
+        HERE,
+    )
+    assert reading.rows.num_rows == 1
+    assert reading.reasons == {"energy_source is not a number": 2}
 
 
 def test_counts_keep_their_second():

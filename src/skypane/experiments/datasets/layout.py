@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 
 from skypane.types import BoolArray
 
-#: What a field must hold: "whole" becomes int64; "real" float64, NaN being a reading that is missing (null); "text".
-Kind = Literal["whole", "real", "text"]
+#: What a field must hold: "whole" becomes int64; "real" float64, NaN being a reading that is missing (null).
+Kind = Literal["whole", "real"]
 
 #: Columns that every reader's rows start with.
 TIME, SOURCE = "time", "source"

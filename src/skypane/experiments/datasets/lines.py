@@ -17,13 +17,14 @@ from skypane.types import BoolArray, ConfigError, IntArray
 BLOCK = 16 << 20
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_TYPES = {"whole": pa.int64(), "real": pa.float64(), "text": pa.string()}
+_TYPES = {"whole": pa.int64(), "real": pa.float64()}
 _PATTERNS = {
     "whole": r"^-?\d{1,18}$",
     "real": r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[nN][aA][nN]$",
-    "text": r".",
 }
-_MUST_BE = {"whole": "a whole number", "real": "a number", "text": "there"}
+#: what numbers and NaN are written with; without other letters, Arrow takes nothing else for a number either
+_PLAIN = b"0123456789-+.eEnNaA,; \t\r"
+_MUST_BE = {"whole": "a whole number", "real": "a number"}
 
 
 def read(layout: Layout, paths: Iterable[Path]) -> Iterator[Reading]:
@@ -54,19 +55,19 @@ def parse(layout: Layout, lines: list[bytes], path: Path, first: int = 1) -> Rea
     number = np.arange(first, first + len(lines))
     filled = pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(text)), 0)
     text, number = text.filter(filled), number[filled.to_numpy(zero_copy_only=False)]
-    reason = np.full(len(text), None, dtype=object)
+    reason = np.full(len(text), "", dtype=object)
 
     fields = _split(text, layout.separator)
     found = pc.list_value_length(fields).to_numpy()
     need = len(layout.fields)
     _reject(reason, found != need, f"is not {need} fields")
-    table = _numbers(fields, layout, found == need, reason)
+    table = _numbers(fields, layout, found == need, reason, plain=not b"".join(lines).translate(None, _PLAIN))
     rows, checks = layout.build(table, path)
     within = np.flatnonzero(found == need)
     for why, failing in checks:
         _reject(reason, within[failing], why)
 
-    good = np.equal(reason, None)
+    good: BoolArray = reason == ""
     rows = rows.filter(pa.array(good[within]))
     rejected = _rejected(path, number[~good], reason[~good], text.filter(pa.array(~good)))
     if layout.newest_first:
@@ -95,7 +96,7 @@ def _split(text: pa.StringArray, separator: str | None) -> pa.ListArray:
     return pc.split_pattern(text, separator)
 
 
-def _numbers(fields: pa.ListArray, layout: Layout, whole: BoolArray, reason: np.ndarray) -> pa.Table:
+def _numbers(fields: pa.ListArray, layout: Layout, whole: BoolArray, reason: np.ndarray, *, plain: bool) -> pa.Table:
     """Return the columns of the lines that have all fields; what is no number becomes null, and a reason."""
     flat = fields.filter(pa.array(whole)).flatten()
     within = np.flatnonzero(whole)
@@ -103,24 +104,39 @@ def _numbers(fields: pa.ListArray, layout: Layout, whole: BoolArray, reason: np.
     columns = {}
     for index, field in enumerate(layout.fields):
         cells = pc.utf8_trim_whitespace(flat.take(pa.array(np.arange(index, len(flat), need))))
-        columns[field.name], wrong = _column(cells, field)
+        columns[field.name], wrong = _cast(cells, field) if plain else _matched(cells, field)
         _reject(reason, within[wrong], f"{field.name} is not {_MUST_BE[field.kind]}")
     return pa.table(columns)
 
 
-def _column(cells: pa.StringArray, field: Field) -> tuple[pa.Array, BoolArray]:
-    """Return the cells as their kind, and which of them are not of it."""
+def _cast(cells: pa.StringArray, field: Field) -> tuple[pa.Array, BoolArray]:
+    """Return the cells as numbers, and which of them are none; all at once where none is wrong."""
+    try:
+        return _finite(cells.cast(_TYPES[field.kind]))
+    except pa.ArrowInvalid:
+        return _matched(cells, field)
+
+
+def _matched(cells: pa.StringArray, field: Field) -> tuple[pa.Array, BoolArray]:
+    """Return the same, each cell held against the pattern."""
     right = pc.match_substring_regex(cells, _PATTERNS[field.kind])
-    values = pc.if_else(right, cells, pa.scalar(None, pa.string())).cast(_TYPES[field.kind])
-    if field.kind == "real":
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
-    return values, ~right.to_numpy(zero_copy_only=False)
+    numbers = pc.if_else(right, cells, pa.scalar(None, pa.string())).cast(_TYPES[field.kind])
+    values, infinite = _finite(numbers)
+    return values, infinite | ~right.to_numpy(zero_copy_only=False)
+
+
+def _finite(values: pa.Array) -> tuple[pa.Array, BoolArray]:
+    """Return the values with null for NaN, and which are too large to be written as a number."""
+    if not pa.types.is_floating(values.type):
+        return values, np.zeros(len(values), np.bool_)
+    numbers = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    return numbers, pc.is_inf(values).fill_null(False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - as in layout
 
 
 def _reject(reason: np.ndarray, which: BoolArray | IntArray, why: str) -> None:
     """Note `why` for those rows of `which`, a mask or row numbers, that have no reason yet: the first one counts."""
     rows = np.flatnonzero(which) if which.dtype == bool else which
-    rows = rows[np.equal(reason[rows], None)]
+    rows = rows[reason[rows] == ""]
     reason[rows] = why
 
 
