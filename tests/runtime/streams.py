@@ -66,7 +66,7 @@ def write_batches(folder: Path, batches: Iterable[pa.Table], *, files: int = 1, 
     for number, batch in enumerate(batches, first):
         for part in range(files):
             draft, path = folder / f".{number:05d}", folder / f"{number:05d}-{part}.parquet"
-            pq.write_table(batch.take(list(range(part, batch.num_rows, files))), draft)
+            pq.write_table(batch.take(pa.array(range(part, batch.num_rows, files), pa.int64())), draft)
             os.utime(draft, (1_600_000_000 + number, 1_600_000_000 + number))
             draft.rename(path)
 

@@ -1,0 +1,299 @@
+"""Bad rows, bad streams, bad options: each has an outcome that is stated, counted and seen, none is dropped silently."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from tests.runtime.streams import (
+    SECOND,
+    expected,
+    finish,
+    late_rows,
+    parquet_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
+
+import skypane as sp
+from skypane.operators.query import Query
+from skypane.operators.skyline import SkylineQuery
+from skypane.plan import Plan
+from skypane.runtime.spark.api import ask
+from skypane.windows import Windows
+
+NOON = 1_700_000_000 * SECOND
+CENTURY = 100 * 365 * 86_400 * SECOND
+PARETO = sp.low("price") * sp.high("rating")
+SKYLINE = SkylineQuery(PARETO, ("sensor",))
+WINDOWS = Windows(30 * SECOND, 10 * SECOND)
+WATERMARK = sp.Watermark("10 seconds")
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("ts", pa.timestamp("us", "UTC")),
+        ("sensor", pa.string()),
+        ("price", pa.float64()),
+        ("rating", pa.float64()),
+    ]
+)
+
+
+def rows(*values: tuple[int, int | None, str | None, float | None, float | None]) -> pa.Table:
+    """Return a batch of rows, their times in microseconds after NOON."""
+    times = [None if time is None else NOON + time for _, time, *_ in values]
+    columns = [list(column) for column in zip(*values, strict=True)] or [[] for _ in SCHEMA]
+    columns[1] = times
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What has become of a stream."""
+
+    answers: pa.Table
+    rejected: dict[str, list[int]]
+    metrics: list[sp.BatchMetrics]
+
+    @property
+    def answered(self) -> Counter[int]:
+        """In how many windows each row, by its id, has been answered."""
+        return Counter(self.answers["id"].to_pylist())
+
+
+def outcome(
+    spark: SparkSession, folder: Path, batches: list[pa.Table], query: Query = SKYLINE, windows: Windows = WINDOWS
+) -> Outcome:
+    """Stream `batches`; hold the answers against the oracle, and the counts against what came out."""
+    write_batches(folder / "in", batches)
+    memory = sp.Memory()
+    job = ask(
+        read_batches(spark, folder / "in", SCHEMA),
+        query,
+        time="ts",
+        window=windows.length,
+        slide=windows.slide,
+        progress=WATERMARK,
+        checkpoint=folder / "checkpoint",
+        output=memory,
+        late=folder / "late",
+    )
+    metrics = finish(job)
+    assert windows_of(memory.table()) == expected(Plan(query, windows, "ts", WATERMARK), batches)
+    assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
+    rejected = reasons(folder / "late")
+    counted = sum((Counter(batch.quarantined) + Counter(late=batch.late_rows) for batch in metrics), Counter())
+    assert {reason: len(ids) for reason, ids in rejected.items()} == dict(counted)
+    return Outcome(memory.table(), rejected, metrics)
+
+
+def reasons(late: Path) -> dict[str, list[int]]:
+    """Return the ids of the rows in the late sink by their reason."""
+    if not any(late.glob("*.parquet")):
+        return {}
+    table = parquet_rows(late).sort_by("id")
+    found: dict[str, list[int]] = {}
+    for row, reason in zip(table["id"].to_pylist(), table["reason"].to_pylist(), strict=True):
+        found.setdefault(reason, []).append(row)
+    return found
+
+
+def test_rows_that_cannot_be_ranked_or_placed(spark: SparkSession, tmp_path: Path):
+    good = [(number, number * SECOND, "a", 5.0, 5.0) for number in range(10)]
+    bad = [
+        (20, 20 * SECOND, "a", None, 5.0),
+        (21, 20 * SECOND, "a", 5.0, None),
+        (22, 20 * SECOND, "a", math.nan, 5.0),
+        (23, 20 * SECOND, "a", 5.0, math.nan),
+        (24, 20 * SECOND, "a", None, math.nan),
+        (25, None, "a", 5.0, 5.0),
+        (26, None, None, None, None),
+    ]
+    allowed = [(30, 21 * SECOND, None, 5.0, 5.0), (31, 21 * SECOND, None, 5.0, 5.0)]
+    end = [(40, 300 * SECOND, "a", 1.0, 1.0)]
+    result = outcome(spark, tmp_path, [rows(*good), rows(*bad, *allowed), rows(*end)])
+    assert result.rejected == {
+        "null price": [20, 24],
+        "null rating": [21],
+        "NaN price": [22],
+        "NaN rating": [23],
+        "null ts": [25, 26],
+    }
+    assert result.metrics[1].quarantined == {reason: len(ids) for reason, ids in result.rejected.items()}
+    assert result.metrics[1].rows == len(bad) + len(allowed)
+    assert result.answered[30] == result.answered[31] == 3  # a null is a group of its own, and ties are all kept
+
+
+def test_infinities_are_ordered(spark: SparkSession, tmp_path: Path):
+    batch = rows(
+        (0, 0, "best price", -math.inf, 1.0),
+        (1, 1, "best price", -1e308, 1.0),
+        (2, 2, "worst price", math.inf, 1.0),
+        (3, 3, "worst price", 1e308, 1.0),
+        (4, 4, "trade-off", math.inf, math.inf),
+        (5, 5, "trade-off", -math.inf, -math.inf),
+    )
+    result = outcome(spark, tmp_path, [batch, rows((9, 300 * SECOND, "z", 1.0, 1.0))])
+    assert result.rejected == {}
+    assert set(result.answered) == {0, 3, 4, 5}
+
+
+def test_times_far_from_the_rest(spark: SparkSession, tmp_path: Path):
+    """What lies far behind gets windows of its own while nothing is closed, and is late after; far ahead is put aside."""
+    first = [(0, -CENTURY, "old", 1.0, 1.0), *((number, number, "a", 1.0, 1.0) for number in range(1, 4))]
+    second = [
+        (10, CENTURY, "a", 1.0, 1.0),
+        (11, 7_000 * 365 * 86_400 * SECOND, "a", 1.0, 1.0),
+        (12, -CENTURY, "a", 1.0, 1.0),
+        (13, -1_900 * 365 * 86_400 * SECOND, "a", 1.0, 1.0),
+        (14, 20 * SECOND, "a", 1.0, 1.0),
+    ]
+    absurd = [(20, (1 << 63) - 1 - NOON, "a", 1.0, 1.0), (21, 21 * SECOND, "a", 1.0, 1.0)]
+    result = outcome(spark, tmp_path, [rows(*first), rows(*second), rows(*absurd), rows((30, 300 * SECOND, "a", 1, 1))])
+    assert result.answered[0] == 3
+    assert result.answers["window_end"][0].as_py() < datetime(1930, 1, 1, tzinfo=UTC)
+    assert result.answered[14] == result.answered[21] == 3
+    assert result.rejected.pop("future") == [10, 11]
+    assert result.rejected.pop("late") == [12, 13]
+    assert result.rejected == {"absurd ts": [20]}
+    assert result.metrics[-1].newest == NOON + 300 * SECOND
+
+
+def test_empty_batches_empty_panes_and_keys_without_rows(spark: SparkSession, tmp_path: Path):
+    batches = [
+        rows(),
+        rows((0, 0, "a", 1.0, 1.0), (1, 5 * SECOND, "b", 1.0, 1.0)),
+        rows(),
+        rows((2, 100 * SECOND, "a", 1.0, 1.0)),  # eight empty panes, three of them whole windows, and no "b"
+        rows((3, 200 * SECOND, "a", 1.0, 1.0)),
+        rows(),
+    ]
+    result = outcome(spark, tmp_path, batches)
+    assert [batch.windows for batch in result.metrics] == [0, 0, 0, 3, 3, 0]
+    sensors = Counter(zip(result.answers["id"].to_pylist(), result.answers["sensor"].to_pylist(), strict=True))
+    assert sensors == {(0, "a"): 3, (1, "b"): 3, (2, "a"): 3}
+    assert result.metrics[0].punctuation is None
+    assert result.metrics[-1].punctuation == result.metrics[-2].punctuation
+
+
+def test_one_row_per_window(spark: SparkSession, tmp_path: Path):
+    batches = [rows((number, number * 10 * SECOND, "a", float(number), 1.0)) for number in range(6)]
+    result = outcome(spark, tmp_path, batches, windows=Windows(10 * SECOND, 10 * SECOND))
+    assert result.answered == Counter(range(4))
+
+
+def test_a_million_equal_rows_are_all_kept(spark: SparkSession, tmp_path: Path):
+    n = 1_000_000
+    equal = pa.table(
+        [pa.array(range(n)), *(pa.repeat(pa.scalar(value, field.type), n) for value, field in zip(
+            (NOON, "a", 1.0, 1.0), list(SCHEMA)[1:], strict=True
+        ))],
+        schema=SCHEMA,
+    )  # fmt: skip
+    write_batches(tmp_path / "in", [equal, rows((n, 300 * SECOND, "a", 1.0, 1.0))])
+    metrics = finish(
+        sp.skyline(
+            read_batches(spark, tmp_path / "in", SCHEMA),
+            PARETO,
+            by="sensor",
+            time="ts",
+            window="30 seconds",
+            checkpoint=tmp_path / "checkpoint",
+            output=tmp_path / "out",
+        )
+    )
+    assert [batch.window_rows for batch in metrics] == [0, n]
+
+
+@pytest.fixture(scope="module")
+def stream(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
+    folder = tmp_path_factory.mktemp("stream")
+    return read_batches(spark, folder, late_rows(0, batches=1).pop().schema)
+
+
+GOOD: dict[str, Any] = {
+    "time": "ts",
+    "window": "1 minute",
+    "slide": "20 seconds",
+    "checkpoint": "/nowhere/checkpoint",
+    "output": "/nowhere/out",
+}
+
+
+def job(frame: DataFrame, **options: Any) -> Any:
+    """Return the skyline job of GOOD's options, changed by `options`; None leaves one out."""
+    changed = {name: value for name, value in (GOOD | options).items() if value is not None}
+    return sp.skyline(frame, changed.pop("preference", PARETO), **changed)
+
+
+REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
+    "unknown criterion": (lambda df: job(df, preference="prise MIN"), r"unknown column 'prise'.*price"),
+    "unknown time": (lambda df: job(df, time="tz"), r"unknown column 'tz'.*ts"),
+    "unknown source": (lambda df: job(df, source="carrier"), r"unknown column 'carrier'.*sensor"),
+    "unknown group": (lambda df: job(df, by="city"), r"column 'city' does not exist.*sensor"),
+    "criterion of a wrong type": (
+        lambda df: job(df.withColumn("prices", sf.array("price")), preference="prices MIN"),
+        r"'prices'.*list",
+    ),
+    "time of a wrong type": (lambda df: job(df, time="price"), r"time column 'price' is of type double; cast it"),
+    "slide over length": (lambda df: job(df, slide="2 minutes"), r"slide=120000000, length=60000000"),
+    "no slide": (lambda df: job(df, slide=0), r"need 0 < slide <= length, got slide=0"),
+    "negative slide": (lambda df: job(df, slide="-1 minutes"), r"slide.*-"),
+    "negative length": (lambda df: job(df, window=-5, slide=-6), r"slide=-6, length=-5"),
+    "unknown unit": (lambda df: job(df, window="1 fortnight"), r"window: unknown unit 'fortnight'"),
+    "months": (lambda df: job(df, window="1 month"), r"window: unknown unit 'month'"),
+    "not a duration": (lambda df: job(df, window=1.5), r"window must be .*got 1\.5"),
+    "column window_start": (
+        lambda df: job(df.withColumnRenamed("id", "window_start")),
+        r"add columns window_start and window_end: rename window_start",
+    ),
+    "column reason": (lambda df: job(df.withColumnRenamed("id", "reason"), late="late"), r"'reason'.*rename"),
+    "no checkpoint": (lambda df: job(df, checkpoint=None), r"checkpoint= is needed"),
+    "no output": (lambda df: job(df, output=None), r"output= is needed"),
+    "no time": (lambda df: job(df, time=None), r"time= is needed"),
+    "no window": (lambda df: job(df, window=None), r"window= is needed"),
+    "output of no kind": (lambda df: job(df, output=5), r"output must be a path.*got 5"),
+    "output and late in one": (lambda df: job(df, late="/nowhere/out"), r"two folders, both are '/nowhere/out'"),
+    "format": (lambda _: sp.Directory("out", "orc"), r"parquet, csv or json, got 'orc'"),  # type: ignore[arg-type]
+    "splitting": (lambda df: job(df, splitting="AS"), r"splitting must be one of PB_RR, TB_RR, got 'AS'"),
+    "plq workers": (lambda df: job(df, plq_workers=0), r"plq.*at least 1.*got 0"),
+    "wlq workers": (lambda df: job(df, wlq_workers=-1), r"wlq.*at least 1.*got -1"),
+    "progress": (lambda df: job(df, progress="1 hour"), r"progress must be a policy.*got '1 hour'"),
+    "drop budget": (lambda _: sp.AqKSlack(max_drop=2), r"max_drop.*got 2"),
+    "delay": (lambda _: sp.Watermark("-1 second"), r"delay must not be negative, got -1000000"),
+    "typing error": (lambda df: job(df, windw="1 hour"), r"windw=.*did you mean 'window'"),
+    "option of batches": (lambda df: job(df, invalid="drop"), r"invalid= is no option for a streaming DataFrame"),
+    "no criterion": (lambda df: job(df, preference=sp.diff("sensor")), r"at least one of low, high or around"),
+    "k of top-k": (lambda df: sp.top_k(df, 0, "price", **GOOD), r"k >= 1, got k=0"),
+    "k of k-dominant": (lambda df: sp.k_dominant(df, 3, PARETO, **GOOD), r"1 <= k <= 2.*got k=3"),
+    "delta": (lambda df: sp.top_delta(df, -1, PARETO, **GOOD), r"delta >= 0, got delta=-1"),
+    "score": (lambda df: sp.top_k(df, 3, "price +", **GOOD), r"price \+"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_run_is_refused_at_the_call(call: Callable[[DataFrame], Any], message: str, stream: DataFrame):
+    with pytest.raises(sp.ConfigError, match=message):
+        call(stream)
+
+
+def test_workers_are_at_least_one(spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", late_rows(0, batches=1))
+    frame = read_batches(spark, tmp_path / "in", late_rows(0, batches=1).pop().schema)
+    handle = job(frame, checkpoint=tmp_path / "checkpoint", output=sp.Memory()).start(trigger="available now")
+    with pytest.raises(sp.ConfigError, match="plq_workers must be a whole number of at least 1, got 0"):
+        handle.scale(plq=0)
+    assert handle.await_termination(120)
