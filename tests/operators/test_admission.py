@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.rows import NAN, SCHEMA, chunked, micros_of, multiset, table, tables, windows
 
@@ -168,6 +168,9 @@ def test_many_panes_are_told_apart(step: int, seed: int | None):
 
 
 @given(st.lists(st.integers(-3 * 65_536, 3 * 65_536), max_size=6))
+@example([65_535, 0])
+@example([65_536, 0])
+@example([65_537, 0])
 def test_panes_around_the_limit_of_the_short_sort(panes: list[int]):
     rows = table([pane * 10 for pane in panes])
     admitted = RULES.split(rows, None)
