@@ -18,8 +18,12 @@ def column_ranks(column: pa.ChunkedArray) -> IntArray:
 
     Texts and bytes are ordered byte by byte (code points), as Spark's default collation does; -0.0 equals 0.0.
     """
-    ranks: IntArray = pc.rank(rankable(column), sort_keys="ascending", tiebreaker="dense").to_numpy()
-    return ranks.astype(np.int64)
+    ranks: IntArray = pc.rank(rankable(column), sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+    if column.null_count:
+        # Until version 25, Arrow ranks NaN and null as equal.
+        nulls = pc.is_null(column).to_numpy()
+        ranks[nulls] = ranks[~nulls].max(initial=0) + 1
+    return ranks
 
 
 def row_ranks(keys: Sequence[NDArray[Any]]) -> IntArray:
