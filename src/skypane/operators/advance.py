@@ -24,9 +24,7 @@ class Advance:
     future_rows: int
 
 
-def advance(
-    policy: ProgressPolicy, windows: Windows, state: ProgressState, counts: Iterable[PaneCount]
-) -> Advance:
+def advance(policy: ProgressPolicy, windows: Windows, state: ProgressState, counts: Iterable[PaneCount]) -> Advance:
     """Take one batch's panes, late ones with them, through `policy`."""
     panes = _merged(counts)
     arrivals = _arrivals(windows, panes)
