@@ -1,0 +1,226 @@
+"""What a replay reads: the rows of a file in the order of their arrival, any of them at any time.
+
+Planning needs arrival times only, tasks need rows only; each process opens the file for itself, and what travels
+between them is its path. Arrow files are mapped into memory and cost nothing to open. Of a parquet file one row group
+is decoded at a time, and kept until the next one is wanted. A csv file is parsed once by each process, as a whole:
+turn large ones into parquet first.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from skypane.preference.schema import field_of
+from skypane.types import ConfigError, IntArray, Micros
+
+_END_OF_TIME = np.iinfo(np.int64).max
+
+#: rows per record batch: small enough to slice cheaply, large enough for Arrow
+CHUNK_ROWS = 8192
+
+
+def write_recording(table: pa.Table, path: Path) -> None:
+    """Write `table`, already in the order of arrival, as an Arrow file to replay; atomically."""
+    table = table.cast(as_in_spark(table.schema))
+    part = path.with_name(path.name + ".part")
+    with pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=CHUNK_ROWS)
+    part.replace(path)
+
+
+def as_in_spark(schema: pa.Schema) -> pa.Schema:
+    """Return the schema as Spark insists on it when a source hands over Arrow: microseconds, UTC, plain values."""
+    return pa.schema([pa.field(field.name, _plain(field.type)) for field in schema])
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC" if kind.tz is not None else None)
+    return kind
+
+
+class Replayable(ABC):
+    """Rows in ascending order of arrival, numbered from 0."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Their columns, as Spark takes them over."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many there are."""
+
+    @abstractmethod
+    def due(self, start: int, elapsed: Micros) -> int:
+        """Return the first row that has not come `elapsed` after row `start` did; ConfigError if times are unusable."""
+
+    @abstractmethod
+    def slice(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        """Yield rows [start, end)."""
+
+
+@dataclass(frozen=True)
+class Recording(Replayable):
+    """A file of rows in ascending order of the column `arrival`: Arrow, parquet or csv, as its name ends.
+
+    `arrival` may be None where nobody asks what is due. Raises ConfigError if the file cannot be read, or if the column
+    is missing, no time, null somewhere, or out of order.
+    """
+
+    path: str
+    arrival: str | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        return as_in_spark(self._file.schema)
+
+    @property
+    def rows(self) -> int:
+        return self._file.rows
+
+    @cached_property
+    def arrivals(self) -> IntArray:
+        """Arrival times in microseconds."""
+        if self.arrival is None:
+            raise ConfigError(f"replaying {self.path} by the clock needs option arrival, the column with its times")
+        return _ascending(self._file.column(field_of(self._file.schema, self.arrival).name), self.arrival, self.path)
+
+    def due(self, start: int, elapsed: Micros) -> int:
+        if start >= self.rows:
+            return self.rows
+        clock = min(int(self.arrivals[start]) + elapsed, _END_OF_TIME)
+        return max(start, int(np.searchsorted(self.arrivals, clock, side="right")))
+
+    def slice(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        schema = self.schema
+        for part in self._file.slice(start, end):
+            yield from part.cast(schema, safe=False).to_batches(max_chunksize=CHUNK_ROWS)
+
+    @property
+    def _file(self) -> _File:
+        return _opened(self.path, _stamp(self.path))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Each process opens the file itself; times in the pickle would be a copy of them per task.
+        return {"path": self.path, "arrival": self.arrival}
+
+
+def _ascending(column: pa.ChunkedArray, name: str, path: str) -> IntArray:
+    if not (pa.types.is_timestamp(column.type) or pa.types.is_int64(column.type)):
+        raise ConfigError(f"column {name!r} of {path} is {column.type}, need a timestamp, or int64 microseconds")
+    if column.null_count:
+        raise ConfigError(f"column {name!r} of {path} has {column.null_count} nulls, need none")
+    times: IntArray = pc.cast(_in_micros(column), pa.int64()).to_numpy()
+    if np.any(times[1:] < times[:-1]):
+        raise ConfigError(f"rows of {path} are not in ascending order of {name!r}; sort them first")
+    return times
+
+
+def _in_micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not pa.types.is_timestamp(column.type):
+        return column
+    return column.cast(pa.timestamp("us", column.type.tz), safe=False)
+
+
+class _File(ABC):
+    """An opened file."""
+
+    schema: pa.Schema
+    rows: int
+
+    @abstractmethod
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return one column, whole."""
+
+    @abstractmethod
+    def slice(self, start: int, end: int) -> Iterator[pa.Table]:
+        """Yield rows [start, end)."""
+
+
+class _InMemory(_File):
+    """A table; of an Arrow file, only mapped."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self.schema = table.schema
+        self.rows = table.num_rows
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        return self.table.column(name)
+
+    def slice(self, start: int, end: int) -> Iterator[pa.Table]:
+        yield self.table.slice(start, end - start)
+
+
+class _Parquet(_File):
+    """A parquet file, of which one row group at a time is in memory."""
+
+    def __init__(self, path: str) -> None:
+        self.file = pq.ParquetFile(path)
+        self.schema = self.file.schema_arrow
+        counts = [self.file.metadata.row_group(group).num_rows for group in range(self.file.metadata.num_row_groups)]
+        #: row number at which each row group begins, and the end
+        self.begins = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        self.rows = int(self.begins[-1])
+        self.held: tuple[int, pa.Table] | None = None
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        return self.file.read(columns=[name]).column(0)
+
+    def slice(self, start: int, end: int) -> Iterator[pa.Table]:
+        group = int(np.searchsorted(self.begins, start, side="right")) - 1
+        while start < end:
+            begins, ends = int(self.begins[group]), int(self.begins[group + 1])
+            if min(end, ends) > start:
+                yield self._group(group).slice(start - begins, min(end, ends) - start)
+            start, group = max(start, ends), group + 1
+
+    def _group(self, group: int) -> pa.Table:
+        if self.held is None or self.held[0] != group:
+            self.held = group, self.file.read_row_group(group)
+        return self.held[1]
+
+
+#: (size, time of last change): another file under the same name is not taken for the one that is open
+_Stamp = tuple[int, int]
+
+
+def _stamp(path: str) -> _Stamp:
+    try:
+        found = Path(path).stat()
+    except OSError as error:
+        raise ConfigError(f"cannot read {path} to replay it: {error.strerror or error}") from error
+    return found.st_size, found.st_mtime_ns
+
+
+@lru_cache(maxsize=4)
+def _opened(path: str, stamp: _Stamp) -> _File:
+    del stamp
+    try:
+        match Path(path).suffix:
+            case ".parquet" | ".pq":
+                return _Parquet(path)
+            case ".csv":
+                return _InMemory(pyarrow.csv.read_csv(path))
+            case ".arrow" | ".ipc" | ".feather":
+                with pa.memory_map(path) as source:
+                    return _InMemory(pa.ipc.open_file(source).read_all())
+            case other:
+                raise ConfigError(f"cannot tell from {other!r} how {path} is to be read; need .arrow, .parquet or .csv")
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ConfigError(f"cannot read {path} to replay it: {error}") from error
