@@ -105,10 +105,10 @@ def test_memory_is_flat_over_a_thousand_batches(spark: SparkSession, tmp_path: P
     def look(batch: sp.BatchMetrics) -> None:
         if batch.batch_id % 100 == 99:
             samples.append(sample(spark, batch.batch_id + 1))
+            print(json.dumps(asdict(samples[-1])), flush=True)
 
     handle = job_of(spark, tmp_path, 1_000).start(trigger="available now", on_batch=look)
     assert handle.await_termination(3_000)
-    print(*(json.dumps(asdict(each)) for each in samples), sep="\n")
     assert [each.batch for each in samples] == list(range(100, 1_001, 100))
     settled, last = samples[2], samples[-1]
     assert last.python - settled.python < 16, samples

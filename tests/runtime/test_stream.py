@@ -59,7 +59,7 @@ class Case:
     length: int
     slide: int
     offset: int = 0
-    progress: ProgressPolicy[Any] = field(default_factory=sp.KSlack)
+    progress: ProgressPolicy = field(default_factory=sp.KSlack)
     start: int = 1_700_000_000
     zone: str | None = "UTC"
     files: int = 1

@@ -1,0 +1,243 @@
+"""Run by test_recovery as a process of its own: a driver that can be killed.
+
+It starts Spark, prints "ready", and waits for one line of JSON, a Task. Then it runs the task's stream, and prints a line
+at each step that matters: "sink", "commit", "batch", and at the end "done".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from tests.runtime.streams import SECOND, CountBySensor, late_rows, read_batches
+
+import skypane as sp
+from skypane import kernels
+from skypane.operators.query import Query
+from skypane.operators.skyline import SkylineQuery
+from skypane.plan import Plan
+from skypane.runtime.spark.answers import Answers
+from skypane.runtime.spark.api import ask
+from skypane.runtime.spark.ledger import Ledger
+from skypane.runtime.spark.session import defaults, session
+from skypane.runtime.spark.sinks import Directory
+from skypane.runtime.spark.store import Store
+from skypane.windows import Windows
+
+SCHEMA = late_rows(0, batches=1).pop().schema
+WINDOWS = Windows(50 * SECOND, 20 * SECOND)
+SKYLINE = SkylineQuery(sp.low("price") * sp.high("rating"), ("sensor",))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a driver has to do in `folder`, whose `in` holds the batches.
+
+    crash   where it dies, one of CRASHES, or None
+    deadly  count rows by sensor, and kill the first Python worker that lifts
+    """
+
+    folder: str
+    crash: str | None = None
+    deadly: bool = False
+
+    @property
+    def query(self) -> Query:
+        return Deadly(marker=f"{self.folder}/killed") if self.deadly else SKYLINE
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(self.query, WINDOWS, "ts", sp.KSlack())
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def job_of(spark: SparkSession, task: Task, query: Query | None = None, **options: Any) -> sp.Job:
+    """Return the job of a task; `query` and `options` go before its own."""
+    folder = Path(task.folder)
+    own: dict[str, Any] = {
+        "time": "ts",
+        "window": WINDOWS.length,
+        "slide": WINDOWS.slide,
+        "progress": task.plan.progress,
+        "checkpoint": folder / "checkpoint",
+        "output": folder / "out",
+        "late": folder / "late",
+    }
+    job = ask(read_batches(spark, folder / "in", SCHEMA), query or task.query, **own | options)
+    assert isinstance(job, sp.Job)
+    return job
+
+
+@dataclass(frozen=True)
+class Deadly(CountBySensor):
+    """Counts, and kills the worker process it is lifted in: the first one only, which leaves a file for the others."""
+
+    marker: str = ""
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        try:
+            os.close(os.open(self.marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return super().lift(rows)
+        return die()
+
+
+def die() -> NoReturn:
+    """End this process here and now, as the kernel does when memory runs out."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("nobody survives SIGKILL")
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+@dataclass(frozen=True)
+class Telling(Directory):
+    """The output directory, telling when its turn comes."""
+
+    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        say("sink")
+        super().write(spark, answers, batch_id)
+
+
+def _replace(owner: type, name: str, instead: Callable[..., Any]) -> None:
+    """Put `instead`, called with the original first, in the place of a method."""
+    original = getattr(owner, name)
+    setattr(owner, name, lambda *args: instead(original, *args))
+
+
+def _tell_commits() -> None:
+    def commit(original: Callable[..., None], *args: Any) -> None:
+        say("commit")
+        original(*args)
+
+    _replace(Ledger, "commit", commit)
+
+
+def _before_the_sink() -> None:
+    _replace(Directory, "write", lambda _original, *_: die())
+
+
+def _before_a_file_moves_into_the_output() -> None:
+    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+        if target.root.endswith("/out") and to.startswith("part-"):
+            die()
+        original(store, name, target, to)
+
+    _replace(Store, "move", move)
+
+
+def _after_the_sink() -> None:
+    def write(original: Callable[..., None], sink: Directory, *args: Any) -> None:
+        original(sink, *args)
+        if sink.path.endswith("/out"):
+            die()
+
+    _replace(Directory, "write", write)
+
+
+def _before_the_commit() -> None:
+    _replace(Ledger, "commit", lambda _original, *_: die())
+
+
+def _in_the_middle_of_a_manifest() -> None:
+    def write_json(original: Callable[..., None], store: Store, name: str, value: Any) -> None:
+        if not store.root.endswith("/ledger"):
+            original(store, name, value)
+            return
+        with store.open_output(f".{name}.half") as stream:
+            stream.write(json.dumps(value).encode()[:100])
+        die()
+
+    _replace(Store, "write_json", write_json)
+
+
+def _before_a_manifest_gets_its_name() -> None:
+    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+        if target.root.endswith("/ledger"):
+            die()
+        original(store, name, target, to)
+
+    _replace(Store, "move", move)
+
+
+def _after_the_commit() -> None:
+    def commit(original: Callable[..., None], *args: Any) -> None:
+        original(*args)
+        die()
+
+    _replace(Ledger, "commit", commit)
+
+
+def _while_partials_are_removed() -> None:
+    def remove(original: Callable[..., None], store: Store, names: Iterable[str]) -> None:
+        def first(names: Iterator[str]) -> Iterator[str]:
+            for name in names:
+                yield name
+                die()
+
+        original(store, first(iter(names)) if store.root.endswith("/partials") else names)
+
+    _replace(Store, "remove", remove)
+
+
+CRASHES: dict[str, Callable[[], None]] = {
+    "before the sink": _before_the_sink,
+    "before a file moves into the output": _before_a_file_moves_into_the_output,
+    "after the sink": _after_the_sink,
+    "before the commit": _before_the_commit,
+    "in the middle of a manifest": _in_the_middle_of_a_manifest,
+    "before a manifest gets its name": _before_a_manifest_gets_its_name,
+    "after the commit": _after_the_commit,
+    "while partials are removed": _while_partials_are_removed,
+    "before Spark commits": lambda: None,  # by the listener, which is called between the two commits
+}
+
+
+def _listener(task: Task) -> Callable[[sp.BatchMetrics], None]:
+    return lambda _: die() if task.crash == "before Spark commits" else say("batch")
+
+
+def _warm(spark: SparkSession) -> None:
+    """Start what the first micro-batch would have to wait for."""
+    kernels.warm()
+    spark.range(2).mapInArrow(_same, "id long").collect()
+
+
+def _same(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def main() -> None:
+    # Short-lived processes: neither the second compiler nor a concurrent collector would pay.
+    java = f"{defaults()['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    conf = {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": java}
+    spark = session("local[1,4]", "skypane-recovery", conf)  # one core, four attempts for each task
+    _warm(spark)
+    say("ready")
+    task = Task(**json.loads(sys.stdin.readline()))
+    job = job_of(spark, task, output=Telling(f"{task.folder}/out"))
+    _tell_commits()
+    if task.crash is not None:
+        CRASHES[task.crash]()
+    handle = job.start(trigger="available now", on_batch=_listener(task))
+    handle.await_termination()
+    say("done")
+
+
+if __name__ == "__main__":
+    # What workers unpickle must be found under the name of its module, not under that of the script.
+    from tests.runtime import driver
+
+    driver.main()

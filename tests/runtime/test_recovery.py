@@ -1,0 +1,407 @@
+"""Drivers are killed, files damaged, sinks and workers made to fail: no window is lost, none comes twice."""
+
+from __future__ import annotations
+
+import os
+import queue
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from tests.runtime.driver import CRASHES, SKYLINE, WINDOWS, Task, job_of
+from tests.runtime.streams import (
+    SECOND,
+    NaiveKSlack,
+    expected,
+    finish,
+    late_rows,
+    parquet_rows,
+    windows_of,
+    write_batches,
+)
+
+import skypane as sp
+from skypane.operators.skyline import SkylineQuery
+from skypane.operators.topk import TopKQuery
+from skypane.preference import Score
+from skypane.runtime.spark.ledger import KEEP, Ledger
+from skypane.runtime.spark.store import Store
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 180
+"""Seconds until a driver that says nothing is taken for hung, and killed, so that the test fails and does not hang."""
+
+
+class Driver:
+    """A driver process that starts Spark at once, and its task when it is told."""
+
+    def __init__(self, log: Path) -> None:
+        path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+        self._log = log
+        with log.open("wb") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.runtime.driver"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                cwd=ROOT,
+                env=os.environ | {"PYTHONPATH": path},
+                text=True,
+                start_new_session=True,
+            )
+        self._watchdog = threading.Timer(PATIENCE, self.kill)
+        self._watchdog.daemon = True
+
+    def run(self, task: Task) -> None:
+        self._watchdog.start()
+        assert self.line() == "ready", self.errors()
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{task.to_json()}\n")
+        self.process.stdin.flush()
+
+    def line(self) -> str:
+        """Return what the driver says next; nothing, when it is dead."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def kill(self, *, java_too: bool = True) -> None:
+        """Kill the driver: Python, and with `java_too` the virtual machine, which else sees its parent vanish."""
+        self._watchdog.cancel()
+        if java_too:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        else:
+            self.process.kill()
+
+    def end(self) -> list[str]:
+        """Wait for the end; return what was said last."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        said = self.process.stdout.read().split()
+        self.process.wait()
+        self._watchdog.cancel()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return said
+
+    @property
+    def was_killed(self) -> bool:
+        return self.process.returncode == -signal.SIGKILL
+
+    def errors(self) -> str:
+        return self._log.read_text()[-4_000:]
+
+
+class Drivers:
+    """Drivers one after the other, the next one already starting while one runs: a start takes seconds."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made = 0
+        self._next = self._start()
+
+    def take(self, task: Task, *, last: bool = False) -> Driver:
+        driver = self._next
+        driver.run(task)
+        if not last:
+            self._next = self._start()
+        return driver
+
+    def _start(self) -> Driver:
+        self._made += 1
+        return Driver(self._folder / f"{self._made}.log")
+
+    def close(self) -> None:
+        if self._next.process.poll() is None:
+            self._next.kill()
+            self._next.end()
+
+
+@pytest.fixture
+def drivers(spark: SparkSession, tmp_path: Path) -> Iterator[Drivers]:
+    del spark  # only one session at a time need start at leisure
+    started = Drivers(tmp_path)
+    yield started
+    started.close()
+
+
+def test_kills_at_random_moments(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    kill_at_random(drivers, spark, tmp_path, kills=20, seed=20)
+
+
+@pytest.mark.slow
+def test_a_hundred_kills_at_random_moments(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    kill_at_random(drivers, spark, tmp_path, kills=100, seed=100)
+
+
+def kill_at_random(drivers: Drivers, spark: SparkSession, folder: Path, kills: int, seed: int) -> None:
+    """Kill `kills` drivers of one stream, each while it runs; let a last one end it; compare with the oracle."""
+    chance = random.Random(seed)
+    task, stream = Task(str(folder)), Stream(folder, late_rows(seed, batches=5 * kills // 2))
+    killed: list[Driver] = []
+    for number in range(kills):
+        driver = drivers.take(task, last=number == kills - 1)
+        for _ in range(chance.randrange(7)):  # two batches say six lines
+            assert driver.line() in ("sink", "commit", "batch"), driver.errors()
+        time.sleep(chance.uniform(0, 0.3))  # not to wait for anything: the moment of the kill is the experiment
+        # Without its virtual machine too: that one may work on for a while, beside the next driver.
+        driver.kill(java_too=chance.random() < 0.7)
+        driver.process.wait()
+        killed.append(driver)
+        stream.assert_is_a_start(task)
+    assert not any("done" in driver.end() for driver in killed)
+    assert sum(driver.was_killed for driver in killed) == kills
+    finish(job_of(spark, task))
+    stream.assert_is_complete(task)
+
+
+class Stream:
+    """The files of a stream, and what must have become of them.
+
+    A driver that dies after Spark has noted a new file, and before it has noted the batch, leaves it to the next batch,
+    which then has two. So batches are what the ledger says they are, and the oracle answers those.
+    """
+
+    def __init__(self, folder: Path, files: Sequence[pa.Table], *, write: bool = True) -> None:
+        self._folder = folder
+        self._files = files
+        self._kept = Store.at(f"{folder}/checkpoint").child("skypane")
+        #: the rows of each batch that has been committed
+        self._rows: dict[int, int] = {}
+        if write:
+            write_batches(folder / "in", files)
+
+    def batches(self) -> list[pa.Table]:
+        """Return the batches that have been committed."""
+        self._rows |= {metrics["batch_id"]: metrics["rows"] for metrics in Ledger(self._kept).history(KEEP)}
+        assert sorted(self._rows) == list(range(len(self._rows)))
+        all_rows = pa.concat_tables(self._files)
+        ends = list(accumulate(self._rows[batch_id] for batch_id in sorted(self._rows)))
+        return [all_rows.slice(start, end - start) for start, end in pairwise([0, *ends])]
+
+    def assert_is_a_start(self, task: Task) -> None:
+        """The output at any moment: what has been committed, and at most one batch more, whole windows in order."""
+        if not any((self._folder / "out").glob("*.parquet")):
+            return
+        answered = windows_of(parquet_rows(self._folder / "out"))
+        batches = self.batches()
+        committed = expected(task.plan, batches) if batches else []
+        assert answered[: len(committed)] == committed
+        starts = [start for start, _ in answered]
+        assert starts == sorted(set(starts))
+
+    def assert_is_complete(self, task: Task) -> None:
+        """Output, late rows, counts and files are those of a stream that nothing has disturbed."""
+        batches = self.batches()
+        assert sum(batch.num_rows for batch in batches) == sum(file.num_rows for file in self._files)
+        assert windows_of(parquet_rows(self._folder / "out")) == expected(task.plan, batches)
+        naive = NaiveKSlack(WINDOWS.pane)
+        for batch in batches:
+            naive.take(batch)
+        assert sorted(parquet_rows(self._folder / "late")["id"].to_pylist()) == sorted(naive.late)
+        last = Ledger(self._kept).history(1)[0]
+        assert last["dropped_rows"] == len(naive.late) > 0
+        assert last["seen_rows"] == sum(file.num_rows for file in self._files)
+        assert_nothing_left_over(self._folder)
+
+
+def assert_nothing_left_over(folder: Path) -> None:
+    kept = Store.at(f"{folder}/checkpoint").child("skypane")
+    manifest = Ledger(kept).latest()
+    assert manifest is not None
+    named = {ref[0] for refs in manifest.panes.values() for ref in refs}
+    assert set(kept.child("partials").names()) == named
+    assert not kept.child("rejected").names()
+    assert not kept.child("answers").names()
+    for store in (kept, kept.child("ledger")):
+        assert [name for name in store.names() if name.startswith(".")] == []
+    for output in ("out", "late"):
+        assert not Store.at(f"{folder}/{output}/_staging").names()
+
+
+def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    files = late_rows(5, batches=18)
+    write_batches(tmp_path / "in", files[:4])
+    task, stream = Task(str(tmp_path)), Stream(tmp_path, files, write=False)
+    finish(job_of(spark, task))
+    write_batches(tmp_path / "in", files[4:], first=4)
+    for number, crash in enumerate(CRASHES, 1):
+        driver = drivers.take(Task(str(tmp_path), crash), last=number == len(CRASHES))
+        said = driver.end()
+        assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
+        stream.assert_is_a_start(task)
+    finish(job_of(spark, task))
+    stream.assert_is_complete(task)
+
+
+def test_a_worker_that_dies_is_replaced(drivers: Drivers, tmp_path: Path):
+    task, stream = Task(str(tmp_path), deadly=True), Stream(tmp_path, late_rows(6))
+    driver = drivers.take(task, last=True)
+    assert driver.end()[-1:] == ["done"], driver.errors()
+    assert (tmp_path / "killed").exists()
+    stream.assert_is_complete(task)
+
+
+@pytest.fixture(scope="module")
+def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a task that has come to the end of its five batches."""
+    folder = tmp_path_factory.mktemp("run")
+    write_batches(folder / "in", late_rows(9, batches=5))
+    finish(job_of(spark, Task(str(folder))))
+    return folder
+
+
+OTHERS: dict[str, tuple[dict[str, Any], str]] = {
+    "query": ({"query": TopKQuery(3, Score.of("price"), ("sensor",))}, r"query\.query was 'skyline', is 'top_k'"),
+    "preference": ({"query": SkylineQuery(sp.low("price") & sp.high("rating"), ("sensor",))}, r"query\.levels was "),
+    "groups": ({"query": SkylineQuery(SKYLINE.preference)}, r"query\.by was \['sensor'\], is \[\]"),
+    "slide": ({"slide": 10 * SECOND}, r"window\.slide was 20000000, is 10000000"),
+    "length": ({"window": 70 * SECOND}, r"window\.length was 50000000, is 70000000"),
+    "offset": ({"offset": 5}, r"window\.offset was 0, is 5"),
+    "time": ({"time": "sent"}, r"time was 'ts', is 'sent'"),
+    "source": ({"source": "sensor"}, r"source was None, is 'sensor'"),
+    "policy": ({"progress": sp.Watermark("1 minute")}, r"progress\.policy was 'KSlack', is 'Watermark'"),
+    "policy's field": ({"progress": sp.KSlack("1 hour")}, r"progress\.max_slack was 86400000000, is 3600000000"),
+}
+
+
+@pytest.mark.parametrize(("changed", "difference"), OTHERS.values(), ids=OTHERS.keys())
+def test_a_checkpoint_of_another_job_is_refused(
+    changed: dict[str, Any], difference: str, run: Path, spark: SparkSession
+):
+    job = job_of(spark, Task(str(run)), **changed)
+    with pytest.raises(sp.CheckpointError, match=f"belongs to another query.*{difference}.*another checkpoint"):
+        job.start()
+
+
+def copied(run: Path, target: Path) -> Path:
+    """Return a copy of a task's folder, to be looked at: Spark's part of a checkpoint wants its source where it was."""
+    return Path(shutil.copytree(run, target / "run"))
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "truncated": lambda whole: whole[: len(whole) // 2],
+    "empty": lambda _: b"",
+    "garbage": lambda _: b"\xff\x00garbage",
+    "a list": lambda _: b"[]",
+    "without fields": lambda _: b"{}",
+}
+
+
+@pytest.mark.parametrize("document", ["definition.json", "ledger/000000000004.json"])
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_document_is_named(
+    document: str, damage: Callable[[bytes], bytes], run: Path, spark: SparkSession, tmp_path: Path
+):
+    folder = copied(run, tmp_path)
+    path = folder / "checkpoint" / "skypane" / document
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(sp.CheckpointError, match=f"{path} is damaged .*restore it from a copy.*new checkpoint"):
+        job_of(spark, Task(str(folder))).start()
+
+
+@pytest.fixture
+def begun(spark: SparkSession, tmp_path: Path) -> Path:
+    """The folder of a task of six batches that has been stopped after the third."""
+    batches = late_rows(9)
+    write_batches(tmp_path / "in", batches[:3])
+    finish(job_of(spark, Task(str(tmp_path))))
+    write_batches(tmp_path / "in", batches[3:], first=3)
+    return tmp_path
+
+
+def test_what_answers_do_not_depend_on_may_change(begun: Path, spark: SparkSession):
+    finish(job_of(spark, Task(str(begun)), splitting="TB_RR", plq_workers=3, wlq_workers=1))
+    Stream(begun, late_rows(9), write=False).assert_is_complete(Task(str(begun)))
+
+
+def test_partials_that_are_gone_are_named(begun: Path, spark: SparkSession):
+    folder = begun / "checkpoint" / "skypane" / "partials"
+    for path in folder.iterdir():
+        path.unlink()
+    handle = job_of(spark, Task(str(begun))).start(trigger="available now")
+    with pytest.raises(sp.SkypaneError, match=re.escape(f"{folder}/")):
+        handle.await_termination(PATIENCE)
+
+
+@pytest.mark.parametrize("lost", [("skypane",), ("offsets", "commits", "sources")], ids=["skypane's", "Spark's"])
+def test_one_checkpoint_without_the_other_is_refused(lost: Sequence[str], begun: Path, spark: SparkSession):
+    for name in (*(f"checkpoint/{part}" for part in lost), "out", "late"):
+        shutil.rmtree(begun / name)
+    handle = job_of(spark, Task(str(begun))).start(trigger="available now")
+    with pytest.raises(sp.SkypaneError, match="removed or restored without the other"):
+        handle.await_termination(PATIENCE)
+
+
+def test_what_lost_tries_have_left_is_removed(begun: Path, spark: SparkSession):
+    kept = begun / "checkpoint" / "skypane"
+    for name in ("partials", "rejected", "answers"):
+        (kept / name / "000000000003-00000-lost.arrow").write_text("lost")
+    for draft in (kept / ".definition.json.draft", kept / "ledger" / ".000000000003.json.draft"):
+        draft.write_text("half")
+    (begun / "out" / "_staging" / "part-000000000003-driver.parquet").write_text("lost")
+    for number in range(3):
+        whole = next((begun / "out").glob("*.parquet"))
+        shutil.copy(whole, begun / "out" / f"part-000000000003-{number:05d}.parquet")
+    finish(job_of(spark, Task(str(begun))))
+    Stream(begun, late_rows(9), write=False).assert_is_complete(Task(str(begun)))
+
+
+def test_an_output_has_one_owner(begun: Path, spark: SparkSession, tmp_path: Path):
+    job = job_of(spark, Task(str(begun)), checkpoint=str(tmp_path / "another"))
+    with pytest.raises(sp.CheckpointError, match=f"{begun / 'out'} holds the output of another query"):
+        job.start()
+
+
+@pytest.mark.parametrize("message", ["the disk is full", "the disk is full " * 20_000], ids=["short", "long"])
+def test_a_sink_that_fails_once(message: str, spark: SparkSession, tmp_path: Path):
+    batches, taken = late_rows(4), dict[int, pa.Table]()
+    failed = threading.Event()
+
+    def take(rows: DataFrame, batch_id: int) -> None:
+        taken[batch_id] = rows.toArrow()
+        if batch_id == 2 and not failed.is_set():
+            failed.set()
+            raise OSError(message)
+
+    task = Task(str(tmp_path))
+    write_batches(tmp_path / "in", batches)
+    handle = job_of(spark, task, output=take).start(trigger="available now")
+    with pytest.raises(sp.SkypaneError, match="the disk is full") as error:
+        handle.await_termination(PATIENCE)
+    assert isinstance(error.value.__cause__, OSError)
+    assert handle.status["active"] is False
+    assert handle.status["error"].startswith("the disk is full")
+    assert [batch.batch_id for batch in handle.recent_metrics()] == [0, 1]
+    assert [batch.batch_id for batch in finish(job_of(spark, task, output=take))] == [2, 3, 4, 5]
+    assert windows_of(pa.concat_tables(taken[batch_id] for batch_id in sorted(taken))) == expected(task.plan, batches)
+
+
+def test_a_source_that_stalls(spark: SparkSession, tmp_path: Path):
+    batches = late_rows(2, batches=2)
+    (tmp_path / "in").mkdir()
+    arrived: queue.Queue[sp.BatchMetrics] = queue.Queue()
+    handle = job_of(spark, Task(str(tmp_path))).start(on_batch=arrived.put)
+    try:
+        assert handle.await_termination(0.5) is False
+        assert handle.status["active"]
+        assert handle.status["error"] is None
+        assert handle.recent_metrics() == []
+        for number, batch in enumerate(batches):
+            write_batches(tmp_path / "in", [batch], first=number)
+            assert arrived.get(timeout=PATIENCE).rows == batch.num_rows
+    finally:
+        handle.stop()
+    assert handle.await_termination(1)
+    assert not handle.status["active"]
