@@ -6,7 +6,7 @@ import difflib
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -25,6 +25,7 @@ from skypane.runtime.spark import batch
 from skypane.runtime.spark.engine import Setting, Workers
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.schema import arrow_schema
+from skypane.runtime.spark.session import parallelism
 from skypane.runtime.spark.sinks import Directory, Sink, sink
 from skypane.types import ConfigError, Duration
 from skypane.windows import Windows
@@ -34,7 +35,7 @@ Output: TypeAlias = "str | os.PathLike[str] | Sink | Callable[[DataFrame, int], 
 
 
 class Options(TypedDict, total=False):
-    """What every query takes beside itself.
+    """What every query takes beside itself; None is as good as left out.
 
     Windows, of static and streaming DataFrames (a static one may be asked without, as a whole):
       time          event-time column, a timestamp
@@ -42,7 +43,8 @@ class Options(TypedDict, total=False):
       slide         from one window to the next; the window's length, if left out
       offset        where windows start, relative to the epoch
     Static DataFrames only:
-      invalid       "error" (default): a null or NaN criterion, or a null time, fails the query; "drop": such rows are left out
+      invalid       "error" (default): a null or NaN criterion, or a null time, fails the query when it runs, as Spark's
+                    PythonException that quotes a BadInputError; "drop": such rows are left out
     Streaming DataFrames only:
       progress      when a pane counts as complete; KSlack() if left out
       source        column that names a row's source, to count late rows by
@@ -115,6 +117,9 @@ def top_delta(
 
 def ask(rows: DataFrame, query: Query, **options: Unpack[Options]) -> DataFrame | Job:
     """Ask any query, one of your own too: a DataFrame of answers, or for a streaming DataFrame a Job to start."""
+    if not isinstance(rows, DataFrame):
+        raise ConfigError(f"the first argument must be a DataFrame, got {type(rows).__name__}")
+    options = cast("Options", {name: value for name, value in options.items() if value is not None})
     _check_names(rows)
     schema = arrow_schema(rows)
     if rows.isStreaming:
@@ -152,7 +157,7 @@ def _job(rows: DataFrame, query: Query, schema: pa.Schema, options: Options) -> 
         late=late,
         splitting=splitting(options.get("splitting", "PB_RR")),
     )
-    cores = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    cores = parallelism(rows.sparkSession)
     return Job(rows, setting, Workers(options.get("plq_workers", cores), options.get("wlq_workers", cores)))
 
 

@@ -22,6 +22,7 @@ from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.runtime.spark.schema import answer_schema
+from skypane.runtime.spark.session import parallelism
 from skypane.types import BadInputError
 
 Invalid: TypeAlias = Literal["error", "drop"]
@@ -53,7 +54,7 @@ def _whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -
 def _windowed(
     rows: DataFrame, query: WindowQuery, schema: pa.Schema, admission: Admission, invalid: Invalid
 ) -> DataFrame:
-    workers = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    workers = parallelism(rows.sparkSession)
     run = query.windows.overlap * RUN_OVERLAPS
     lifted = rows.mapInArrow(
         _LiftPanes(query.query, admission, run, invalid), "pane long, first long, last long, partial binary"

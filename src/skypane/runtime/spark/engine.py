@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -87,7 +88,7 @@ class Engine:
         self._partials = self._store.child(PARTIALS)
         self._rejected = self._store.child(REJECTED)
         self.ledger = Ledger(self._store)
-        owner = self.ledger.claim(self._plan.describe())
+        owner = self.ledger.claim({**self._plan.describe(), **_columns(setting.rows)})
         for taker in (setting.output, setting.late):
             if taker is not None:
                 taker.open(owner)
@@ -213,6 +214,11 @@ class Engine:
         for leftover in (self._rejected, self._store.child(ANSWERS), self._setting.output.stage()):
             if leftover is not None:
                 leftover.remove(leftover.names())
+
+
+def _columns(schema: pa.Schema) -> dict[str, Any]:
+    """Return what of the rows' schema a checkpoint depends on: the open panes' partials have it."""
+    return {"columns": {field.name: str(field.type) for field in schema}, "column order": schema.names}
 
 
 def _layout(level: PaneLevel, merge_seconds: float) -> Layout:

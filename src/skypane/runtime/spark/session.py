@@ -58,6 +58,17 @@ def threads(master: str) -> int:
     return int(match[1] or 1)
 
 
+def parallelism(spark: SparkSession) -> int:
+    """Return into how many tasks work should be cut: the cores of a local session, the shuffle partitions of another.
+
+    A user's own local session has 200 shuffle partitions unless told otherwise: as many Python tasks on two cores.
+    """
+    master = spark.conf.get("spark.master", "")
+    if master is not None and master.startswith("local"):
+        return threads(master)
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
 def _running() -> SparkSession | None:
     try:
         return SparkSession.active()
