@@ -24,11 +24,12 @@ import skypane as sp
 from skypane.experiments.flights import departures
 from skypane.experiments.following import follow
 from skypane.experiments.live import Display
-from skypane.experiments.replay import replay, write_recording
 from skypane.experiments.runlog import RunLog
 from skypane.experiments.snapshot import Criterion, Snapshot, answers, example, front_sizes, latest_front
 from skypane.experiments.view import View
 from skypane.experiments.wording import count, percent, seconds, span
+from skypane.runtime.spark.recordings import write_recording
+from skypane.runtime.spark.replay import replay
 from skypane.types import ConfigError, micros
 
 #: the year passes in a minute
@@ -61,6 +62,7 @@ class Demo:
     max_drop: float = 0.01
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "out", self.out.absolute())  # Java need not share the working folder
         for name in ("speedup", "days", "rows"):
             value = getattr(self, name)
             if value is not None and not value > 0:

@@ -7,18 +7,22 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 import skypane as sp
 from skypane.experiments.flights import departures
-from skypane.experiments.replay import FORMAT, ReplaySource, write_recording
 from skypane.jobs.model import FILE_FORMATS, FLIGHTS, Job, Late, Output, Source
+from skypane.runtime.spark.recordings import write_recording
+from skypane.runtime.spark.replay import FORMAT, ReplaySource
 from skypane.types import ConfigError, SkypaneError
 
 #: "pyspark.errors.SomeError: why"
-_RAISED = re.compile(r"[\w.]+(Error|Exception): ")
+_RAISED = re.compile(r"(: )?[\w.]+(Error|Exception): ")
+#: "s3a://", "file:/"
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/")
 
 
 def session(job: Job) -> SparkSession:
@@ -62,8 +66,13 @@ def options(job: Job) -> dict[str, Any]:
         "wlq_workers": job.workers.wlq_workers,
     }
     given |= {name: value for name, value in parts.items() if value is not None}
-    checkpoint = job.checkpoint or tempfile.mkdtemp(prefix="skypane-")
+    checkpoint = absolute(job.checkpoint) if job.checkpoint is not None else tempfile.mkdtemp(prefix="skypane-")
     return given | {"output": _sink(job.output), "checkpoint": checkpoint, "splitting": job.workers.splitting}
+
+
+def absolute(path: str) -> str:
+    """Return a path of this machine as seen from the working folder, which Java need not share; URIs as they are."""
+    return path if _SCHEME.match(path) else str(Path(path).absolute())
 
 
 def write(job: Job, answers: DataFrame) -> None:
@@ -74,25 +83,26 @@ def write(job: Job, answers: DataFrame) -> None:
             answers.show(output.rows, truncate=False)
             return
         writer = answers.write.format(output.format).mode("overwrite" if output.if_exists == "overwrite" else "error")
-        (writer.option("header", value=True) if output.format == "csv" else writer).save(output.path)
-    except PySparkException as error:
+        (writer.option("header", value=True) if output.format == "csv" else writer).save(absolute(output.path))
+    except (PySparkException, Py4JJavaError) as error:
         raise SkypaneError(f"the batch has failed: {_cause(error)}") from error
 
 
-def _cause(error: PySparkException) -> str:
+def _cause(error: Exception) -> str:
     """Return the line that says why: the last error of a worker's traceback, else the first line of the message."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    raised = [line for line in lines if _RAISED.match(line)]
+    raised = [line.removeprefix(": ") for line in lines if _RAISED.match(line)]
     return (raised or lines[:1])[-1]
 
 
 def _sink(output: Output | Late) -> sp.Sink:
     if isinstance(output, Output) and output.path is None:
         return sp.Console(output.rows)
-    return sp.Directory(str(output.path), format=output.format)  # type: ignore[arg-type]
+    return sp.Directory(absolute(str(output.path)), format=output.format)  # type: ignore[arg-type]
 
 
 def _source(source: Source, spark: SparkSession, *, streaming: bool) -> DataFrame:
+    path = None if source.path is None else absolute(source.path)
     name, given = source.format, {key: _text(value) for key, value in source.options.items()}
     if name == FLIGHTS:
         spark.dataSource.register(ReplaySource)
@@ -103,10 +113,10 @@ def _source(source: Source, spark: SparkSession, *, streaming: bool) -> DataFram
     schema = source.schema_
     if schema is None and streaming and name in FILE_FORMATS:
         # Spark does not look into the files of a stream before it runs; those that are there tell.
-        schema = spark.read.format(name).options(**given).load(source.path).schema  # type: ignore[assignment]
+        schema = spark.read.format(name).options(**given).load(path).schema  # type: ignore[assignment]
     if schema is not None:
         reader = reader.schema(schema)
-    frame: DataFrame = reader.load(source.path) if source.path is not None else reader.load()
+    frame: DataFrame = reader.load(path) if path is not None else reader.load()
     return frame
 
 
@@ -122,7 +132,7 @@ def _during(section: str, action: Any) -> DataFrame:
     """Return what `action` does; an error of Spark's becomes one sentence that names the section."""
     try:
         frame: DataFrame = action()
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise ConfigError(f"{section}: {_cause(error)}") from error
     return frame
 
