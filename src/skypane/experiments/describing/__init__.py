@@ -1,0 +1,1 @@
+"""What is in a recorded stream: its columns, the figures of the estimators about them, and plots."""

@@ -1,0 +1,149 @@
+"""The columns of a file that figures are about, as arrays in the order of arrival."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from skypane.preference import Preference
+from skypane.preference.schema import field_of
+from skypane.types import BadInputError, ConfigError, FloatArray, IntArray
+
+_FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+}
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column is what. `time` is the event time; rows without `arrival` are taken in the order of the file."""
+
+    time: str
+    arrival: str | None = None
+    source: str | None = None
+    key: str | None = None
+    criteria: Preference | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """Return all columns named, each once."""
+        ranked = () if self.criteria is None else self.criteria.columns
+        named = (self.time, self.arrival, self.source, self.key, *ranked)
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """n rows in the order of arrival.
+
+    event, arrival: (n,) microseconds; arrival is None if the file does not tell. source, key: (n,) codes from 0. points:
+    (n, d), smaller is better; of rows whose criteria are complete only, so n may be smaller there.
+    """
+
+    event: IntArray
+    arrival: IntArray | None = None
+    source: IntArray | None = None
+    key: IntArray | None = None
+    points: FloatArray | None = None
+    #: rows left out of `points`, because a criterion of theirs is null or NaN
+    incomparable: int = 0
+
+    @property
+    def clock(self) -> IntArray:
+        """Arrival times if they are known, else event times in ascending order (microseconds)."""
+        return np.sort(self.event) if self.arrival is None else self.arrival
+
+    @property
+    def delay(self) -> IntArray:
+        """Return how far each row comes behind (microseconds).
+
+        With arrival times: arrival minus event time. Without: how far its event time lies behind the newest one seen
+        before it, zero if not at all.
+        """
+        if self.arrival is not None:
+            return self.arrival - self.event
+        if not len(self.event):
+            return self.event
+        newest = np.maximum.accumulate(self.event)
+        return newest - self.event
+
+
+def load(path: Path, roles: Roles) -> Stream:
+    """Return what the roles' columns of the file hold; a folder is read as one of parquet files.
+
+    Raises ConfigError if it cannot be read, or if a column is missing or of no use in its role; BadInputError if a time
+    is null.
+    """
+    return stream_of(_table(path, roles), roles)
+
+
+def stream_of(table: pa.Table, roles: Roles) -> Stream:
+    """Return what the roles' columns of a table hold, rows that arrive at the same time in the table's order."""
+    for name in roles.columns:
+        field_of(table.schema, name)
+    event = _micros(table, roles.time)
+    arrival = None if roles.arrival is None else _micros(table, roles.arrival)
+    if arrival is not None and np.any(arrival[1:] < arrival[:-1]):
+        order = np.argsort(arrival, kind="stable")
+        table, event, arrival = table.take(pa.array(order)), event[order], arrival[order]
+    points, incomparable = _points(table, roles.criteria)
+    return Stream(event, arrival, _codes(table, roles.source), _codes(table, roles.key), points, incomparable)
+
+
+def _table(path: Path, roles: Roles) -> pa.Table:
+    kind = "parquet" if path.is_dir() else _FORMATS.get(path.suffix)
+    if kind is None:
+        raise ConfigError(f"cannot tell from {path.suffix!r} how {path} is to be read; need .parquet, .csv or .arrow")
+    try:
+        file = ds.dataset(path, format=kind)
+        for name in roles.columns:
+            field_of(file.schema, name)
+        return file.to_table(columns=roles.columns)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ConfigError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
+
+
+def _micros(table: pa.Table, name: str) -> IntArray:
+    column = table.column(name)
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
+    elif pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("us"))
+    elif not pa.types.is_int64(kind):
+        raise ConfigError(f"column {name!r} is {kind}, need a timestamp, a date, or int64 microseconds")
+    if column.null_count:
+        raise BadInputError(f"column {name!r} has {column.null_count} nulls, need a time in each row")
+    times: IntArray = column.cast(pa.int64()).to_numpy()
+    return times
+
+
+def _codes(table: pa.Table, name: str | None) -> IntArray | None:
+    """Return a number for each distinct value; null is one."""
+    if name is None:
+        return None
+    encoded = pc.dictionary_encode(table.column(name), null_encoding="encode").combine_chunks()
+    codes: IntArray = encoded.indices.cast(pa.int64()).to_numpy()
+    return codes
+
+
+def _points(table: pa.Table, criteria: Preference | None) -> tuple[FloatArray | None, int]:
+    if criteria is None:
+        return None, 0
+    criteria.validate(table.schema)
+    whole = np.ones(table.num_rows, np.bool_)
+    for name in criteria.columns:
+        column = table.column(name)
+        missing = pc.or_(column.is_null(), pc.is_nan(column)) if pa.types.is_floating(column.type) else column.is_null()
+        whole &= ~missing.combine_chunks().to_numpy(zero_copy_only=False)
+    return criteria.orient(table.filter(pa.array(whole))), int((~whole).sum())
