@@ -123,19 +123,23 @@ most_columns_lt = _count_columns("<", _largest, types.intp)
 def lanes_le(_context: Any, tiles: Any, offset: Any, ranks: Any, row: Any, d: Any) -> Any:
     """(tiles, offset, ranks, row, d) -> mask of the lanes of a tile that are <= ranks[row] in all of its d columns."""
     vector = ir.VectorType(_BYTE, LANES)
-    lanes = ir.VectorType(ir.IntType(1), LANES)
+    zero = ir.Constant(vector, [0] * LANES)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         tile = context.make_array(signature.args[0])(context, builder, args[0])
         rank = context.make_array(signature.args[2])(context, builder, args[2])
         start = builder.mul(args[3], cgutils.unpack_tuple(builder, rank.shape)[1])
-        left = cgutils.alloca_once_value(builder, ir.Constant(lanes, [1] * LANES))
+        subtract = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [vector, vector]), f"llvm.usub.sat.v{LANES}i8"
+        )
+        over = cgutils.alloca_once_value(builder, zero)
         with cgutils.for_range(builder, args[4]) as loop:
             at = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, LANES)))
             mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
-            hit = builder.icmp_unsigned("<=", load_vector(builder, tile, at, vector, 1), _splat(builder, mine, vector))
-            builder.store(builder.and_(builder.load(left), hit), left)
-        return builder.bitcast(builder.load(left), _I64)
+            # x - q, but 0 where x <= q: bytes stay bytes, where masks would cross register files on older machines
+            excess = builder.call(subtract, [load_vector(builder, tile, at, vector, 1), _splat(builder, mine, vector)])
+            builder.store(builder.or_(builder.load(over), excess), over)
+        return builder.bitcast(builder.icmp_unsigned("==", builder.load(over), zero), _I64)
 
     return types.uint64(tiles, types.intp, ranks, types.intp, types.intp), emit
 
