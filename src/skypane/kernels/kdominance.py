@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from skypane.kernels.compiled import kernel
 from skypane.kernels.layout import columns_of, rows_of, take_rows
 from skypane.kernels.order import monotone_order
-from skypane.kernels.ranks import EMPTY, byte_ranks
+from skypane.kernels.ranks import byte_ranks
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_le_in_more_than, most_columns_lt
 from skypane.kernels.skyline import require_numbers, skyline_of_columns
+from skypane.kernels.tiles import tiles_of
 from skypane.types import FloatArray, IntArray
 
 _ALL_FACTORS: Final = -1
@@ -32,17 +33,6 @@ def _columns_le(rows: FloatArray, a: int, b: int) -> int:
     for j in range(rows.shape[1]):
         count += rows[a, j] <= rows[b, j]
     return int(count)
-
-
-@kernel
-def _tiles(ranks: NDArray[np.uint8], d: int) -> NDArray[np.uint8]:
-    """Tiles of 64 consecutive rows: d vectors of 64 bytes each, empty lanes above every rank."""
-    n = ranks.shape[0]
-    out = np.full((n + LANES - 1) // LANES * d * LANES, np.uint8(EMPTY), np.uint8)
-    for i in range(n):
-        for j in range(d):
-            out[(i // LANES * d + j) * LANES + i % LANES] = ranks[i, j]
-    return out
 
 
 @kernel
@@ -117,7 +107,7 @@ def _all_factors(columns: FloatArray, stop: int, delta: int) -> IntArray:
     firsts = firsts[by_sum]
     copies = np.bincount(copy_of)[by_sum]
     ranks = ranks[firsts]
-    factors = _factors(rows[firsts], ranks, _tiles(ranks, columns.shape[0]), copies, stop, delta)
+    factors = _factors(rows[firsts], ranks, tiles_of(ranks), copies, stop, delta)
     out = np.empty(order.size, np.int64)
     out[order] = factors[place[copy_of]]
     return out

@@ -98,10 +98,6 @@ def _count_columns(predicate: str, over: Callable[..., Any], result: types.Integ
     return count  # type: ignore[no-any-return]
 
 
-def _lanes_equal(builder: Any, counts: Any, m: Any, vector: ir.VectorType) -> Any:
-    return builder.bitcast(builder.icmp_unsigned("==", counts, _splat(builder, m, vector)), _I64)
-
-
 def _lanes_above(builder: Any, counts: Any, m: Any, vector: ir.VectorType) -> Any:
     return builder.bitcast(builder.icmp_unsigned(">", counts, _splat(builder, m, vector)), _I64)
 
@@ -164,6 +160,8 @@ def count_bits(_context: Any, mask: Any) -> Any:
     return types.intp(types.uint64), emit
 
 
-ONE: Final = np.uint64(1)
 NONE: Final = np.uint64(0)
+"""The empty mask. Masks meet only other uint64: with an int, Numba would make them floats."""
+
+ONE: Final = np.uint64(1)
 ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)

@@ -1,7 +1,7 @@
 """Sort-filter skyline: rows in a monotone order, each tested against the skyline rows before it, 512 or 64 at a time.
 
 The skyline rows found so far are the members. Every 512 of them become a bitmap block; the latest, fewer than 512, lie in
-byte tiles: d vectors of 64 ranks. Rows are taken in groups: a group passes block after block, so that a block serves the
+byte tiles. Rows are taken in groups: a group passes block after block, so that a block serves the
 whole group from the nearest cache; what is left of it goes row by row through the tiles, and joins them.
 """
 
@@ -19,18 +19,11 @@ from skypane.kernels.order import monotone_order
 from skypane.kernels.ranks import EMPTY, byte_ranks
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_le
 from skypane.kernels.small import dominates_row
+from skypane.kernels.tiles import empty_tiles, put_row
 from skypane.types import BoolArray, FloatArray, IntArray
 
 _GROUP: Final = 512
 _FIRST_BLOCKS: Final = 4
-
-
-@kernel
-def _put(tiles: NDArray[np.uint8], lane: int, ranks: NDArray[np.uint8], k: int) -> None:
-    """Write the ranks of row k to a lane, counted over consecutive tiles."""
-    d = ranks.shape[1]
-    for j in range(d):
-        tiles[(lane // LANES * d + j) * LANES + lane % LANES] = ranks[k, j]
 
 
 @kernel
@@ -58,8 +51,8 @@ def _tiles_dominate(
 @kernel
 def _pass_blocks(
     blocks: NDArray[np.uint64],
-    passed: int,
-    full: int,
+    begin: int,
+    end: int,
     floors: NDArray[np.uint8],
     rows: FloatArray,
     ranks: NDArray[np.uint8],
@@ -68,16 +61,16 @@ def _pass_blocks(
     group: IntArray,
     left: int,
 ) -> int:
-    """Remove from group[:left] what a row of blocks passed..full - 1 dominates; return how many are left, at the front."""
+    """Remove from group[:left] what a row of blocks begin..end - 1 dominates; return how many are left, at the front."""
     d = ranks.shape[1]
     near = np.empty(left, np.uint64)  # per row, the blocks of the present 64 whose floor is <= the row
-    for b in range(passed, full):
+    for b in range(begin, end):
         at = b * block_words(d)
         bit = np.uint64(b % LANES)
-        if bit == NONE or b == passed:
+        if bit == NONE or b == begin:
             for g in range(left):
                 near[g] = lanes_le(floors, b // LANES * LANES * d, ranks, group[g], d)
-        passed = 0
+        stay = 0
         for g in range(left):
             k = group[g]
             if (near[g] >> bit) & ONE != NONE:
@@ -87,10 +80,10 @@ def _pass_blocks(
                     or values_dominate(blocks, at, words, rows, ranks, order, k, members, b * BLOCK)
                 ):
                     continue
-            group[passed] = k
-            near[passed] = near[g]
-            passed += 1
-        left = passed
+            group[stay] = k
+            near[stay] = near[g]
+            stay += 1
+        left = stay
     return left
 
 
@@ -107,7 +100,7 @@ def _with_room(blocks: NDArray[np.uint64], full: int, words: int) -> NDArray[np.
 
 @kernel
 def _put_floor(floors: NDArray[np.uint8], b: int, tiles: NDArray[np.uint8], d: int) -> None:
-    """Write the least rank of each column of the full tiles to block b's lane."""
+    """Write row b of the floors, which are tiles too: the least rank of each column over a block's tiles."""
     for j in range(d):
         least = np.uint8(EMPTY)
         for w in range(WORDS):
@@ -121,8 +114,8 @@ def _skyline(rows: FloatArray, ranks: NDArray[np.uint8], order: IntArray) -> Int
     """Skyline of the different rows[order], of which none is dominated by a later one; ranks[k] belong to order[k]."""
     n, d = ranks.shape
     blocks = np.empty(0, np.uint64)
-    floors = np.full((n // BLOCK // LANES + 1) * d * LANES, np.uint8(EMPTY), np.uint8)
-    tiles = np.full(WORDS * d * LANES, np.uint8(EMPTY), np.uint8)
+    floors = empty_tiles(n // BLOCK + 1, d)
+    tiles = empty_tiles(BLOCK, d)
     members = np.empty(n, np.int64)
     none = int(np.int64(0))  # for a literal 0, Numba would compile the callees once more
     size = none
@@ -139,7 +132,7 @@ def _skyline(rows: FloatArray, ranks: NDArray[np.uint8], order: IntArray) -> Int
             g += 1
             if _tiles_dominate(tiles, rows, ranks, order, k, members, full * BLOCK, size):
                 continue
-            _put(tiles, size - full * BLOCK, ranks, k)
+            put_row(tiles, size - full * BLOCK, ranks, k)
             members[size] = order[k]
             size += 1
             if size == (full + 1) * BLOCK:

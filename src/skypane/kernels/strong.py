@@ -16,7 +16,7 @@ from skypane.kernels.ranks import sample_columns
 from skypane.kernels.simd import ALL, NONE, ONE, count_bits, first_bit, floats_ge, floats_gt
 from skypane.types import FloatArray, IntArray
 
-CANDIDATES: Final = 64
+_CANDIDATES: Final = 64  # sample rows of the best sums
 _JUDGES: Final = 256  # sample rows on which candidates are compared
 _MOST: Final = 32  # strong points to find at most
 _LEAST_GAIN: Final = 0.006  # share of the sample that one more strong point must remove
@@ -113,7 +113,7 @@ def strong_points(columns: FloatArray) -> tuple[FloatArray, int, float]:
     n = columns.shape[1]
     sample = sample_columns(columns, min(2048, max(512, n >> 5 & ~63)))
     lead = _lead(sample)
-    strong, share = _choose(sample, np.argpartition(_scores(sample), CANDIDATES)[:CANDIDATES], lead)
+    strong, share = _choose(sample, np.argpartition(_scores(sample), _CANDIDATES)[:_CANDIDATES], lead)
     return strong, lead, share
 
 
