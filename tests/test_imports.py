@@ -23,7 +23,7 @@ LAYERS = (
     ("skypane.runtime", "skypane.runtime.machine"),
     ("skypane.plan",),
     ("skypane.operators",),
-    ("skypane.progress", "skypane.control"),
+    ("skypane.progress", "skypane.control", "skypane.workloads"),
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
     ("skypane.types",),  # imported everywhere

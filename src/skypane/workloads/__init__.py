@@ -1,0 +1,61 @@
+"""Streams made to order, and the statistics that describe them: bursts, disorder, skew, many sources.
+
+A workload is a frozen config that yields the same Arrow record batches each time:
+
+>>> from skypane.workloads import Map2, UniformDelay, Workload
+>>> bursty = Workload(Map2(rate=1_000, dispersion=500), delays=UniformDelay("200 ms"), rows=3)
+>>> bursty.table().num_rows
+3
+
+or, by name and from plain parameters, workload("map2", rate=1_000, dispersion=500, ...).
+"""
+
+from skypane.workloads.delays import (
+    EmpiricalDelay,
+    ExponentialDelay,
+    LognormalDelay,
+    NoDelay,
+    ParetoDelay,
+    UniformDelay,
+)
+from skypane.workloads.drift import Drifting
+from skypane.workloads.fleets import BurstyFleet, ConstantFleet, FluctuatingFleet
+from skypane.workloads.held import HeldBack
+from skypane.workloads.keys import Zipf
+from skypane.workloads.map2 import Map2
+from skypane.workloads.plain import Constant, Poisson
+from skypane.workloads.points import Classic
+from skypane.workloads.profiles import OnOff, RandomWalk, SelfSimilar, Steps
+from skypane.workloads.registry import ARRIVALS, DELAYS, POINTS, workload
+from skypane.workloads.sources import Presence, Shared
+from skypane.workloads.workload import Workload
+
+__all__ = [
+    "ARRIVALS",
+    "DELAYS",
+    "POINTS",
+    "BurstyFleet",
+    "Classic",
+    "Constant",
+    "ConstantFleet",
+    "Drifting",
+    "EmpiricalDelay",
+    "ExponentialDelay",
+    "FluctuatingFleet",
+    "HeldBack",
+    "LognormalDelay",
+    "Map2",
+    "NoDelay",
+    "OnOff",
+    "ParetoDelay",
+    "Poisson",
+    "Presence",
+    "RandomWalk",
+    "SelfSimilar",
+    "Shared",
+    "Steps",
+    "UniformDelay",
+    "Workload",
+    "Zipf",
+    "workload",
+]

@@ -1,0 +1,72 @@
+"""Compiled loops that draw points: the classic distributions of skyline work, in [0, 1]^d."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numba import njit
+
+from skypane.types import FloatArray
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compile on first use, without the GIL, cached on disk where there is a place for it."""
+    try:
+        compiled: Any = njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # no directory that Numba may write to
+        compiled = njit(nogil=True)(function)
+    return compiled  # type: ignore[no-any-return]
+
+
+def _fill_correlated(columns: FloatArray, rng: np.random.Generator) -> None:
+    """Fill (d, n): a peaked place on the diagonal, then a normal move of value from each column to the next."""
+    d, n = columns.shape
+    for i in range(n):
+        inside = False
+        while not inside:
+            centre = 0.0
+            for _ in range(d):
+                centre += rng.random()
+            centre /= d
+            # The mean of twelve uniform numbers in [-reach, reach] has the standard deviation reach / 6.
+            spread = min(centre, 1.0 - centre) / 6.0
+            first = rng.standard_normal() * spread
+            move, inside = first, True
+            for j in range(d):
+                received = move
+                move = rng.standard_normal() * spread if j + 1 < d else first
+                value = centre + move - received
+                inside = inside and 0.0 <= value <= 1.0
+                columns[j, i] = value
+                if not inside:
+                    break
+
+
+def _fill_anticorrelated(columns: FloatArray, rng: np.random.Generator) -> None:
+    """Fill (d, n): a place on the diagonal near its middle, then a uniform move of value from each column to the next."""
+    d, n = columns.shape
+    for i in range(n):
+        inside = False
+        while not inside:
+            # The mean of twelve uniform numbers in [0.25, 0.75] has the standard deviation 0.5 / 12.
+            centre = 0.5 + rng.standard_normal() / 24.0
+            reach = min(centre, 1.0 - centre)
+            first = (2.0 * rng.random() - 1.0) * reach
+            move, inside = first, True
+            for j in range(d):
+                received = move
+                move = (2.0 * rng.random() - 1.0) * reach if j + 1 < d else first
+                value = centre + move - received
+                inside = inside and 0.0 <= value <= 1.0
+                columns[j, i] = value
+                if not inside:
+                    break
+
+
+fill_correlated = _compiled(_fill_correlated)
+fill_anticorrelated = _compiled(_fill_anticorrelated)

@@ -1,0 +1,46 @@
+"""From the order of events to the order of arrivals, holding no more rows than are under way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.types import IntArray
+
+
+def micros_of(batch: pa.RecordBatch, column: str) -> IntArray:
+    """Return a timestamp column as int64 microseconds, without a copy."""
+    return np.asarray(batch.column(column).view(pa.int64()).to_numpy())
+
+
+def by_arrival(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `batches`, ascending in `time`, ascending in `arrival`; rows of one arrival keep their order.
+
+    No arrival may be before its time: then whatever arrives by the newest time seen can no longer be overtaken.
+    """
+    under_way: list[pa.RecordBatch] = []
+    held = fresh = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        under_way.append(batch)
+        fresh += batch.num_rows
+        # Sorting only once as much is new as was held makes the work per row constant, however long the delays are.
+        if fresh < held:
+            continue
+        rows = _sorted(under_way)
+        ready = int(np.searchsorted(micros_of(rows, "arrival"), micros_of(batch, "time")[-1], side="right"))
+        yield rows.slice(0, ready)
+        under_way, held, fresh = [rows.slice(ready)], rows.num_rows - ready, 0
+    if under_way:
+        yield _sorted(under_way)
+
+
+def _sorted(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    rows = pa.concat_batches(batches)
+    arrivals = micros_of(rows, "arrival")
+    if (arrivals[1:] >= arrivals[:-1]).all():
+        return rows
+    return rows.take(pa.array(np.argsort(arrivals, kind="stable")))

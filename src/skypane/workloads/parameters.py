@@ -1,0 +1,72 @@
+"""From plain parameters, as a command line or a file has them, to a frozen config, with errors that name them."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from datetime import timedelta
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from skypane.types import ConfigError
+
+T = TypeVar("T")
+
+
+def accepted(config: type[Any]) -> tuple[str, ...]:
+    """Return the names of the parameters of a config, those without a default first."""
+    return tuple(field.name for field in sorted(fields(config), key=lambda f: not _required(f)))
+
+
+def build(config: type[T], given: Mapping[str, Any], what: str) -> T:
+    """Return the config with the given parameters; texts are read as the field's type.
+
+    Raises ConfigError, naming `what` and the parameter, for one that is unknown, missing, or cannot be read.
+    """
+    known = {field.name: field for field in fields(config)}  # type: ignore[arg-type]
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"{what} has no parameter {name!r}; it takes {', '.join(accepted(config)) or 'none'}")
+    for name, field in known.items():
+        if _required(field) and name not in given:
+            raise ConfigError(f"{what} needs {name}; it takes {', '.join(accepted(config))}")
+    # skypane.types writes Duration as a text, which cannot be evaluated in `Duration | None`.
+    hints = get_type_hints(config, localns={"Duration": str | timedelta | int})
+    return config(**{name: _read(value, hints[name], f"{what}: {name}") for name, value in given.items()})
+
+
+def _required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _read(value: Any, hint: Any, name: str) -> Any:
+    """Return `value` as what `hint` asks for."""
+    if get_origin(hint) is tuple:
+        items = value.split(",") if isinstance(value, str) else value
+        if not isinstance(items, list | tuple):
+            raise ConfigError(f"{name} must be a list, such as 1,2,3, got {value!r}")
+        return tuple(_read(item, get_args(hint)[0], name) for item in items)
+    if get_origin(hint) in {types.UnionType, typing.Union}:
+        return value if str in get_args(hint) or value is None else _read(value, get_args(hint)[0], name)
+    if get_origin(hint) is Literal:
+        if value not in get_args(hint):
+            raise ConfigError(f"{name} must be one of {', '.join(get_args(hint))}, got {value!r}")
+        return value
+    return _number(value, hint, name) if hint in {int, float} else value
+
+
+def _number(value: Any, kind: type[int] | type[float], name: str) -> Any:
+    try:
+        number = float(value)
+        if not isinstance(value, bool) and (kind is float or number.is_integer()):
+            # Not through float where it need not be: whole numbers above 2^53 stay exact.
+            return number if kind is float else int(number if isinstance(value, str) and not _digits(value) else value)
+    except (TypeError, ValueError):
+        pass
+    wanted = "a number" if kind is float else "a whole number"
+    raise ConfigError(f"{name} must be {wanted}, got {value!r}")
+
+
+def _digits(text: str) -> bool:
+    return text.strip().lstrip("+-").replace("_", "").isdigit()

@@ -1,0 +1,139 @@
+"""Workloads by name, from plain parameters.
+
+>>> made = workload("map2", rate=1000, dispersion=2000, d=2, delay="uniform", delay_mean="200 ms", rows=5)
+>>> made.table().column_names
+['time', 'arrival', 'source', 'key', 'c0', 'c1']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from skypane.types import ConfigError
+from skypane.workloads.delays import (
+    EmpiricalDelay,
+    ExponentialDelay,
+    LognormalDelay,
+    NoDelay,
+    ParetoDelay,
+    UniformDelay,
+)
+from skypane.workloads.drift import Drifting
+from skypane.workloads.fleets import BurstyFleet, ConstantFleet, FluctuatingFleet
+from skypane.workloads.held import HeldBack
+from skypane.workloads.keys import Zipf
+from skypane.workloads.map2 import Map2
+from skypane.workloads.parameters import build
+from skypane.workloads.plain import Constant, Poisson
+from skypane.workloads.points import DISTRIBUTIONS, Classic
+from skypane.workloads.profiles import OnOff, RandomWalk, SelfSimilar, Steps
+from skypane.workloads.sent import Fleet
+from skypane.workloads.sources import Presence, Shared
+from skypane.workloads.workload import Workload
+
+
+class Named(NamedTuple):
+    """A config class, and the parameters that its name settles."""
+
+    config: type[Any]
+    settled: Mapping[str, Any] = {}
+
+
+ARRIVALS: Final[Mapping[str, Named]] = {
+    "constant": Named(Constant),
+    "poisson": Named(Poisson),
+    "map2": Named(Map2),
+    "self-similar": Named(SelfSimilar),
+    "random-walk": Named(RandomWalk),
+    "steps": Named(Steps),
+    "on-off": Named(OnOff),
+    "constw": Named(ConstantFleet),
+    "psfcw": Named(FluctuatingFleet, {"shape": "step", "total": "constant"}),
+    "ptfcw": Named(FluctuatingFleet, {"shape": "trend", "total": "constant"}),
+    "sfvar": Named(FluctuatingFleet, {"shape": "step", "total": "varying"}),
+    "tfvar": Named(FluctuatingFleet, {"shape": "trend", "total": "varying"}),
+    "bursty": Named(BurstyFleet),
+}
+POINTS: Final[Mapping[str, Named]] = {
+    **{kind: Named(Classic, {"kind": kind}) for kind in DISTRIBUTIONS},
+    "drifting": Named(Drifting),
+}
+DELAYS: Final[Mapping[str, Named]] = {
+    "none": Named(NoDelay),
+    "uniform": Named(UniformDelay),
+    "exponential": Named(ExponentialDelay),
+    "pareto": Named(ParetoDelay),
+    "lognormal": Named(LognormalDelay),
+    "empirical": Named(EmpiricalDelay),
+    "held-back": Named(HeldBack),
+}
+
+_OF_ALL: Final = ("seed", "rows", "length", "start")
+_PARTS: Final = ("points", "keys", "delay", "source", "presence")
+
+
+def workload(arrivals: str, **parameters: Any) -> Workload:
+    """Return the workload with arrivals of that name; numbers may be given as texts.
+
+    A parameter without a prefix is one of the arrivals (see ARRIVALS), of all (seed, rows, length, start), or
+    d:                    number of criteria
+    points:               a name in POINTS, whose parameters are points_... (points="drifting", points_period="1 minute")
+    delay:                a name in DELAYS, whose parameters are delay_... (delay="uniform", delay_mean="200 ms");
+                          what is held back has a delay of another kind besides: delay_usual="uniform", delay_usual_mean=...
+    sources:              how many share a single stream, source_exponent how unequally (not for a fleet: use streams)
+    keys:                 how many; keys_exponent, keys_move_every, keys_move_by as in Zipf
+    presence_...:         as in Presence
+
+    Raises ConfigError, naming the parameter, for whatever is unknown, missing or out of range.
+    """
+    given = dict(parameters)
+    of_all = {name: given.pop(name) for name in _OF_ALL if name in given}
+    parts = {part: _taken(given, f"{part}_") for part in _PARTS}
+    named = {"d": "points", "keys": "keys"}
+    for name, part in named.items():
+        if name in given:
+            parts[part][name] = given.pop(name)
+    points = _named(POINTS, "points", given.pop("points", "independent"), parts["points"])
+    delays = _delays(given.pop("delay", "none"), parts["delay"])
+    shares = {"streams": given.pop("sources")} if "sources" in given else {}
+    made = _shared(arrivals, _named(ARRIVALS, "arrivals", arrivals, given), shares | parts["source"])
+    rest = {
+        "arrivals": made,
+        "points": points,
+        "delays": delays,
+        "keys": build(Zipf, parts["keys"], "keys"),
+        "presence": build(Presence, parts["presence"], "presence"),
+    }
+    return build(Workload, rest | of_all, "workload")
+
+
+def _taken(given: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Take the parameters with that prefix out of `given`."""
+    return {name.removeprefix(prefix): given.pop(name) for name in list(given) if name.startswith(prefix)}
+
+
+def _named(registry: Mapping[str, Named], part: str, name: str, given: Mapping[str, Any]) -> Any:
+    if name not in registry:
+        raise ConfigError(f"{part}: unknown {name!r}; use one of {', '.join(registry)}")
+    config, settled = registry[name]
+    clash = next((parameter for parameter in given if parameter in settled), None)
+    if clash is not None:
+        raise ConfigError(f"{part} {name!r} has {clash}={settled[clash]!r}, so {clash} cannot be given")
+    return build(config, {**settled, **given}, f"{part} {name!r}")
+
+
+def _delays(name: str, given: dict[str, Any]) -> Any:
+    if "usual" in given:
+        usual = given.pop("usual")
+        inner = _taken(given, "usual_")
+        given["usual"] = _named(DELAYS, "delay_usual", usual, inner)
+    return _named(DELAYS, "delay", name, given)
+
+
+def _shared(name: str, made: Any, shares: Mapping[str, Any]) -> Any:
+    if not shares:
+        return made
+    if isinstance(made, Fleet):
+        raise ConfigError(f"arrivals {name!r} come from streams of their own; give streams instead of sources")
+    return build(Shared, {"process": made, **shares}, "source")
