@@ -107,7 +107,7 @@ def _all_factors(columns: FloatArray, stop: int, delta: int) -> IntArray:
     firsts = firsts[by_sum]
     copies = np.bincount(copy_of)[by_sum]
     ranks = ranks[firsts]
-    factors = _factors(rows[firsts], ranks, tiles_of(ranks), copies, stop, delta)
+    factors = _factors(rows[firsts], ranks, tiles_of(ranks), copies, int(stop), int(delta))
     out = np.empty(order.size, np.int64)
     out[order] = factors[place[copy_of]]
     return out
