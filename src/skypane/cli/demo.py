@@ -30,7 +30,6 @@ def run(arguments: Namespace) -> int:
     # Spark, Numba and matplotlib take seconds to import, and no other verb's --help should wait for them.
     from rich.console import Console  # noqa: PLC0415
 
-    import skypane as sp  # noqa: PLC0415
     from skypane.experiments import demo, live, report, wording  # noqa: PLC0415
 
     console = Console(highlight=False)
@@ -41,7 +40,7 @@ def run(arguments: Namespace) -> int:
     view = demo.prepare(settings)
     at = f", going on at row {wording.count(view.read_before)}" if view.resumed else ""
     console.print(f"{wording.count(view.total_rows or 0)} flights, {wording.count(round(speedup))} times faster{at}")
-    spark = sp.session(arguments.master, "skypane demo")
+    spark = demo.session(arguments.master)
     ended = demo.run(settings, spark, view, live.display(view, console, demo.COLUMNS))
     if settings.log.batches():
         found = demo.snapshot(settings)

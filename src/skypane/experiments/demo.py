@@ -30,6 +30,7 @@ from skypane.experiments.view import View
 from skypane.experiments.wording import count, percent, seconds, span
 from skypane.runtime.spark.recordings import write_recording
 from skypane.runtime.spark.replay import replay
+from skypane.runtime.spark.session import defaults
 from skypane.types import ConfigError, micros
 
 #: the year passes in a minute
@@ -125,6 +126,15 @@ def prepare(demo: Demo) -> View:
     with pa.memory_map(str(demo.recording)) as file:
         total = pa.ipc.open_file(file).read_all().num_rows
     return View(TITLE, total_rows=total, read_before=before, resumed=resumed)
+
+
+def session(master: str = "local[*]") -> SparkSession:
+    """Return the running session, or one for a run of a minute or two.
+
+    In so short a life Java's optimising compiler costs more than it gives: on two cores it takes them from the query.
+    """
+    java = "spark.driver.extraJavaOptions"
+    return sp.session(master, "skypane demo", {java: f"{defaults(master)[java]} -XX:TieredStopAtLevel=1"})
 
 
 def job(demo: Demo, spark: SparkSession) -> sp.Job:
