@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -152,15 +152,29 @@ def _before_the_commit() -> None:
 
 
 def _in_the_middle_of_a_manifest() -> None:
-    def write_json(original: Callable[..., None], store: Store, name: str, value: Any) -> None:
-        if not store.root.endswith("/ledger"):
-            original(store, name, value)
-            return
-        with store.open_output(f".{name}.half") as stream:
-            stream.write(json.dumps(value).encode()[:100])
-        die()
+    def open_output(original: Callable[..., pa.NativeFile], store: Store, name: str) -> Any:
+        stream = original(store, name)
+        return _Dying(stream) if store.root.endswith("/ledger") else stream
 
-    _replace(Store, "write_json", write_json)
+    _replace(Store, "open_output", open_output)
+
+
+class _Dying:
+    """A file that takes half of what is written, and no more."""
+
+    def __init__(self, stream: pa.NativeFile) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def write(self, data: bytes) -> None:
+        self._stream.write(data[: len(data) // 2])
+        self._stream.flush()
+        die()
 
 
 def _before_a_manifest_gets_its_name() -> None:

@@ -37,7 +37,7 @@ from skypane.operators.skyline import SkylineQuery
 from skypane.operators.topk import TopKQuery
 from skypane.preference import Score
 from skypane.runtime.spark.ledger import KEEP, Ledger
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.store import DRAFT, Store
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 180
@@ -225,7 +225,7 @@ def assert_nothing_left_over(folder: Path) -> None:
     assert not kept.child("rejected").names()
     assert not kept.child("answers").names()
     for store in (kept, kept.child("ledger")):
-        assert [name for name in store.names() if name.startswith(".")] == []
+        assert [name for name in store.names() if name.startswith(DRAFT)] == []
     for output in ("out", "late"):
         assert not Store.at(f"{folder}/{output}/_staging").names()
 
@@ -348,8 +348,9 @@ def test_what_lost_tries_have_left_is_removed(begun: Path, spark: SparkSession):
     kept = begun / "checkpoint" / "skypane"
     for name in ("partials", "rejected", "answers"):
         (kept / name / "000000000003-00000-lost.arrow").write_text("lost")
-    for draft in (kept / ".definition.json.draft", kept / "ledger" / ".000000000003.json.draft"):
+    for draft in (kept / f"{DRAFT}definition.json.0", kept / "ledger" / f"{DRAFT}000000000003.json.0"):
         draft.write_text("half")
+    (kept / "ledger" / "000000000002.json~").write_text("an editor's backup")
     (begun / "out" / "_staging" / "part-000000000003-driver.parquet").write_text("lost")
     for number in range(3):
         whole = next((begun / "out").glob("*.parquet"))

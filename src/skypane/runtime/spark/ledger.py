@@ -11,6 +11,7 @@ has not committed; the engine then starts from the manifest before it, or does n
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ from skypane.types import CheckpointError
 FORMAT = 1
 KEEP = 100
 """Manifests kept; all but the newest are there for their metrics only."""
+
+_MANIFEST = re.compile(r"(\d{12})\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class Ledger:
         self._store.make()
         for folder in (self._root, self._store):
             folder.remove_drafts()
-        self._held = [int(name.removesuffix(".json")) for name in self._store.names()]
+        # Whatever else lies there, an editor's backup or a file manager's notes, is none of ours.
+        self._held = [int(found[1]) for name in self._store.names() if (found := _MANIFEST.fullmatch(name))]
 
     def claim(self, definition: dict[str, Any]) -> str:
         """Write the definition of the query, or raise CheckpointError naming how it differs from the one there.
