@@ -11,8 +11,9 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from skypane.runtime.spark.recordings import Recording, write_recording
-from skypane.runtime.spark.replay import ReplaySource, ReplayStreamReader, partitions_of, replay
+from skypane.runtime.spark.replay import ReplaySource, ReplayStreamReader, partitions_of, replay, replay_workload
 from skypane.types import CheckpointError, ConfigError
+from skypane.workloads import workload
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 EVERYTHING = ReadAllAvailable()
@@ -100,15 +101,25 @@ def test_a_speedup_must_be_above_zero(tmp_path, value):
         source.streamReader(source.schema())
 
 
-def test_a_path_is_needed():
-    with pytest.raises(ConfigError, match="skypane-replay needs option path"):
-        _ = ReplaySource({}).rows
+@pytest.mark.parametrize("options", [{}, {"path": "rows.arrow", "workload": "poisson"}])
+def test_a_path_or_a_workload_is_needed(options):
+    with pytest.raises(ConfigError, match="skypane-replay needs option path, a file to replay, or workload, got"):
+        _ = ReplaySource(options).rows
 
 
-def test_each_row_once_across_a_failure(spark, tmp_path):
-    table = table_of(range(1000))
+MADE = {"rate": 1000, "delay": "exponential", "delay_mean": "1 second", "d": 2, "rows": 1000, "seed": 3}
+
+
+@pytest.mark.parametrize("kind", ["file", "workload"])
+def test_each_row_once_across_a_failure(spark, tmp_path, kind):
+    table = table_of(range(1000)) if kind == "file" else workload("poisson", **MADE).table()
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=64)
     seen = []
+
+    def stream():
+        if kind == "file":
+            return replay(spark, tmp_path / "rows.parquet", rows_per_trigger=150, partitions=3)
+        return replay_workload(spark, "poisson", MADE, rows_per_trigger=150, partitions=3)
 
     def run(fail_at):
         def sink(rows, number):
@@ -116,8 +127,7 @@ def test_each_row_once_across_a_failure(spark, tmp_path):
                 raise RuntimeError("the sink fails")
             seen.append((number, rows.toArrow()))
 
-        frame = replay(spark, tmp_path / "rows.parquet", rows_per_trigger=150, partitions=3)
-        writer = frame.writeStream.foreachBatch(sink).option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer = stream().writeStream.foreachBatch(sink).option("checkpointLocation", str(tmp_path / "checkpoint"))
         writer.trigger(availableNow=True).start().awaitTermination()
 
     with pytest.raises(StreamingQueryException, match="the sink fails"):
@@ -125,4 +135,6 @@ def test_each_row_once_across_a_failure(spark, tmp_path):
     run(fail_at=None)
     assert [number for number, _ in seen] == list(range(7))
     assert [part.num_rows for _, part in seen] == [150] * 6 + [100]
-    assert pa.concat_tables(part for _, part in seen).sort_by("row").equals(table)
+    order = [(name, "ascending") for name in table.column_names]
+    found = pa.concat_tables(part for _, part in seen)
+    assert found.sort_by(order).equals(table.sort_by(order))

@@ -70,8 +70,8 @@ class Replayable(ABC):
         """Return the first row that has not come `elapsed` after row `start` did; ConfigError if times are unusable."""
 
     @abstractmethod
-    def slice(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        """Yield rows [start, end)."""
+    def slice(self, start: int, end: int, since: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield rows [start, end). Rows before `since`, or `start` if it is not given, will not be wanted again."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ class Recording(Replayable):
         clock = min(int(self.arrivals[start]) + elapsed, _END_OF_TIME)
         return max(start, int(np.searchsorted(self.arrivals, clock, side="right")))
 
-    def slice(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    def slice(self, start: int, end: int, since: int | None = None) -> Iterator[pa.RecordBatch]:
+        del since
         schema = self.schema
         for part in self._file.slice(start, end):
             yield from part.cast(schema, safe=False).to_batches(max_chunksize=CHUNK_ROWS)

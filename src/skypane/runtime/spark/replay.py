@@ -13,8 +13,9 @@ become days of arrivals at once; the clock starts after it.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -34,6 +35,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from skypane.runtime.spark.generated import generated, read_parameters
 from skypane.runtime.spark.recordings import Recording, Replayable
 from skypane.types import CheckpointError, ConfigError
 
@@ -59,7 +61,25 @@ def replay(
     return _stream(spark, options, speedup=speedup, rowsPerTrigger=rows_per_trigger, partitions=partitions)
 
 
-def _stream(spark: SparkSession, options: dict[str, str | None], **numbers: float | None) -> DataFrame:
+def replay_workload(
+    spark: SparkSession,
+    name: str,
+    parameters: Mapping[str, Any],
+    *,
+    speedup: float | None = None,
+    rows_per_trigger: int | None = None,
+    partitions: int = PARTITIONS,
+) -> DataFrame:
+    """Return the workload of that name (see skypane.workloads.workload) as a streaming DataFrame, as `replay`.
+
+    `parameters` have `rows`, how many there are. What cannot be made is refused here, with the parameter's name.
+    """
+    generated(name, parameters)
+    options = {"workload": name, "parameters": json.dumps(dict(parameters))}
+    return _stream(spark, options, speedup=speedup, rowsPerTrigger=rows_per_trigger, partitions=partitions)
+
+
+def _stream(spark: SparkSession, options: Mapping[str, str | None], **numbers: float | None) -> DataFrame:
     spark.dataSource.register(ReplaySource)
     given = {name: str(value) for name, value in {**options, **numbers}.items() if value is not None}
     return spark.readStream.format(FORMAT).options(**given).load()
@@ -67,23 +87,24 @@ def _stream(spark: SparkSession, options: dict[str, str | None], **numbers: floa
 
 @dataclass
 class Rows(InputPartition):
-    """Rows [start, end), read by one task."""
+    """Rows [start, end), read by one task, of a micro-batch whose first row is `since`."""
 
     start: int
     end: int
+    since: int
 
 
 def partitions_of(start: int, end: int, count: int) -> list[Rows]:
     """Cut rows [start, end) into at most `count` parts of about equal size, none empty."""
     cuts = np.linspace(start, end, count + 1).astype(np.int64).tolist()
-    return [Rows(a, b) for a, b in pairwise(cuts) if b > a]
+    return [Rows(a, b, start) for a, b in pairwise(cuts) if b > a]
 
 
 class ReplaySource(DataSource):
-    """`spark.readStream.format("skypane-replay")`: options path, arrival, speedup, rowsPerTrigger, partitions.
+    """`spark.readStream.format("skypane-replay")`: path | workload, and how fast.
 
     path: an Arrow, parquet or csv file. arrival: its timestamp column in ascending order (needed with a speedup).
-    speedup: seconds of arrival per second of wall clock; all at once if not given. rowsPerTrigger: most rows per
+    workload: instead of a path, the name of a workload, with its parameters, rows among them, in JSON. speedup: seconds of arrival per second of wall clock; all at once if not given. rowsPerTrigger: most rows per
     micro-batch. partitions: tasks per micro-batch (2). A batch read gives all rows.
     """
 
@@ -93,9 +114,12 @@ class ReplaySource(DataSource):
 
     @cached_property
     def rows(self) -> Replayable:
-        if "path" not in self.options:
-            raise ConfigError(f"{FORMAT} needs option path, the file to replay, got {dict(self.options)}")
-        return Recording(self.options["path"], self.options.get("arrival"))
+        path, name = self.options.get("path"), self.options.get("workload")
+        if (path is None) == (name is None):
+            raise ConfigError(f"{FORMAT} needs option path, a file to replay, or workload, got {dict(self.options)}")
+        if path is not None:
+            return Recording(path, self.options.get("arrival"))
+        return generated(str(name), read_parameters(self.options.get("parameters", "{}")))
 
     def schema(self) -> StructType:
         return from_arrow_schema(self.rows.schema, prefer_timestamp_ntz=True)
@@ -138,7 +162,7 @@ class ReplayReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         part = cast("Rows", partition)
-        return self.rows.slice(part.start, part.end)
+        return self.rows.slice(part.start, part.end, part.since)
 
 
 class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -201,4 +225,4 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         part = cast("Rows", partition)
-        return self.rows.slice(part.start, part.end)
+        return self.rows.slice(part.start, part.end, part.since)
