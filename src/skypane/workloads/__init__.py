@@ -25,8 +25,9 @@ from skypane.workloads.keys import Zipf
 from skypane.workloads.map2 import Map2
 from skypane.workloads.plain import Constant, Poisson
 from skypane.workloads.points import Classic
-from skypane.workloads.profiles import OnOff, RandomWalk, SelfSimilar, Steps
+from skypane.workloads.profiles import OnOff, RandomWalk, Steps
 from skypane.workloads.registry import ARRIVALS, DELAYS, POINTS, workload
+from skypane.workloads.selfsimilar import ParetoSlots, SelfSimilar
 from skypane.workloads.sources import Presence, Shared
 from skypane.workloads.workload import Workload
 
@@ -48,6 +49,7 @@ __all__ = [
     "NoDelay",
     "OnOff",
     "ParetoDelay",
+    "ParetoSlots",
     "Poisson",
     "Presence",
     "RandomWalk",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 from skypane.types import ConfigError, Duration, micros
 
@@ -17,7 +17,7 @@ def positive(name: str, value: float) -> None:
         raise ConfigError(f"need 0 < {name} < infinity, got {name}={value}")
 
 
-def at_least(name: str, low: int, value: int) -> None:
+def at_least(name: str, low: int, value: Any) -> None:
     """Raise ConfigError unless `value` is a whole number of `low` or more."""
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
         raise ConfigError(f"need a whole number {name} >= {low}, got {name}={value}")

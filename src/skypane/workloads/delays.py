@@ -32,7 +32,7 @@ class Delays(Protocol):
 class NoDelay:
     """Everything arrives when it happens: a stream in order."""
 
-    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002: nothing is left to chance
+    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002
         """Return zeros."""
         return lambda times, _: np.zeros_like(times)
 
@@ -46,7 +46,7 @@ class UniformDelay:
     def __post_init__(self) -> None:
         seconds("mean", self.mean)
 
-    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002: all sources are alike
+    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002
         """Return independent delays."""
         longest = 2 * seconds("mean", self.mean)
         return lambda times, _: _micros(longest * rng.random(len(times)))
@@ -61,7 +61,7 @@ class ExponentialDelay:
     def __post_init__(self) -> None:
         seconds("mean", self.mean)
 
-    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002: all sources are alike
+    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002
         """Return independent delays."""
         mean = seconds("mean", self.mean)
         return lambda times, _: _micros(mean * rng.standard_exponential(len(times)))
@@ -79,7 +79,7 @@ class ParetoDelay:
         if not 1 < self.tail < math.inf:
             raise ConfigError(f"need 1 < tail < infinity for a finite mean, got tail={self.tail}")
 
-    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002: all sources are alike
+    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002
         """Return independent delays."""
         scale = seconds("mean", self.mean) * (self.tail - 1)
         # Exponential to Pareto: (1 - U)^(-1 / tail) = exp(E / tail).
@@ -97,7 +97,7 @@ class LognormalDelay:
         seconds("median", self.median)
         positive("sigma", self.sigma)
 
-    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002: all sources are alike
+    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002
         """Return independent delays."""
         median = seconds("median", self.median)
         return lambda times, _: _micros(median * np.exp(self.sigma * rng.standard_normal(len(times))))
@@ -115,7 +115,7 @@ class EmpiricalDelay:
         if min(self.measured) < 0:
             raise ConfigError(f"need measured delays >= 0 microseconds, got {min(self.measured)}")
 
-    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002: all sources are alike
+    def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002
         """Return independent delays."""
         measured = np.array(self.measured, dtype=np.int64)
         return lambda times, _: measured[rng.integers(0, len(measured), len(times))]
@@ -124,4 +124,4 @@ class EmpiricalDelay:
 def _micros(delays: FloatArray) -> IntArray:
     """Return seconds as whole microseconds; a heavy tail ends at a hundred years, which a timestamp can still hold."""
     longest = 100 * 365 * 86_400
-    return np.rint(np.minimum(delays, longest) * SECOND).astype(np.int64)
+    return np.asarray(np.rint(np.minimum(delays, longest) * SECOND).astype(np.int64))

@@ -1,8 +1,8 @@
-"""The streams of paper 3, section 6.1.1: 80 sources whose rates are constant, fluctuate in pairs, vary together, or burst.
+r"""The streams of paper 3, section 6.1.1: 80 sources whose rates are constant, fluctuate in pairs, vary together, or burst.
 
 constw   constant rates, uniform between `low` and `high`
 psfcw    pairs of sources swap a low and a high rate in steps, so that the total stays the same     _|-|_   -|_|-
-ptfcw    the same, but with a trend from one to the other                                          /\\/\\   \\/\\/
+ptfcw    the same, but with a trend from one to the other                                          /\/\   \/\/
 sfvar    all sources step between low and high at the same times, so that the total varies
 tfvar    the same with a trend
 bursty   on/off: evenly spaced tuples while active, none while idle, both periods exponential

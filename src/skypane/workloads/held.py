@@ -8,7 +8,7 @@ Paper 1, section 6.1: in the soccer streams, phases of bursty arrivals are those
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class HeldBack:
 
     every: Duration = "10 seconds"
     hold: Duration = "1 second"
-    usual: Delays = NoDelay()
+    usual: Delays = field(default_factory=NoDelay)
 
     def __post_init__(self) -> None:
         seconds("every", self.every)

@@ -96,7 +96,7 @@ class Map2:
         # left of a geometric stay is geometric too.
         pairs = 8 + int(1.2 * CHUNK / (1 / first + 1 / second))
         stays = np.stack([rng.geometric(first, pairs), rng.geometric(second, pairs)], axis=1).ravel()
-        ends = np.cumsum(np.minimum(stays, CHUNK))
+        ends = np.cumsum(np.minimum(stays, CHUNK + 1))  # a sum that cannot overflow
         used = int(np.searchsorted(ends, CHUNK))
         if used == len(ends):
             lengths, last = stays, len(stays)

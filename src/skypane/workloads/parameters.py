@@ -56,7 +56,7 @@ def _read(value: Any, hint: Any, name: str) -> Any:
     return _number(value, hint, name) if hint in {int, float} else value
 
 
-def _number(value: Any, kind: type[int] | type[float], name: str) -> Any:
+def _number(value: Any, kind: type[int | float], name: str) -> Any:
     try:
         number = float(value)
         if not isinstance(value, bool) and (kind is float or number.is_integer()):

@@ -18,7 +18,8 @@ _AHEAD: Final = 16
 class Periods(Protocol):
     """A law of period lengths, in seconds."""
 
-    mean: float
+    @property
+    def mean(self) -> float: ...
 
     def lengths(self, size: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
         """Draw whole periods."""
@@ -83,7 +84,7 @@ class Phases:
 
     def forget(self, before: float) -> None:
         """Drop edges that lie before, in pairs, so that `first` stays true, and draw as many new ones in their place."""
-        n, k = self.edges.shape
+        k = self.edges.shape[1]
         passed = (self.edges < before).sum(axis=1) // 2 * 2
         if passed.max() * 2 < k:
             return

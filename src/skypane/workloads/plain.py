@@ -21,7 +21,7 @@ class Constant:
     def __post_init__(self) -> None:
         positive("rate", self.rate)
 
-    def times(self, rng: np.random.Generator) -> Iterator[IntArray]:  # noqa: ARG002: nothing here is left to chance
+    def times(self, rng: np.random.Generator) -> Iterator[IntArray]:  # noqa: ARG002
         """Yield chunks of ascending microseconds since the start, without end."""
         first = 0
         while True:

@@ -52,7 +52,8 @@ DISTRIBUTIONS: Final[dict[str, Callable[[int, int, np.random.Generator], FloatAr
 class Points(Protocol):
     """What a tuple's criteria are drawn from."""
 
-    d: int
+    @property
+    def d(self) -> int: ...
 
     def draw(self, times: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return (n, d) points, Fortran-ordered, of tuples at those microseconds since the start."""

@@ -1,4 +1,4 @@
-"""Poisson arrivals whose rate moves: in steps, as a random walk, on and off, or self-similar."""
+"""Poisson arrivals whose rate moves: in steps, as a random walk, or on and off."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
-from skypane.workloads.checks import at_least, positive, seconds
-from skypane.workloads.phases import ExponentialPeriods, ParetoPeriods, Phases, pieces, total
+from skypane.workloads.checks import positive, seconds
+from skypane.workloads.phases import ExponentialPeriods, Phases, pieces
 from skypane.workloads.rates import Pieces, poisson
 
 FIGURE_9: Final = (40_000.0, 50_000.0, 70_000.0, 80_000.0, 60_000.0, 40_000.0)
@@ -33,7 +33,7 @@ class Steps:
 
     def times(self, rng: np.random.Generator) -> Iterator[IntArray]:
         """Yield chunks of ascending microseconds since the start, without end."""
-        return _times(_held(cycle([np.array(self.rates)]), seconds("every", self.every)), rng)
+        return times_of(held(cycle([np.array(self.rates)]), seconds("every", self.every)), rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class RandomWalk:
 
     def times(self, rng: np.random.Generator) -> Iterator[IntArray]:
         """Yield chunks of ascending microseconds since the start, without end."""
-        return _times(_held(self._walk(rng), seconds("every", self.every)), rng)
+        return times_of(held(self._walk(rng), seconds("every", self.every)), rng)
 
     def _walk(self, rng: np.random.Generator) -> Iterator[FloatArray]:
         lowest, highest = np.log(self.bounds)
@@ -102,50 +102,15 @@ class OnOff:
         on, off = seconds("on", self.on), seconds("off", self.off)
         phases = Phases(ExponentialPeriods(on), ExponentialPeriods(off), 1, rng)
         peak = np.array([self.rate * (on + off) / on])
-        return _times(pieces(phases, peak, 64 * (on + off)), rng)
+        return times_of(pieces(phases, peak, 64 * (on + off)), rng)
 
 
-@dataclass(frozen=True, slots=True)
-class SelfSimilar:
-    """Arrivals that look alike at every scale: on/off streams with Pareto periods, superposed (paper 5, section 2.2).
-
-    With P(period > x) ~ x^-a, 1 < a < 2, the sum of many such streams tends to fractional noise with
-    H = (3 - a) / 2 (M. Taqqu, W. Willinger, R. Sherman, "Proof of a fundamental result in self-similar traffic modeling",
-    SIGCOMM CCR 27(2), 1997). `rate`: tuples per second over all; `hurst` in (0.5, 1); `period`: mean length of on and
-    of off periods; `streams`: how many are superposed, fewer vary more.
-    """
-
-    rate: float
-    hurst: float = 0.75
-    period: Duration = "200 ms"
-    streams: int = 32
-
-    def __post_init__(self) -> None:
-        positive("rate", self.rate)
-        seconds("period", self.period)
-        at_least("streams", 1, self.streams)
-        if not 0.5 < self.hurst < 1:
-            raise ConfigError(f"need 0.5 < hurst < 1, got hurst={self.hurst}; 0.5 is what Poisson arrivals have")
-
-    @property
-    def tail(self) -> float:
-        """The exponent a of the periods' lengths."""
-        return 3 - 2 * self.hurst
-
-    def times(self, rng: np.random.Generator) -> Iterator[IntArray]:
-        """Yield chunks of ascending microseconds since the start, without end."""
-        period = seconds("period", self.period)
-        law = ParetoPeriods(period, self.tail)
-        phases = Phases(law, law, self.streams, rng)
-        rates = np.full(self.streams, 2 * self.rate / self.streams)
-        return _times(total(pieces(phases, rates, 16 * period)), rng)
-
-
-def _held(rates: Iterator[FloatArray], every: float) -> Iterator[Pieces]:
+def held(rates: Iterator[FloatArray], every: float) -> Iterator[Pieces]:
     """Yield one stream's rates, each held for `every` seconds."""
     for chunk in rates:
         yield Pieces(np.full(len(chunk), every), chunk[:, None])
 
 
-def _times(parts: Iterator[Pieces], rng: np.random.Generator) -> Iterator[IntArray]:
+def times_of(parts: Iterator[Pieces], rng: np.random.Generator) -> Iterator[IntArray]:
+    """Yield the times of one Poisson stream with those rates."""
     return (sent.times for sent in poisson(parts, rng))

@@ -76,19 +76,19 @@ def _senders(units: FloatArray, knots: _Knots, rng: np.random.Generator) -> IntA
     piece = np.clip(np.searchsorted(knots.total, units, side="right") - 1, 0, len(share) - 1)
     # One ascending sequence, in which each piece takes the interval [piece, piece + 1).
     at = np.searchsorted((pieces[:, None] + share).ravel(), piece + rng.random(len(units)), side="right")
-    return np.minimum(at - piece * n, n - 1)
+    return np.asarray(np.minimum(at - piece * n, n - 1))
 
 
 def evenly(pieces: Iterator[Pieces], rng: np.random.Generator) -> Iterator[Sent]:
     """Yield tuples that each source sends at equal distances in units, from a phase of its own, without end."""
     knots, now = _Knots(pieces), 0.0
     knots.reach(1.0)
-    phases = rng.random(knots.units.shape[1])
+    phases: FloatArray = rng.random((knots.units.shape[1],))
     done = np.zeros(len(phases), dtype=np.int64)
     while True:
         now += CHUNK
         knots.reach(now)
-        until = np.interp(now, knots.total, knots.seconds)
+        until = float(np.interp(now, knots.total, knots.seconds))
         sent = [_ticks(knots, i, phases[i], done, until) for i in range(len(phases))]
         seconds = np.concatenate(sent)
         order = np.argsort(seconds, kind="stable")

@@ -27,7 +27,8 @@ from skypane.workloads.map2 import Map2
 from skypane.workloads.parameters import build
 from skypane.workloads.plain import Constant, Poisson
 from skypane.workloads.points import DISTRIBUTIONS, Classic
-from skypane.workloads.profiles import OnOff, RandomWalk, SelfSimilar, Steps
+from skypane.workloads.profiles import OnOff, RandomWalk, Steps
+from skypane.workloads.selfsimilar import ParetoSlots, SelfSimilar
 from skypane.workloads.sent import Fleet
 from skypane.workloads.sources import Presence, Shared
 from skypane.workloads.workload import Workload
@@ -45,6 +46,7 @@ ARRIVALS: Final[Mapping[str, Named]] = {
     "poisson": Named(Poisson),
     "map2": Named(Map2),
     "self-similar": Named(SelfSimilar),
+    "pareto-slots": Named(ParetoSlots),
     "random-walk": Named(RandomWalk),
     "steps": Named(Steps),
     "on-off": Named(OnOff),

@@ -6,7 +6,7 @@ arrivals -> presence -> (event time, source) -> + key, points, delay -> ordered 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -40,10 +40,10 @@ class Workload:
     """
 
     arrivals: Process | Fleet
-    points: Points = Classic()
-    keys: Zipf = Zipf()
-    delays: Delays = NoDelay()
-    presence: Presence = Presence()
+    points: Points = field(default_factory=Classic)
+    keys: Zipf = field(default_factory=Zipf)
+    delays: Delays = field(default_factory=NoDelay)
+    presence: Presence = field(default_factory=Presence)
     seed: int = 0
     rows: int | None = None
     length: Duration | None = None

@@ -1,0 +1,20 @@
+"""Quantiles of delays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from skypane.types import ConfigError, FloatArray, IntArray
+from skypane.workloads.checks import SECOND
+
+
+def delay_quantiles(times: IntArray, arrivals: IntArray, shares: Sequence[float]) -> FloatArray:
+    """Return, in seconds, the delays that these shares of the tuples do not exceed; 0 is the shortest, 1 the longest.
+
+    Linear between neighbouring delays. `times`, `arrivals`: (n,) microseconds.
+    """
+    if not len(times):
+        raise ConfigError("need at least one tuple for a quantile of delays, got none")
+    return np.asarray(np.quantile(arrivals - times, shares) / SECOND)

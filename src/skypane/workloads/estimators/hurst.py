@@ -1,0 +1,69 @@
+"""The Hurst parameter of a series of counts, by two methods: 0.5 without long memory, towards 1 with more of it.
+
+Both fit a straight line in log-log scales over block sizes (J. Beran, "Statistics for Long-Memory Processes", 1994,
+chapter 4). Choose counts whose interval is longer than the bursts themselves: below, one sees their
+shape, not their memory. Neither method is sharp: expect to be within 0.1 of the truth.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from skypane.types import ConfigError, FloatArray, IntArray
+from skypane.workloads.estimators.counts import growing, summed
+
+_LEAST_BLOCKS: Final = 10
+_LEAST_SIZE: Final = 8
+"""Values in the smallest block whose range is rescaled."""
+
+
+def hurst_by_variance(series: IntArray | FloatArray) -> float:
+    """Return H from aggregated variance: the variance of means over blocks of m values falls as m^(2H - 2)."""
+    sizes = _sizes(series, shortest=1)
+    variances = [float(np.var(summed(series, size) / size)) for size in sizes]
+    return 1 + _slope(sizes, variances) / 2
+
+
+def hurst_by_range(series: IntArray | FloatArray) -> float:
+    """Return H from the rescaled range: R/S of blocks of m values grows as m^H.
+
+    Short blocks of independent values grow faster than m^0.5; each R/S is divided by what A. Anis and E. Lloyd
+    (Biometrika 63, 1976) expect of independent values, and the 0.5 added back.
+    """
+    sizes = _sizes(series, shortest=_LEAST_SIZE)
+    ratios = [_rescaled_range(series, size) / _independent(size) for size in sizes]
+    return 0.5 + _slope(sizes, ratios)
+
+
+def _sizes(series: IntArray | FloatArray, shortest: int) -> list[int]:
+    sizes = growing(len(series) // _LEAST_BLOCKS, shortest)
+    if len(sizes) < 3 or np.ptp(series) == 0:
+        needed = shortest * 3 * _LEAST_BLOCKS
+        raise ConfigError(f"need about {needed} counts that vary to estimate a Hurst parameter, got {len(series)}")
+    return sizes
+
+
+def _rescaled_range(series: IntArray | FloatArray, size: int) -> float:
+    """Return the mean over blocks of: range of the running sum of deviations, over the standard deviation."""
+    blocks = np.asarray(series[: len(series) // size * size], dtype=np.float64).reshape(-1, size)
+    deviations = blocks - blocks.mean(axis=1, keepdims=True)
+    spread = deviations.std(axis=1)
+    running = deviations.cumsum(axis=1)
+    ranges = np.maximum(running.max(axis=1), 0) - np.minimum(running.min(axis=1), 0)
+    return float(np.mean(ranges[spread > 0] / spread[spread > 0]))
+
+
+def _independent(size: int) -> float:
+    """Return the expected R/S of `size` independent normal values: G sum_i sqrt((size - i) / i)."""
+    i = np.arange(1, size)
+    log_ratio = math.lgamma((size - 1) / 2) - math.lgamma(size / 2)
+    return float(math.exp(log_ratio) / math.sqrt(math.pi) * np.sqrt((size - i) / i).sum())
+
+
+def _slope(sizes: list[int], values: list[float]) -> float:
+    positive = [(size, value) for size, value in zip(sizes, values, strict=True) if value > 0]
+    logs = np.log(np.array(positive))
+    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])

@@ -1,0 +1,36 @@
+"""The skew of keys: the exponent of the Zipf law that fits best."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from skypane.types import ConfigError, FloatArray, IntArray
+from skypane.workloads.keys import zipf_shares
+
+_STEEPEST: Final = 20.0
+
+
+def zipf_exponent(keys: IntArray, among: int | None = None) -> float:
+    """Return the maximum-likelihood exponent s of shares 1 / rank^s, at 0 or above, ranks by the observed frequencies.
+
+    `among`: how many keys there are; by default those that occur. Where the tail's keys occur a few times only, chance
+    orders them, and the estimate lies a little above the truth.
+    """
+    _, found = np.unique(keys, return_counts=True)
+    n = len(found) if among is None else among
+    if n < max(2, len(found)):
+        raise ConfigError(f"need two keys or more, and all that occur, got among={n} with {len(found)} occurring")
+    logs = np.log(np.arange(1, n + 1))
+    # The likelihood is highest where the expected log-rank is the observed one; it falls as the exponent grows.
+    observed = float(np.sort(found)[::-1] @ logs[: len(found)] / found.sum())
+    low, high = 0.0, _STEEPEST
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _mean_log(n, middle, logs) > observed else (low, middle)
+    return (low + high) / 2
+
+
+def _mean_log(n: int, exponent: float, logs: FloatArray) -> float:
+    return float(zipf_shares(n, exponent) @ logs)
