@@ -22,7 +22,8 @@ from skypane.kernels.small import dominates_row
 from skypane.kernels.tiles import empty_tiles, put_row
 from skypane.types import BoolArray, FloatArray, IntArray
 
-_GROUP: Final = 512
+_SMALLEST_GROUP: Final = 512  # rows
+_LARGEST_GROUP: Final = 4096
 _FIRST_BLOCKS: Final = 4
 
 
@@ -120,9 +121,10 @@ def _skyline(rows: FloatArray, ranks: NDArray[np.uint8], order: IntArray) -> Int
     none = int(np.int64(0))  # for a literal 0, Numba would compile the callees once more
     size = none
     full = none
-    group = np.empty(_GROUP, np.int64)
-    for start in range(0, n, _GROUP):
-        left = min(_GROUP, n - start)
+    most = max(_SMALLEST_GROUP, min(_LARGEST_GROUP, n >> 6))  # many blocks outgrow every cache: then fewer passes
+    group = np.empty(most, np.int64)
+    for start in range(0, n, most):
+        left = min(most, n - start)
         for g in range(left):
             group[g] = start + g
         left = _pass_blocks(blocks, none, full, floors, rows, ranks, order, members, group, left)
