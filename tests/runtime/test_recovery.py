@@ -230,6 +230,7 @@ def assert_nothing_left_over(folder: Path) -> None:
         assert not Store.at(f"{folder}/{output}/_staging").names()
 
 
+@pytest.mark.slow
 def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: Path):
     files = late_rows(5, batches=18)
     write_batches(tmp_path / "in", files[:4])
