@@ -1,0 +1,53 @@
+"""A workload written to a parquet file, batch by batch, so that it may be larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skypane.types import ConfigError
+from skypane.workloads import Workload
+
+#: small enough that a task of a replay decodes little that it does not want
+ROW_GROUP = 65_536
+
+
+def write(workload: Workload, path: Path, progress: Callable[[int], None] = lambda _: None) -> int:
+    """Write all rows of a workload, in the order of arrival; return how many.
+
+    `progress` is told how many are written so far. The file appears when it is whole. Raises ConfigError if the workload
+    is endless, or if there is no place for the file.
+    """
+    if workload.rows is None and workload.length is None:
+        raise ConfigError("an endless workload fills any disk: say how many rows, or how many seconds")
+    part = path.with_name(path.name + ".part")
+    rows = 0
+    try:
+        with pq.ParquetWriter(part, workload.schema) as writer:
+            for group in _groups(workload):
+                writer.write_table(group, row_group_size=ROW_GROUP)
+                rows += group.num_rows
+                progress(rows)
+        part.replace(path)
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return rows
+
+
+def _groups(workload: Workload) -> Iterator[pa.Table]:
+    """Yield the rows in tables of ROW_GROUP rows or somewhat more."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in workload.batches():
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= ROW_GROUP:
+            yield pa.Table.from_batches(held)
+            held, rows = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
