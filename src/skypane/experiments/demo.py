@@ -25,7 +25,7 @@ from skypane.experiments.flights import departures
 from skypane.experiments.following import follow
 from skypane.experiments.live import Display
 from skypane.experiments.runlog import RunLog
-from skypane.experiments.snapshot import Criterion, Snapshot, answers, example, front_sizes, latest_front
+from skypane.experiments.snapshot import SKYLINE, Criterion, Snapshot, answers, example, front_sizes, latest_front
 from skypane.experiments.view import View
 from skypane.experiments.wording import count, percent, seconds, span
 from skypane.runtime.spark.recordings import write_recording
@@ -201,6 +201,7 @@ def snapshot(demo: Demo) -> Snapshot:
         sizes=None if windows is None else front_sizes(windows, ["origin"]),
         example=None if windows is None else example(windows, ["origin"], everything, "scheduled"),
         speedup=demo.speedup,
+        meaning=SKYLINE,
         notes=tuple(_notes(demo, batches)),
     )
 

@@ -139,7 +139,7 @@ def _front_card(snapshot: Snapshot, chosen: Example) -> str:
     of = f" of {count(chosen.everything.num_rows)}" if chosen.everything is not None else ""
     where = f", {chosen.group}" if chosen.group else ""
     told = f"{count(chosen.front.num_rows)}{of} rows{where}, window {stamp(chosen.start)} to {stamp(chosen.end)}. "
-    told += "The largest answer of the run; no row of the window is at least as good in all criteria and better in one."
+    told += f"The largest answer of the run. {snapshot.meaning}"
     body = (
         f'<p>{escape(told)}</p><div class="pair">'
         f"<div>{plots.front(chosen, snapshot.criteria)}</div>"
@@ -170,7 +170,7 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     batches = snapshot.batches
     last = batches[-1]
     exchanged = [metrics for metrics in batches if metrics.exchange]
-    yield "splitting", f"{last.splitting}, {last.plq_workers} pane workers, {last.wlq_workers} window workers"
+    yield "splitting", f"{last.splitting}; pane workers: {last.plq_workers}, window workers: {last.wlq_workers}"
     yield "exchange of rows", f"in {count(len(exchanged))} of {count(len(batches))} batches"
     yield "why, in the last one", last.exchange_because or UNKNOWN
     where = Counter(metrics.wlq_where for metrics in batches if metrics.windows)

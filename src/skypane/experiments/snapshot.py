@@ -14,6 +14,9 @@ import pyarrow.dataset as ds
 from skypane.runtime.spark.metrics import BatchMetrics
 from skypane.types import IntArray, Micros
 
+#: what being in a skyline means
+SKYLINE = "No other row of the window is at least as good as one of these in all criteria, and better in one."
+
 
 @dataclass(frozen=True)
 class Criterion:
@@ -67,6 +70,8 @@ class Snapshot:
     example: Example | None = None
     #: stream seconds per wall-clock second, if a recording was replayed
     speedup: float | None = None
+    #: what being in an answer means, as a sentence
+    meaning: str = ""
     #: remarks the reader should have, one sentence each
     notes: tuple[str, ...] = field(default=())
 

@@ -11,7 +11,7 @@ import skypane as sp
 from skypane.experiments.following import follow
 from skypane.experiments.live import Display
 from skypane.experiments.runlog import RunLog
-from skypane.experiments.snapshot import Snapshot, answers, example, front_sizes, latest_front
+from skypane.experiments.snapshot import SKYLINE, Snapshot, answers, example, front_sizes, latest_front
 from skypane.jobs.model import Job
 from skypane.jobs.telling import criteria, query, told
 
@@ -50,4 +50,5 @@ def snapshot(job: Job, log: RunLog) -> Snapshot:
         settings=tuple(told(job)),
         sizes=None if windows is None else front_sizes(windows, job.query.by),
         example=None if windows is None else example(windows, job.query.by),
+        meaning=SKYLINE if job.query.kind == "skyline" else "",
     )

@@ -1,0 +1,81 @@
+"""`skypane run` as a user types it."""
+
+import json
+
+import pytest
+
+from skypane.cli.main import main
+from skypane.jobs import examples
+
+JOB = """
+name: offers
+mode: batch
+source: {{format: json, path: {folder}/in, schema: "city string, price double, rating double"}}
+query: {{kind: skyline, preference: "price MIN, rating MAX", by: city}}
+output: {{format: csv, path: {folder}/out}}
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    (tmp_path / "in").mkdir()
+    rows = [{"city": "A", "price": p, "rating": r} for p, r in ((1, 1), (2, 5), (3, 4), (4, 9))]
+    (tmp_path / "in" / "0.json").write_text("\n".join(map(json.dumps, rows)))
+    path = tmp_path / "job.yaml"
+    path.write_text(JOB.format(folder=tmp_path))
+    return path
+
+
+def test_examples_are_listed_and_shown(capsys):
+    assert main(["run", "--examples"]) == 0
+    assert capsys.readouterr().out.split() == examples.names()
+    assert main(["run", "rate-skyline", "--show"]) == 0
+    assert capsys.readouterr().out == examples.text("rate-skyline")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "which job? give a file, or one of --examples"),
+        (["none.yaml"], "cannot read the job file none.yaml: No such file or directory"),
+        (["flights-top-delays", "--report", "x.html"], "--report is for streams"),
+    ],
+)
+def test_what_cannot_be_run_is_told_before_spark_starts(capsys, arguments, complaint):
+    assert main(["run", *arguments]) == 1
+    assert complaint in capsys.readouterr().err
+
+
+def test_a_job_that_is_wrong_is_told_line_by_line(job, capsys):
+    job.write_text(job.read_text().replace("kind: skyline", "kind: skylin").replace("path:", "pth:"))
+    assert main(["run", str(job)]) == 1
+    told = capsys.readouterr().err
+    assert "query.kind: cannot be 'skylin', did you mean 'skyline'?" in told
+    assert "source.pth: unknown field, did you mean 'path'?" in told
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_dry_run_checks_and_writes_nothing(job, capsys):
+    assert main(["run", str(job), "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert "skyline of low('price') * high('rating'), one per city" in told
+    assert "the job is sound" in told
+    assert not (job.parent / "out").exists()
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_batch(job, capsys):
+    assert main(["run", str(job)]) == 0
+    assert f"{job.parent}/out" in capsys.readouterr().out
+    lines = [line for file in (job.parent / "out").glob("*.csv") for line in file.read_text().splitlines()]
+    assert sorted(lines) == ["A,1.0,1.0", "A,2.0,5.0", "A,4.0,9.0", "city,price,rating"]
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_stream_with_a_report(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job, page = tmp_path / "rate.yaml", tmp_path / "rate.html"
+    job.write_text(examples.text("rate-skyline"))
+    assert main(["run", str(job), "--seconds", "12", "--report", str(page)]) == 0
+    assert "rows/s in" in capsys.readouterr().out
+    assert "Decisions and outcomes" in page.read_text()
