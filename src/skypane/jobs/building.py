@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -121,10 +123,11 @@ def _source(source: Source, spark: SparkSession, *, streaming: bool) -> DataFram
 
 
 def _recorded() -> Path:
-    """Return the file of flights to replay, written once per machine: its content is always the same."""
-    path = Path(tempfile.gettempdir()) / "skypane-flights.arrow"
-    if not path.exists():
-        write_recording(departures(), path)
+    """Write the flights to a file to replay, for as long as this process lives; its content is always the same."""
+    folder = Path(tempfile.mkdtemp(prefix="skypane-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / "flights.arrow"
+    write_recording(departures(), path)
     return path
 
 
