@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from skypane.cli import demo, doctor, generate, run, warm
+from skypane.cli import demo, describe, doctor, generate, run, warm
 from skypane.types import SkypaneError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Verb(Protocol):
         """Do it, and return the exit code."""
 
 
-VERBS: tuple[Verb, ...] = (demo, run, generate, doctor, warm)
+VERBS: tuple[Verb, ...] = (demo, run, generate, describe, doctor, warm)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,76 @@
+"""A table of figures, plots on demand; what cannot be read is said in one sentence."""
+
+import xml.etree.ElementTree as ET
+
+import pyarrow.parquet as pq
+import pytest
+
+from skypane.cli.main import main
+from skypane.workloads import workload
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("describe") / "made.parquet"
+    made = workload("on-off", rate=500, delay="exponential", delay_mean="1 second", d=2, sources=3, rows=20_000)
+    pq.write_table(made.table(), path)
+    return path
+
+
+def test_the_table_has_all_topics(file, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    roles = ["--time", "time", "--arrival", "arrival", "--source", "source", "--key", "key"]
+    assert main(["describe", str(file), *roles, "--criteria", "c0 MIN, c1 MAX"]) == 0
+    shown = capsys.readouterr().out
+    for name in ("20,000", "mean rate", "index of dispersion", "late share", "Zipf exponent", "skyline share"):
+        assert name in shown
+
+
+@pytest.mark.parametrize("kind", ["svg", "html"])
+def test_plots(file, tmp_path, kind):
+    plot = tmp_path / f"plot.{kind}"
+    assert main(["describe", str(file), "--time", "time", "--arrival", "arrival", "--plot", str(plot)]) == 0
+    text = plot.read_text()
+    ET.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])  # noqa: S314 - our own
+    assert plot.stat().st_size < 150_000
+
+
+def test_a_rate_trace(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    trace = tmp_path / "trace.txt"
+    trace.write_text("".join(f"{second} {100 + second % 7}\n" for second in range(500)) + "nonsense\n")
+    assert main(["describe", "--layout", "rates", str(trace), "--plot", str(tmp_path / "trace.svg")]) == 0
+    shown = capsys.readouterr().out
+    assert "1 lines left out: is not 2 fields" in shown
+    assert "102.9" in shown
+    assert (tmp_path / "trace.svg").exists()
+
+
+def test_a_data_set_knows_its_columns(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for cab in ("abboip", "enyenewl"):
+        lines = [f"37.7 -122.4 0 {1213084687 - 60 * row}" for row in range(50)]
+        (tmp_path / f"new_{cab}.txt").write_text("\n".join(lines))
+    files = [str(path) for path in sorted(tmp_path.iterdir())]
+    assert main(["describe", "--layout", "cabs", *files]) == 0
+    shown = capsys.readouterr().out
+    assert "sources" in shown
+    assert "2008-06-10" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["FILE", "--time", "tine"], "column 'tine' does not exist; did you mean 'time'?"),
+        (["FILE"], "which column is the event time? give --time COLUMN"),
+        (["FILE", "FILE", "--time", "time"], "need one file, or a folder, got 2"),
+        (["FILE", "FILE", "--layout", "rates"], "need one rate trace at a time, got 2"),
+        (["FILE", "--time", "time", "--plot", "a.png"], "need a plot that ends in .svg or .html, got a.png"),
+        (["FILE", "--time", "time", "--criteria", "c9 MIN"], "column 'c9' does not exist; there are 'time'"),
+        (["FILE", "--time", "time", "--plot", "/no/where.svg"], "cannot write /no/where.svg: No such file"),
+        (["nowhere.parquet", "--time", "time"], "cannot read nowhere.parquet: "),
+    ],
+)
+def test_what_cannot_be_described_is_said(file, words, complaint, capsys):
+    assert main(["describe", *(str(file) if word == "FILE" else word for word in words)]) == 1
+    assert complaint in capsys.readouterr().err
