@@ -43,6 +43,7 @@ from skypane.operators.topk import TopKQuery
 from skypane.plan import Plan
 from skypane.preference import Score
 from skypane.progress import ProgressPolicy
+from skypane.runtime import local
 from skypane.runtime.spark import engine
 from skypane.runtime.spark.api import ask
 from skypane.windows import Windows
@@ -122,7 +123,8 @@ def test_a_stream_answers_as_the_oracle(case: Case, spark: SparkSession, tmp_pat
     assert answered == expected(case.plan, batches)
     assert_once_and_in_order(answered)
     assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
-    assert sum(batch.windows for batch in metrics) == len(answered)
+    # A window of many rows may have no k-dominant one: it is answered, and leaves no row.
+    assert sum(batch.windows for batch in metrics) == len(list(local.run(case.plan, batches)))
     assert sum(batch.window_rows for batch in metrics) == memory.table().num_rows
 
 
