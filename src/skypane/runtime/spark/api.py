@@ -27,6 +27,7 @@ from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.schema import arrow_schema
 from skypane.runtime.spark.session import parallelism
 from skypane.runtime.spark.sinks import Directory, Sink, sink
+from skypane.runtime.spark.store import Store
 from skypane.types import ConfigError, Duration
 from skypane.windows import Windows
 
@@ -152,7 +153,8 @@ def _job(rows: DataFrame, query: Query, schema: pa.Schema, options: Options) -> 
         plan=plan,
         rows=schema,
         answers=answers,
-        checkpoint=os.fspath(_needed(options, "checkpoint")),
+        # Absolute, because Java resolves a relative path against the folder that it was started in.
+        checkpoint=Store.at(os.fspath(_needed(options, "checkpoint"))).root,
         output=output,
         late=late,
         splitting=splitting(options.get("splitting", "PB_RR")),
