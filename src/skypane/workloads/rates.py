@@ -39,12 +39,14 @@ class _Knots:
 
     def reach(self, units: float) -> None:
         """Read pieces until they hold that many units in all."""
-        while self.units[-1].sum() < units:
+        seconds, sums = [self.seconds], [self.units]
+        while sums[-1][-1].sum() < units:
             lengths, rates = next(self._pieces)
-            self.seconds = np.append(self.seconds, self.seconds[-1] + np.cumsum(lengths))
-            added = self.units[-1] + np.cumsum(lengths[:, None] * rates, axis=0)
-            before = np.broadcast_to(self.units, (len(self.units), added.shape[1]))
-            self.units = np.concatenate([before, added])
+            seconds.append(seconds[-1][-1] + np.cumsum(lengths))
+            sums.append(sums[-1][-1] + np.cumsum(lengths[:, None] * rates, axis=0))
+        # Until pieces are read nobody knows how many sources there are: the first row stands for all of them.
+        sums[0] = np.broadcast_to(sums[0], (len(sums[0]), sums[-1].shape[1]))
+        self.seconds, self.units = np.concatenate(seconds), np.concatenate(sums)
 
     def forget(self, units: float) -> None:
         """Drop the pieces that end before."""
