@@ -1,12 +1,14 @@
 """Runs every benchmark: `python -m bench [--quick]`."""
 
-from bench import kernels, sql, streaming
+import bench.kernels
+import bench.sql
+import bench.streaming
 
 
 def main() -> None:
     """Run all; each prints and records its own table."""
-    for benchmark in (kernels, sql, streaming):
-        benchmark.main()
+    for main_of in (bench.kernels.main, bench.sql.main, bench.streaming.main):
+        main_of()
 
 
 if __name__ == "__main__":

@@ -77,7 +77,9 @@ def main() -> None:
 
 def _compare(spark: SparkSession, rows: int, criteria: int, *, skip_sql: bool) -> list[str]:
     frame = points(spark, rows, criteria)
-    ours, theirs, size = [], [], 0
+    ours: list[float] = []
+    theirs: list[float] = []
+    size = 0
     for _ in range(3):
         seconds, size = timed(lambda: skyline(frame, criteria))
         ours.append(seconds)

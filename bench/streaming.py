@@ -9,7 +9,6 @@ criteria, tuples up to 0.2 s out of order.
   scan       the source alone, to Spark's no-op sink: no Python
   identity   the source, a map stage that passes Arrow batches through, the no-op sink: one Python hop, there and back
   engine     the skyline of every window, exactly once, into a folder of parquet files
-  anti-join  one window of the same rows by Spark SQL alone (NOT EXISTS), where that ends within a minute
 
 Rows per second are of whole micro-batches as Spark reports them (planning, logs and commits included), the first two of
 each query left out.
@@ -30,8 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQueryListener
-from pyspark.sql.streaming.listener import QueryProgressEvent
+from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryListener
 
 import skypane as sp
 from bench.record import markdown_table, replace_between
@@ -68,9 +66,7 @@ class Case:
             columns |= {name: rng.random(self.rows) for name in self.columns()}
             # Two tasks of equal size need row groups to divide between them.
             group = max(self.rows // 8, 1)
-            pq.write_table(
-                pa.table(columns), folder / f"{batch:05d}.parquet", row_group_size=group, compression="none"
-            )
+            pq.write_table(pa.table(columns), folder / f"{batch:05d}.parquet", row_group_size=group, compression="none")
 
 
 class Progress(StreamingQueryListener):
@@ -79,16 +75,16 @@ class Progress(StreamingQueryListener):
     def __init__(self) -> None:
         self.batches: dict[str, list[tuple[int, int]]] = {}
 
-    def onQueryStarted(self, event: object) -> None:  # noqa: N802 - Spark's name
+    def onQueryStarted(self, event: object) -> None:
         """Nothing to note."""
 
-    def onQueryIdle(self, event: object) -> None:  # noqa: N802
+    def onQueryIdle(self, event: object) -> None:
         """Nothing to note."""
 
-    def onQueryTerminated(self, event: object) -> None:  # noqa: N802
+    def onQueryTerminated(self, event: object) -> None:
         """Nothing to note."""
 
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
         progress = event.progress
         if progress.numInputRows:
             entry = (progress.numInputRows, progress.batchDuration)
@@ -185,7 +181,11 @@ def main() -> None:
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
     listener = Progress()
     spark.streams.addListener(listener)
-    cases = [Case(rows, d, WARM_UP + (4 if rows > 500_000 else 12)) for rows in arguments.rows for d in arguments.criteria]
+    cases = [
+        Case(rows, criteria, WARM_UP + (4 if rows > 500_000 else 12))
+        for rows in arguments.rows
+        for criteria in arguments.criteria
+    ]
     if arguments.quick:
         cases = [Case(1_000_000, 4, WARM_UP + 3), Case(1_000_000, 8, WARM_UP + 3)]
     lines = []
@@ -193,7 +193,8 @@ def main() -> None:
         rates = measure(spark, listener, case, 1 if arguments.quick else arguments.rounds)
         lines.append(_line(case, rates))
         print(lines[-1], flush=True)
-    table = markdown_table(["rows/batch", "criteria", *(f"{name}, rows/s" for name in PIPELINES), "engine : identity", "engine : C++"], lines)
+    rates = (f"{name}, rows/s" for name in PIPELINES)
+    table = markdown_table(["rows/batch", "criteria", *rates, "engine : identity", "engine : C++"], lines)
     print(table)
     if not arguments.quick:
         replace_between(Path("docs/bench-streaming.md"), "streaming", table)
