@@ -193,8 +193,8 @@ def main() -> None:
         rates = measure(spark, listener, case, 1 if arguments.quick else arguments.rounds)
         lines.append(_line(case, rates))
         print(lines[-1], flush=True)
-    rates = (f"{name}, rows/s" for name in PIPELINES)
-    table = markdown_table(["rows/batch", "criteria", *rates, "engine : identity", "engine : C++"], lines)
+    heads = (f"{name}, rows/s" for name in PIPELINES)
+    table = markdown_table(["rows/batch", "criteria", *heads, "engine : identity", "engine : C++"], lines)
     print(table)
     if not arguments.quick:
         replace_between(Path("docs/bench-streaming.md"), "streaming", table)
