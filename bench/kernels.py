@@ -22,10 +22,10 @@ import numpy as np
 import paretoset
 from numba import njit
 
-from bench.points import DISTRIBUTIONS, independent
 from bench.record import markdown_table, replace_between
 from skypane.kernels import skyline_rows, warm
 from skypane.types import BoolArray, FloatArray, IntArray
+from skypane.workloads.points import DISTRIBUTIONS, independent
 
 TOO_LONG: Final = 0.3
 BUDGET: Final = 2.0

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.workloads.streams import rate_of, times_of
 
 from skypane.types import ConfigError
 from skypane.workloads import ARRIVALS, Constant, Poisson, workload
 from skypane.workloads.estimators import autocorrelation, dispersion, gaps, squared_variation
-from tests.workloads.streams import rate_of, times_of
 
 NEEDED: dict[str, dict[str, Any]] = {
     "constant": {"rate": 1_000},

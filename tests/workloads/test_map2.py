@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from tests.workloads.streams import rate_of, times_of
 
 from skypane.types import ConfigError
 from skypane.workloads import Map2
 from skypane.workloads.estimators import autocorrelation, dispersion, gaps, squared_variation
 from skypane.workloads.map2 import dispersion_of
-from tests.workloads.streams import rate_of, times_of
 
 FITS = st.builds(
     Map2,
@@ -37,7 +37,7 @@ def by_matrices(fit: Map2) -> tuple[float, float, float]:
     limit = np.outer(ones, start)
     sum_of_powers = np.linalg.inv(np.eye(2) - stays + limit) - np.eye(2)
     covariances = start @ inverse @ sum_of_powers @ inverse @ ones
-    return mean, variance / mean**2, variance / mean**2 * (1 + 2 * (covariances) / variance)
+    return float(mean), float(variance / mean**2), float((variance + 2 * covariances) / mean**2)
 
 
 @given(FITS)

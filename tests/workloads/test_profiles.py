@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.workloads.streams import rate_of, times_of
 
 from skypane.types import ConfigError
 from skypane.workloads import OnOff, RandomWalk, Steps
 from skypane.workloads.estimators import counts, dispersion, peak_to_mean
 from skypane.workloads.profiles import FIGURE_9
-from tests.workloads.streams import rate_of, times_of
 
 
 def test_steps_have_their_rates_in_turn_and_again():

@@ -20,7 +20,7 @@ from skypane.types import ConfigError, FloatArray, IntArray
 from skypane.workloads.checks import at_least
 from skypane.workloads.draw import fill_anticorrelated, fill_correlated
 
-Kind: TypeAlias = Literal["correlated", "independent", "anticorrelated"]
+Kind: TypeAlias = Literal["independent", "correlated", "anticorrelated"]
 
 
 def independent(n: int, d: int, rng: np.random.Generator) -> FloatArray:
@@ -43,8 +43,8 @@ def anticorrelated(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 
 
 DISTRIBUTIONS: Final[dict[str, Callable[[int, int, np.random.Generator], FloatArray]]] = {
-    "correlated": correlated,
     "independent": independent,
+    "correlated": correlated,
     "anticorrelated": anticorrelated,
 }
 
