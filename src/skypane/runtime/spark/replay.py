@@ -21,6 +21,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -79,8 +80,19 @@ def replay_workload(
     return _stream(spark, options, speedup=speedup, rowsPerTrigger=rows_per_trigger, partitions=partitions)
 
 
+#: sessions that know the source: Spark warns when it is told again
+_KNOWN: WeakSet[SparkSession] = WeakSet()
+
+
+def register(spark: SparkSession) -> None:
+    """Make `skypane-replay` known to a session by its name."""
+    if spark not in _KNOWN:
+        spark.dataSource.register(ReplaySource)
+        _KNOWN.add(spark)
+
+
 def _stream(spark: SparkSession, options: Mapping[str, str | None], **numbers: float | None) -> DataFrame:
-    spark.dataSource.register(ReplaySource)
+    register(spark)
     given = {name: str(value) for name, value in {**options, **numbers}.items() if value is not None}
     return spark.readStream.format(FORMAT).options(**given).load()
 
