@@ -41,7 +41,7 @@ def test_a_rate_trace(tmp_path, capsys, monkeypatch):
     trace.write_text("".join(f"{second} {100 + second % 7}\n" for second in range(500)) + "nonsense\n")
     assert main(["describe", "--layout", "rates", str(trace), "--plot", str(tmp_path / "trace.svg")]) == 0
     shown = capsys.readouterr().out
-    assert "1 lines left out: is not 2 fields" in shown
+    assert "1 line left out: is not 2 fields" in shown
     assert "102.9" in shown
     assert (tmp_path / "trace.svg").exists()
 

@@ -87,7 +87,7 @@ def _trace(files: list[Path]) -> IntArray:
 
 def _tell_rejected(reasons: dict[str, int]) -> None:
     for reason, lines in reasons.items():
-        print(f"{lines} lines left out: {reason}")
+        print(f"{lines} line{'s' if lines > 1 else ''} left out: {reason}")
 
 
 def _print(found: Iterable[Finding]) -> None:
