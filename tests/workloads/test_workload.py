@@ -119,6 +119,11 @@ def test_absent_sources_send_nothing():
     assert sum(batch.num_rows for batch in gone) < whole
 
 
+def test_a_stream_whose_only_source_stalls_for_good_ends_at_its_length():
+    silent = Presence(stall_every="1 us", stall_for="1000 weeks")
+    assert Workload(Poisson(100), presence=silent, length="10 seconds").table().num_rows == 0
+
+
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [

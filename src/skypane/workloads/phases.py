@@ -102,7 +102,7 @@ class Phases:
         """Return, for each tuple of an ascending chunk, whether its source is on, and the second when that changes."""
         start, end = float(seconds[0]), float(seconds[-1])
         self.forget(start)
-        self.reach(end)
+        self.reach(end + 1.0)
         # All sources' edges as one ascending sequence: each source has an interval of its own.
         span = end - start + 1.0
         lanes = np.arange(len(self.first))[:, None] * span

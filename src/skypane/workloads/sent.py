@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from skypane.types import FloatArray, IntArray
+from skypane.types import FloatArray, IntArray, Micros
 from skypane.workloads.checks import SECOND
 
 CHUNK: Final = 1 << 14
@@ -47,3 +47,23 @@ class Fleet(Protocol):
 def whole_micros(seconds: FloatArray) -> IntArray:
     """Return seconds since the start as whole microseconds."""
     return np.rint(seconds * SECOND).astype(np.int64)
+
+
+def until(sent: Iterator[Sent], end: Micros) -> Iterator[Sent]:
+    """Yield the tuples before `end`, in microseconds since the start."""
+    for times, sources in sent:
+        n = int(np.searchsorted(times, end))
+        yield Sent(times[:n], sources[:n])
+        if n < len(times):
+            return
+
+
+def at_most(sent: Iterator[Sent], rows: int) -> Iterator[Sent]:
+    """Yield the first `rows` tuples; draw no chunk more than that takes."""
+    left = rows
+    while left > 0:
+        chunk = next(sent, None)
+        if chunk is None:
+            return
+        yield Sent(chunk.times[:left], chunk.sources[:left])
+        left -= len(chunk.times)

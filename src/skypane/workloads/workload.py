@@ -19,7 +19,7 @@ from skypane.workloads.delays import Delays, NoDelay
 from skypane.workloads.keys import Zipf
 from skypane.workloads.order import by_arrival
 from skypane.workloads.points import Classic, Points
-from skypane.workloads.sent import Fleet, Process, Sent
+from skypane.workloads.sent import Fleet, Process, Sent, at_most, until
 from skypane.workloads.sources import Presence, Shared
 
 _ARRIVALS, _PRESENCE, _DELAYS, _POINTS, _KEYS = range(5)
@@ -81,7 +81,9 @@ class Workload:
         fleet = self.arrivals if isinstance(self.arrivals, Fleet) else Shared(self.arrivals)
         delays = self.delays.start(fleet.streams, self._chance(_DELAYS))
         for_points, for_keys, key_ends = self._chance(_POINTS), self._chance(_KEYS), self.keys.ends()
-        for times, sources in self._limited(self._present(fleet)):
+        for times, sources in self._sent(fleet):
+            if not len(times):
+                continue
             yield self._batch(
                 times,
                 times + delays(times, sources),
@@ -93,26 +95,15 @@ class Workload:
     def _chance(self, part: int) -> np.random.Generator:
         return generator(self.seed, part)
 
-    def _present(self, fleet: Fleet) -> Iterator[Sent]:
+    def _sent(self, fleet: Fleet) -> Iterator[Sent]:
+        """Yield what is sent until length or rows are reached."""
         sent = fleet.sent(self._chance(_ARRIVALS))
-        if self.presence == Presence():
-            return sent
-        return self.presence.thinned(sent, fleet.streams, self._chance(_PRESENCE))
-
-    def _limited(self, sent: Iterator[Sent]) -> Iterator[Sent]:
-        """Yield what is sent until rows or length are reached, leaving empty chunks out."""
-        end = None if self.length is None else round(seconds("length", self.length) * SECOND)
-        left = self.rows
-        for times, sources in sent:
-            n = len(times) if end is None else int(np.searchsorted(times, end))
-            over = n < len(times)
-            if left is not None:
-                n = min(n, left)
-                left -= n
-            if n:
-                yield Sent(times[:n], sources[:n])
-            if over or left == 0:
-                return
+        # The length is cut before sources are taken away: a stream that has gone silent ends in time, too.
+        if self.length is not None:
+            sent = until(sent, round(seconds("length", self.length) * SECOND))
+        if self.presence != Presence():
+            sent = self.presence.thinned(sent, fleet.streams, self._chance(_PRESENCE))
+        return sent if self.rows is None else at_most(sent, self.rows)
 
     def _batch(
         self, times: IntArray, arrivals: IntArray, sources: IntArray, keys: IntArray, points: FloatArray
