@@ -18,7 +18,7 @@ import skypane as sp
 from skypane.experiments.flights import departures
 from skypane.jobs.model import FILE_FORMATS, FLIGHTS, Job, Late, Output, Source
 from skypane.runtime.spark.recordings import write_recording
-from skypane.runtime.spark.replay import FORMAT, ReplaySource
+from skypane.runtime.spark.replay import FORMAT, register
 from skypane.types import ConfigError, SkypaneError
 
 #: "pyspark.errors.SomeError: why"
@@ -106,8 +106,9 @@ def _sink(output: Output | Late) -> sp.Sink:
 def _source(source: Source, spark: SparkSession, *, streaming: bool) -> DataFrame:
     path = None if source.path is None else absolute(source.path)
     name, given = source.format, {key: _text(value) for key, value in source.options.items()}
+    if name in {FLIGHTS, FORMAT}:
+        register(spark)
     if name == FLIGHTS:
-        spark.dataSource.register(ReplaySource)
         name, given = FORMAT, {"path": str(_recorded()), "arrival": "departed", **given}
     if source.max_files_per_trigger is not None:
         given["maxFilesPerTrigger"] = str(source.max_files_per_trigger)
