@@ -16,6 +16,11 @@ PROBE_EVERY = 50
 """Batches after which the source's own layout is looked at again: a busy source may have become an even one."""
 
 
+CONFIRM = 3
+"""Batches in a row in which an exchange would have paid, before one is made: the first batch of a query is slow for
+reasons of its own, such as workers that load their kernels."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How the rows of one batch lay in the source's partitions.
@@ -35,24 +40,33 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The decision, as a state: `needed` for the next batch, `because` of what, `age` batches ago."""
+    """The decision, as a state: `needed` for the next batch, `because` of what, `age` batches ago.
+
+    confirmed   batches in a row in which an exchange would have paid
+    """
 
     needed: bool = False
     because: str = "nothing measured yet: rows stay where they are read"
     age: int = 0
+    confirmed: int = 0
 
     def observe(self, layout: Layout | None, workers: int) -> Exchange:
         """Return the decision for the next batch; `layout` is None if rows were exchanged, so nothing was learnt."""
         if layout is None:
             if self.age + 1 >= PROBE_EVERY:
-                return Exchange(needed=False, because=f"looking at the source again after {PROBE_EVERY} batches")
+                # One more batch like those before is enough to go on as before.
+                because = f"looking at the source again after {PROBE_EVERY} batches"
+                return Exchange(needed=False, because=because, confirmed=CONFIRM - 1)
             return replace(self, age=self.age + 1)
         if not layout.rows:
             return replace(self, age=0)
-        return _decide(layout, workers)
+        pays, because = _pays(layout, workers)
+        confirmed = min(self.confirmed + 1, CONFIRM) if pays else 0
+        return Exchange(needed=confirmed >= CONFIRM, because=because, confirmed=confirmed)
 
 
-def _decide(layout: Layout, workers: int) -> Exchange:
+def _pays(layout: Layout, workers: int) -> tuple[bool, str]:
+    """Return whether an exchange would have paid for the batch, and the figures."""
     cost = EXCHANGE_SECONDS + EXCHANGE_SECONDS_PER_ROW * layout.rows
     idle = max(layout.busy, default=0.0) - sum(layout.busy) / max(workers, 1)
     cut = layout.partials / layout.panes if layout.panes else 1.0
@@ -62,4 +76,4 @@ def _decide(layout: Layout, workers: int) -> Exchange:
         f"balance would save {idle * 1e3:.0f} ms, whole panes {merging * 1e3:.0f} ms ({cut:.2f} partitions a pane), "
         f"an exchange costs {cost * 1e3:.0f} ms"
     )
-    return Exchange(needed=gain > cost, because=because)
+    return gain > cost, because
