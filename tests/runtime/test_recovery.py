@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -103,19 +104,24 @@ class Driver:
         return self._log.read_text()[-4_000:]
 
 
+AHEAD = 2
+"""Drivers that start while one runs."""
+
+
 class Drivers:
-    """Drivers one after the other, the next one already starting while one runs: a start takes seconds."""
+    """Drivers one after the other, the next ones already starting while one runs: a start takes seconds."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._made = 0
-        self._next = self._start()
+        self._ready = deque([self._start()])
 
-    def take(self, task: Task, *, last: bool = False) -> Driver:
-        driver = self._next
+    def take(self, task: Task, *, left: int = AHEAD) -> Driver:
+        """Let the next driver run; `left` drivers are to follow."""
+        driver = self._ready.popleft() if self._ready else self._start()
         driver.run(task)
-        if not last:
-            self._next = self._start()
+        while len(self._ready) < min(left, AHEAD):
+            self._ready.append(self._start())
         return driver
 
     def _start(self) -> Driver:
@@ -123,9 +129,10 @@ class Drivers:
         return Driver(self._folder / f"{self._made}.log")
 
     def close(self) -> None:
-        if self._next.process.poll() is None:
-            self._next.kill()
-            self._next.end()
+        for driver in self._ready:
+            if driver.process.poll() is None:
+                driver.kill()
+                driver.end()
 
 
 @pytest.fixture
@@ -151,7 +158,7 @@ def kill_at_random(drivers: Drivers, spark: SparkSession, folder: Path, kills: i
     task, stream = Task(str(folder)), Stream(folder, late_rows(seed, batches=5 * kills // 2))
     killed: list[Driver] = []
     for number in range(kills):
-        driver = drivers.take(task, last=number == kills - 1)
+        driver = drivers.take(task, left=kills - 1 - number)
         for _ in range(chance.randrange(7)):  # two batches say six lines
             assert driver.line() in ("sink", "commit", "batch"), driver.errors()
         time.sleep(chance.uniform(0, 0.3))  # not to wait for anything: the moment of the kill is the experiment
@@ -238,7 +245,7 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
     finish(job_of(spark, task))
     write_batches(tmp_path / "in", files[4:], first=4)
     for number, crash in enumerate(CRASHES, 1):
-        driver = drivers.take(Task(str(tmp_path), crash), last=number == len(CRASHES))
+        driver = drivers.take(Task(str(tmp_path), crash), left=len(CRASHES) - number)
         said = driver.end()
         assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
         stream.assert_is_a_start(task)
@@ -248,7 +255,7 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
 
 def test_a_worker_that_dies_is_replaced(drivers: Drivers, tmp_path: Path):
     task, stream = Task(str(tmp_path), deadly=True), Stream(tmp_path, late_rows(6))
-    driver = drivers.take(task, last=True)
+    driver = drivers.take(task, left=0)
     assert driver.end()[-1:] == ["done"], driver.errors()
     assert (tmp_path / "killed").exists()
     stream.assert_is_complete(task)
