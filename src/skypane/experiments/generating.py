@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
+from skypane.runtime.gather import as_tables, gathered
 from skypane.types import ConfigError
 from skypane.workloads import Workload
 
@@ -27,7 +27,7 @@ def write(workload: Workload, path: Path, progress: Callable[[int], None] = lamb
     rows = 0
     try:
         with pq.ParquetWriter(part, workload.schema) as writer:
-            for group in _groups(workload):
+            for group in gathered(as_tables(workload.batches()), ROW_GROUP):
                 writer.write_table(group, row_group_size=ROW_GROUP)
                 rows += group.num_rows
                 progress(rows)
@@ -37,17 +37,3 @@ def write(workload: Workload, path: Path, progress: Callable[[int], None] = lamb
     finally:
         part.unlink(missing_ok=True)
     return rows
-
-
-def _groups(workload: Workload) -> Iterator[pa.Table]:
-    """Yield the rows in tables of ROW_GROUP rows or somewhat more."""
-    held: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in workload.batches():
-        held.append(batch)
-        rows += batch.num_rows
-        if rows >= ROW_GROUP:
-            yield pa.Table.from_batches(held)
-            held, rows = [], 0
-    if held:
-        yield pa.Table.from_batches(held)

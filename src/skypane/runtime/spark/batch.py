@@ -21,6 +21,7 @@ from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
+from skypane.runtime.gather import as_tables, gathered
 from skypane.runtime.spark.schema import answer_schema
 from skypane.runtime.spark.session import parallelism
 from skypane.types import BadInputError
@@ -80,7 +81,7 @@ class _LiftAll:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: list[pa.Table] = []
-        for rows in _chunks(batches):
+        for rows in gathered(as_tables(batches), BUFFER_ROWS):
             usable, rejected = rankable(rows, tuple(self.query.columns))
             _checked(rejected, self.invalid)
             partials.append(self.query.lift(usable))
@@ -144,20 +145,6 @@ class _AnswerRuns:
         for task in held.all_windows():
             if task.window // self.run == run:
                 yield from worker.answer(task, _unpacked).rows.to_batches()
-
-
-def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the rows in tables that are large enough to be lifted well."""
-    held: list[pa.RecordBatch] = []
-    count = 0
-    for batch in batches:
-        held.append(batch)
-        count += batch.num_rows
-        if count >= BUFFER_ROWS:
-            yield pa.Table.from_batches(held)
-            held, count = [], 0
-    if held:
-        yield pa.Table.from_batches(held)
 
 
 def _packed(partial: pa.Table) -> bytes:

@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from skypane.runtime.gather import gathered
+
 PARTIALS = "partials"
 DRAFT = ".draft-"
 ROW_GROUP = 100_000
@@ -118,7 +120,7 @@ class Store:
         """Write tables as they come, in row groups that are worth one; dictionaries only for text, where they pay."""
         texts = [field.name for field in schema if _is_text(field.type)]
         with pq.ParquetWriter(self.path(name), schema, filesystem=self._fs[0], use_dictionary=texts or False) as writer:
-            for group in _grouped(tables, ROW_GROUP):
+            for group in gathered(tables, ROW_GROUP):
                 writer.write_table(group)
 
     def read_parquet(self, name: str, schema: pa.Schema) -> pa.Table:
@@ -159,20 +161,6 @@ def tables_of(store: Store, name: str) -> Iterator[pa.Table]:
     file = pa.ipc.open_file(store.open_input(name))
     for index in range(file.num_record_batches):
         yield pa.Table.from_batches([file.get_batch(index)])
-
-
-def _grouped(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """Yield the same rows in tables of at least `rows` rows, the last one excepted."""
-    held: list[pa.Table] = []
-    count = 0
-    for table in tables:
-        held.append(table)
-        count += table.num_rows
-        if count >= rows:
-            yield pa.concat_tables(held)
-            held, count = [], 0
-    if held:
-        yield pa.concat_tables(held)
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -1,0 +1,26 @@
+"""Small tables gathered into large ones: lifting, and writing a row group, cost something however few the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+
+def gathered(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """Yield the same rows, in order, in tables of at least `rows` rows, the last one excepted; nothing is copied."""
+    held: list[pa.Table] = []
+    count = 0
+    for table in tables:
+        held.append(table)
+        count += table.num_rows
+        if count >= rows:
+            yield pa.concat_tables(held)
+            held, count = [], 0
+    if held:
+        yield pa.concat_tables(held)
+
+
+def as_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield each batch as a table."""
+    return (pa.Table.from_batches([batch]) for batch in batches)
