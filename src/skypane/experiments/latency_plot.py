@@ -12,18 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from skypane.experiments.latency_runs import Result, Setting
+from skypane.experiments.style import PLAIN
 
-_STYLE: Any = {
-    "svg.hashsalt": "skypane",  # equal figures give equal bytes
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "font.size": 9,
-    "legend.frameon": False,
-}
+_STYLE: Any = {**PLAIN, "legend.frameon": False}
 _COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44")
 _PLAIN = "#8a8f98"
 _POINTS = 600

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -12,19 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from skypane.experiments.describing.columns import Stream
+from skypane.experiments.style import PLAIN
 from skypane.types import ConfigError, FloatArray, IntArray
 from skypane.workloads.estimators import Dispersion, dispersion, dispersion_of_counts
 
-_STYLE: Any = {
-    "svg.hashsalt": "skypane",  # equal figures give equal bytes
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "font.size": 9,
-}
 _BLUE, _RED = "#1b6ca8", "#d1495b"
 _SLOTS = 300
 _POINTS = 200
@@ -61,7 +51,7 @@ def draw_counts(series: IntArray, path: Path, title: str) -> None:
 def _write(
     path: Path, title: str, edges: FloatArray, rate: FloatArray, delay: IntArray | None, curve: Dispersion | None
 ) -> None:
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(PLAIN):
         figure = Figure(figsize=(11, 3.2), layout="constrained")
         left, middle, right = figure.subplots(1, 3, width_ratios=(1.6, 1, 1))
         _rate(left, edges, rate)
