@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skypane.runtime.spark.ledger import KEEP, Ledger, Manifest
+from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
 from skypane.runtime.spark.store import DRAFT, Store
 from skypane.types import CheckpointError
 

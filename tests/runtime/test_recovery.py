@@ -37,7 +37,7 @@ import skypane as sp
 from skypane.operators.skyline import SkylineQuery
 from skypane.operators.topk import TopKQuery
 from skypane.preference import Score
-from skypane.runtime.spark.ledger import KEEP, Ledger
+from skypane.runtime.spark.engine.ledger import KEEP, Ledger
 from skypane.runtime.spark.store import DRAFT, Store
 
 ROOT = Path(__file__).parents[2]

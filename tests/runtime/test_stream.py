@@ -44,8 +44,8 @@ from skypane.plan import Plan
 from skypane.preference import Score
 from skypane.progress import ProgressPolicy
 from skypane.runtime import local
-from skypane.runtime.spark import engine
 from skypane.runtime.spark.api import ask
+from skypane.runtime.spark.engine import shell as engine
 from skypane.windows import Windows
 
 PARETO = sp.low("price") * sp.high("rating")

@@ -8,7 +8,8 @@ from functools import reduce
 
 import pyarrow as pa
 
-from skypane.operators.admission import Admission, Admitted, PaneCount
+from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.gate import Entry, Gate
 from skypane.operators.query import Query
 
 BUFFER_ROWS = 1_000_000
@@ -44,14 +45,14 @@ class PaneQuery:
     def __init__(
         self,
         query: Query,
-        admission: Admission,
+        gate: Gate,
         first_open: int | None,
         *,
         keep_rejected: bool = False,
         buffer_rows: int = BUFFER_ROWS,
     ) -> None:
         self._query = query
-        self._admission = admission
+        self._gate = gate
         self._first_open = first_open
         self._keep_rejected = keep_rejected
         self._buffer_rows = buffer_rows
@@ -86,20 +87,20 @@ class PaneQuery:
             return
         rows = pa.Table.from_batches(self._buffer)
         self._buffer, self._buffered = [], 0
-        admitted = self._admission.split(rows, self._first_open, keep_rejected=self._keep_rejected)
-        for part in admitted.usable:
+        entry = self._gate.split(rows, self._first_open, keep_rejected=self._keep_rejected)
+        for part in entry.usable:
             partial = PanePartial(part.count, self._query.lift(part.rows))
             self._partials.setdefault(part.pane, []).append(partial)
-        self._note(admitted)
+        self._note(entry)
 
-    def _note(self, admitted: Admitted) -> None:
-        for count in admitted.late:
+    def _note(self, entry: Entry) -> None:
+        for count in entry.late:
             known = self._late.get(count.pane)
             self._late[count.pane] = count if known is None else known.merge(count)
-        self._rejected.update(admitted.rejected)
-        self._late_by_source.update(admitted.late_by_source)
-        if admitted.rejected_rows is not None and admitted.rejected_rows.num_rows:
-            self._rejected_rows.append(admitted.rejected_rows)
+        self._rejected.update(entry.rejected)
+        self._late_by_source.update(entry.late_by_source)
+        if entry.rejected_rows is not None and entry.rejected_rows.num_rows:
+            self._rejected_rows.append(entry.rejected_rows)
 
     def _merged(self, parts: list[PanePartial]) -> PanePartial:
         if len(parts) == 1:

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane import kernels
-from skypane.runtime.spark.engine import Engine, Setting, Workers
-from skypane.runtime.spark.metrics import BatchMetrics
+from skypane.metrics import BatchMetrics
+from skypane.runtime.spark.engine.shell import Engine, Setting, Workers
 from skypane.types import SkypaneError
 
 log = logging.getLogger(__name__)
