@@ -13,9 +13,10 @@ the manifest alone, so the replayed batch gives the same ones.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -24,16 +25,20 @@ from skypane.control.splitting import Splitting
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
 from skypane.plan import Plan
+from skypane.runtime.spark.engine import fingerprint
 from skypane.runtime.spark.engine.control import Control, ControlState
+from skypane.runtime.spark.engine.definition import Definition
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
+from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import Batch, Outcome
 from skypane.runtime.spark.engine.state import State
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.windowed import WindowedProgram
-from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.store import PARTIALS, Store
+from skypane.runtime.spark.sinks.claim import Claim
+from skypane.runtime.spark.sinks.sink import Directory, Sink
+from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
 log = logging.getLogger(__name__)
@@ -99,15 +104,14 @@ class Engine:
         )
         self._control = Control(setting.splitting, workers)
         self.ledger = Ledger(self._store)
-        owner = self.ledger.claim({**setting.plan.describe(), **_columns(setting.rows)})
-        for sink in self._sinks:
-            sink.open(owner)
+        self._claim()
+        driver = self.ledger.ownership.driver
         self._program = WindowedProgram(
             setting.plan,
             setting.rows,
             setting.answers,
             store=self._store,
-            staged=setting.output.stage() or self._answers,
+            staged=setting.output.stage(driver) or self._answers,
             keep_rejected=setting.late is not None,
             splitting=setting.splitting.name,
         )
@@ -130,14 +134,16 @@ class Engine:
         self._request = Workers(now.plq if plq is None else plq, now.wlq if wlq is None else wlq)
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
-        """Process one micro-batch; one that the ledger already holds is done."""
-        if batch_id == self._standing.batch_id:
-            log.info("batch %d is in the ledger already", batch_id)
-            return
+        """Process one micro-batch; one that the ledger already holds is only read."""
         try:
+            self.ledger.ownership.check()
+            if batch_id == self._standing.batch_id:
+                self._read_again(rows, batch_id)
+                return
             self._check_next(batch_id)
             metrics = self._process(rows, batch_id)
-        except Exception as error:
+        except Exception as caught:
+            error = self._cause(caught)
             # Spark 4.3 looks for the cause with a regular expression that overflows the stack on a long message.
             log.exception("batch %d failed", batch_id)
             self.error = error
@@ -145,9 +151,44 @@ class Engine:
             raise RuntimeError(message) from None
         self._tell(metrics)
 
-    @property
-    def _sinks(self) -> list[Sink]:
-        return [sink for sink in (self._setting.output, self._setting.late) if sink is not None]
+    def _claim(self) -> None:
+        """Take over the checkpoint and the places of the sinks, if they are this query's; delete nothing before that."""
+        setting = self._setting
+        sinks = {role: sink for role, sink in (("output", setting.output), ("late", setting.late)) if sink is not None}
+        places = {role: _place(sink) for role, sink in sinks.items()}
+        before = Definition.free_of(self._store).get("places", {})
+        with _usable("checkpoint", self._store.root):
+            query = self.ledger.claim(_definition(setting, places))
+        ownership, last = self.ledger.ownership, self.ledger.latest()
+        for role, sink in sinks.items():
+            was = before.get(role) if places[role] is not None else None
+            with _usable(role, str(places[role])):
+                sink.open(Claim(query, ownership.driver, 0 if last is None else last.batch_id + 1, was))
+        ownership.check()  # another driver may have come while the sinks were opened
+
+    def _cause(self, error: Exception) -> Exception:
+        """Return what is behind an error: of a driver that was taken over, every error is that."""
+        try:
+            self.ledger.ownership.check()
+        except CheckpointError as lost:
+            return lost
+        return error
+
+    def _read_again(self, rows: DataFrame, batch_id: int) -> None:
+        """Read the rows of a batch that is in the ledger, so that operators before the engine keep their state of it.
+
+        They must be the rows that it was made of: if Spark has lost its record of the batch, it fills it anew, and what
+        was not in it before would be lost.
+        """
+        read, known = fingerprint.read(rows, self._setting.plan.time), self._standing.fingerprint
+        if read != known:
+            raise CheckpointError(
+                f"batch {batch_id} is in the ledger with {known.rows} rows, and Spark brings it again with {read.rows} "
+                f"rows, or with other event times: Spark's record of it (offsets/{batch_id} in the checkpoint) was lost, "
+                f"or the source or what stands before the query gives other rows each time. Restore the whole "
+                f"checkpoint from a copy, or start with a new one"
+            )
+        log.info("batch %d is in the ledger already", batch_id)
 
     def _check_next(self, batch_id: int) -> None:
         """Spark counts batches without a gap; a gap means that one of the two checkpoints is not the other's."""
@@ -192,9 +233,11 @@ class Engine:
         return None if before is None else timer.began - before
 
     def _deliver(self, rows: DataFrame, outcome: Outcome[State], batch_id: int) -> None:
-        self._setting.output.write(rows.sparkSession, outcome.answers, batch_id)
+        driver = self.ledger.ownership.driver
+        self.ledger.ownership.check()
+        self._setting.output.write(rows.sparkSession, replace(outcome.answers, driver=driver), batch_id)
         if self._setting.late is not None and outcome.rejected is not None:
-            self._setting.late.write(rows.sparkSession, outcome.rejected, batch_id)
+            self._setting.late.write(rows.sparkSession, replace(outcome.rejected, driver=driver), batch_id)
 
     def _remove_unneeded(self, before: Standing, outcome: Outcome[State]) -> None:
         self._partials.remove((before.state.files | outcome.written) - outcome.state.files)
@@ -203,15 +246,42 @@ class Engine:
             self._answers.remove(outcome.answers.files)
 
     def _remove_leftovers(self) -> None:
-        """Remove what tries that were never committed have left."""
+        """Remove what tries that were never committed have left, and make sure that what was committed is there."""
         for store in (self._partials, self._rejected, self._answers):
             store.make()
-        self._partials.remove(set(self._partials.names()) - self._standing.state.files)
-        for leftover in (self._rejected, self._answers, self._setting.output.stage()):
-            if leftover is not None:
-                leftover.remove(leftover.names())
+        there = set(self._partials.names())
+        gone = sorted(self._standing.state.files - there)
+        if gone:
+            raise CheckpointError(
+                f"{self._partials.path(gone[0])} is gone, and {len(gone) - 1} more files of open panes: restore the "
+                f"whole checkpoint from a copy, or start with a new one"
+            )
+        self._partials.remove(there - self._standing.state.files)
+        for leftover in (self._rejected, self._answers):
+            leftover.remove(leftover.names())
 
 
-def _columns(schema: pa.Schema) -> dict[str, Any]:
-    """Return what of the rows' schema a checkpoint depends on: the open panes' partials have it."""
-    return {"columns": {field.name: str(field.type) for field in schema}, "column order": schema.names}
+@contextmanager
+def _usable(role: str, place: str) -> Iterator[None]:
+    """Say in one sentence whose folder cannot be read or written."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(
+            f"{role} {place} cannot be used ({error}): it must be a folder that this user can read, write and create "
+            f"files in"
+        ) from error
+
+
+def _definition(setting: Setting, places: dict[str, str | None]) -> Definition:
+    """Return what may and what may not change on a checkpoint; of a policy's numbers it can take others."""
+    asked = setting.plan.describe()
+    progress = asked["progress"]
+    columns = {"columns": {field.name: str(field.type) for field in setting.rows}, "column order": setting.rows.names}
+    if "policy" in progress:
+        asked["progress"] = {"policy": progress["policy"]}
+    return Definition({**asked, **columns}, {"progress": progress, "places": places})
+
+
+def _place(sink: Sink) -> str | None:
+    return sink.store.root if isinstance(sink, Directory) else None
