@@ -397,7 +397,7 @@ def test_an_older_checkpoint_beside_a_newer_output_is_refused(begun: Path, spark
         job_of(spark, Task(str(begun))).start()
 
 
-@pytest.mark.parametrize(("sleep", "late"), zip(SLEEPS, (True, False), strict=True))
+@pytest.mark.parametrize(("sleep", "late"), list(zip(SLEEPS, (True, False), strict=True)))
 def test_a_second_driver_takes_over(sleep: str, late: bool, drivers: Drivers, spark: SparkSession, tmp_path: Path):
     """The first one sleeps in the middle of a batch; when it wakes, it says why it ends, and has changed nothing."""
     files = late_rows(5, batches=5)

@@ -13,81 +13,31 @@ the manifest alone, so the replayed batch gives the same ones.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Self
+from collections.abc import Callable
+from dataclasses import replace
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from skypane.control.splitting import Splitting
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
-from skypane.plan import Plan
 from skypane.runtime.spark.engine import fingerprint
 from skypane.runtime.spark.engine.control import Control, ControlState
-from skypane.runtime.spark.engine.definition import Definition
-from skypane.runtime.spark.engine.fingerprint import Fingerprint
-from skypane.runtime.spark.engine.ledger import Ledger, Manifest
+from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import Batch, Outcome
+from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.engine.standing import Standing
 from skypane.runtime.spark.engine.state import State
+from skypane.runtime.spark.engine.takeover import take_over, tidy
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.windowed import WindowedProgram
-from skypane.runtime.spark.sinks.claim import Claim
-from skypane.runtime.spark.sinks.sink import Directory, Sink
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
 log = logging.getLogger(__name__)
 
 ANSWERS = "answers"
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A plan and all that is needed to run it on Spark; `rows` and `answers` are the schemas of what goes in and out."""
-
-    plan: Plan
-    rows: pa.Schema
-    answers: pa.Schema
-    checkpoint: str
-    output: Sink
-    late: Sink | None
-    splitting: Splitting
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What is true after `batch_id`, the last batch committed (-1: none yet)."""
-
-    batch_id: int
-    state: State
-    control: ControlState
-    fingerprint: Fingerprint
-
-    @classmethod
-    def restored(cls, program: WindowedProgram, control: Control, manifest: Manifest | None) -> Self:
-        if manifest is None:
-            return cls(-1, program.init(), control.init(), Fingerprint())
-        return cls(
-            manifest.batch_id,
-            program.restore(manifest.progress, manifest.operator),
-            control.restore(manifest.control),
-            Fingerprint(**manifest.fingerprint),
-        )
-
-    def manifest(self, metrics: BatchMetrics) -> Manifest:
-        return Manifest(
-            batch_id=self.batch_id,
-            fingerprint=self.fingerprint.to_json(),
-            progress=dict(self.state.progress.snapshot()),
-            operator=self.state.snapshot(),
-            control=self.control.snapshot(),
-            metrics=metrics.to_json(),
-        )
 
 
 class Engine:
@@ -104,7 +54,7 @@ class Engine:
         )
         self._control = Control(setting.splitting, workers)
         self.ledger = Ledger(self._store)
-        self._claim()
+        take_over(self.ledger, self._store, setting)
         driver = self.ledger.ownership.driver
         self._program = WindowedProgram(
             setting.plan,
@@ -121,7 +71,7 @@ class Engine:
         self._began: float | None = None
         #: what made the query fail, in full
         self.error: Exception | None = None
-        self._remove_leftovers()
+        tidy(self._partials, self._standing.state.files, (self._rejected, self._answers))
 
     @property
     def workers(self) -> Workers:
@@ -150,21 +100,6 @@ class Engine:
             message = f"skypane: batch {batch_id} failed: {type(error).__name__}: {str(error)[:500]}"
             raise RuntimeError(message) from None
         self._tell(metrics)
-
-    def _claim(self) -> None:
-        """Take over the checkpoint and the places of the sinks, if they are this query's; delete nothing before that."""
-        setting = self._setting
-        sinks = {role: sink for role, sink in (("output", setting.output), ("late", setting.late)) if sink is not None}
-        places = {role: _place(sink) for role, sink in sinks.items()}
-        before = Definition.free_of(self._store).get("places", {})
-        with _usable("checkpoint", self._store.root):
-            query = self.ledger.claim(_definition(setting, places))
-        ownership, last = self.ledger.ownership, self.ledger.latest()
-        for role, sink in sinks.items():
-            was = before.get(role) if places[role] is not None else None
-            with _usable(role, str(places[role])):
-                sink.open(Claim(query, ownership.driver, 0 if last is None else last.batch_id + 1, was))
-        ownership.check()  # another driver may have come while the sinks were opened
 
     def _cause(self, error: Exception) -> Exception:
         """Return what is behind an error: of a driver that was taken over, every error is that."""
@@ -244,44 +179,3 @@ class Engine:
         self._rejected.remove(outcome.rejected_files)
         if outcome.answers.store == self._answers:
             self._answers.remove(outcome.answers.files)
-
-    def _remove_leftovers(self) -> None:
-        """Remove what tries that were never committed have left, and make sure that what was committed is there."""
-        for store in (self._partials, self._rejected, self._answers):
-            store.make()
-        there = set(self._partials.names())
-        gone = sorted(self._standing.state.files - there)
-        if gone:
-            raise CheckpointError(
-                f"{self._partials.path(gone[0])} is gone, and {len(gone) - 1} more files of open panes: restore the "
-                f"whole checkpoint from a copy, or start with a new one"
-            )
-        self._partials.remove(there - self._standing.state.files)
-        for leftover in (self._rejected, self._answers):
-            leftover.remove(leftover.names())
-
-
-@contextmanager
-def _usable(role: str, place: str) -> Iterator[None]:
-    """Say in one sentence whose folder cannot be read or written."""
-    try:
-        yield
-    except OSError as error:
-        raise CheckpointError(
-            f"{role} {place} cannot be used ({error}): it must be a folder that this user can read, write and create "
-            f"files in"
-        ) from error
-
-
-def _definition(setting: Setting, places: dict[str, str | None]) -> Definition:
-    """Return what may and what may not change on a checkpoint; of a policy's numbers it can take others."""
-    asked = setting.plan.describe()
-    progress = asked["progress"]
-    columns = {"columns": {field.name: str(field.type) for field in setting.rows}, "column order": setting.rows.names}
-    if "policy" in progress:
-        asked["progress"] = {"policy": progress["policy"]}
-    return Definition({**asked, **columns}, {"progress": progress, "places": places})
-
-
-def _place(sink: Sink) -> str | None:
-    return sink.store.root if isinstance(sink, Directory) else None
