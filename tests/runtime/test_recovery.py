@@ -420,7 +420,7 @@ def test_a_second_driver_takes_over(sleep: str, late: bool, drivers: Drivers, sp
 def test_an_operator_with_a_state_of_its_own_survives_a_kill_between_the_two_commits(
     drivers: Drivers, spark: SparkSession, tmp_path: Path
 ):
-    files = late_rows(5, batches=4)
+    files = late_rows(5, batches=4, start=1_000 * SECOND)  # Spark drops what lies before 1970
     write_batches(tmp_path / "in", files[:2])
     task = Task(str(tmp_path), "before Spark commits", unique=True)
     driver = drivers.take(task, left=0)
