@@ -382,7 +382,8 @@ def test_one_checkpoint_without_the_other_is_refused(lost: Sequence[str], begun:
 def test_a_batch_that_spark_fills_anew_is_refused(begun: Path, spark: SparkSession):
     """Spark has lost its record of the last batch, and makes another of it: the same rows and those that came since."""
     for folder in ("offsets", "commits"):
-        (begun / "checkpoint" / folder / "2").unlink()
+        for name in ("2", ".2.crc"):
+            (begun / "checkpoint" / folder / name).unlink()
     handle = job_of(spark, Task(str(begun))).start(trigger="available now")
     with pytest.raises(sp.SkypaneError, match=r"batch 2 is in the ledger with 40 rows.*again with 80 rows.*offsets/2"):
         handle.await_termination(PATIENCE)
