@@ -13,7 +13,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from skypane.control.splitting import ByPane, Routing
+from skypane.control.splitting import Routing
 from skypane.operators.admission import PaneCount
 from skypane.operators.pane_query import Lifted, PaneQuery
 from skypane.plan import Plan
@@ -139,7 +139,7 @@ def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel
 
 
 def _routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
-    if not isinstance(routing, ByPane):
+    if routing.everywhere:
         return rows.repartition(routing.workers)
     micros = sf.unix_micros(sf.col(_quoted(plan.time)).cast("timestamp"))
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
