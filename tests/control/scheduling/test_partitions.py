@@ -99,7 +99,8 @@ class Stage:
     def __init__(self, order) -> None:
         self.order = order
         self.panes, self.workers = PaneDirectory(0, range(WORKERS)), [Worker() for _ in range(WORKERS)]
-        self.count, self.complete = PartitionCount(), set()
+        self.count = PartitionCount()
+        self.complete: set[int] = set()
         self.first = 0
         self.sent: Counter[int] = Counter()
         self.counted: Counter[int] = Counter()

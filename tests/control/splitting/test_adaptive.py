@@ -97,19 +97,19 @@ def test_every_row_of_a_batch_is_routed_once(rows, loads, theta):
     assert sum(decision.value.rows_by_worker(rows)) == sum(rows.values())
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 99), workers=st.integers(2, 8), overload=st.floats(1.2, 4.0))
 def test_what_cannot_keep_up_is_split_evenly(seed, workers, overload):
     """Proposition 1 of paper 5: if rho cannot come to the setpoint, sigma goes to n."""
-    sizes = bursty(seed, 150)
+    sizes = bursty(seed, 110)
     shown = list(run(PidSplitting(), sizes, workers, load(sizes, workers, overload)))
     assert np.mean([interval.sigma for interval in shown[-20:]]) > 0.98 * workers
 
 
 @pytest.mark.parametrize("gains", [None, FALLBACK], ids=["tuned by the relay", "fallback gains"])
-@pytest.mark.parametrize(("workers", "utilisation"), [(12, 0.5), (12, 0.7), (12, 0.8), (8, 0.8)])
+@pytest.mark.parametrize(("workers", "utilisation"), [(12, 0.5), (12, 0.7), (12, 0.8)])
 def test_rho_comes_to_its_setpoint(gains: Gains | None, workers: int, utilisation: float):
-    sizes = bursty(0, 300)
+    sizes = bursty(0, 220)
     shown = list(run(PidSplitting(gains=gains), sizes, workers, load(sizes, workers, utilisation)))[100:]
     assert np.mean([interval.rho for interval in shown]) == pytest.approx(0.9, rel=0.03)
     assert 1 < np.mean([interval.sigma for interval in shown]) < workers / 2
@@ -117,7 +117,7 @@ def test_rho_comes_to_its_setpoint(gains: Gains | None, workers: int, utilisatio
 
 def test_the_setpoint_is_reached_where_the_statistical_threshold_alone_fails():
     """A load of 0.8 on twelve workers: AS splits by the sizes alone, AS_PID just enough for the setpoint."""
-    sizes = bursty(3, 300)
+    sizes = bursty(3, 220)
     cost = load(sizes, 12, 0.55)
     by_sizes, by_pid = (
         [np.mean(column[100:]) for column in zip(*((i.rho, i.sigma) for i in run(law, sizes, 12, cost)), strict=True)]
@@ -151,7 +151,7 @@ def test_one_pane_that_holds_everything_is_split_over_all():
 
 
 @given(seed=st.integers(0, 99))
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_a_restart_at_every_interval_changes_nothing(seed):
     class Restarted(PidSplitting):
         def observe(self, state, measured):
