@@ -1,13 +1,14 @@
 """Runs every benchmark: `python -m bench [--quick]`."""
 
 import bench.kernels
+import bench.replay
 import bench.sql
 import bench.streaming
 
 
 def main() -> None:
     """Run all; each prints and records its own table."""
-    for main_of in (bench.kernels.main, bench.sql.main, bench.streaming.main):
+    for main_of in (bench.kernels.main, bench.replay.main, bench.sql.main, bench.streaming.main):
         main_of()
 
 

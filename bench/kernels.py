@@ -25,7 +25,7 @@ from numba import njit
 from bench.record import markdown_table, replace_between
 from skypane.kernels import skyline_rows, warm
 from skypane.types import BoolArray, FloatArray, IntArray
-from skypane.workloads.points import DISTRIBUTIONS, independent
+from skypane.workloads.content.points import DISTRIBUTIONS, independent
 
 TOO_LONG: Final = 0.3
 BUDGET: Final = 2.0

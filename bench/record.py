@@ -15,8 +15,8 @@ def markdown_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 def replace_between(document: Path, mark: str, text: str) -> None:
     """Put `text` between the document's comments `<!-- mark -->` and `<!-- /mark -->`."""
     begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
-    before, _, rest = document.read_text().partition(begin)
+    before, _, rest = document.read_text(encoding="utf-8").partition(begin)
     _, found, after = rest.partition(end)
     if not found:
         raise ValueError(f"{document} lacks the marks {begin} and {end}")
-    document.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+    document.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")

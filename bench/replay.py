@@ -28,8 +28,8 @@ from pyspark.sql import DataFrame, SparkSession
 import skypane as sp
 from bench.record import markdown_table, replace_between
 from bench.streaming import WARM_UP, Progress, noop, stream
-from skypane.runtime.spark.recordings import write_recording
-from skypane.runtime.spark.replay import replay, replay_workload
+from skypane.runtime.spark.sources.recordings import write_recording
+from skypane.runtime.spark.sources.replay import replay, replay_workload
 from skypane.workloads import workload
 
 ROWS = 250_000

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
-from skypane.runtime.spark.session import session
+from skypane.runtime.spark.machine.session import session
 
 # A first call compiles kernels, which no deadline foresees.
 settings.register_profile("default", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])

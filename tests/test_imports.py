@@ -16,11 +16,13 @@ LAYERS = (
     # Top to bottom. Those of one line are beside each other, and import nothing from each other.
     ("skypane.__main__",),
     ("skypane.cli",),
-    ("skypane.jobs",),
-    ("skypane.experiments",),
+    ("skypane.demo", "skypane.jobs"),
+    ("skypane.describing",),
+    ("skypane.reporting",),
     ("skypane",),  # the public names
     ("skypane.runtime.spark", "skypane.runtime.local"),
-    ("skypane.runtime", "skypane.runtime.machine"),
+    ("skypane.runtime", "skypane.runtime.resources"),
+    ("skypane.datasets", "skypane.metrics"),
     ("skypane.plan",),
     ("skypane.operators",),
     ("skypane.progress", "skypane.control", "skypane.workloads"),

@@ -72,4 +72,4 @@ def test_a_plan_travels_to_workers():
     PLAN.validate(SCHEMA)  # whatever it caches by now must travel too
     sent = pickle.loads(pickle.dumps(PLAN))  # noqa: S301 - our own bytes
     assert sent == PLAN
-    assert sent.admission == PLAN.admission
+    assert sent.gate == PLAN.gate

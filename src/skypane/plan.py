@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from skypane.operators.admission import Admission
+from skypane.operators.entry.gate import Gate
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.progress.policy import ProgressPolicy
@@ -30,12 +30,12 @@ class Plan:
     source: str | None = None
 
     @cached_property
-    def admission(self) -> Admission:
-        return Admission(self.windows, self.time, tuple(self.query.columns), self.source)
+    def gate(self) -> Gate:
+        return Gate(self.windows, self.time, tuple(self.query.columns), self.source)
 
     def validate(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the answers; raise ConfigError where rows of `schema` cannot be answered."""
-        self.admission.validate(schema)
+        self.gate.validate(schema)
         self.query.validate(schema)
         return self.window_query(schema).output_schema(schema)
 

@@ -8,8 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from skypane.cli import checks
-from skypane.runtime.machine import GIB
-from skypane.runtime.spark.java import JavaError
+from skypane.runtime.resources import GIB
+from skypane.runtime.spark.machine.java import JavaError
 
 
 def test_an_old_python_is_refused(monkeypatch: pytest.MonkeyPatch):

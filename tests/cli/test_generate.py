@@ -4,7 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skypane.cli.main import main
-from skypane.experiments.generating import ROW_GROUP, write
+from skypane.runtime.generating import ROW_GROUP, write
 from skypane.types import ConfigError
 from skypane.workloads import ARRIVALS, workload
 

@@ -3,9 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from experiments import latency, latency_plot, latency_runs
 
-from skypane.experiments import latency, latency_plot, latency_runs
-from skypane.types import ConfigError
 from skypane.windows import Windows
 
 
@@ -66,24 +65,6 @@ def test_the_figure_is_the_same_each_time(small, tmp_path):
         latency_plot.write(tmp_path / name, *small)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     assert b"<svg" in (tmp_path / "a.svg").read_bytes()
-
-
-def test_only_what_is_between_the_markers_changes(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- latency:begin -->\nold\n<!-- latency:end -->\nafter\n", encoding="utf-8")
-    latency.write_between_markers(page, "new")
-    latency.write_between_markers(page, "newer")
-    assert page.read_text(encoding="utf-8") == ("before\n<!-- latency:begin -->\nnewer\n<!-- latency:end -->\nafter\n")
-
-
-@pytest.mark.parametrize("text", [None, "no markers", "<!-- latency:begin --> only"])
-def test_a_page_without_markers_is_refused_and_left_alone(tmp_path, text):
-    page = tmp_path / "page.md"
-    if text is not None:
-        page.write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match="latency:begin"):
-        latency.write_between_markers(page, "new")
-    assert not page.exists() if text is None else page.read_text(encoding="utf-8") == text
 
 
 @pytest.mark.slow

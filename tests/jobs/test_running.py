@@ -13,12 +13,12 @@ import yaml
 from pyspark.sql import DataFrame
 
 import skypane as sp
-from skypane.experiments.live import PlainDisplay
-from skypane.experiments.report import render
-from skypane.experiments.runlog import RunLog
-from skypane.experiments.snapshot import answers
-from skypane.experiments.view import View
 from skypane.jobs import building, examples, parse, running
+from skypane.reporting.live import PlainDisplay
+from skypane.reporting.report import render
+from skypane.reporting.runlog import RunLog
+from skypane.reporting.snapshot import answers
+from skypane.reporting.view import View
 from skypane.types import ConfigError, SkypaneError
 
 START = datetime(2024, 5, 1, tzinfo=UTC)

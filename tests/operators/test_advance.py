@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import micros_of, table, tables, windows
 
-from skypane.operators.admission import Admission, PaneCount
 from skypane.operators.advance import advance
+from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.gate import Gate
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.progress.arrivals import Arrivals
 from skypane.windows import Windows
@@ -17,7 +18,7 @@ POLICIES = st.sampled_from([Watermark(7), Watermark(0, max_ahead=15, support=3),
 
 
 def counted(w: Windows, rows: pa.Table, first_open: int | None = None) -> tuple[PaneCount, ...]:
-    return Admission(w, "time", ()).split(rows, first_open).counts
+    return Gate(w, "time", ()).split(rows, first_open).counts
 
 
 @given(windows(), st.lists(tables(), max_size=6), POLICIES)

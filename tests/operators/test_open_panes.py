@@ -61,7 +61,7 @@ class Definition:
 
 
 def admitted(w: Windows, panes: Iterable[int], punctuation: int | None) -> list[int]:
-    """Admission lets no row into a closed pane."""
+    """Gate lets no row into a closed pane."""
     return [pane for pane in panes if punctuation is None or pane >= w.first_open(punctuation)]
 
 

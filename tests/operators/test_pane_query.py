@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import count
 from random import Random
 
 import pyarrow as pa
@@ -8,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import SCHEMA, SKYLINE, Bag, multiset, split, table, tables, windows
 
-from skypane.operators.admission import REASON, Admission
+from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.reasons import REASON
 from skypane.operators.pane_query import Lifted, PaneQuery
 from skypane.operators.query import Query
 from skypane.windows import Windows
@@ -21,8 +23,8 @@ OPEN = st.none() | st.integers(-10, 30)
 def lifted(
     query: Query, w: Windows, first_open: int | None, batches: list[pa.Table], buffer_rows: int, *, keep: bool = True
 ) -> Lifted:
-    admission = Admission(w, "time", tuple(query.columns), "label")
-    worker = PaneQuery(query, admission, first_open, keep_rejected=keep, buffer_rows=buffer_rows)
+    gate = Gate(w, "time", tuple(query.columns), "label")
+    worker = PaneQuery(query, gate, first_open, keep_rejected=keep, buffer_rows=buffer_rows)
     for rows in batches:
         for batch in rows.to_batches():
             worker.absorb(batch)
@@ -54,11 +56,23 @@ def test_batches_buffers_and_order_make_no_difference(
 @given(windows(), OPEN, tables(clean=False))
 def test_a_partial_is_the_lift_of_what_is_admitted(w: Windows, first_open: int | None, rows: pa.Table):
     result = lifted(SKYLINE, w, first_open, [rows], 10)
-    admitted = Admission(w, "time", ("x", "y"), "label").split(rows, first_open, keep_rejected=True)
+    admitted = Gate(w, "time", ("x", "y"), "label").split(rows, first_open, keep_rejected=True)
     assert [part.count for part in result.partials] == [part.count for part in admitted.usable]
     for part, usable in zip(result.partials, admitted.usable, strict=True):
         assert multiset(part.partial) == multiset(SKYLINE.lift(usable.rows))
     assert (result.late, result.rejected) == (admitted.late, admitted.rejected)
+
+
+def test_a_clock_tells_how_long_each_pane_took():
+    """Lifting a buffer's part of a pane takes a second here, and so does merging the parts."""
+    seconds = count()
+    worker = PaneQuery(
+        SKYLINE, Gate(Windows(10, 10), "time", ("x", "y")), None, buffer_rows=1, clock=lambda: float(next(seconds))
+    )
+    for rows in (table([5]), table([6, 15])):
+        worker.absorb(rows.to_batches()[0])
+    assert [(part.pane, part.busy) for part in worker.close().partials] == [(0, 3.0), (1, 1.0)]
+    assert {part.busy for part in lifted(SKYLINE, Windows(10, 10), None, [table([5, 15])], 1).partials} == {0.0}
 
 
 def test_panes_come_oldest_first():
@@ -80,7 +94,7 @@ def test_rejected_rows_are_kept_on_demand_only():
 
 
 def test_rows_are_lifted_as_soon_as_the_buffer_is_full():
-    worker = PaneQuery(SKYLINE, Admission(Windows(10, 10), "time", ("x", "y")), None, buffer_rows=3)
+    worker = PaneQuery(SKYLINE, Gate(Windows(10, 10), "time", ("x", "y")), None, buffer_rows=3)
     for at in range(7):
         worker.absorb(table([at]).to_batches()[0])
         assert worker._buffered == (at + 1) % 3

@@ -24,11 +24,11 @@ from skypane import kernels
 from skypane.operators.query import Query
 from skypane.operators.skyline import SkylineQuery
 from skypane.plan import Plan
-from skypane.runtime.spark.answers import Answers
 from skypane.runtime.spark.api import ask
-from skypane.runtime.spark.ledger import Ledger
-from skypane.runtime.spark.session import defaults, session
-from skypane.runtime.spark.sinks import Directory
+from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.machine.session import defaults, session
+from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.sink import Directory
 from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 

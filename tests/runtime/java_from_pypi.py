@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.runtime.spark.java import find_java
-from skypane.runtime.spark.session import session
+from skypane.runtime.spark.machine.java import find_java
+from skypane.runtime.spark.machine.session import session
 
 
 def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

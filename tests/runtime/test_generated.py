@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.runtime.spark import generated as module
-from skypane.runtime.spark.generated import generated, read_parameters
+from skypane.runtime.spark.sources import generated as module
+from skypane.runtime.spark.sources.generated import generated, read_parameters
 from skypane.types import ConfigError
 
 ROWS = 40_000  # several chunks

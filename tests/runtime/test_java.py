@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from skypane.runtime.spark import java as module
-from skypane.runtime.spark.java import (
+from skypane.runtime.spark.machine import java as module
+from skypane.runtime.spark.machine.java import (
     MINIMUM,
     Java,
     JavaError,

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from tests.runtime.streams import SECOND, STEP, late_rows, read_batches, write_batches
 
 import skypane as sp
-from skypane.runtime.spark import ledger
+from skypane.runtime.spark.engine import ledger
 
 MIB = 1 << 20
 LENGTH, SLIDE = 60 * SECOND, 20 * SECOND

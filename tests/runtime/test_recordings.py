@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.runtime.spark.recordings import Recording, write_recording
+from skypane.runtime.spark.sources.recordings import Recording, write_recording
 from skypane.types import ConfigError
 
 START = datetime(2013, 1, 1, tzinfo=UTC)

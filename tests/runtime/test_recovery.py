@@ -37,7 +37,7 @@ import skypane as sp
 from skypane.operators.skyline import SkylineQuery
 from skypane.operators.topk import TopKQuery
 from skypane.preference import Score
-from skypane.runtime.spark.ledger import KEEP, Ledger
+from skypane.runtime.spark.engine.ledger import KEEP, Ledger
 from skypane.runtime.spark.store import DRAFT, Store
 
 ROOT = Path(__file__).parents[2]
@@ -227,7 +227,7 @@ def assert_nothing_left_over(folder: Path) -> None:
     kept = Store.at(f"{folder}/checkpoint").child("skypane")
     manifest = Ledger(kept).latest()
     assert manifest is not None
-    named = {ref[0] for refs in manifest.panes.values() for ref in refs}
+    named = {ref[0] for refs in manifest.operator["panes"].values() for ref in refs}
     assert set(kept.child("partials").names()) == named
     assert not kept.child("rejected").names()
     assert not kept.child("answers").names()

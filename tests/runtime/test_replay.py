@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from skypane.runtime.spark.recordings import Recording, write_recording
-from skypane.runtime.spark.replay import ReplaySource, ReplayStreamReader, partitions_of, replay, replay_workload
+from skypane.runtime.spark.sources.recordings import Recording, write_recording
+from skypane.runtime.spark.sources.replay import (
+    ReplaySource,
+    ReplayStreamReader,
+    partitions_of,
+    replay,
+    replay_workload,
+)
 from skypane.types import CheckpointError, ConfigError
 from skypane.workloads import workload
 

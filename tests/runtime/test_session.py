@@ -7,9 +7,9 @@ from urllib.parse import unquote, urlparse
 import pytest
 from pyspark.sql import SparkSession
 
-from skypane.runtime.machine import GIB, cores
-from skypane.runtime.spark import session as module
-from skypane.runtime.spark.session import defaults, session, threads
+from skypane.runtime.resources import GIB, cores
+from skypane.runtime.spark.machine import session as module
+from skypane.runtime.spark.machine.session import defaults, session, threads
 
 
 @pytest.mark.parametrize(

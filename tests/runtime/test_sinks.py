@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.rows import NAN, SCHEMA, multiset, table
 
-from skypane.runtime.spark.answers import Answers
-from skypane.runtime.spark.sinks import OWNER, STAGE, Call, Console, Directory, Format, Memory, Sink, sink
+from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.sink import OWNER, STAGE, Call, Console, Directory, Format, Memory, Sink, sink
 from skypane.types import CheckpointError, ConfigError
 
 NO_SPARK = cast("SparkSession", None)

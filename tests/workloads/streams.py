@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from skypane.types import IntArray
+from skypane.workloads.arrivals.sent import Fleet, Process, Sent
 from skypane.workloads.chance import generator
-from skypane.workloads.sent import Fleet, Process, Sent
 
 
 def times_of(process: Process, n: int, seed: int = 1) -> IntArray:

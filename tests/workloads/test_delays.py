@@ -17,11 +17,11 @@ from skypane.workloads import (
     UniformDelay,
     Workload,
 )
+from skypane.workloads.arrivals.plain import Constant, Poisson
 from skypane.workloads.chance import generator
-from skypane.workloads.delays import Delays
+from skypane.workloads.content.sources import Shared
+from skypane.workloads.disorder.delays import Delays
 from skypane.workloads.estimators import delay_quantiles, dispersion, late_share, tail_exponent
-from skypane.workloads.plain import Constant, Poisson
-from skypane.workloads.sources import Shared
 
 
 def delays_of(config: Delays, n: int = 400_000) -> FloatArray:

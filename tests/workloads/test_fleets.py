@@ -6,8 +6,8 @@ from tests.workloads.streams import sent_by
 
 from skypane.types import ConfigError, FloatArray
 from skypane.workloads import BurstyFleet, ConstantFleet, FluctuatingFleet
+from skypane.workloads.arrivals.sent import Sent
 from skypane.workloads.estimators import squared_variation
-from skypane.workloads.sent import Sent
 
 
 def rates(sent: Sent, streams: int, seconds: float) -> FloatArray:

@@ -11,8 +11,8 @@ from tests.workloads.streams import rate_of, times_of
 
 from skypane.types import ConfigError
 from skypane.workloads import Map2
+from skypane.workloads.arrivals.map2 import dispersion_of
 from skypane.workloads.estimators import autocorrelation, dispersion, gaps, squared_variation
-from skypane.workloads.map2 import dispersion_of
 
 FITS = st.builds(
     Map2,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skypane.workloads.arrivals.phases import ExponentialPeriods, ParetoPeriods, Phases, pieces, total
+from skypane.workloads.arrivals.rates import Pieces
 from skypane.workloads.chance import generator
-from skypane.workloads.phases import ExponentialPeriods, ParetoPeriods, Phases, pieces, total
-from skypane.workloads.rates import Pieces
 
 
 @pytest.mark.parametrize("law", [ExponentialPeriods(2.0), ParetoPeriods(2.0, 2.5)])

@@ -6,8 +6,8 @@ from tests.workloads.streams import rate_of, times_of
 
 from skypane.types import ConfigError
 from skypane.workloads import OnOff, RandomWalk, Steps
+from skypane.workloads.arrivals.profiles import FIGURE_9
 from skypane.workloads.estimators import counts, dispersion, peak_to_mean
-from skypane.workloads.profiles import FIGURE_9
 
 
 def test_steps_have_their_rates_in_turn_and_again():

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skypane.workloads.arrivals.rates import Pieces, evenly, poisson
+from skypane.workloads.arrivals.sent import CHUNK, Sent
 from skypane.workloads.chance import generator
-from skypane.workloads.rates import Pieces, evenly, poisson
-from skypane.workloads.sent import CHUNK, Sent
 
 
 def joined(chunks: Iterator[Sent], n: int) -> Sent:

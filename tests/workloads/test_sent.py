@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.workloads.sent import Sent, at_most, until
+from skypane.workloads.arrivals.sent import Sent, at_most, until
 
 
 def chunks(times: list[int], cuts: list[int]) -> Iterator[Sent]:

@@ -24,8 +24,8 @@ from skypane.workloads import (
     UniformDelay,
     Workload,
 )
-from skypane.workloads.delays import Delays
-from skypane.workloads.order import by_arrival, micros_of
+from skypane.workloads.disorder.delays import Delays
+from skypane.workloads.disorder.order import by_arrival, micros_of
 
 STAMP = pa.timestamp("us", "UTC")
 

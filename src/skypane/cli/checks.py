@@ -17,9 +17,9 @@ from pathlib import Path
 import pyarrow as pa
 from packaging.requirements import Requirement
 
-from skypane.runtime.machine import GIB, available_memory_bytes, cores, memory_bytes
-from skypane.runtime.spark.java import JavaError, find_java
-from skypane.runtime.spark.session import session
+from skypane.runtime.resources import GIB, available_memory_bytes, cores, memory_bytes
+from skypane.runtime.spark.machine.java import JavaError, find_java
+from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.store import Store
 
 MINIMUM_PYTHON = (3, 11)

@@ -11,8 +11,8 @@ from skypane.types import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skypane.experiments.describing.columns import Stream
-    from skypane.experiments.describing.findings import Finding
+    from skypane.describing.columns import Stream
+    from skypane.describing.findings import Finding
     from skypane.types import IntArray
 
 _LAYOUTS = ("soccer", "sensorscope", "cabs", "meters", "rates")
@@ -39,7 +39,7 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
 def run(arguments: Namespace) -> int:
     """Print a table of findings."""
     # Matplotlib, Arrow and Numba take seconds to import, and no other verb's --help should wait for them.
-    from skypane.experiments.describing import findings, pictures  # noqa: PLC0415
+    from skypane.describing import findings, pictures  # noqa: PLC0415
 
     if arguments.plot is not None and arguments.plot.suffix not in {".svg", ".html"}:
         raise ConfigError(f"need a plot that ends in .svg or .html, got {arguments.plot}")
@@ -57,8 +57,8 @@ def run(arguments: Namespace) -> int:
 
 
 def _stream(arguments: Namespace) -> Stream:
-    from skypane.experiments.datasets import LAYOUTS, read_all  # noqa: PLC0415
-    from skypane.experiments.describing.columns import Roles, load, stream_of  # noqa: PLC0415
+    from skypane.datasets import LAYOUTS, read_all  # noqa: PLC0415
+    from skypane.describing.columns import Roles, load, stream_of  # noqa: PLC0415
     from skypane.preference import parse  # noqa: PLC0415
 
     criteria = None if arguments.criteria is None else parse(arguments.criteria)
@@ -76,7 +76,7 @@ def _stream(arguments: Namespace) -> Stream:
 
 
 def _trace(files: list[Path]) -> IntArray:
-    from skypane.experiments.datasets import RATES, counts, read_all  # noqa: PLC0415
+    from skypane.datasets import RATES, counts, read_all  # noqa: PLC0415
 
     if len(files) > 1:
         raise ConfigError(f"need one rate trace at a time, got {len(files)}")

@@ -78,10 +78,10 @@ def _batch(job: Job, ready: DataFrame, console: Console) -> int:
 
 
 def _stream(job: Job, ready: sp.Job, arguments: Namespace, console: Console) -> int:
-    from skypane.experiments import live, report  # noqa: PLC0415
-    from skypane.experiments.runlog import RunLog  # noqa: PLC0415
-    from skypane.experiments.view import View  # noqa: PLC0415
     from skypane.jobs import running  # noqa: PLC0415
+    from skypane.reporting import live, report  # noqa: PLC0415
+    from skypane.reporting.runlog import RunLog  # noqa: PLC0415
+    from skypane.reporting.view import View  # noqa: PLC0415
 
     # Beside the checkpoint: the log of a run that is resumed goes on with it.
     folder = Path(f"{job.checkpoint}-metrics") if job.checkpoint else Path(tempfile.mkdtemp(prefix="skypane-metrics-"))

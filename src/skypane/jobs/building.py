@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 import skypane as sp
-from skypane.experiments.flights import departures
+from skypane.datasets.flights import departures
 from skypane.jobs.model import FILE_FORMATS, FLIGHTS, Job, Late, Output, Source
-from skypane.runtime.spark.recordings import write_recording
-from skypane.runtime.spark.replay import FORMAT, register
+from skypane.runtime.spark.sources.recordings import write_recording
+from skypane.runtime.spark.sources.replay import FORMAT, register
 from skypane.types import ConfigError, SkypaneError
 
 #: "pyspark.errors.SomeError: why"

@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 
 import skypane as sp
-from skypane.experiments.following import follow
-from skypane.experiments.live import Display
-from skypane.experiments.runlog import RunLog
-from skypane.experiments.snapshot import SKYLINE, Snapshot, answers, example, front_sizes, latest_front
 from skypane.jobs.model import Job
 from skypane.jobs.telling import criteria, query, told
+from skypane.reporting.following import follow
+from skypane.reporting.live import Display
+from skypane.reporting.runlog import RunLog
+from skypane.reporting.snapshot import SKYLINE, Snapshot, answers, example, front_sizes, latest_front
 
 
 def run_stream(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from skypane.experiments.snapshot import Criterion
-from skypane.experiments.wording import count, span
 from skypane.jobs.model import Job
 from skypane.jobs.queries import TopK
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
+from skypane.reporting.snapshot import Criterion
+from skypane.reporting.wording import count, span
 
 
 def told(job: Job) -> list[tuple[str, str]]:

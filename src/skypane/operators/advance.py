@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skypane.operators.admission import PaneCount
+from skypane.operators.entry.counts import PaneCount
 from skypane.progress.arrivals import Arrivals
 from skypane.progress.policy import ProgressPolicy, ProgressState
 from skypane.types import Micros

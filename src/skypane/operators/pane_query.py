@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
 
-from skypane.operators.admission import Admission, Admitted, PaneCount
+from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.gate import Entry, Gate
 from skypane.operators.query import Query
 
 BUFFER_ROWS = 1_000_000
@@ -17,10 +19,11 @@ BUFFER_ROWS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PanePartial:
-    """The partial of the rows of one pane that one worker saw."""
+    """The partial of the rows of one pane that one worker saw; `busy` is the seconds that it took, if there was a clock."""
 
     count: PaneCount
     partial: pa.Table
+    busy: float = 0.0
 
     @property
     def pane(self) -> int:
@@ -38,23 +41,33 @@ class Lifted:
     rejected_rows: tuple[pa.Table, ...]
 
 
+def no_clock() -> float:
+    """Return that no time passes."""
+    return 0.0
+
+
 class PaneQuery:
-    """One PLQ worker: absorbs batches, holds a partial per open pane, hands all of them over at the end."""
+    """One PLQ worker: absorbs batches, holds a partial per open pane, hands all of them over at the end.
+
+    clock   tells seconds, so that the work on each pane is measured
+    """
 
     def __init__(
         self,
         query: Query,
-        admission: Admission,
+        gate: Gate,
         first_open: int | None,
         *,
         keep_rejected: bool = False,
         buffer_rows: int = BUFFER_ROWS,
+        clock: Callable[[], float] = no_clock,
     ) -> None:
         self._query = query
-        self._admission = admission
+        self._gate = gate
         self._first_open = first_open
         self._keep_rejected = keep_rejected
         self._buffer_rows = buffer_rows
+        self._clock = clock
         self._buffer: list[pa.RecordBatch] = []
         self._buffered = 0
         self._partials: dict[int, list[PanePartial]] = {}
@@ -86,23 +99,26 @@ class PaneQuery:
             return
         rows = pa.Table.from_batches(self._buffer)
         self._buffer, self._buffered = [], 0
-        admitted = self._admission.split(rows, self._first_open, keep_rejected=self._keep_rejected)
-        for part in admitted.usable:
-            partial = PanePartial(part.count, self._query.lift(part.rows))
-            self._partials.setdefault(part.pane, []).append(partial)
-        self._note(admitted)
+        entry = self._gate.split(rows, self._first_open, keep_rejected=self._keep_rejected)
+        for part in entry.usable:
+            began = self._clock()
+            lifted = self._query.lift(part.rows)
+            self._partials.setdefault(part.pane, []).append(PanePartial(part.count, lifted, self._clock() - began))
+        self._note(entry)
 
-    def _note(self, admitted: Admitted) -> None:
-        for count in admitted.late:
+    def _note(self, entry: Entry) -> None:
+        for count in entry.late:
             known = self._late.get(count.pane)
             self._late[count.pane] = count if known is None else known.merge(count)
-        self._rejected.update(admitted.rejected)
-        self._late_by_source.update(admitted.late_by_source)
-        if admitted.rejected_rows is not None and admitted.rejected_rows.num_rows:
-            self._rejected_rows.append(admitted.rejected_rows)
+        self._rejected.update(entry.rejected)
+        self._late_by_source.update(entry.late_by_source)
+        if entry.rejected_rows is not None and entry.rejected_rows.num_rows:
+            self._rejected_rows.append(entry.rejected_rows)
 
     def _merged(self, parts: list[PanePartial]) -> PanePartial:
         if len(parts) == 1:
             return parts[0]
         count = reduce(PaneCount.merge, (part.count for part in parts))
-        return PanePartial(count, self._query.combine([part.partial for part in parts]))
+        began = self._clock()
+        combined = self._query.combine([part.partial for part in parts])
+        return PanePartial(count, combined, sum(part.busy for part in parts) + self._clock() - began)

@@ -1,6 +1,6 @@
 """The whole system in one process, without Spark: the definition of its semantics, and the oracle of its tests.
 
-rows -> admission: pane -> lift -> partial -> [punctuation closes the pane] -> combine -> lower -> answer
+rows -> gate: pane -> lift -> partial -> [punctuation closes the pane] -> combine -> lower -> answer
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def run(plan: Plan, batches: Iterable[pa.Table]) -> Iterator[Answer]:
             plan.validate(rows.schema)
             worker = plan.window_query(rows.schema).worker()
         closed = progress.punctuation
-        admitted = plan.admission.split(rows, None if closed is None else plan.windows.first_open(closed))
-        step = advance(plan.progress, plan.windows, progress, admitted.counts)
+        entry = plan.gate.split(rows, None if closed is None else plan.windows.first_open(closed))
+        step = advance(plan.progress, plan.windows, progress, entry.counts)
         progress = step.state
         held = held.add(
-            (part.pane, plan.query.lift(part.rows)) for part in admitted.usable if part.pane not in step.future
+            (part.pane, plan.query.lift(part.rows)) for part in entry.usable if part.pane not in step.future
         )
         for task in held.closed_by(progress.punctuation):
             yield worker.answer(task, load=lambda partial: partial)

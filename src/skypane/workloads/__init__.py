@@ -10,7 +10,16 @@ A workload is a frozen config that yields the same Arrow record batches each tim
 or, by name and from plain parameters, workload("map2", rate=1_000, dispersion=500, ...).
 """
 
-from skypane.workloads.delays import (
+from skypane.workloads.arrivals.fleets import BurstyFleet, ConstantFleet, FluctuatingFleet
+from skypane.workloads.arrivals.map2 import Map2
+from skypane.workloads.arrivals.plain import Constant, Poisson
+from skypane.workloads.arrivals.profiles import OnOff, RandomWalk, Steps
+from skypane.workloads.arrivals.selfsimilar import ParetoSlots, SelfSimilar
+from skypane.workloads.content.drift import Drifting
+from skypane.workloads.content.keys import Zipf
+from skypane.workloads.content.points import Classic
+from skypane.workloads.content.sources import Presence, Shared
+from skypane.workloads.disorder.delays import (
     EmpiricalDelay,
     ExponentialDelay,
     LognormalDelay,
@@ -18,17 +27,8 @@ from skypane.workloads.delays import (
     ParetoDelay,
     UniformDelay,
 )
-from skypane.workloads.drift import Drifting
-from skypane.workloads.fleets import BurstyFleet, ConstantFleet, FluctuatingFleet
-from skypane.workloads.held import HeldBack
-from skypane.workloads.keys import Zipf
-from skypane.workloads.map2 import Map2
-from skypane.workloads.plain import Constant, Poisson
-from skypane.workloads.points import Classic
-from skypane.workloads.profiles import OnOff, RandomWalk, Steps
+from skypane.workloads.disorder.held import HeldBack
 from skypane.workloads.registry import ARRIVALS, DELAYS, POINTS, workload
-from skypane.workloads.selfsimilar import ParetoSlots, SelfSimilar
-from skypane.workloads.sources import Presence, Shared
 from skypane.workloads.workload import Workload
 
 __all__ = [

@@ -11,7 +11,17 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from skypane.types import ConfigError
-from skypane.workloads.delays import (
+from skypane.workloads.arrivals.fleets import BurstyFleet, ConstantFleet, FluctuatingFleet
+from skypane.workloads.arrivals.map2 import Map2
+from skypane.workloads.arrivals.plain import Constant, Poisson
+from skypane.workloads.arrivals.profiles import OnOff, RandomWalk, Steps
+from skypane.workloads.arrivals.selfsimilar import ParetoSlots, SelfSimilar
+from skypane.workloads.arrivals.sent import Fleet
+from skypane.workloads.content.drift import Drifting
+from skypane.workloads.content.keys import Zipf
+from skypane.workloads.content.points import DISTRIBUTIONS, Classic
+from skypane.workloads.content.sources import Presence, Shared
+from skypane.workloads.disorder.delays import (
     EmpiricalDelay,
     ExponentialDelay,
     LognormalDelay,
@@ -19,18 +29,8 @@ from skypane.workloads.delays import (
     ParetoDelay,
     UniformDelay,
 )
-from skypane.workloads.drift import Drifting
-from skypane.workloads.fleets import BurstyFleet, ConstantFleet, FluctuatingFleet
-from skypane.workloads.held import HeldBack
-from skypane.workloads.keys import Zipf
-from skypane.workloads.map2 import Map2
+from skypane.workloads.disorder.held import HeldBack
 from skypane.workloads.parameters import build
-from skypane.workloads.plain import Constant, Poisson
-from skypane.workloads.points import DISTRIBUTIONS, Classic
-from skypane.workloads.profiles import OnOff, RandomWalk, Steps
-from skypane.workloads.selfsimilar import ParetoSlots, SelfSimilar
-from skypane.workloads.sent import Fleet
-from skypane.workloads.sources import Presence, Shared
 from skypane.workloads.workload import Workload
 
 

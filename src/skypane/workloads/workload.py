@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray, Micros
+from skypane.workloads.arrivals.sent import Fleet, Process, Sent, at_most, until
 from skypane.workloads.chance import generator
 from skypane.workloads.checks import SECOND, at_least, seconds
-from skypane.workloads.delays import Delays, NoDelay
-from skypane.workloads.keys import Zipf
-from skypane.workloads.order import by_arrival
-from skypane.workloads.points import Classic, Points
-from skypane.workloads.sent import Fleet, Process, Sent, at_most, until
-from skypane.workloads.sources import Presence, Shared
+from skypane.workloads.content.keys import Zipf
+from skypane.workloads.content.points import Classic, Points
+from skypane.workloads.content.sources import Presence, Shared
+from skypane.workloads.disorder.delays import Delays, NoDelay
+from skypane.workloads.disorder.order import by_arrival
 
 _ARRIVALS, _PRESENCE, _DELAYS, _POINTS, _KEYS = range(5)
 _TIMESTAMP: Final = pa.timestamp("us", "UTC")

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from skypane.control.elasticity.elastic import Elastic, ElasticState, Stages
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.model import ModelPolicy
-from skypane.control.elasticity.situation import Policy, Proposal, Situation, Workers
+from skypane.control.elasticity.situation import Policy, Proposal, Situation
 from skypane.control.law import Decision
 from skypane.control.monitoring import Period
+from skypane.control.workers import Workers
 from skypane.types import CheckpointError, ConfigError
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.model import ModelPolicy
-from skypane.control.elasticity.situation import Situation, Workers, fitted
+from skypane.control.elasticity.situation import Situation, fitted
 from skypane.control.elasticity.threshold import ThresholdPolicy
+from skypane.control.workers import Workers
 from skypane.types import ConfigError
 
 SITUATION = Situation(Workers(4, 7), rho_plq=1.22, rho_wlq=0.9, sigma=1.0)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from skypane.control.elasticity.situation import Policy, Situation, Workers
+from skypane.control.elasticity.situation import Policy, Situation
 from skypane.control.forecast import Holt, HoltState
 from skypane.control.law import ControlLaw, Decision
 from skypane.control.monitoring import Period, utilisation
 from skypane.control.snapshots import JsonState
+from skypane.control.workers import Workers
 from skypane.types import ConfigError
 
 

@@ -7,26 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from skypane.control.snapshots import JsonState
-from skypane.types import ConfigError
-
-
-@dataclass(frozen=True, slots=True)
-class Workers(JsonState):
-    """Workers of the two stages."""
-
-    plq: int
-    wlq: int
-
-    def __post_init__(self) -> None:
-        for stage in ("plq", "wlq"):
-            workers = getattr(self, stage)
-            if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-                raise ConfigError(f"{stage}_workers must be a whole number of at least 1, got {workers!r}")
-
-    @property
-    def total(self) -> int:
-        return self.plq + self.wlq
+from skypane.control.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)

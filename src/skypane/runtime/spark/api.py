@@ -12,8 +12,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from skypane.control.splitting import Splitting, splitting
-from skypane.operators.admission import REASON, Admission
+from skypane.control.workers import Workers
 from skypane.operators.dominance import KDominantQuery, TopDeltaQuery
+from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.reasons import REASON
 from skypane.operators.query import Query
 from skypane.operators.skyline import SkylineQuery
 from skypane.operators.topk import TopKQuery
@@ -22,11 +24,11 @@ from skypane.plan import Plan
 from skypane.preference import Preference, Score
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.runtime.spark import batch
-from skypane.runtime.spark.engine import Setting, Workers
+from skypane.runtime.spark.engine.shell import Setting
 from skypane.runtime.spark.job import Job
+from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import arrow_schema
-from skypane.runtime.spark.session import parallelism
-from skypane.runtime.spark.sinks import Directory, Sink, sink
+from skypane.runtime.spark.sinks.sink import Directory, Sink, sink
 from skypane.runtime.spark.store import Store
 from skypane.types import ConfigError, Duration
 from skypane.windows import Windows
@@ -130,12 +132,12 @@ def ask(rows: DataFrame, query: Query, **options: Unpack[Options]) -> DataFrame 
     invalid = options.get("invalid", "error")
     if invalid not in ("error", "drop"):
         raise ConfigError(f"invalid must be 'error' or 'drop', got {invalid!r}")
-    admission = None
+    gate = None
     if _WINDOW & options.keys():
-        admission = Admission(_windows(options), _needed(options, "time"), tuple(query.columns))
-        admission.validate(schema)
-        WindowQuery(query, admission.windows, None).output_schema(schema)
-    return batch.answer(rows, schema, query, admission, invalid)
+        gate = Gate(_windows(options), _needed(options, "time"), tuple(query.columns))
+        gate.validate(schema)
+        WindowQuery(query, gate.windows, None).output_schema(schema)
+    return batch.answer(rows, schema, query, gate, invalid)
 
 
 def _job(rows: DataFrame, query: Query, schema: pa.Schema, options: Options) -> Job:

@@ -16,14 +16,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from skypane.operators.admission import Admission, rankable
+from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.reasons import rankable
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.runtime.gather import as_tables, gathered
+from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import answer_schema
-from skypane.runtime.spark.session import parallelism
 from skypane.types import BadInputError
 
 Invalid: TypeAlias = Literal["error", "drop"]
@@ -33,15 +34,11 @@ RUN_OVERLAPS = 8
 """Windows in a run, as a multiple of how many windows overlap: one pane in eight is sent to two runs."""
 
 
-def answer(
-    rows: DataFrame, schema: pa.Schema, query: Query, admission: Admission | None, invalid: Invalid
-) -> DataFrame:
-    """Return the answer over all rows, or with an `admission`, over each of its windows; `schema` is the rows' in Arrow."""
-    if admission is None:
+def answer(rows: DataFrame, schema: pa.Schema, query: Query, gate: Gate | None, invalid: Invalid) -> DataFrame:
+    """Return the answer over all rows, or with a `gate`, over each of its windows; `schema` is the rows' in Arrow."""
+    if gate is None:
         return _whole(rows, schema, query, invalid)
-    return _windowed(
-        rows, WindowQuery(query, admission.windows, schema.field(admission.time).type.tz), schema, admission, invalid
-    )
+    return _windowed(rows, WindowQuery(query, gate.windows, schema.field(gate.time).type.tz), schema, gate, invalid)
 
 
 def _whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -> DataFrame:
@@ -52,13 +49,11 @@ def _whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -
     )
 
 
-def _windowed(
-    rows: DataFrame, query: WindowQuery, schema: pa.Schema, admission: Admission, invalid: Invalid
-) -> DataFrame:
+def _windowed(rows: DataFrame, query: WindowQuery, schema: pa.Schema, gate: Gate, invalid: Invalid) -> DataFrame:
     workers = parallelism(rows.sparkSession)
     run = query.windows.overlap * RUN_OVERLAPS
     lifted = rows.mapInArrow(
-        _LiftPanes(query.query, admission, run, invalid), "pane long, first long, last long, partial binary"
+        _LiftPanes(query.query, gate, run, invalid), "pane long, first long, last long, partial binary"
     )
     runs = sf.explode(sf.sequence("first", "last")).alias("run")
     placed = lifted.select("pane", "partial", runs)
@@ -106,18 +101,18 @@ class _LiftPanes:
     """Lifts a partition pane by pane; says which runs, of `run` windows each, hold each pane."""
 
     query: Query
-    admission: Admission
+    gate: Gate
     run: int
     invalid: Invalid
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        worker = PaneQuery(self.query, self.admission, None)
+        worker = PaneQuery(self.query, self.gate, None)
         for batch in batches:
             worker.absorb(batch)
         lifted = worker.close()
         _checked(lifted.rejected, self.invalid)
         for part in lifted.partials:
-            windows = self.admission.windows.windows_of(part.pane)
+            windows = self.gate.windows.windows_of(part.pane)
             first, last = windows[0] // self.run, windows[-1] // self.run
             row = {"pane": [part.pane], "first": [first], "last": [last], "partial": [_packed(part.partial)]}
             yield pa.RecordBatch.from_pydict(row)

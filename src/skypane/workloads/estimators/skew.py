@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from skypane.types import ConfigError, FloatArray, IntArray
-from skypane.workloads.keys import zipf_shares
+from skypane.workloads.content.keys import zipf_shares
 
 _STEEPEST: Final = 20.0
 

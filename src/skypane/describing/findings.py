@@ -1,0 +1,168 @@
+"""What the estimators say about a stream, each figure with what it means; what cannot be told says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from skypane.describing.columns import Stream
+from skypane.reporting.wording import count, percent, seconds, stamp
+from skypane.types import ConfigError, IntArray
+from skypane.workloads.estimators import (
+    Dispersion,
+    autocorrelation,
+    counts,
+    dispersion,
+    dispersion_of_counts,
+    gaps,
+    hurst_by_range,
+    hurst_by_variance,
+    late_share,
+    mean_correlation,
+    peak_to_mean,
+    skyline_share,
+    squared_variation,
+    zipf_exponent,
+)
+
+_SECOND = 1_000_000
+#: tuples whose skyline is taken: about a pane of the papers
+_SAMPLE = 10_000
+#: intervals that long memory is looked for in; fewer are too coarse, and more would show the shape of single bursts
+_INTERVALS = 10_000
+_QUANTILES = (0.5, 0.9, 0.99, 1.0)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a description. `value` is what is printed; `meaning` helps to read it."""
+
+    topic: str
+    name: str
+    value: str
+    meaning: str = ""
+
+
+def findings(stream: Stream) -> Iterator[Finding]:
+    """Yield all that can be said about a stream; nothing but its length if it has no rows."""
+    yield Finding("rows", "rows", count(len(stream.event)))
+    if not len(stream.event):
+        return
+    yield from _span(stream)
+    yield from rate(stream.clock)
+    yield from _disorder(stream)
+    yield from _skew("source", stream.source)
+    yield from _skew("key", stream.key)
+    yield from _criteria(stream)
+
+
+def of_counts(series: IntArray) -> Iterator[Finding]:
+    """Yield what can be said about tuples per second, if nothing but these is known."""
+    yield Finding("rows", "rows", count(int(series.sum())))
+    yield Finding("rows", "seconds", count(len(series)))
+    if not len(series):
+        return
+    yield Finding("rate", "mean rate", f"{series.mean():,.6g}/s")
+    yield _tried("rate", "peak to mean", lambda: f"{peak_to_mean(series):.3g}", "of tuples per second")
+    yield _tried("bursts", "index of dispersion", lambda: _dispersed(dispersion_of_counts(series, 1.0)), _I)
+    yield from _memory(series, 1.0)
+
+
+_I = "1: Poisson; papers 1 and 5: 155 to 8,000"
+_H = "0.5: no long memory; towards 1: bursts at all scales"
+
+
+def _span(stream: Stream) -> Iterator[Finding]:
+    first, last = int(stream.event.min()), int(stream.event.max())
+    yield Finding("rows", "event time", f"{stamp(first)} to {stamp(last)}", seconds((last - first) / _SECOND))
+
+
+def rate(clock: IntArray) -> Iterator[Finding]:
+    """Yield figures about arrivals at those times, ascending microseconds."""
+    length = int(clock[-1] - clock[0])
+    if not length:
+        yield Finding("rate", "mean rate", "n/a", "all rows come at one time")
+        return
+    # Beginning with an arrival, a stream of n gaps has n + 1 of them.
+    yield Finding("rate", "mean rate", f"{(len(clock) - 1) / length * _SECOND:,.6g}/s")
+    yield _tried("rate", "peak to mean", lambda: f"{peak_to_mean(counts(clock, _SECOND)):.3g}", "of tuples per second")
+    yield _tried("bursts", "index of dispersion", lambda: _dispersed(dispersion(clock)), _I)
+    between = gaps(clock)
+    yield _tried(
+        "bursts", "SCV of gaps", lambda: f"{squared_variation(between):.4g}", "1: exponential; 0: evenly spaced"
+    )
+    yield _tried(
+        "bursts", "lag-1 autocorrelation", lambda: f"{autocorrelation(between, 1)[0]:.3f}", "0: independent gaps"
+    )
+    interval = max(1, length // _INTERVALS)
+    yield from _memory(counts(clock, interval), interval / _SECOND)
+
+
+def _memory(series: IntArray, interval: float) -> Iterator[Finding]:
+    of = f"of counts per {seconds(interval)}; {_H}"
+    yield _tried("bursts", "Hurst, variance", lambda: f"{hurst_by_variance(series):.2f}", of)
+    yield _tried("bursts", "Hurst, range", lambda: f"{hurst_by_range(series):.2f}", of)
+
+
+def _dispersed(found: Dispersion) -> str:
+    at = f"at {seconds(found.seconds)}"
+    return f"{found.value:,.4g} {at}" if found.stable else f"above {found.value:,.4g}, still changing {at}"
+
+
+def _disorder(stream: Stream) -> Iterator[Finding]:
+    yield Finding(
+        "disorder", "late share", percent(late_share(stream.event)), "rows that come after one with a later event time"
+    )
+    delay = stream.delay
+    how = "arrival minus event time" if stream.arrival is not None else "behind the newest event time before it"
+    yield Finding("disorder", "mean delay", _span_text(float(delay.mean())), how)
+    names = ("median delay", "90 % within", "99 % within", "longest delay")
+    for name, value in zip(names, np.quantile(delay, _QUANTILES), strict=True):
+        yield Finding("disorder", name, _span_text(float(value)))
+
+
+def _span_text(length: float) -> str:
+    return seconds(length / _SECOND)
+
+
+def _skew(name: str, codes: IntArray | None) -> Iterator[Finding]:
+    if codes is None:
+        return
+    found = np.bincount(codes)
+    found = found[found > 0]
+    yield Finding(name, f"{name}s", count(len(found)))
+    yield Finding(name, f"share of the largest {name}", percent(float(found.max() / found.sum())))
+    if len(found) > 1:
+        yield _tried(name, "Zipf exponent", lambda: f"{zipf_exponent(codes):.2f}", "0: all alike")
+
+
+def _criteria(stream: Stream) -> Iterator[Finding]:
+    points = stream.points
+    if points is None:
+        return
+    if stream.incomparable:
+        yield Finding("criteria", "incomparable rows", count(stream.incomparable), "a criterion is null or NaN")
+    if not len(points):
+        return
+    if points.shape[1] > 1:
+        yield _tried("criteria", "mean correlation", lambda: f"{mean_correlation(points):.2f}", "below 0: conflicting")
+    blocks = [points[start : start + _SAMPLE] for start in _starts(len(points))]
+    share = float(np.mean([skyline_share(np.asfortranarray(block)) for block in blocks]))
+    of = f"mean of {len(blocks)} times {count(len(blocks[0]))} rows"
+    yield Finding("criteria", "skyline share", percent(share), of)
+
+
+def _starts(rows: int) -> list[int]:
+    """Return where up to five samples begin, spread evenly."""
+    last = max(rows - _SAMPLE, 0)
+    return sorted({round(last * part / 4) for part in range(5)}) if last >= _SAMPLE else [0]
+
+
+def _tried(topic: str, name: str, value: Callable[[], str], meaning: str = "") -> Finding:
+    """Return the finding, or why there is none: an estimator that has too little to go by says so."""
+    try:
+        return Finding(topic, name, value(), meaning)
+    except ConfigError as error:
+        return Finding(topic, name, "n/a", str(error))

@@ -1,0 +1,75 @@
+"""What the engine says of each micro-batch: measurements and decisions, as one frozen value."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from skypane.types import Micros
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMetrics:
+    """One micro-batch; event times in microseconds, durations in seconds, counts of rows unless said otherwise."""
+
+    batch_id: int
+    rows: int
+    late_rows: int
+    #: rows rejected for another reason than being late, by that reason
+    quarantined: dict[str, int]
+    #: late rows by source, where the job names a source column
+    late_by_source: dict[str, int]
+    #: nothing older than this is awaited; None until the policy dares to say
+    punctuation: Micros | None
+    #: the newest event time seen (the paper's tmax)
+    newest: Micros | None
+    #: how far the punctuation is kept behind it (the paper's K)
+    slack: Micros | None
+    #: rows seen and dropped as late since the query's first start
+    seen_rows: int
+    dropped_rows: int
+    #: the share of rows that the policy may drop, where it has a budget
+    drop_budget: float | None
+    open_panes: int
+    #: survivors held for the open panes
+    open_rows: int
+    #: windows answered, their rows, and the last one: {"start", "end", "rows"}
+    windows: int
+    window_rows: int
+    latest_window: dict[str, int] | None
+    #: whether rows were exchanged between tasks, and why
+    exchange: bool
+    exchange_because: str
+    splitting: str
+    plq_workers: int
+    wlq_workers: int
+    #: where the window-level query ran, "driver" or "spark", and why
+    wlq_where: str
+    wlq_because: str
+    #: wall time by step: total, plq, progress, wlq, sink, commit
+    seconds: dict[str, float] = field(default_factory=dict)
+    #: seconds that each task of the pane-level query was busy lifting
+    busy: tuple[float, ...] = ()
+    #: rows that each of these tasks read
+    task_rows: tuple[int, ...] = ()
+    #: when the batch began, seconds since the epoch
+    started_at: float = 0.0
+
+    @property
+    def drop_ratio(self) -> float:
+        """Share of all rows seen that were dropped as late."""
+        return self.dropped_rows / self.seen_rows if self.seen_rows else 0.0
+
+    @property
+    def rows_per_second(self) -> float:
+        total = self.seconds.get("total", 0.0)
+        return self.rows / total if total else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON value; drop_ratio is written out too."""
+        return asdict(self) | {"drop_ratio": self.drop_ratio}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        known = {key: item for key, item in value.items() if key in cls.__dataclass_fields__}
+        return cls(**known | {name: tuple(known.get(name, ())) for name in ("busy", "task_rows")})

@@ -1,0 +1,78 @@
+"""How many rows came of which pane, and the times that they span; rows sorted into panes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.types import IntArray, Micros
+
+
+@dataclass(frozen=True, slots=True)
+class PaneCount:
+    """How many rows of a pane arrived, and the times that they span; late rows are described so too."""
+
+    pane: int
+    rows: int
+    oldest: Micros
+    newest: Micros
+
+    def merge(self, other: PaneCount) -> PaneCount:
+        """Return the count of both; they must be of one pane."""
+        return PaneCount(
+            self.pane, self.rows + other.rows, min(self.oldest, other.oldest), max(self.newest, other.newest)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PaneRows:
+    """The usable rows of one pane in one batch of rows."""
+
+    count: PaneCount
+    rows: pa.Table
+
+    @property
+    def pane(self) -> int:
+        return self.count.pane
+
+
+def by_pane(rows: pa.Table, panes: IntArray, times: IntArray) -> Iterator[PaneRows]:
+    """Yield the rows of each pane, panes in order; rows of one pane keep their order."""
+    order = _order(panes)
+    if order is not None:
+        rows, panes, times = rows.take(pa.array(order)), panes[order], times[order]
+    at = 0
+    for count in _runs(panes, times):
+        yield PaneRows(count, rows.slice(at, count.rows))
+        at += count.rows
+
+
+def counts_of(panes: IntArray, times: IntArray) -> Iterator[PaneCount]:
+    """Yield the count of each pane, panes in order."""
+    order = _order(panes)
+    return _runs(panes, times) if order is None else _runs(panes[order], times[order])
+
+
+def _runs(panes: IntArray, times: IntArray) -> Iterator[PaneCount]:
+    """Yield the count of each run of equal panes; panes must be in order."""
+    if not len(panes):
+        return
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(panes)) + 1))
+    sizes = np.diff(np.append(starts, len(panes)))
+    oldest, newest = np.minimum.reduceat(times, starts), np.maximum.reduceat(times, starts)
+    columns = (panes[starts], sizes, oldest, newest)
+    yield from (PaneCount(*run) for run in zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _order(panes: IntArray) -> IntArray | None:
+    """Return a stable order by pane, or None where the rows are in it already."""
+    if not (np.diff(panes) < 0).any():
+        return None
+    low = panes.min()
+    # NumPy sorts 16-bit integers by radix, five times as fast as 64-bit ones.
+    keys = (panes - low).astype(np.uint16) if panes.max() - low < 1 << 16 else panes
+    order: IntArray = np.argsort(keys, kind="stable")
+    return order

@@ -1,0 +1,116 @@
+"""The gate: every row of a batch is either usable, or rejected with a reason and counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skypane.operators.entry.counts import PaneCount, PaneRows, by_pane, counts_of
+from skypane.operators.entry.reasons import FUTURE, LATE, Reasons, is_null
+from skypane.types import BoolArray, ConfigError, IntArray, Micros
+from skypane.windows import Windows
+
+_SECONDS = (-62_135_596_800, 253_402_300_800)
+"""The years 1 to 9999, half-open: neither Python nor SQL writes other times, and none overflows the arithmetic."""
+
+_TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What became of the rows of one table."""
+
+    usable: tuple[PaneRows, ...]
+    late: tuple[PaneCount, ...]
+    rejected: dict[str, int] = field(default_factory=dict)
+    late_by_source: dict[str, int] = field(default_factory=dict)
+    rejected_rows: pa.Table | None = None
+
+    @property
+    def counts(self) -> tuple[PaneCount, ...]:
+        """What progress has to know: the panes of every row that has a time worth believing, late ones with them."""
+        return (*(part.count for part in self.usable), *self.late)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The rules by which rows enter: a time of the years 1 to 9999, criteria that can be compared, an open pane.
+
+    time      the event-time column: a timestamp with or without zone
+    required  columns in which neither null nor NaN can be ranked; infinities are ordered and may enter
+    source    the column that names a row's source, to count late rows by, or None
+    """
+
+    windows: Windows
+    time: str
+    required: tuple[str, ...]
+    source: str | None = None
+
+    def validate(self, schema: pa.Schema) -> None:
+        """Raise ConfigError if `schema` lacks a column, or the time column holds no timestamps."""
+        for name in (self.time, *self.required, *([self.source] if self.source else [])):
+            if schema.get_field_index(name) < 0:
+                raise ConfigError(f"unknown column {name!r}; there are {', '.join(schema.names)}")
+        kind = schema.field(self.time).type
+        if not pa.types.is_timestamp(kind):
+            raise ConfigError(f"time column {self.time!r} is of type {kind}; cast it to a timestamp first")
+
+    def split(
+        self,
+        rows: pa.Table,
+        first_open: int | None,
+        *,
+        limit: Micros | None = None,
+        keep_rejected: bool = False,
+    ) -> Entry:
+        """Sort rows into panes; reject what is unusable, what is late, and what lies beyond `limit`.
+
+        first_open     rows of older panes are late; None: none is
+        limit          rows of panes that start beyond it are rejected as far in the future; None: none is
+        keep_rejected  hand the rejected rows back too, with their reason in an added column
+        """
+        rows = rows.combine_chunks()
+        times, null_time, absurd_time = _times(rows.column(self.time))
+        panes = self.windows.panes_at(times)
+        reasons = Reasons(rows.num_rows)
+        reasons.add(f"null {self.time}", null_time)
+        reasons.add(f"absurd {self.time}", absurd_time)
+        reasons.add_unrankable(rows, self.required)
+        if first_open is not None:
+            reasons.add(LATE, panes < first_open)
+        if limit is not None:
+            reasons.add(FUTURE, panes > self.windows.pane_at(limit))
+        bad = reasons.any_rejected
+        good = None if bad is None else np.flatnonzero(~bad)
+        usable = rows if good is None else rows.take(pa.array(good))
+        late = reasons.mask(LATE)
+        return Entry(
+            usable=tuple(by_pane(usable, *((panes, times) if good is None else (panes[good], times[good])))),
+            late=() if late is None else tuple(counts_of(panes[late], times[late])),
+            rejected=reasons.counts(),
+            late_by_source=self._sources(rows, late),
+            rejected_rows=reasons.rows(rows) if keep_rejected else None,
+        )
+
+    def _sources(self, rows: pa.Table, late: BoolArray | None) -> dict[str, int]:
+        if late is None or self.source is None:
+            return {}
+        counts = pc.value_counts(rows.column(self.source).filter(pa.array(late)))
+        return {str(entry["values"]): entry["counts"] for entry in counts.to_pylist()}
+
+
+def _times(column: pa.ChunkedArray) -> tuple[IntArray, BoolArray | None, BoolArray | None]:
+    """Return times in microseconds, where they are null, and where they are out of range (both are 0 there)."""
+    nulls = is_null(column) if column.null_count else None
+    ticks: IntArray = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
+    per_second = _TICKS_PER_SECOND[column.type.unit]
+    earliest, latest = (second * per_second for second in _SECONDS)
+    absurd = None
+    if len(ticks) and (ticks.min() < earliest or ticks.max() >= latest):
+        absurd = (ticks < earliest) | (ticks >= latest)
+        ticks = np.where(absurd, 0, ticks)
+    micros = ticks * (1_000_000 // per_second) if per_second <= 1_000_000 else ticks // (per_second // 1_000_000)
+    return micros, nulls, absurd

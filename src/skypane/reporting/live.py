@@ -1,0 +1,165 @@
+"""What a running query shows: a panel that refreshes on a terminal, plain lines anywhere else.
+
+Both are fed one BatchMetrics at a time, from the thread in which the engine calls back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Protocol, Self, TypeAlias
+
+import pyarrow as pa
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from skypane.metrics import BatchMetrics
+from skypane.reporting.view import View, facts, line
+from skypane.reporting.wording import clock, percent
+
+#: a log is not flooded: at most one plain line in so many seconds
+LINE_EVERY = 5.0
+FRONT_ROWS = 5
+#: nobody reads fronts faster than that, seconds
+FRONT_EVERY = 1.0
+
+
+def panel(view: View, elapsed: float, columns: Sequence[str] | None = None) -> RenderableType:
+    """Return the panel for a terminal."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", justify="right")
+    grid.add_column()
+    for name, text in facts(view):
+        grid.add_row(name, Text(text, style=_alarm(name, view)))
+    body: list[RenderableType] = [grid]
+    if view.share is not None:
+        eta = view.eta()
+        left = f"about {clock(eta)} left" if eta is not None else ""
+        bar = Table.grid(padding=(0, 2))
+        bar.add_row(ProgressBar(total=1.0, completed=min(1.0, view.share), width=40), percent(view.share), left)
+        body = [bar, Text(), *body]
+    if view.front is not None and view.front.num_rows:
+        body += [Text(), front_table(view.front, columns)]
+    return Panel(Group(*body), title=view.title, subtitle=f"{clock(elapsed)} elapsed, Ctrl-C stops", title_align="left")
+
+
+def _alarm(name: str, view: View) -> str:
+    m = view.latest
+    over = m is not None and m.drop_budget is not None and m.drop_ratio > m.drop_budget
+    return "bold red" if name == "dropped" and over else ""
+
+
+def front_table(front: pa.Table, columns: Sequence[str] | None = None) -> RenderableType:
+    """Return the first rows of one window's answer."""
+    end = front.column("window_end")[0].as_py() if "window_end" in front.column_names else None
+    title = "latest front" if end is None else f"latest front, window to {end:%Y-%m-%d %H:%M}"
+    hidden = {"window_start", "window_end"}
+    names = [name for name in columns or front.column_names if name in front.column_names and name not in hidden]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for row in front.slice(0, FRONT_ROWS).to_pylist():
+        table.add_row(*(_cell(row[name]) for name in names))
+    return Group(Text(f"{title}: {front.num_rows} rows"), table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return f"{value:%Y-%m-%d %H:%M}" if hasattr(value, "strftime") else str(value)
+
+
+#: reads the latest answer; called only when it will be shown
+Front: TypeAlias = Callable[[], pa.Table | None]
+
+
+def _no_front() -> None:
+    return None
+
+
+class Display(Protocol):
+    """Where batches go to be seen."""
+
+    def batch(self, metrics: BatchMetrics, front: Front = _no_front) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class TerminalDisplay:
+    """A panel that is redrawn four times a second, so that time moves on between batches."""
+
+    def __init__(self, view: View, console: Console, columns: Sequence[str] | None = None) -> None:
+        self._view = view
+        self._columns = columns
+        self._since = time.monotonic()
+        self._read = -FRONT_EVERY
+        self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4)
+
+    def _render(self) -> RenderableType:
+        return panel(self._view, time.monotonic() - self._since, self._columns)
+
+    def batch(self, metrics: BatchMetrics, front: Front = _no_front) -> None:
+        now = time.monotonic() - self._since
+        due = now - self._read >= FRONT_EVERY and metrics.windows > 0
+        if due:
+            self._read = now
+        self._view = self._view.after(metrics, front() if due else None)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+
+class PlainDisplay:
+    """One line in a few seconds, for logs and pipes; the last batch is always told."""
+
+    def __init__(self, view: View, write: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> None:
+        self._view = view
+        self._write = write
+        self._now = now
+        self._since = now()
+        self._told = -LINE_EVERY
+        self._untold = False
+
+    def batch(self, metrics: BatchMetrics, front: Front = _no_front) -> None:
+        del front  # rows of a table do not belong into a line
+        self._view = self._view.after(metrics)
+        self._untold = True
+        if self._now() - self._since - self._told >= LINE_EVERY:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._told = self._now() - self._since
+        self._untold = False
+        self._write(line(self._view, self._told))
+
+    def __enter__(self) -> Self:
+        self._write(self._view.title)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._untold:
+            self._tell()
+
+
+def display(view: View, console: Console, columns: Sequence[str] | None = None) -> Display:
+    """Return the display that fits `console`."""
+    if console.is_terminal:
+        return TerminalDisplay(view, console, columns)
+    return PlainDisplay(view, lambda text: console.print(text, soft_wrap=True, markup=False, highlight=False))

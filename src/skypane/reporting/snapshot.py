@@ -1,0 +1,135 @@
+"""Everything a report is drawn from, frozen: it reads files, so that what draws need not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from skypane.metrics import BatchMetrics
+from skypane.types import IntArray, Micros
+
+#: what being in a skyline means
+SKYLINE = "No other row of the window is at least as good as one of these in all criteria, and better in one."
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One column that is ranked, and which end of it is good."""
+
+    column: str
+    #: "low" or "high"
+    good: str
+    unit: str = ""
+
+    @property
+    def label(self) -> str:
+        unit = f" ({self.unit})" if self.unit else ""
+        return f"{self.column.replace('_', ' ')}{unit}"
+
+
+@dataclass(frozen=True, eq=False)
+class FrontSizes:
+    """Rows of each answer: entry i says that the window ending at end[i] has rows[i] rows for group[i]."""
+
+    end: IntArray
+    group: tuple[str, ...]
+    rows: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """One window's answer, and all rows it was chosen from where they are known."""
+
+    start: Micros
+    end: Micros
+    group: str
+    front: pa.Table
+    everything: pa.Table | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """One run, as it stood when the report was asked for."""
+
+    title: str
+    #: what the query answers, as a sentence
+    question: str
+    #: length of a window in microseconds
+    window: Micros
+    criteria: tuple[Criterion, ...]
+    batches: tuple[BatchMetrics, ...]
+    #: (name, value) pairs: how it was run
+    settings: tuple[tuple[str, str], ...] = ()
+    sizes: FrontSizes | None = None
+    example: Example | None = None
+    #: stream seconds per wall-clock second, if a recording was replayed
+    speedup: float | None = None
+    #: what being in an answer means, as a sentence
+    meaning: str = ""
+    #: remarks the reader should have, one sentence each
+    notes: tuple[str, ...] = field(default=())
+
+
+def answers(directory: Path) -> pa.Table | None:
+    """Return the windows a file sink wrote as parquet, or None if there are none."""
+    files = sorted(str(p) for p in directory.rglob("*.parquet") if not any(part[0] in "._" for part in p.parts[-2:]))
+    return ds.dataset(files, format="parquet").to_table() if files else None
+
+
+def latest_front(directory: Path, metrics: BatchMetrics) -> pa.Table | None:
+    """Return the rows of the last window that a batch answered, from the parquet files of its batch; None if none."""
+    files = sorted(directory.glob(f"part-{metrics.batch_id:012d}-*.parquet"))
+    if metrics.latest_window is None or not files:
+        return None
+    rows = ds.dataset([str(file) for file in files], format="parquet").to_table()
+    mine = pc.equal(pc.cast(rows["window_end"], pa.timestamp("us")).cast(pa.int64()), metrics.latest_window["end"])
+    return rows.filter(mine)
+
+
+def front_sizes(windows: pa.Table, by: Sequence[str]) -> FrontSizes:
+    """Count the rows of each window and group."""
+    counted = windows.group_by(["window_end", *by]).aggregate([([], "count_all")]).sort_by("window_end")
+    return FrontSizes(
+        _micros(counted.column("window_end")),
+        tuple(_group(row, by) for row in counted.select(list(by)).to_pylist()) if by else ("",) * counted.num_rows,
+        counted.column("count_all").to_numpy(),
+    )
+
+
+def example(windows: pa.Table, by: Sequence[str], everything: pa.Table | None = None, time: str = "") -> Example | None:
+    """Pick the answer with the most rows, the first such one; with it the rows of `everything` in its window."""
+    if not windows.num_rows:
+        return None
+    keys = ["window_start", "window_end", *by]
+    counted = windows.group_by(keys).aggregate([([], "count_all")])
+    largest = counted.sort_by([("count_all", "descending"), *((key, "ascending") for key in keys)]).slice(0, 1)
+    key = largest.select(keys).to_pylist()[0]
+    start, end = (int(_micros(largest.column(name))[0]) for name in ("window_start", "window_end"))
+    front = windows.filter(_equal(key)).drop_columns(["window_start", "window_end"])
+    if everything is not None:
+        times = pc.cast(everything.column(time), pa.timestamp("us")).cast(pa.int64())
+        inside = pc.and_(pc.greater_equal(times, start), pc.less(times, end))
+        everything = everything.filter(inside).filter(_equal({name: key[name] for name in by}))
+    return Example(start, end, _group(key, by), front, everything)
+
+
+def _equal(key: Mapping[str, object]) -> pc.Expression:
+    match = pc.scalar(True)  # noqa: FBT003
+    for name, value in key.items():
+        match &= pc.field(name).is_null() if value is None else pc.field(name) == pc.scalar(value)
+    return match
+
+
+def _group(row: Mapping[str, object], by: Sequence[str]) -> str:
+    return ", ".join(str(row[name]) for name in by)
+
+
+def _micros(column: pa.ChunkedArray) -> IntArray:
+    times: IntArray = np.asarray(pc.cast(column, pa.timestamp("us", column.type.tz)).cast(pa.int64()))
+    return times

@@ -1,0 +1,82 @@
+"""The figures of one run that are worth a number, computed once for the report and for the last lines on a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skypane.metrics import BatchMetrics
+from skypane.reporting.snapshot import Snapshot
+from skypane.reporting.timing import WindowTimes, window_times
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Totals over all batches of a run; seconds are wall clock."""
+
+    batches: int
+    rows: int
+    seconds: float
+    windows: int
+    window_rows: int
+    late: int
+    quarantined: dict[str, int]
+    drop_ratio: float
+    drop_budget: float | None
+    #: median and 95th percentile of one batch
+    batch_seconds: tuple[float, float]
+    times: WindowTimes
+
+    @property
+    def rate(self) -> float:
+        return self.rows / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def within_budget(self) -> bool:
+        return self.drop_budget is None or self.drop_ratio <= self.drop_budget
+
+
+def summarise(snapshot: Snapshot) -> Summary:
+    """Add up the batches of `snapshot`; it has at least one."""
+    batches = snapshot.batches
+    quarantined: Counter[str] = Counter()
+    for metrics in batches:
+        quarantined.update(metrics.quarantined)
+    totals = [metrics.seconds.get("total", 0.0) for metrics in batches]
+    return Summary(
+        batches=len(batches),
+        rows=sum(metrics.rows for metrics in batches),
+        seconds=running_seconds(batches),
+        windows=sum(metrics.windows for metrics in batches),
+        window_rows=sum(metrics.window_rows for metrics in batches),
+        late=batches[-1].dropped_rows,
+        quarantined=dict(quarantined),
+        drop_ratio=batches[-1].drop_ratio,
+        drop_budget=batches[-1].drop_budget,
+        batch_seconds=(float(np.median(totals)), float(np.quantile(totals, 0.95))),
+        times=_times(snapshot),
+    )
+
+
+def _times(snapshot: Snapshot) -> WindowTimes:
+    if snapshot.sizes is not None:
+        ends = snapshot.sizes.end
+    else:
+        latest = [metrics.latest_window for metrics in snapshot.batches]
+        ends = np.array([window["end"] for window in latest if window is not None], np.int64)
+    return window_times(snapshot.batches, ends, snapshot.window)
+
+
+#: seconds without a batch that count as "not running": a stream that was stopped, and resumed later
+_PAUSE = 60.0
+
+
+def running_seconds(batches: Sequence[BatchMetrics]) -> float:
+    """Return the wall-clock seconds from the first batch's start to the last one's end, pauses left out."""
+    starts = np.array([metrics.started_at for metrics in batches])
+    ends = starts + [metrics.seconds.get("total", 0.0) for metrics in batches]
+    gaps = np.maximum(starts[1:] - ends[:-1], 0.0)
+    return float(ends[-1] - starts[0] - gaps[gaps > _PAUSE].sum())

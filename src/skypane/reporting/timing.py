@@ -1,0 +1,57 @@
+"""When windows were answered, read off the batches alone (paper 1, section 6.2: latency).
+
+    newest      ...--[start]-----------------[end]-----------------> event time, as the batches came
+    wall clock        ^ opened                 ^ passed    ^ answered
+                      |------------- latency --------------|
+                                               |--- lag ---|
+
+A window counts as opened with the first batch whose newest event time reached its start (its first tuple came then, or
+as good as then), as passed with the first whose newest reached its end, and as answered at the end of the first whose
+punctuation did: what the grain of a micro-batch lets one say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skypane.metrics import BatchMetrics
+from skypane.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class WindowTimes:
+    """Equal-length arrays, one entry per answered window, in order of `end`.
+
+    end      (n,) int64, event time in microseconds
+    latency  (n,) float64, seconds of wall clock from the window's first tuple to its answer
+    lag      (n,) float64, seconds of wall clock from its end to its answer
+    """
+
+    end: IntArray
+    latency: FloatArray
+    lag: FloatArray
+
+
+def window_times(batches: Sequence[BatchMetrics], ends: IntArray, length: int) -> WindowTimes:
+    """Return when the windows with these `ends` (any order, microseconds; windows `length` long) were answered.
+
+    Windows that no punctuation has passed are left out.
+    """
+    told = [metrics for metrics in batches if metrics.newest is not None and metrics.punctuation is not None]
+    ends = np.unique(np.asarray(ends, np.int64))
+    if not told:
+        return WindowTimes(ends[:0], np.empty(0), np.empty(0))
+    # Both never decrease, but a crash may have lost a line of the log in between.
+    newest = np.maximum.accumulate([metrics.newest or 0 for metrics in told])
+    punctuation = np.maximum.accumulate([metrics.punctuation or 0 for metrics in told])
+    began = np.array([metrics.started_at for metrics in told])
+    ended = began + [metrics.seconds.get("total", 0.0) for metrics in told]
+
+    ends = ends[ends <= punctuation[-1]]
+    opened = began[np.searchsorted(newest, ends - length)]
+    passed = began[np.searchsorted(newest, ends)]
+    answered = ended[np.searchsorted(punctuation, ends)]
+    return WindowTimes(ends, answered - opened, answered - passed)

@@ -1,0 +1,179 @@
+"""The pane-level query as one Arrow map stage: rows in, files of partials out, small reports to the driver."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import reduce
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from skypane.control.measured import PaneWork, TaskWork
+from skypane.control.splitting import Routing
+from skypane.operators.entry.counts import PaneCount
+from skypane.operators.pane_query import Lifted, PaneQuery
+from skypane.plan import Plan
+from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
+from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
+
+REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class PaneReport:
+    """One partial that a task wrote, the rows it stands for, and the seconds that lifting them took."""
+
+    count: PaneCount
+    ref: PartialRef
+    busy: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """What one task did; `busy` is seconds spent on its rows, waiting for them left out."""
+
+    fingerprint: Fingerprint
+    busy: float
+    panes: tuple[PaneReport, ...]
+    late: tuple[PaneCount, ...]
+    rejected: dict[str, int]
+    late_by_source: dict[str, int]
+    rejected_file: str | None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> TaskReport:
+        value = json.loads(text)
+        panes = (
+            PaneReport(PaneCount(**pane["count"]), PartialRef(**pane["ref"]), pane["busy"]) for pane in value["panes"]
+        )
+        return cls(
+            **value
+            | {
+                "fingerprint": Fingerprint(**value["fingerprint"]),
+                "panes": tuple(panes),
+                "late": tuple(PaneCount(**count) for count in value["late"]),
+            }
+        )
+
+    @property
+    def work(self) -> TaskWork:
+        panes = (PaneWork(pane.count.pane, pane.count.rows, pane.busy) for pane in self.panes)
+        return TaskWork(self.fingerprint.rows, self.busy, tuple(panes))
+
+
+@dataclass(frozen=True, slots=True)
+class LiftStage:
+    """What a task has to know; travels to the workers."""
+
+    plan: Plan
+    store: Store
+    batch_id: int
+    first_open: int | None
+    keep_rejected: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Lift the rows of one task; yield its report as one row."""
+        clock = time.perf_counter
+        worker = PaneQuery(
+            self.plan.query, self.plan.gate, self.first_open, keep_rejected=self.keep_rejected, clock=clock
+        )
+        busy, seen = 0.0, Fingerprint()
+        for batch in batches:
+            began = clock()
+            worker.absorb(batch)
+            seen += fingerprint_of(batch, self.plan.time)
+            busy += clock() - began
+        began = clock()
+        report = self._report(worker.close(), seen, lambda: busy + clock() - began)
+        yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
+
+    def _report(self, lifted: Lifted, seen: Fingerprint, busy: Callable[[], float]) -> TaskReport:
+        context = TaskContext.get()
+        task = context.partitionId() if context else 0
+        refs = []
+        if lifted.partials:
+            name = attempt_name(self.batch_id, task)
+            refs = self.store.child(PARTIALS).write_partials(name, [part.partial for part in lifted.partials])
+        rejected = None
+        if lifted.rejected_rows:
+            rejected = attempt_name(self.batch_id, task)
+            self.store.child(REJECTED).write_partials(rejected, lifted.rejected_rows)
+        return TaskReport(
+            fingerprint=seen,
+            busy=busy(),
+            panes=tuple(
+                PaneReport(part.count, ref, part.busy) for part, ref in zip(lifted.partials, refs, strict=True)
+            ),
+            late=lifted.late,
+            rejected=lifted.rejected,
+            late_by_source=lifted.late_by_source,
+            rejected_file=rejected,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PaneLevel:
+    """The reports of all tasks of a batch, and what they say together."""
+
+    tasks: tuple[TaskReport, ...]
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        return reduce(Fingerprint.__add__, (task.fingerprint for task in self.tasks), Fingerprint())
+
+    @property
+    def work(self) -> tuple[TaskWork, ...]:
+        return tuple(task.work for task in self.tasks)
+
+    @property
+    def panes(self) -> Iterator[PaneReport]:
+        return (pane for task in self.tasks for pane in task.panes)
+
+    @property
+    def counts(self) -> Iterator[PaneCount]:
+        """The panes of every row with a time worth believing, late ones with them."""
+        yield from (pane.count for pane in self.panes)
+        yield from (count for task in self.tasks for count in task.late)
+
+    @property
+    def rejected(self) -> Counter[str]:
+        return sum((Counter(task.rejected) for task in self.tasks), Counter())
+
+    @property
+    def late_by_source(self) -> Counter[str]:
+        return sum((Counter(task.late_by_source) for task in self.tasks), Counter())
+
+    @property
+    def rejected_files(self) -> frozenset[str]:
+        return frozenset(task.rejected_file for task in self.tasks if task.rejected_file)
+
+
+def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel:
+    """Lift a batch: one job, one Python hop, and an exchange before it only where a routing is given."""
+    if routing is not None:
+        rows = _routed(rows, stage.plan, routing)
+    reports = rows.mapInArrow(stage, "report string").collect()
+    return PaneLevel(tuple(TaskReport.from_json(row.report) for row in reports))
+
+
+def _routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
+    if routing.everywhere:
+        return rows.repartition(routing.workers)
+    micros = sf.unix_micros(sf.col(_quoted(plan.time)).cast("timestamp"))
+    # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
+    pane = sf.floor(sf.try_subtract(micros, sf.lit(plan.windows.offset)) / sf.lit(plan.windows.pane))
+    worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
+    return rows.repartitionById(routing.workers, worker)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,69 @@
+"""Puts together what is said of a micro-batch: what came, what was decided and why, how long it took."""
+
+from __future__ import annotations
+
+from skypane.control.placement import Placement
+from skypane.metrics import BatchMetrics
+from skypane.operators.advance import Advance
+from skypane.operators.entry.reasons import FUTURE, LATE
+from skypane.plan import Plan
+from skypane.runtime.spark.engine.plq import PaneLevel
+from skypane.runtime.spark.engine.program import Batch
+from skypane.runtime.spark.engine.state import State
+from skypane.runtime.spark.sinks.answers import Answers
+from skypane.windows import Windows
+
+
+def batch_metrics(
+    plan: Plan,
+    splitting: str,
+    batch: Batch,
+    after: State,
+    level: PaneLevel,
+    step: Advance,
+    placement: Placement,
+    answers: Answers,
+) -> BatchMetrics:
+    """Return the metrics of the batch that led to the state `after`; its seconds are not all over yet."""
+    steering = batch.steering
+    rejected = level.rejected
+    late = rejected.pop(LATE, 0)
+    if step.future_rows:
+        rejected[FUTURE] += step.future_rows
+    return BatchMetrics(
+        batch_id=batch.batch_id,
+        rows=level.fingerprint.rows,
+        late_rows=late,
+        quarantined=dict(rejected),
+        late_by_source=dict(level.late_by_source),
+        punctuation=step.state.punctuation,
+        newest=step.state.newest,
+        slack=step.state.slack,
+        seen_rows=step.state.seen,
+        dropped_rows=step.state.dropped,
+        drop_budget=plan.progress.drop_budget,
+        open_panes=len(after.open.panes),
+        open_rows=after.rows,
+        windows=len(answers.windows),
+        window_rows=answers.rows,
+        latest_window=_latest(plan.windows, answers),
+        exchange=steering.exchange.needed,
+        exchange_because=steering.exchange.because,
+        splitting=splitting,
+        plq_workers=steering.workers.plq if steering.exchange.needed else len(level.tasks),
+        wlq_workers=placement.runs,
+        wlq_where=placement.where,
+        wlq_because=placement.because,
+        seconds=batch.timer.stop(),
+        busy=tuple(task.busy for task in level.tasks),
+        task_rows=tuple(task.fingerprint.rows for task in level.tasks),
+        started_at=batch.timer.started_at,
+    )
+
+
+def _latest(windows: Windows, answers: Answers) -> dict[str, int] | None:
+    if not answers.windows:
+        return None
+    window, rows = answers.windows[-1]
+    start, end = windows.bounds(window)
+    return {"start": start, "end": end, "rows": rows}

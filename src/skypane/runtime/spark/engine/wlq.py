@@ -1,0 +1,99 @@
+"""The window-level query: the same operator in the driver or as one Arrow map stage, whichever is sooner done.
+
+In the driver the two-stack queue outlives a batch: consecutive windows share merges across batches. On the workers
+each task takes a run of consecutive windows and shares merges inside it (WIN_RR at the grain of runs).
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from skypane.operators.open_panes import WindowTask
+from skypane.operators.window_query import WindowQuery, WindowWorker
+from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.store import PARTIALS, PartialRef, Store
+
+RefTask = WindowTask[PartialRef]
+
+
+def in_driver(worker: WindowWorker, store: Store, tasks: Sequence[RefTask], schema: pa.Schema) -> Answers:
+    """Answer windows here and now; `schema` is that of the answers."""
+    load = store.child(PARTIALS).reader()
+    answers = [worker.answer(task, load) for task in tasks]
+    return Answers(
+        schema,
+        rows=sum(answer.rows.num_rows for answer in answers),
+        windows=tuple((answer.window, answer.rows.num_rows) for answer in answers),
+        tables=tuple(answer.rows for answer in answers),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunStage:
+    """What a task has to know to answer its run of windows; travels to the workers."""
+
+    query: WindowQuery
+    store: Store
+    target: Store
+    prefix: str
+    runs: tuple[tuple[RefTask, ...], ...]
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Answer the runs whose numbers come in; yield, per run, its file and windows as one row."""
+        for run in (index for batch in batches for index in batch.column(0).to_pylist()):
+            name = f"{self.prefix}-{run:05d}-{uuid.uuid4().hex}.parquet"
+            windows: list[tuple[int, int]] = []
+            self.target.write_parquet(name, self.schema, self._answers(run, windows))
+            yield pa.RecordBatch.from_pydict({"run": [json.dumps({"file": name, "windows": windows})]})
+
+    def _answers(self, run: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
+        """Yield the rows of each window; note its number and row count in `windows`."""
+        worker, load = self.query.worker(), self.store.child(PARTIALS).reader()
+        for task in self.runs[run]:
+            answer = worker.answer(task, load)
+            windows.append((answer.window, answer.rows.num_rows))
+            yield answer.rows
+
+
+def on_workers(spark: SparkSession, stage: RunStage) -> Answers:
+    """Answer windows in one job, a task a run; the rows stay in files."""
+    numbers = spark.range(0, len(stage.runs), 1, len(stage.runs))
+    rows = numbers.mapInArrow(stage, "run string").collect()
+    runs = sorted((json.loads(row.run) for row in rows), key=lambda run: run["file"])
+    windows = tuple((window, count) for run in runs for window, count in run["windows"])
+    return Answers(
+        stage.schema,
+        rows=sum(count for _, count in windows),
+        windows=windows,
+        store=stage.target,
+        files=tuple(run["file"] for run in runs),
+    )
+
+
+def cut(tasks: Sequence[RefTask], runs: int) -> tuple[tuple[RefTask, ...], ...]:
+    """Cut windows into `runs` runs of consecutive ones with about the same number of rows to merge."""
+    weights = [rows_of(task) + 1 for task in tasks]
+    total, done = sum(weights), 0
+    parts: list[list[RefTask]] = [[] for _ in range(runs)]
+    for task, weight in zip(tasks, weights, strict=True):
+        parts[min(runs - 1, (done + weight // 2) * runs // total)].append(task)
+        done += weight
+    return tuple(tuple(part) for part in parts if part)
+
+
+def distinct_rows(tasks: Sequence[RefTask]) -> int:
+    """Return how many rows the partials of all these windows' panes hold, each pane counted once."""
+    panes = {pane: refs for task in tasks for pane, refs in task.panes}
+    return sum(ref.rows for refs in panes.values() for ref in refs)
+
+
+def rows_of(task: RefTask) -> int:
+    """Return how many rows the partials of a window hold."""
+    return sum(ref.rows for _, refs in task.panes for ref in refs)

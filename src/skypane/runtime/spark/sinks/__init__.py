@@ -1,0 +1,1 @@
+"""Where answers and rejected rows go: one kind of sink a file."""

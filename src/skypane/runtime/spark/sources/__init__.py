@@ -1,0 +1,1 @@
+"""Streaming sources of ours: recordings and generated workloads, replayed at a pace."""

@@ -1,0 +1,159 @@
+"""Rows of a workload for a replay, made where they are read: nothing is written, nothing travels but the config.
+
+A workload can only be made from its beginning on. So each process keeps the stream it has begun, and goes on in it: micro-
+batches ascend, and the tasks of one micro-batch share its rows, which are kept until the next one. Every process makes
+the whole stream to read its part: with n tasks a micro-batch, making rows costs n times as much as with one, and a run
+that is resumed at row r makes r rows first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.runtime.spark.sources.recordings import Replayable
+from skypane.types import ConfigError, IntArray, Micros
+from skypane.workloads import Workload, workload
+
+
+def read_parameters(text: str) -> dict[str, Any]:
+    """Return the parameters that a text in JSON gives by name; ConfigError if it does not."""
+    try:
+        given = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"parameters of a workload must be JSON, got {text!r}: {error}") from error
+    if not isinstance(given, dict):
+        raise ConfigError(f'parameters of a workload must be names with values, as {{"rate": 1000}}, got {text!r}')
+    return given
+
+
+def generated(name: str, parameters: Mapping[str, Any]) -> Generated:
+    """Return the rows of the workload of that name; ConfigError for parameters that it does not take."""
+    return Generated(workload(name, **parameters))
+
+
+@dataclass(frozen=True)
+class Generated(Replayable):
+    """Rows of a workload that says how many it has."""
+
+    workload: Workload
+
+    def __post_init__(self) -> None:
+        if self.workload.rows is None:
+            raise ConfigError("a workload that is replayed needs the parameter rows: how many there are")
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.workload.schema
+
+    @cached_property
+    def rows(self) -> int:
+        """Return how many rows there may be; a workload that ends before them, by its length, has fewer."""
+        return self.workload.rows or 0
+
+    def due(self, start: int, elapsed: Micros) -> int:
+        return _clock(self.workload).due(start, elapsed, self.rows)
+
+    def slice(self, start: int, end: int, since: int | None = None) -> Iterator[pa.RecordBatch]:
+        return _maker(self.workload).slice(start, end, start if since is None else since)
+
+
+class _Stream:
+    """A workload's stream as far as it is made, of which the oldest rows are forgotten."""
+
+    def __init__(self, made: Workload) -> None:
+        self.workload = made
+        self.restart()
+
+    def restart(self) -> None:
+        self.coming = iter(self.workload.batches())
+        #: (number of its first row, rows), in order, without gaps
+        self.kept: deque[tuple[int, pa.RecordBatch]] = deque()
+        self.made = 0
+
+    def first(self) -> int:
+        """Return the first row that is kept or to come."""
+        return self.kept[0][0] if self.kept else self.made
+
+    def go_on(self) -> bool:
+        """Make some more rows; return False if there are none."""
+        batch = next(self.coming, None)
+        if batch is None:
+            return False
+        self.kept.append((self.made, batch))
+        self.made += batch.num_rows
+        return True
+
+    def go_to(self, row: int, keep_from: int) -> None:
+        """Make rows up to `row`, if there are so many, and forget those before `keep_from`."""
+        if keep_from < self.first():
+            self.restart()
+        self.forget(keep_from)
+        while self.made < row and self.go_on():
+            self.forget(keep_from)
+
+    def forget(self, before: int) -> None:
+        """Forget the batches whose rows all lie before that one."""
+        while self.kept and self.kept[0][0] + self.kept[0][1].num_rows <= before:
+            self.kept.popleft()
+
+    def slice(self, start: int, end: int, since: int) -> Iterator[pa.RecordBatch]:
+        """Yield rows [start, end); those from `since` on are kept, because another task may want them."""
+        self.go_to(end, min(since, start))
+        for first, batch in tuple(self.kept):
+            begins, ends = max(start - first, 0), min(end - first, batch.num_rows)
+            if begins < ends:
+                yield batch.slice(begins, ends - begins)
+
+
+class _Clock:
+    """What of a stream is due: asked by the one process that plans, for ascending times."""
+
+    def __init__(self, made: Workload) -> None:
+        self.stream = _Stream(made)
+        #: the row that time is counted from, and its arrival
+        self.origin: tuple[int, Micros] | None = None
+        #: how far time has gone: what was due before is forgotten
+        self.elapsed: Micros = 0
+
+    def due(self, start: int, elapsed: Micros, rows: int) -> int:
+        """Return the first row, of `rows`, that has not come `elapsed` after row `start` did."""
+        if self.origin is None or self.origin[0] != start or elapsed < self.elapsed:
+            self.stream.go_to(start + 1, start)
+            if self.stream.made <= start:
+                return rows  # it ended before
+            first, batch = self.stream.kept[0]
+            self.origin = start, int(_arrivals(batch)[start - first])
+        self.elapsed = elapsed
+        return self._after(self.origin[1] + elapsed, rows)
+
+    def _after(self, time: Micros, rows: int) -> int:
+        while self.stream.kept or self.stream.go_on():
+            first, batch = self.stream.kept[0]
+            arrivals = _arrivals(batch)
+            if arrivals[-1] > time:
+                return min(first + int(np.searchsorted(arrivals, time, side="right")), rows)
+            self.stream.forget(first + batch.num_rows)
+        return rows
+
+
+def _arrivals(batch: pa.RecordBatch) -> IntArray:
+    times: IntArray = batch.column("arrival").cast(pa.int64()).to_numpy()
+    return times
+
+
+@lru_cache(maxsize=2)
+def _maker(made: Workload) -> _Stream:
+    return _Stream(made)
+
+
+@lru_cache(maxsize=2)
+def _clock(made: Workload) -> _Clock:
+    return _Clock(made)

@@ -1,0 +1,1 @@
+"""When tuples are sent: rates, bursts, sources that fall silent."""

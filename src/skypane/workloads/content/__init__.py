@@ -1,0 +1,1 @@
+"""What tuples hold and who sends them: points, keys, sources."""

@@ -1,0 +1,92 @@
+"""Points of the three classic distributions: independent, correlated, anticorrelated; all in [0, 1]^d.
+
+Drawn as the skyline operator's paper describes them (S. Börzsönyi, D. Kossmann, K. Stocker, "The Skyline Operator", ICDE
+2001, section 4.1): a correlated or anticorrelated point starts on the diagonal of the unit cube, then value moves from each
+column to the next; correlated moves peak at zero, anticorrelated ones are uniform. Points outside the cube are redrawn.
+Where the original draws the mean of twelve uniform numbers to stand for a normal one, the normal one is drawn here.
+
+With one column there is no other to move value to or from, and the three differ only in the place on the diagonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from skypane.types import ConfigError, FloatArray, IntArray
+from skypane.workloads.checks import at_least
+from skypane.workloads.content.draw import fill_anticorrelated, fill_correlated
+
+Kind: TypeAlias = Literal["independent", "correlated", "anticorrelated"]
+
+
+def independent(n: int, d: int, rng: np.random.Generator) -> FloatArray:
+    """Return (n, d) points, Fortran-ordered, uniform in the unit cube."""
+    return np.asarray(rng.random((d, n)).T)
+
+
+def correlated(n: int, d: int, rng: np.random.Generator) -> FloatArray:
+    """Return (n, d) points, Fortran-ordered: who is good in one column is good in the others."""
+    columns = np.empty((d, n))
+    fill_correlated(columns, rng)
+    return columns.T
+
+
+def anticorrelated(n: int, d: int, rng: np.random.Generator) -> FloatArray:
+    """Return (n, d) points, Fortran-ordered: who is good in one column is bad in another."""
+    columns = np.empty((d, n))
+    fill_anticorrelated(columns, rng)
+    return columns.T
+
+
+DISTRIBUTIONS: Final[dict[str, Callable[[int, int, np.random.Generator], FloatArray]]] = {
+    "independent": independent,
+    "correlated": correlated,
+    "anticorrelated": anticorrelated,
+}
+
+
+class Points(Protocol):
+    """What a tuple's criteria are drawn from."""
+
+    @property
+    def d(self) -> int: ...
+
+    def draw(self, times: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return (n, d) points, Fortran-ordered, of tuples at those microseconds since the start."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Classic:
+    """`d` criteria of one of the classic distributions."""
+
+    kind: Kind = "independent"
+    d: int = 8
+
+    def __post_init__(self) -> None:
+        check_dimensions(self.d)
+        check_kind(self.kind)
+
+    def draw(self, times: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return (n, d) points, Fortran-ordered; the times do not matter."""
+        return DISTRIBUTIONS[self.kind](len(times), self.d, rng)
+
+
+MOST_DIMENSIONS: Final = 16
+
+
+def check_dimensions(d: int) -> None:
+    """Raise ConfigError unless 1 <= d <= 16: beyond, anticorrelated points are hardly ever found inside the cube."""
+    at_least("d", 1, d)
+    if d > MOST_DIMENSIONS:
+        raise ConfigError(f"need d <= {MOST_DIMENSIONS}, got d={d}")
+
+
+def check_kind(kind: str) -> None:
+    """Raise ConfigError unless `kind` names a classic distribution."""
+    if kind not in DISTRIBUTIONS:
+        raise ConfigError(f"need one of {', '.join(DISTRIBUTIONS)} for the points, got {kind!r}")

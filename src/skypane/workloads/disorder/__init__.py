@@ -1,0 +1,1 @@
+"""How much later than it happens a tuple arrives."""

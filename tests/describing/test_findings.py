@@ -1,0 +1,100 @@
+"""A stream made to order is described as what was ordered; what cannot be told says why."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skypane as sp
+from skypane.describing.columns import Roles, Stream, stream_of
+from skypane.describing.findings import findings, of_counts
+from skypane.workloads import workload
+
+ROLES = Roles("time", "arrival", "source", "key", sp.low("c0") * sp.low("c1"))
+
+
+def told(found):
+    return {finding.name: finding.value for finding in found}
+
+
+@pytest.fixture(scope="module")
+def made():
+    ordered = workload(
+        "poisson",
+        rate=1_000,
+        delay="uniform",
+        delay_mean="100 ms",
+        d=2,
+        sources=5,
+        keys=20,
+        keys_exponent=1,
+        rows=100_000,
+    )
+    return told(findings(stream_of(ordered.table(), ROLES)))
+
+
+def number(text):
+    return float(text.split()[0].removesuffix("/s").replace(",", ""))
+
+
+def test_rate_and_bursts(made):
+    assert made["rows"] == "100,000"
+    assert number(made["mean rate"]) == pytest.approx(1_000, rel=0.02)
+    assert number(made["index of dispersion"]) == pytest.approx(1, rel=0.25)
+    assert number(made["SCV of gaps"]) == pytest.approx(1, rel=0.05)
+    assert number(made["Hurst, variance"]) == pytest.approx(0.5, abs=0.1)
+
+
+def test_disorder(made):
+    assert number(made["mean delay"]) == pytest.approx(100, rel=0.02)
+    assert number(made["longest delay"]) == pytest.approx(200, rel=0.01)
+    assert 90 < number(made["late share"]) < 100
+
+
+def test_skew_and_criteria(made):
+    assert made["sources"] == "5"
+    assert made["keys"] == "20"
+    assert made["Zipf exponent"] == "1.00"
+    assert number(made["mean correlation"]) == pytest.approx(0, abs=0.02)
+    assert number(made["skyline share"]) < 1
+
+
+def test_order_stands_for_arrival_where_there_is_none():
+    table = workload("poisson", rate=1_000, delay="uniform", delay_mean="100 ms", d=1, rows=20_000).table()
+    found = told(findings(stream_of(table, Roles("time"))))
+    assert number(found["mean rate"]) == pytest.approx(1_000, rel=0.03)
+    assert 150 < number(found["longest delay"]) <= 200
+    assert "sources" not in found
+
+
+def test_few_rows_are_told_why_there_is_no_figure():
+    stream = Stream(np.array([5, 7]), np.array([8, 9]), np.array([0, 0]), np.array([0, 1]), np.zeros((0, 2)), 2)
+    found = {finding.name: finding for finding in findings(stream)}
+    assert found["index of dispersion"].value == "n/a"
+    assert found["index of dispersion"].meaning.startswith("need counts of")
+    assert found["incomparable rows"].value == "2"
+    assert "skyline share" not in found
+
+
+@pytest.mark.parametrize(
+    ("stream", "rows"),
+    [(Stream(np.array([], np.int64)), "0"), (Stream(np.array([3, 3])), "2"), (Stream(np.array([3])), "1")],
+)
+def test_hardly_any_rows(stream, rows):
+    assert told(findings(stream))["rows"] == rows
+
+
+def test_counts_alone():
+    rng = np.random.default_rng(1)
+    found = told(of_counts(rng.poisson(1_000, 2_000)))
+    assert found["seconds"] == "2,000"
+    assert number(found["mean rate"]) == pytest.approx(1_000, rel=0.01)
+    assert number(found["index of dispersion"]) == pytest.approx(1, rel=0.2)
+
+
+def test_no_counts():
+    assert told(of_counts(np.zeros(0, np.int64)))["rows"] == "0"
+
+
+def test_nothing_is_read_from_an_empty_table():
+    empty = pa.table({"time": pa.array([], pa.timestamp("us"))})
+    assert told(findings(stream_of(empty, Roles("time")))) == {"rows": "0"}

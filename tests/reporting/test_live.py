@@ -1,0 +1,102 @@
+"""What the two displays show of the same batches."""
+
+import io
+
+import pyarrow as pa
+from rich.console import Console
+from tests.reporting.made import batch, hourly
+
+from skypane.reporting.live import LINE_EVERY, PlainDisplay, TerminalDisplay, display, panel
+from skypane.reporting.view import View
+
+FRONT = pa.table(
+    {
+        "window_start": pa.array([0, 0], pa.timestamp("us", tz="UTC")),
+        "window_end": pa.array([3_600_000_000] * 2, pa.timestamp("us", tz="UTC")),
+        "carrier": ["AA", "UA"],
+        "dep_delay": [-3.0, 12.5],
+    }
+)
+
+
+def shown(view, width=100):
+    console = Console(record=True, width=width, file=io.StringIO())
+    console.print(panel(view, 65.0))
+    return console.export_text()
+
+
+def view_of(batches, **known):
+    view = View("Best departures", **known)
+    for metrics in batches:
+        view = view.after(metrics)
+    return view
+
+
+def test_the_view_adds_up():
+    view = view_of(hourly(4), total_rows=1000, read_before=100)
+    assert (view.rows, view.read, view.windows, view.share) == (400, 500, 4, 0.5)
+    assert view.rate == 400 / 3.5  # first start to last end
+    assert view.eta() == 500 / view.rate
+
+
+def test_a_stream_without_end_has_neither_share_nor_eta():
+    view = view_of(hourly(2))
+    assert (view.share, view.eta()) == (None, None)
+
+
+def test_the_panel_tells_all_there_is():
+    text = shown(
+        view_of(hourly(20), total_rows=4000).after(batch(batch_id=20, quarantined={"null arr_delay": 7}), FRONT)
+    )
+    for words in (
+        "Best departures",
+        "50 %",
+        "1:05 elapsed",
+        "7 rows",
+        "latest front, window to 1970-01-01 01:00",
+        "UA",
+        "12.5",
+    ):
+        assert words in text
+
+
+def test_the_panel_fits_a_narrow_terminal():
+    assert max(map(len, shown(view_of(hourly(3)), width=50).splitlines())) <= 50
+
+
+def test_a_log_gets_a_line_every_few_seconds_and_the_last_one():
+    lines: list[str] = []
+    now = [0.0]
+    with PlainDisplay(View("Best departures"), lines.append, now=lambda: now[0]) as plain:
+        for metrics in hourly(10):
+            plain.batch(metrics)
+            now[0] += LINE_EVERY / 4
+    assert lines[0] == "Best departures"
+    assert [line.split("]")[0] for line in lines[1:]] == ["[0:00", "[0:05", "[0:10", "[0:12"]
+    assert "dropped 0.9 % of 1 % allowed" in lines[-1]
+
+
+def test_terminals_are_redrawn_and_pipes_are_not():
+    assert isinstance(display(View("x"), Console(file=io.StringIO())), PlainDisplay)
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=80)
+    shown = display(View("x"), terminal)
+    assert isinstance(shown, TerminalDisplay)
+    asked = []
+
+    def front():
+        asked.append(1)
+        return FRONT
+
+    with shown:
+        for metrics in hourly(3):
+            shown.batch(metrics, front)
+    assert asked == [1]  # fronts are read at most once a second
+    assert "latest front" in screen.getvalue()
+
+
+def test_over_budget_is_red():
+    over = batch(seen_rows=100, dropped_rows=2, drop_budget=0.01)
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
+    console.print(panel(View("x").after(over), 0.0))
+    assert "\x1b[1;31m2 % of 1 % allowed" in console.export_text(styles=True)

@@ -1,0 +1,176 @@
+"""The report: every figure is there, nothing is loaded from elsewhere, what a user wrote is escaped."""
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.reporting.made import HOUR, batch, hourly
+
+from skypane.reporting.report import lines, render
+from skypane.reporting.snapshot import Criterion, Example, Snapshot, answers, example, front_sizes, latest_front
+from skypane.reporting.summary import running_seconds, summarise
+from skypane.types import ConfigError
+
+TIME = pa.timestamp("us", tz="UTC")
+
+
+def windows(count=6):
+    """Windows [i - 1, i) in hours; the one that ends at hour i has i rows for a, and one for b."""
+    rows = [(i, city, price) for i in range(1, count) for city, n in (("a", i), ("b", 1)) for price in range(n)]
+    ends, cities, prices = map(list, zip(*rows, strict=True))
+    return pa.table(
+        {
+            "window_start": pa.array([(e - 1) * HOUR for e in ends]).cast(TIME),
+            "window_end": pa.array([e * HOUR for e in ends]).cast(TIME),
+            "city": cities,
+            "price": prices,
+            "rating": [10 - p for p in prices],
+        }
+    )
+
+
+def snapshot(**changed):
+    known: dict[str, Any] = {
+        "title": "Offers <& co>",
+        "question": "Which are the best?",
+        "window": HOUR,
+        "criteria": (Criterion("price", "low", "EUR"), Criterion("rating", "high")),
+        "batches": hourly(8),
+        "settings": (("progress", "AqKSlack"),),
+        "sizes": front_sizes(windows(), ["city"]),
+        "example": example(windows(), ["city"]),
+        "notes": ("One remark.",),
+    }
+    return Snapshot(**known | changed)
+
+
+class Page(HTMLParser):
+    """Collects headings, links, and whether tags are balanced."""
+
+    VOID = frozenset({"meta", "br"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.headings: list[str] = []
+        self.links: list[str | None] = []
+        self.tags: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in {"href", "src", "xlink:href"}]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "h2":
+            self.headings.append(data)
+
+
+def test_all_cards_are_there():
+    page = Page(render(snapshot()))
+    assert page.headings == [
+        "An example front",
+        "Size of the front over time",
+        "Drop ratio against the budget",
+        "Window latency",
+        "Rate",
+        "Where a batch's time goes",
+        "Decisions and outcomes",
+        "Settings",
+        "Worth knowing",
+    ]
+    assert page.tags.count("svg") == 6
+
+
+def test_it_is_self_contained():
+    text = render(snapshot())
+    page = Page(text)
+    assert "script" not in page.tags
+    assert all(link is not None and link.startswith("#") for link in page.links)  # markers and clips inside a figure
+    assert not re.search(r"url\((?!#)|@import", text)
+
+
+def test_colours_are_the_pages():
+    assert not re.search(r"#0102|#0103|#0104", render(snapshot()))
+
+
+def test_text_is_escaped():
+    text = render(snapshot(title="<script>alert(1)</script>", question="a & b", settings=(("<b>", '"x"'),)))
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+    assert "a &amp; b" in text
+
+
+def test_equal_runs_give_equal_pages():
+    assert render(snapshot()) == render(snapshot())
+
+
+def test_a_bare_run_has_a_page_too():
+    text = render(snapshot(batches=(batch(rows=5),), sizes=None, example=None, criteria=(), settings=(), notes=()))
+    assert Page(text).headings == ["Where a batch's time goes", "Decisions and outcomes", "Settings"]
+
+
+def test_without_batches_there_is_nothing_to_report():
+    with pytest.raises(ConfigError, match="no batch of 'Offers <& co>' has been logged"):
+        render(snapshot(batches=()))
+
+
+def test_a_replay_tells_its_own_time():
+    assert "replayed 3,600 times faster" in render(snapshot(speedup=3600.0))
+
+
+def test_over_budget_is_marked():
+    over = (*hourly(2), batch(batch_id=2, seen_rows=100, dropped_rows=2, drop_budget=0.01))
+    assert '<div class="tile bad">' in render(snapshot(batches=over))
+    assert '<div class="tile bad">' not in render(snapshot())
+
+
+def test_summary_adds_up_and_leaves_pauses_out():
+    first, second = hourly(2), [batch(batch_id=2, rows=50, started_at=2_000_000.0, quarantined={"null price": 3})]
+    summary = summarise(snapshot(batches=(*first, *second)))
+    assert (summary.rows, summary.windows, summary.quarantined) == (250, 2, {"null price": 3})
+    assert running_seconds((*first, *second)) == pytest.approx(1.5 + 1.0)
+    assert lines(snapshot())[0] == "800 rows in 7.5 s: 107 rows/s in 8 micro-batches"
+
+
+def test_sizes_by_window_and_group():
+    sizes = front_sizes(windows(), ["city"])
+    assert sorted(zip((sizes.end // HOUR).tolist(), sizes.group, sizes.rows.tolist(), strict=True)) == sorted(
+        [(i, "a", i) for i in range(1, 6)] + [(i, "b", 1) for i in range(1, 6)]
+    )
+    assert front_sizes(windows(), []).rows.tolist() == [2, 3, 4, 5, 6]
+
+
+def test_the_example_is_the_largest_answer_with_all_rows_of_its_window():
+    times = pa.array(np.arange(0, 6 * HOUR, HOUR // 2)).cast(TIME)
+    everything = pa.table({"ts": times, "city": ["a", "b"] * 6, "price": range(12), "rating": range(12)})
+    chosen = example(windows(), ["city"], everything, "ts")
+    assert isinstance(chosen, Example)
+    assert (chosen.start, chosen.end, chosen.group, chosen.front.num_rows) == (4 * HOUR, 5 * HOUR, "a", 5)
+    assert chosen.everything is not None
+    assert chosen.everything.column("price").to_pylist() == [8]  # 4:00 of a; 4:30 is of b
+    assert example(windows().slice(0, 0), ["city"]) is None
+
+
+def test_answers_are_read_without_what_is_being_written(tmp_path):
+    assert answers(tmp_path) is None
+    (tmp_path / "_staging").mkdir()
+    pa.parquet.write_table(windows(), tmp_path / "part-000000000003-00000.parquet")
+    pa.parquet.write_table(windows(), tmp_path / "_staging" / "half.parquet")
+    found = answers(tmp_path)
+    assert found is not None
+    assert found.equals(windows())
+    told = batch(batch_id=3, latest_window={"start": 4 * HOUR, "end": 5 * HOUR, "rows": 6})
+    front = latest_front(tmp_path, told)
+    assert front is not None
+    assert front.num_rows == 6
+    assert latest_front(tmp_path, batch(batch_id=4)) is None

@@ -1,0 +1,27 @@
+import pytest
+
+from skypane.reporting.wording import clock, count, percent, seconds, span, stamp
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (0, "0 s"),
+        (0.012, "12 ms"),
+        (4.25, "4.2 s"),
+        (210, "3.5 min"),
+        (86_400, "24 h"),
+        (172_800, "2 d"),
+        (2e-6, "2 us"),
+    ],
+)
+def test_seconds_are_told_in_the_largest_unit_that_fits(value, told):
+    assert seconds(value) == told
+
+
+def test_words():
+    assert count(336776) == "336,776"
+    assert [percent(x) for x in (0.01, 0.0123, 0.00004, 1.0, None)] == ["1 %", "1.23 %", "0 %", "100 %", "n/a"]
+    assert stamp(1_357_017_300_000_000) == "2013-01-01 05:15"
+    assert (stamp(None), span(None), span(5_400_000_000)) == ("n/a", "n/a", "1.5 h")
+    assert [clock(x) for x in (0.9, 65, 3723)] == ["0:00", "1:05", "1:02:03"]
