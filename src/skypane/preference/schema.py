@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from skypane.preference.around import check_target
 from skypane.naming import nearest, shortened
+from skypane.preference.around import check_target
 from skypane.preference.criteria import Around, Criterion
 from skypane.types import ConfigError
 
