@@ -147,3 +147,15 @@ def test_files_that_cannot_be_read_are_named(tmp_path, name, content, complaint)
 def test_a_file_that_is_not_there_is_named():
     with pytest.raises(ConfigError, match=r"cannot read nowhere\.arrow to replay it: No such file or directory"):
         _ = Recording("nowhere.arrow").rows
+
+
+def test_a_damaged_row_group_is_named_with_its_rows_and_its_file(tmp_path):
+    table = table_of(range(4_000)).append_column("noise", pa.array(np.random.default_rng(1).random(4_000)))
+    recording = written(tmp_path, table, "parquet", group=2_000)
+    path = tmp_path / "rows.parquet"
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 4_000] = b"\xff" * 4_000
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=rf"cannot read rows 0 to 4000 of {path}: "):
+        list(recording.slice(0, 4_000))

@@ -47,7 +47,7 @@ Checks = list[tuple[str, BoolArray]]
 
 
 @dataclass(frozen=True)
-class Layout:
+class LineLayout:
     """How the lines of a data set are laid out.
 
     separator: one character, or None for any white space. build: from the fields, one column each, and the file's path,

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.layout import REJECTED, Field, Layout, Reading
+from skypane.datasets.layout import REJECTED, Field, LineLayout, Reading
 from skypane.types import BoolArray, ConfigError, IntArray
 
 #: bytes read at once: some hundred thousand lines
@@ -27,7 +27,7 @@ _PLAIN = b"0123456789-+.eEnNaA,; \t\r"
 _MUST_BE = {"whole": "a whole number", "real": "a number"}
 
 
-def read(layout: Layout, paths: Iterable[Path]) -> Iterator[Reading]:
+def read(layout: LineLayout, paths: Iterable[Path]) -> Iterator[Reading]:
     """Yield the readings of files, in order, one or more for each; ConfigError if a file cannot be read."""
     for path in paths:
         try:
@@ -38,7 +38,7 @@ def read(layout: Layout, paths: Iterable[Path]) -> Iterator[Reading]:
             raise ConfigError(f"cannot read {path} as {layout.name}: {error.strerror or error}") from error
 
 
-def read_all(layout: Layout, paths: Iterable[Path]) -> Reading:
+def read_all(layout: LineLayout, paths: Iterable[Path]) -> Reading:
     """Return all readings of files as one, in the order of the files; ConfigError if there are none to read."""
     parts = list(read(layout, paths))
     if not parts:
@@ -49,7 +49,7 @@ def read_all(layout: Layout, paths: Iterable[Path]) -> Reading:
     )
 
 
-def parse(layout: Layout, lines: list[bytes], path: Path, first: int = 1) -> Reading:
+def parse(layout: LineLayout, lines: list[bytes], path: Path, first: int = 1) -> Reading:
     """Return what `lines` hold, the first of which has the number `first` in its file."""
     text = pa.array([line.decode("utf-8", "replace").strip("\r") for line in lines], pa.string())
     number = np.arange(first, first + len(lines))
@@ -58,12 +58,12 @@ def parse(layout: Layout, lines: list[bytes], path: Path, first: int = 1) -> Rea
     reason = np.full(len(text), "", dtype=object)
 
     fields = _split(text, layout.separator)
-    found = pc.list_value_length(fields).to_numpy()
+    field_counts = pc.list_value_length(fields).to_numpy()
     need = len(layout.fields)
-    _reject(reason, found != need, f"is not {need} fields")
-    table = _numbers(fields, layout, found == need, reason, plain=not b"".join(lines).translate(None, _PLAIN))
+    _reject(reason, field_counts != need, f"is not {need} fields")
+    table = _numbers(fields, layout, field_counts == need, reason, plain=not b"".join(lines).translate(None, _PLAIN))
     rows, checks = layout.build(table, path)
-    within = np.flatnonzero(found == need)
+    within = np.flatnonzero(field_counts == need)
     for why, failing in checks:
         _reject(reason, within[failing], why)
 
@@ -96,7 +96,9 @@ def _split(text: pa.StringArray, separator: str | None) -> pa.ListArray:
     return pc.split_pattern(text, separator)
 
 
-def _numbers(fields: pa.ListArray, layout: Layout, whole: BoolArray, reason: np.ndarray, *, plain: bool) -> pa.Table:
+def _numbers(
+    fields: pa.ListArray, layout: LineLayout, whole: BoolArray, reason: np.ndarray, *, plain: bool
+) -> pa.Table:
     """Return the columns of the lines that have all fields; what is no number becomes null, and a reason."""
     flat = fields.filter(pa.array(whole)).flatten()
     within = np.flatnonzero(whole)

@@ -26,12 +26,12 @@ from skypane.workloads import Workload, workload
 def read_parameters(text: str) -> dict[str, Any]:
     """Return the parameters that a text in JSON gives by name; ConfigError if it does not."""
     try:
-        given = json.loads(text)
+        parameters = json.loads(text)
     except json.JSONDecodeError as error:
         raise ConfigError(f"parameters of a workload must be JSON, got {text!r}: {error}") from error
-    if not isinstance(given, dict):
+    if not isinstance(parameters, dict):
         raise ConfigError(f'parameters of a workload must be names with values, as {{"rate": 1000}}, got {text!r}')
-    return given
+    return parameters
 
 
 def generated(name: str, parameters: Mapping[str, Any]) -> Generated:

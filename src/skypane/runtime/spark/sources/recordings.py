@@ -103,8 +103,11 @@ class Recording(Replayable):
     def slice(self, start: int, end: int, since: int | None = None) -> Iterator[pa.RecordBatch]:
         del since
         schema = self.schema
-        for part in self._file.slice(start, end):
-            yield from part.cast(schema, safe=False).to_batches(max_chunksize=CHUNK_ROWS)
+        try:
+            for part in self._file.slice(start, end):
+                yield from part.cast(schema, safe=False).to_batches(max_chunksize=CHUNK_ROWS)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise ConfigError(f"cannot read rows {start} to {end} of {self.path}: {error}") from error
 
     @property
     def _file(self) -> _File:
@@ -172,7 +175,8 @@ class _Parquet(_File):
         #: row number at which each row group begins, and the end
         self.begins = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         self.rows = int(self.begins[-1])
-        self.held: tuple[int, pa.Table] | None = None
+        #: the row group that is decoded: its number, its rows
+        self.decoded: tuple[int, pa.Table] | None = None
 
     def column(self, name: str) -> pa.ChunkedArray:
         return self.file.read(columns=[name]).column(0)
@@ -186,9 +190,9 @@ class _Parquet(_File):
             start, group = max(start, ends), group + 1
 
     def _group(self, group: int) -> pa.Table:
-        if self.held is None or self.held[0] != group:
-            self.held = group, self.file.read_row_group(group)
-        return self.held[1]
+        if self.decoded is None or self.decoded[0] != group:
+            self.decoded = group, self.file.read_row_group(group)
+        return self.decoded[1]
 
 
 #: (size, time of last change): another file under the same name is not taken for the one that is open
@@ -197,10 +201,10 @@ _Stamp = tuple[int, int]
 
 def _stamp(path: str) -> _Stamp:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError as error:
         raise ConfigError(f"cannot read {path} to replay it: {error.strerror or error}") from error
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=4)

@@ -93,8 +93,8 @@ def register(spark: SparkSession) -> None:
 
 def _stream(spark: SparkSession, options: Mapping[str, str | None], **numbers: float | None) -> DataFrame:
     register(spark)
-    given = {name: str(value) for name, value in {**options, **numbers}.items() if value is not None}
-    return spark.readStream.format(FORMAT).options(**given).load()
+    as_texts = {name: str(value) for name, value in {**options, **numbers}.items() if value is not None}
+    return spark.readStream.format(FORMAT).options(**as_texts).load()
 
 
 @dataclass
