@@ -58,7 +58,7 @@ def test_any_rows_of_any_file(tmp_path_factory, start, end):
 def test_the_schema_is_one_that_spark_takes(thirty):
     assert thirty.schema == pa.schema([("arrived", pa.timestamp("us", "UTC")), ("row", pa.int64())])
     assert {batch.schema for batch in thirty.slice(3, 20)} == {thirty.schema}
-    assert thirty.rows == 30
+    assert thirty.row_count == 30
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30).map(sorted), st.integers(0, 30), st.integers(0, 10**12))
@@ -103,8 +103,8 @@ def test_a_task_carries_the_path_and_not_the_rows(tmp_path):
 
 
 def test_a_file_that_is_written_anew_is_read_anew(tmp_path):
-    assert written(tmp_path, table_of(range(3))).rows == 3
-    assert written(tmp_path, table_of(range(5))).rows == 5
+    assert written(tmp_path, table_of(range(3))).row_count == 3
+    assert written(tmp_path, table_of(range(5))).row_count == 5
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path, name, content, complaint)
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=complaint):
-        _ = Recording(str(path)).rows
+        _ = Recording(str(path)).row_count
 
 
 def test_a_file_that_is_not_there_is_named():

@@ -68,7 +68,7 @@ def _stream(arguments: Namespace) -> Stream:
         reading = read_all(LAYOUTS[arguments.layout], arguments.files)
         _tell_rejected(reading.reasons)
         named = (arguments.time or "time", arguments.arrival, arguments.source or "source", arguments.key)
-        return stream_of(reading.rows, Roles(*named, criteria, arguments.unit))
+        return stream_of(reading.table, Roles(*named, criteria, arguments.unit))
     if len(arguments.files) > 1:
         raise ConfigError(f"need one file, or a folder, got {len(arguments.files)}; only a --layout has many files")
     if arguments.time is None:
@@ -84,7 +84,7 @@ def _trace(files: list[Path]) -> IntArray:
         raise ConfigError(f"need one rate trace at a time, got {len(files)}")
     reading = read_all(RATES, files)
     _tell_rejected(reading.reasons)
-    return counts(reading.rows)
+    return counts(reading.table)
 
 
 def _tell_rejected(reasons: dict[str, int]) -> None:

@@ -44,7 +44,7 @@ def read_all(layout: LineLayout, paths: Iterable[Path]) -> Reading:
     if not parts:
         raise ConfigError(f"no file to read as {layout.name}, or only empty ones")
     return Reading(
-        pa.concat_tables(part.rows for part in parts).combine_chunks(),
+        pa.concat_tables(part.table for part in parts).combine_chunks(),
         pa.concat_tables(part.rejected for part in parts).combine_chunks(),
     )
 
@@ -62,17 +62,17 @@ def parse(layout: LineLayout, lines: list[bytes], path: Path, first: int = 1) ->
     need = len(layout.fields)
     _reject(reason, field_counts != need, f"is not {need} fields")
     table = _numbers(fields, layout, field_counts == need, reason, plain=not b"".join(lines).translate(None, _PLAIN))
-    rows, checks = layout.build(table, path)
+    table, checks = layout.build(table, path)
     within = np.flatnonzero(field_counts == need)
     for why, failing in checks:
         _reject(reason, within[failing], why)
 
     good: BoolArray = reason == ""
-    rows = rows.filter(pa.array(good[within]))
+    table = table.filter(pa.array(good[within]))
     rejected = _rejected(path, number[~good], reason[~good], text.filter(pa.array(~good)))
     if layout.newest_first:
-        rows = rows.take(pa.array(np.arange(rows.num_rows)[::-1]))
-    return Reading(rows, rejected)
+        table = table.take(pa.array(np.arange(table.num_rows)[::-1]))
+    return Reading(table, rejected)
 
 
 def _blocks(file: BinaryIO, *, whole: bool) -> Iterator[tuple[int, list[bytes]]]:
@@ -137,9 +137,9 @@ def _finite(values: pa.Array) -> tuple[pa.Array, BoolArray]:
 
 def _reject(reason: np.ndarray, which: BoolArray | IntArray, why: str) -> None:
     """Note `why` for those rows of `which`, a mask or row numbers, that have no reason yet: the first one counts."""
-    rows = np.flatnonzero(which) if which.dtype == bool else which
-    rows = rows[reason[rows] == ""]
-    reason[rows] = why
+    indices = np.flatnonzero(which) if which.dtype == bool else which
+    indices = indices[reason[indices] == ""]
+    reason[indices] = why
 
 
 def _rejected(path: Path, number: IntArray, reason: np.ndarray, text: pa.StringArray) -> pa.Table:

@@ -34,10 +34,10 @@ def build(job: JobFile, spark: SparkSession) -> DataFrame | sp.Job:
 
     Raise ConfigError naming the section of the file, if Spark or the query cannot make sense of it.
     """
-    return sp.ask(rows(job, spark), job.query.build(), **options(job))
+    return sp.ask(frame(job, spark), job.query.build(), **options(job))
 
 
-def rows(job: JobFile, spark: SparkSession) -> DataFrame:
+def frame(job: JobFile, spark: SparkSession) -> DataFrame:
     """Return the rows that the query sees: source, derive, where, select."""
     frame = _during("source", lambda: _source(job.source, spark, streaming=job.mode == "stream"))
     for name, expression in job.derive.items():

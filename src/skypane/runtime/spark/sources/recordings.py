@@ -56,7 +56,7 @@ class Replayable(ABC):
 
     @property
     @abstractmethod
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """How many there are."""
 
     @abstractmethod
@@ -84,8 +84,8 @@ class Recording(Replayable):
         return as_in_spark(self._file.schema)
 
     @property
-    def rows(self) -> int:
-        return self._file.rows
+    def row_count(self) -> int:
+        return self._file.row_count
 
     @cached_property
     def arrivals(self) -> IntArray:
@@ -95,8 +95,8 @@ class Recording(Replayable):
         return _ascending(self._file.column(field_of(self._file.schema, self.arrival).name), self.arrival, self.path)
 
     def due(self, start: int, elapsed: Micros) -> int:
-        if start >= self.rows:
-            return self.rows
+        if start >= self.row_count:
+            return self.row_count
         clock = min(int(self.arrivals[start]) + elapsed, _END_OF_TIME)
         return max(start, int(np.searchsorted(self.arrivals, clock, side="right")))
 
@@ -139,7 +139,7 @@ class _File(ABC):
     """An opened file."""
 
     schema: pa.Schema
-    rows: int
+    row_count: int
 
     @abstractmethod
     def column(self, name: str) -> pa.ChunkedArray:
@@ -156,7 +156,7 @@ class _InMemory(_File):
     def __init__(self, table: pa.Table) -> None:
         self.table = table
         self.schema = table.schema
-        self.rows = table.num_rows
+        self.row_count = table.num_rows
 
     def column(self, name: str) -> pa.ChunkedArray:
         return self.table.column(name)
@@ -174,7 +174,7 @@ class _Parquet(_File):
         counts = [self.file.metadata.row_group(group).num_rows for group in range(self.file.metadata.num_row_groups)]
         #: row number at which each row group begins, and the end
         self.begins = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        self.rows = int(self.begins[-1])
+        self.row_count = int(self.begins[-1])
         #: the row group that is decoded: its number, its rows
         self.decoded: tuple[int, pa.Table] | None = None
 
