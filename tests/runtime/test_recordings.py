@@ -146,7 +146,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path, name, content, complaint)
 
 def test_a_file_that_is_not_there_is_named():
     with pytest.raises(ConfigError, match=r"cannot read nowhere\.arrow to replay it: No such file or directory"):
-        _ = Recording("nowhere.arrow").rows
+        _ = Recording("nowhere.arrow").row_count
 
 
 def test_a_damaged_row_group_is_named_with_its_rows_and_its_file(tmp_path):
