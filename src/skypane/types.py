@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 Micros: TypeAlias = int
 """A point in event time, or a length of it, in microseconds."""
 
+TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""What a time of Arrow counts in, by the name of its unit."""
+
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]

@@ -17,14 +17,12 @@ from pyspark.sql.functions import expr
 import skypane as sp
 from skypane.datasets.flights import departures
 from skypane.jobs.model import FILE_FORMATS, FLIGHTS, Job, Late, Output, Source
-from skypane.runtime.spark.sources.recordings import write_recording
-from skypane.runtime.spark.sources.replay import FORMAT, register
+from skypane.places import Place
+from skypane.runtime.spark.sources.recordings import FORMAT, write_recording
 from skypane.types import ConfigError, SkypaneError
 
 #: "pyspark.errors.SomeError: why"
 _RAISED = re.compile(r"(: )?[\w.]+(Error|Exception): ")
-#: "s3a://", "file:/"
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/")
 
 
 def session(job: Job) -> SparkSession:
@@ -68,13 +66,8 @@ def options(job: Job) -> dict[str, Any]:
         "wlq_workers": job.workers.wlq_workers,
     }
     given |= {name: value for name, value in parts.items() if value is not None}
-    checkpoint = absolute(job.checkpoint) if job.checkpoint is not None else tempfile.mkdtemp(prefix="skypane-")
+    checkpoint = job.checkpoint if job.checkpoint is not None else tempfile.mkdtemp(prefix="skypane-")
     return given | {"output": _sink(job.output), "checkpoint": checkpoint, "splitting": job.workers.splitting}
-
-
-def absolute(path: str) -> str:
-    """Return a path of this machine as seen from the working folder, which Java need not share; URIs as they are."""
-    return path if _SCHEME.match(path) else str(Path(path).absolute())
 
 
 def write(job: Job, answers: DataFrame) -> None:
@@ -85,7 +78,9 @@ def write(job: Job, answers: DataFrame) -> None:
             answers.show(output.rows, truncate=False)
             return
         writer = answers.write.format(output.format).mode("overwrite" if output.if_exists == "overwrite" else "error")
-        (writer.option("header", value=True) if output.format == "csv" else writer).save(absolute(output.path))
+        (writer.option("header", value=True) if output.format == "csv" else writer).save(
+            Place.of(output.path, "output.path").spark
+        )
     except (PySparkException, Py4JJavaError) as error:
         raise SkypaneError(f"the batch has failed: {_cause(error)}") from error
 
@@ -100,13 +95,15 @@ def _cause(error: Exception) -> str:
 def _sink(output: Output | Late) -> sp.Sink:
     if isinstance(output, Output) and output.path is None:
         return sp.Console(output.rows)
-    return sp.Directory(absolute(str(output.path)), format=output.format)  # type: ignore[arg-type]
+    return sp.Directory(str(output.path), format=output.format)  # type: ignore[arg-type]
 
 
 def _source(source: Source, spark: SparkSession, *, streaming: bool) -> DataFrame:
-    path = None if source.path is None else absolute(source.path)
+    path = None if source.path is None else Place.of(source.path, "source.path").spark
     name, given = source.format, {key: _text(value) for key, value in source.options.items()}
     if name in {FLIGHTS, FORMAT}:
+        from skypane.runtime.spark.sources.replay import register  # noqa: PLC0415 - needs a newer PySpark than the rest
+
         register(spark)
     if name == FLIGHTS:
         name, given = FORMAT, {"path": str(_recorded()), "arrival": "departed", **given}

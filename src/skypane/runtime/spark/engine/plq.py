@@ -17,7 +17,9 @@ from skypane.control.splitting import ByPane, Routing
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.pane_query import Lifted, PaneQuery
 from skypane.plan import Plan
+from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
+from skypane.runtime.spark.versions import partitioned
 
 REJECTED = "rejected"
 
@@ -66,7 +68,7 @@ class LiftStage:
         """Lift the rows of one task; yield its report as one row."""
         worker = PaneQuery(self.plan.query, self.plan.gate, self.first_open, keep_rejected=self.keep_rejected)
         busy, rows = 0.0, 0
-        for batch in batches:
+        for batch in from_spark(batches):
             began = time.perf_counter()
             worker.absorb(batch)
             rows += batch.num_rows
@@ -145,7 +147,7 @@ def _routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
     pane = sf.floor(sf.try_subtract(micros, sf.lit(plan.windows.offset)) / sf.lit(plan.windows.pane))
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
-    return rows.repartitionById(routing.workers, worker)
+    return partitioned(rows, routing.workers, worker)
 
 
 def _quoted(name: str) -> str:

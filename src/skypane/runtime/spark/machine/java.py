@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -169,10 +168,3 @@ def _write_executable(path: Path, text: str) -> None:
         draft.write(text)
     Path(draft.name).chmod(0o755)
     Path(draft.name).replace(path)
-
-
-def use_this_interpreter(environment: MutableMapping[str, str] | None = None) -> None:
-    """Make Spark's Python workers run the interpreter that runs the driver, unless the user has said otherwise."""
-    target = os.environ if environment is None else environment
-    target.setdefault("PYSPARK_PYTHON", sys.executable)
-    target.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

@@ -24,6 +24,9 @@ import pyarrow.parquet as pq
 from skypane.preference.schema import field_of
 from skypane.types import ConfigError, IntArray, Micros
 
+FORMAT = "skypane-replay"
+"""The name by which Spark knows the source that reads them."""
+
 _END_OF_TIME = np.iinfo(np.int64).max
 
 #: rows per record batch: small enough to slice cheaply, large enough for Arrow
