@@ -7,14 +7,20 @@ import re
 import pyspark
 from pyspark.sql import Column, DataFrame
 
+from skypane.types import SkypaneError
+
 OLDEST = "4.0"
 """The first that hands over Arrow tables (toArrow) and takes them (createDataFrame)."""
 
 
+class VersionError(SkypaneError, ImportError):
+    """PySpark is too old; the message says for what, and how to get another."""
+
+
 def need(oldest: str, what: str, version: str = pyspark.__version__) -> None:
-    """Raise ImportError, which begins with `what`, if PySpark is older than `oldest`."""
+    """Raise VersionError, which begins with `what`, if PySpark is older than `oldest`."""
     if _numbers(version) < _numbers(oldest):
-        raise ImportError(
+        raise VersionError(
             f"{what} needs PySpark {oldest} or newer, found {version}: run pip install 'pyspark>={oldest}'"
         )
 

@@ -48,10 +48,12 @@ def day(days: int) -> str:
     """Return a date, given in days since 1970, as ISO 8601 has it.
 
     >>> day(0), day(3_000_000), day(-800_000)
-    ('1970-01-01', '+10183-09-20', '-0221-08-15')
+    ('1970-01-01', '+10183-09-21', '-0221-09-04')
     """
     text = str(np.datetime64(days, "D"))
-    return f"+{text}" if days > _DAYS[1] else text
+    year, rest = text[:-6], text[-6:]
+    sign = "-" if year.startswith("-") else "+" if days > _DAYS[1] else ""
+    return f"{sign}{year.removeprefix('-'):0>4}{rest}"
 
 
 def moment(micros: Micros) -> str:

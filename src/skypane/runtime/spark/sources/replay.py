@@ -28,22 +28,24 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
-
-from skypane.runtime.spark import versions
-
-versions.need("4.2", "skypane-replay")
-from pyspark.sql.streaming.datasource import (  # noqa: E402 - its classes are new in 4.2
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from skypane.places import Place
+from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources.generated import generated, read_parameters
 from skypane.runtime.spark.sources.recordings import FORMAT, Recording, Replayable
 from skypane.types import CheckpointError, ConfigError
+
+try:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
+except ImportError:
+    versions.need("4.2", FORMAT)
+    raise
 
 PARTITIONS = 2
 
