@@ -12,7 +12,7 @@ from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from skypane.places import Place
+from skypane.places import Place, whole
 from skypane.types import ConfigError
 
 
@@ -155,3 +155,19 @@ def test_what_spark_refuses_is_refused(text: str, spark: SparkSession, here: Pat
         spark.range(1).write.json(named)
     with pytest.raises(ConfigError):
         Place.of(named)
+
+
+def test_a_file_is_seen_whole_or_not_at_all(here: Path):
+    (here / "file").write_text("old", encoding="ascii")
+
+    def fail() -> None:
+        with whole(here / "file") as draft:
+            draft.write_text("half", encoding="ascii")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert [path.read_text(encoding="ascii") for path in here.glob("file*")] == ["old"]
+    with whole(here / "file") as draft:
+        draft.write_text("new", encoding="ascii")
+    assert [path.read_text(encoding="ascii") for path in here.glob("file*")] == ["new"]

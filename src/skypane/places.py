@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import os
 import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -124,6 +128,18 @@ class Place:
         except (OSError, pa.ArrowException) as error:
             raise ConfigError(f"cannot reach {self}: {error}") from error
         return filesystem, path.rstrip("/")
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give the name of a draft, which takes the place of `path` when all went well: others see the whole file or none."""
+    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        with suppress(OSError):  # what went wrong before is what matters
+            draft.unlink(missing_ok=True)
 
 
 def _normal(path: str) -> str:

@@ -17,8 +17,8 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
-from tempfile import NamedTemporaryFile
 
+from skypane.places import whole
 from skypane.types import SkypaneError
 
 MINIMUM = 17
@@ -119,7 +119,9 @@ def launcher_home(java: Java, cache: Path) -> Path:
     launcher = home / "bin" / "java"
     if not launcher.exists():
         launcher.parent.mkdir(parents=True, exist_ok=True)
-        _write_executable(launcher, script)
+        with whole(launcher) as draft:
+            draft.write_text(script, encoding="utf-8")
+            draft.chmod(0o755)
     return home
 
 
@@ -160,11 +162,3 @@ for argument do
 done
 exec {quote(str(java.home / "bin" / "java"))} "$@"
 """
-
-
-def _write_executable(path: Path, text: str) -> None:
-    """Write so that another process sees the whole file or none."""
-    with NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False) as draft:
-        draft.write(text)
-    Path(draft.name).chmod(0o755)
-    Path(draft.name).replace(path)
