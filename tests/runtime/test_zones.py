@@ -38,7 +38,6 @@ from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.call import Call
 from skypane.windows import Windows
 
-FAR = 4_000_000_000 * SECOND
 CLOCKS_GO_BACK = 1_730_613_600  # in New York, 3 November 2024: the hour before is told twice
 ZONES = ["Etc/UTC", "GMT", "America/New_York", "Asia/Kathmandu"]
 PARETO = sp.low("price") * sp.high("rating")
@@ -168,8 +167,8 @@ def test_a_static_frame_in_any_zone_has_the_same_windows(elsewhere: SparkSession
         asked = sp.skyline(frame, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
         assert isinstance(asked, DataFrame)
         found = windows(asked.toArrow().sort_by("window_start"))
-        whole = Plan(PLAN.query, PLAN.windows, "ts", sp.Watermark("1 day"))
-        last = rows.slice(0, 1).set_column(1, "ts", pa.array([FAR], rows["ts"].type))
+        whole = Plan(PLAN.query, PLAN.windows, "ts", sp.Watermark("10 minutes"))
+        last = rows.slice(0, 1).set_column(1, "ts", pa.array([(CLOCKS_GO_BACK + 3_600) * SECOND], rows["ts"].type))
         assert found == windows(answers(whole, [rows, last]))
 
 
