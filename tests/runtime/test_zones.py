@@ -36,6 +36,7 @@ from skypane.plan import Plan
 from skypane.runtime.spark.schema import spark_schema
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.call import Call
+from skypane.runtime.spark.sinks.claim import Claim
 from skypane.windows import Windows
 
 CLOCKS_GO_BACK = 1_730_613_600  # in New York, 3 November 2024: the hour before is told twice
@@ -92,12 +93,12 @@ class Everywhere(sp.Sink):
         self.frames.append(frame.toArrow().cast(self.memory.table().schema))
         self.schema = frame.schema
 
-    def open(self, owner: str) -> None:
+    def open(self, claim: Claim) -> None:
         for each in self._all:
-            each.open(owner)
+            each.open(claim)
 
-    def stage(self) -> Any:
-        return self.parquet.stage()
+    def stage(self, driver: str) -> Any:
+        return self.parquet.stage(driver)
 
     def write(self, spark: SparkSession, rows: Answers, batch_id: int) -> None:
         for each in self._all:

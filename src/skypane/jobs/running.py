@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import skypane as sp
-from skypane.jobs.model import Job
+from skypane.jobs.model import JobFile
 from skypane.jobs.telling import criteria, query, told
 from skypane.places import Place
 from skypane.reporting.following import follow
@@ -17,7 +17,7 @@ from skypane.reporting.snapshot import SKYLINE, Snapshot, answers, example, fron
 
 
 def run_stream(
-    job: Job,
+    job: JobFile,
     ready: sp.Job,
     display: Display,
     log: RunLog,
@@ -36,7 +36,7 @@ def run_stream(
         return follow(ready, on_batch=on_batch, ended=ended, trigger=job.trigger, seconds=seconds)
 
 
-def snapshot(job: Job, log: RunLog) -> Snapshot:
+def snapshot(job: JobFile, log: RunLog) -> Snapshot:
     """Return what the report of a streaming job is drawn from: its log, and its windows if they are parquet."""
     folder = _windows_folder(job)
     windows = None if folder is None else answers(folder)
@@ -53,7 +53,7 @@ def snapshot(job: Job, log: RunLog) -> Snapshot:
     )
 
 
-def run_log(job: Job) -> RunLog:
+def run_log(job: JobFile) -> RunLog:
     """Return the log of a streaming job: beside its checkpoint, so that one that is resumed goes on with it.
 
     A checkpoint that is not on this machine has it in the working folder; without a checkpoint it is a temporary one.
@@ -64,7 +64,7 @@ def run_log(job: Job) -> RunLog:
     return RunLog(Path(f"{place}-metrics" if place.is_local else f"{Path(place.path).name or place.authority}-metrics"))
 
 
-def _windows_folder(job: Job) -> Path | None:
+def _windows_folder(job: JobFile) -> Path | None:
     """Return where the answers lie, if they are parquet on this machine: pictures are drawn from them."""
     if job.output.format != "parquet" or job.output.path is None:
         return None

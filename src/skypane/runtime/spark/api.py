@@ -25,7 +25,7 @@ from skypane.preference import Preference, Score
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.engine.rejects import schema_of
-from skypane.runtime.spark.engine.shell import Setting
+from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.interpreter import check_workers
 from skypane.runtime.spark.machine.session import parallelism

@@ -15,7 +15,8 @@ from skypane import kernels
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
 from skypane.places import Place
-from skypane.runtime.spark.engine.shell import Engine, Setting
+from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.types import SkypaneError
 

@@ -14,23 +14,13 @@ from pyspark.sql import SparkSession
 from skypane.places import Place
 from skypane.runtime.spark.sinks import text
 from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.claim import ANSWERS, REJECTED, Claim, staging, take_folder
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.store import Store
-from skypane.types import CheckpointError, ConfigError
+from skypane.types import ConfigError
 
 Format: TypeAlias = Literal["parquet", "csv", "json"]
-STAGE = "_staging"
-"""Folder, unseen by readers because of its underscore, in which the files of a batch wait for being complete."""
-
-OWNER = "_skypane.json"
-"""File that says which query writes into the folder."""
-
-
-ANSWERS, REJECTED = "part", "late"
-"""How the files' names begin, by what they hold."""
-
 _FIELDS = {ANSWERS: "output", REJECTED: "late"}
-_WORDS = {ANSWERS: "answers", REJECTED: "late rows"}
 
 
 @dataclass(frozen=True)
@@ -70,49 +60,32 @@ class Directory(Sink):
     def for_rejected(self) -> Directory:
         return replace(self, holds=REJECTED)
 
-    def open(self, owner: str) -> None:
-        target, wanted = self.store, {"query": owner, "holds": self.holds}
-        target.child(STAGE).make()
-        try:
-            there = target.read_json(OWNER)
-        except FileNotFoundError:
-            target.write_json(OWNER, wanted)
-            return
-        except ValueError as error:
-            raise CheckpointError(
-                f"{target.path(OWNER)}, which says whose output this is, is damaged ({error}): "
-                f"restore it from a copy, or choose another folder"
-            ) from error
-        other = ANSWERS if self.holds == REJECTED else REJECTED
-        if there == {**wanted, "holds": other}:
-            raise CheckpointError(
-                f"{target.root} holds the {_WORDS[other]} of this query, and {_WORDS[self.holds]} are to go there: "
-                f"they need a folder of their own"
-            )
-        if there != wanted:
-            raise CheckpointError(
-                f"{target.root} holds the output of another query, or of a checkpoint that is gone: "
-                f"batches would overwrite its files; choose another folder, or remove this one"
-            )
+    def open(self, claim: Claim) -> None:
+        take_folder(self.store, claim, self.holds)
 
-    def stage(self) -> Store | None:
-        return self.store.child(STAGE) if self.format == "parquet" else None
+    def stage(self, driver: str) -> Store | None:
+        return staging(self.store, driver) if self.format == "parquet" else None
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
         del spark  # files are written by pyarrow: a job would cost more than the writing
         target, prefix = self.store, f"{self.holds}-{batch_id:012d}"
-        stage = target.child(STAGE)
+        stage = staging(target, answers.driver)
         if answers.store is None or self.format != "parquet":
             files = self._written(stage, prefix, answers)
         else:
             files = answers.files
+        stage.sync(*files)
         final = [f"{prefix}-{index:05d}.{self.format}" for index in range(len(files))]
         for name, wanted in zip(files, final, strict=True):
             stage.move(name, target, wanted)
         # What a lost try left over: its files are numbered without a gap too, and go from the last to the first, so
-        # that a kill in between leaves no gap either.
+        # that a kill in between leaves no gap either. They go through the stage, which only the driver in charge has.
         left = (f"{prefix}-{index:05d}.{self.format}" for index in count(len(files)))
-        target.remove(reversed(list(takewhile(target.has, left))))
+        for name in reversed(list(takewhile(target.has, left))):
+            target.move(name, stage, name)
+            stage.remove([name])
+        if files:
+            target.sync("")
 
     def _written(self, stage: Store, prefix: str, answers: Answers) -> tuple[str, ...]:
         if not answers.rows:

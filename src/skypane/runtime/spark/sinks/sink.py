@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from skypane.places import Place
 from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.claim import Claim
 from skypane.runtime.spark.store import Store
 
 
@@ -28,12 +29,13 @@ class Sink(Protocol):
         """Return the sink to be used for rejected rows instead of answers."""
         return self
 
-    def open(self, owner: str) -> None:
-        """Prepare for the batches of the query `owner`; raise CheckpointError if another query writes here."""
-        del owner  # most have nothing to prepare
+    def open(self, claim: Claim) -> None:
+        """Prepare for the batches of a start of a query; raise CheckpointError if another query writes here."""
+        del claim  # most have nothing to prepare
 
-    def stage(self) -> Store | None:
-        """Return where parquet files of answers should be written so that write() need only move them, or None."""
+    def stage(self, driver: str) -> Store | None:
+        """Return where the start `driver` of a query should write parquet files for write() to move, or None."""
+        del driver  # most have no files
         return None
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
