@@ -23,9 +23,15 @@ def from_spark(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
     known = wanted = None
     for batch in batches:
-        if batch.schema is not known:
+        if batch.schema != known:
             known, wanted = batch.schema, _in_utc(batch.schema)
-        yield batch if wanted == known else batch.cast(wanted)
+        yield batch if wanted == known else _cast(batch, wanted)
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the batch in another schema; only columns of another type are touched."""
+    pairs = zip(batch.columns, schema.types, strict=True)
+    return pa.RecordBatch.from_arrays([c if c.type == kind else c.cast(kind) for c, kind in pairs], schema=schema)
 
 
 def _in_utc(schema: pa.Schema) -> pa.Schema:
