@@ -28,7 +28,7 @@ LAYERS = (
     ("skypane.progress", "skypane.control", "skypane.workloads"),
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
-    ("skypane.types",),  # imported everywhere
+    ("skypane.types", "skypane.notebook"),  # imported everywhere
 )
 
 # Below the runtime, time, chance, environment and files are arguments.

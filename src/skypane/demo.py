@@ -140,10 +140,9 @@ def session(master: str = "local[*]") -> SparkSession:
 def job(demo: Demo, spark: SparkSession) -> sp.Job:
     """Return the query, ready to start."""
     stream = replay(spark, demo.recording, arrival="departed", speedup=demo.speedup)
-    asked = sp.skyline(
+    return sp.stream(
         stream,
-        PREFERENCE,
-        by=["origin"],
+        sp.Skyline(PREFERENCE, by="origin"),
         time="scheduled",
         window=WINDOW,
         slide=SLIDE,
@@ -153,9 +152,6 @@ def job(demo: Demo, spark: SparkSession) -> sp.Job:
         output=sp.Directory(str(demo.windows)),
         late=sp.Directory(str(demo.late)),
     )
-    if not isinstance(asked, sp.Job):
-        raise TypeError(f"a replay is a stream, got {type(asked).__name__}")
-    return asked
 
 
 def run(demo: Demo, spark: SparkSession, view: View, display: Display) -> bool:

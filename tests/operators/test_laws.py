@@ -17,22 +17,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.preference.oracle import multiset
 
-from skypane.operators.dominance import KDominantQuery, TopDeltaQuery
+from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
-from skypane.operators.skyline import SkylineQuery
-from skypane.operators.topk import TopKQuery
+from skypane.operators.skyline import Skyline
+from skypane.operators.topk import TopK
 from skypane.preference import Preference, Score
 from skypane.preference.schema import field_of
 
 
 @dataclass(frozen=True)
-class CountPerKey:
+class CountPerKey(Query):
     """A query of a user's own: how many rows per key; the partial is one row per key."""
 
     key: str
 
     @property
-    def columns(self) -> Sequence[str]:
+    def required(self) -> Sequence[str]:
         return (self.key,)
 
     def validate(self, schema: pa.Schema) -> None:
@@ -61,17 +61,17 @@ class CountPerKey:
 
 PARETO = Preference.of("price MIN, rating MAX, size AROUND 1, code MIN")
 QUERIES: list[Query] = [
-    SkylineQuery(Preference.of("price MIN, rating MAX")),
-    SkylineQuery(Preference.of("price MIN, rating MAX PRIOR TO size MIN"), by=("city",)),
-    SkylineQuery(Preference.of("city DIFF, (price MIN PRIOR TO code MAX), size AROUND 1")),
-    SkylineQuery(PARETO, by=("city", "seen")),
-    TopKQuery(3, Score("rating - price")),
-    TopKQuery(1, Score("price"), by=("city",), largest=False),
-    TopKQuery(2, Score("size / price"), by=("code", "city")),
-    KDominantQuery(3, PARETO),
-    KDominantQuery(2, PARETO, by=("city",)),
-    TopDeltaQuery(2, PARETO),
-    TopDeltaQuery(1, PARETO, by=("city",)),
+    Skyline(Preference.of("price MIN, rating MAX")),
+    Skyline(Preference.of("price MIN, rating MAX PRIOR TO size MIN"), by=("city",)),
+    Skyline(Preference.of("city DIFF, (price MIN PRIOR TO code MAX), size AROUND 1")),
+    Skyline(PARETO, by=("city", "seen")),
+    TopK(3, Score("rating - price")),
+    TopK(1, Score("price"), by=("city",), largest=False),
+    TopK(2, Score("size / price"), by=("code", "city")),
+    KDominant(3, PARETO),
+    KDominant(2, PARETO, by=("city",)),
+    TopDelta(2, PARETO),
+    TopDelta(1, PARETO, by=("city",)),
     CountPerKey("city"),
 ]
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
@@ -188,4 +188,4 @@ def test_descriptions_are_json_and_tell_queries_apart():
 @each_query
 def test_keeps_the_protocol(query: Query):
     assert isinstance(query, Query)
-    assert set(query.columns) <= set(SCHEMA.names)
+    assert set(query.required) <= set(SCHEMA.names)

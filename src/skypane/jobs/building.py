@@ -37,7 +37,8 @@ def build(job: Job, spark: SparkSession) -> DataFrame | sp.Job:
 
     Raise ConfigError naming the section of the file, if Spark or the query cannot make sense of it.
     """
-    return sp.ask(rows(job, spark), job.query.build(), **options(job))
+    door = sp.stream if job.mode == "stream" else sp.ask
+    return door(rows(job, spark), job.query.build(), **options(job))
 
 
 def rows(job: Job, spark: SparkSession) -> DataFrame:

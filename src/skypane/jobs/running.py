@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import skypane as sp
 from skypane.jobs.model import Job
-from skypane.jobs.telling import criteria, query, told
+from skypane.jobs.telling import criteria, told
 from skypane.reporting.following import follow
 from skypane.reporting.live import Display
 from skypane.reporting.runlog import RunLog
@@ -41,14 +41,15 @@ def snapshot(job: Job, log: RunLog) -> Snapshot:
     windows: pa.Table | None = None
     if job.output.format == "parquet" and job.output.path is not None:
         windows = answers(Path(job.output.path))
+    by = job.query.by
     return Snapshot(
         title=job.name,
-        question=job.question or f"{query(job)}.",
+        question=job.question or f"{job.query.build()}.",
         window=job.window.build().length if job.window is not None else 0,
         criteria=criteria(job),
         batches=log.batches(),
         settings=tuple(told(job)),
-        sizes=None if windows is None else front_sizes(windows, job.query.by),
-        example=None if windows is None else example(windows, job.query.by),
+        sizes=None if windows is None else front_sizes(windows, by),
+        example=None if windows is None else example(windows, by),
         meaning=SKYLINE if job.query.kind == "skyline" else "",
     )

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.entry.gate import Entry, Gate
-from skypane.operators.query import Query
+from skypane.operators.query import Query, lift_panes
 
 BUFFER_ROWS = 1_000_000
 """Rows held before they are lifted: lifting a whole pane at once is what the kernels do best, memory is the limit."""
@@ -88,9 +88,9 @@ class PaneQuery:
         rows = pa.Table.from_batches(self._buffer)
         self._buffer, self._buffered = [], 0
         entry = self._gate.split(rows, self._first_open, keep_rejected=self._keep_rejected)
-        for part in entry.usable:
-            partial = PanePartial(part.count, self._query.lift(part.rows))
-            self._partials.setdefault(part.pane, []).append(partial)
+        partials = lift_panes(self._query, [part.rows for part in entry.usable])
+        for part, partial in zip(entry.usable, partials, strict=True):
+            self._partials.setdefault(part.pane, []).append(PanePartial(part.count, partial))
         self._note(entry)
 
     def _note(self, entry: Entry) -> None:

@@ -22,6 +22,7 @@ from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
+from skypane.plan import Plan
 from skypane.runtime.gather import as_tables, gathered
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import answer_schema
@@ -34,14 +35,9 @@ RUN_OVERLAPS = 8
 """Windows in a run, as a multiple of how many windows overlap: one pane in eight is sent to two runs."""
 
 
-def answer(rows: DataFrame, schema: pa.Schema, query: Query, gate: Gate | None, invalid: Invalid) -> DataFrame:
-    """Return the answer over all rows, or with a `gate`, over each of its windows; `schema` is the rows' in Arrow."""
-    if gate is None:
-        return _whole(rows, schema, query, invalid)
-    return _windowed(rows, WindowQuery(query, gate.windows, schema.field(gate.time).type.tz), schema, gate, invalid)
-
-
-def _whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -> DataFrame:
+def whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -> DataFrame:
+    """Return the answer over all rows; `schema` is the rows' in Arrow."""
+    rows, schema = pruned(rows, schema, {*query.required, *query.reads(schema)})
     lifted = rows.mapInArrow(_LiftAll(query, invalid), "partial binary")
     # One task merges: partials are small, and one merge of all at once beats a tree of merges.
     return lifted.repartition(1).mapInArrow(
@@ -49,7 +45,10 @@ def _whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -
     )
 
 
-def _windowed(rows: DataFrame, query: WindowQuery, schema: pa.Schema, gate: Gate, invalid: Invalid) -> DataFrame:
+def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -> DataFrame:
+    """Return the answer over each window; `schema` is the rows' in Arrow."""
+    rows, schema = pruned(rows, schema, plan.reads(schema))
+    query, gate = plan.window_query(schema), plan.gate
     workers = parallelism(rows.sparkSession)
     run = query.windows.overlap * RUN_OVERLAPS
     lifted = rows.mapInArrow(
@@ -59,6 +58,15 @@ def _windowed(rows: DataFrame, query: WindowQuery, schema: pa.Schema, gate: Gate
     placed = lifted.select("pane", "partial", runs)
     routed = placed.repartitionById(workers, sf.pmod("run", sf.lit(workers)).cast("int"))
     return routed.mapInArrow(_AnswerRuns(query, run), answer_schema(query.output_schema(schema), rows, schema))
+
+
+def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[DataFrame, pa.Schema]:
+    """Return the rows, and their schema in Arrow, without the columns that are not `read`; Spark then skips them at the source."""
+    wanted = set(read)
+    if wanted >= set(schema.names):
+        return rows, schema
+    kept = [field for field in schema if field.name in wanted]
+    return rows.select(*(field.name for field in kept)), pa.schema(kept)
 
 
 def _checked(rejected: dict[str, int], invalid: Invalid) -> None:
@@ -77,7 +85,7 @@ class _LiftAll:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: list[pa.Table] = []
         for rows in gathered(as_tables(batches), BUFFER_ROWS):
-            usable, rejected = rankable(rows, tuple(self.query.columns))
+            usable, rejected = rankable(rows, tuple(self.query.required))
             _checked(rejected, self.invalid)
             partials.append(self.query.lift(usable))
         if partials:
