@@ -23,7 +23,7 @@ LAYERS = (
     ("skypane.runtime.spark", "skypane.runtime.local"),
     ("skypane.runtime", "skypane.runtime.resources"),
     ("skypane.datasets", "skypane.metrics"),
-    ("skypane.plan",),
+    ("skypane.plan", "skypane.testing"),
     ("skypane.operators",),
     ("skypane.progress", "skypane.control", "skypane.workloads"),
     ("skypane.preference", "skypane.windows"),

@@ -278,7 +278,7 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     "wlq workers": (lambda df: job(df, wlq_workers=-1), r"wlq.*at least 1.*got -1"),
     "progress": (lambda df: job(df, progress="1 hour"), r"progress must be a policy.*got '1 hour'"),
     "drop budget": (lambda _: sp.AqKSlack(max_drop=2), r"max_drop.*got 2"),
-    "delay": (lambda _: sp.Watermark("-1 second"), r"delay must not be negative, got -1000000"),
+    "delay": (lambda _: sp.Watermark("-1 second"), r"delay must not be negative, got '-1 seconds'"),
     "no criterion": (lambda df: job(df, preference=sp.diff("sensor")), r"at least one of low, high or around"),
     "k of top-k": (lambda _: sp.TopK(0, "price"), r"k >= 1, got k=0"),
     "k of k-dominant": (lambda _: sp.KDominant(3, PARETO), r"1 <= k <= 2.*got k=3"),

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import DoubleType, FloatType
 
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import rankable
@@ -38,6 +39,8 @@ RUN_OVERLAPS = 8
 def whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -> DataFrame:
     """Return the answer over all rows; `schema` is the rows' in Arrow."""
     rows, schema = pruned(rows, schema, {*query.required, *query.reads(schema)})
+    if invalid == "error":
+        rows = _without_gaps(rows, query.required)
     lifted = rows.mapInArrow(_LiftAll(query, invalid), "partial binary")
     # One task merges: partials are small, and one merge of all at once beats a tree of merges.
     return lifted.repartition(1).mapInArrow(
@@ -49,6 +52,8 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -
     """Return the answer over each window; `schema` is the rows' in Arrow."""
     rows, schema = pruned(rows, schema, plan.reads(schema))
     query, gate = plan.window_query(schema), plan.gate
+    if invalid == "error":
+        rows = _without_gaps(rows, (plan.time, *plan.query.required))
     workers = parallelism(rows.sparkSession)
     run = query.windows.overlap * RUN_OVERLAPS
     lifted = rows.mapInArrow(
@@ -67,6 +72,24 @@ def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[Dat
         return rows, schema
     kept = [field for field in schema if field.name in wanted]
     return rows.select(*(field.name for field in kept)), pa.schema(kept)
+
+
+def _without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:
+    """Return the same rows; a null or NaN in one of `columns` fails the query when it runs.
+
+    In Java, where that is one line; from a Python worker the line would stand below a page of its trace. Within the
+    columns, not as a filter, which Spark may move to where rows are that another filter or a join takes away.
+    """
+    return rows.withColumns({name: _gapless(rows, name) for name in dict.fromkeys(columns)})
+
+
+def _gapless(rows: DataFrame, name: str) -> Column:
+    column = rows[name]
+    gap, what = column.isNull(), "null"
+    if isinstance(rows.schema[name].dataType, FloatType | DoubleType):
+        gap, what = gap | sf.isnan(column), "null or NaN"
+    said = f"cannot rank rows whose {name} is {what}: clean them first, or leave them out with invalid='drop'"
+    return sf.when(gap, sf.raise_error(sf.lit(said))).otherwise(column)
 
 
 def _checked(rejected: dict[str, int], invalid: Invalid) -> None:
