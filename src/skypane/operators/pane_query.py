@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.entry.gate import Entry, Gate
-from skypane.operators.query import Query, lift_panes
+from skypane.operators.query import BulkQuery, Query, lift_panes
 
 BUFFER_ROWS = 1_000_000
 """Rows held before they are lifted: lifting a whole pane at once is what the kernels do best, memory is the limit."""
@@ -18,10 +19,11 @@ BUFFER_ROWS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PanePartial:
-    """The partial of the rows of one pane that one worker saw."""
+    """The partial of the rows of one pane that one worker saw; `busy` is the seconds that it took, if there was a clock."""
 
     count: PaneCount
     partial: pa.Table
+    busy: float = 0.0
 
     @property
     def pane(self) -> int:
@@ -39,8 +41,16 @@ class Lifted:
     rejected_rows: tuple[pa.Table, ...]
 
 
+def no_clock() -> float:
+    """Return that no time passes."""
+    return 0.0
+
+
 class PaneQuery:
-    """One PLQ worker: absorbs batches, holds a partial per open pane, hands all of them over at the end."""
+    """One PLQ worker: absorbs batches, holds a partial per open pane, hands all of them over at the end.
+
+    clock   tells seconds, so that the work on each pane is measured
+    """
 
     def __init__(
         self,
@@ -50,12 +60,14 @@ class PaneQuery:
         *,
         keep_rejected: bool = False,
         buffer_rows: int = BUFFER_ROWS,
+        clock: Callable[[], float] = no_clock,
     ) -> None:
         self._query = query
         self._gate = gate
         self._first_open = first_open
         self._keep_rejected = keep_rejected
         self._buffer_rows = buffer_rows
+        self._clock = clock
         self._buffer: list[pa.RecordBatch] = []
         self._buffered = 0
         self._partials: dict[int, list[PanePartial]] = {}
@@ -88,9 +100,16 @@ class PaneQuery:
         rows = pa.Table.from_batches(self._buffer)
         self._buffer, self._buffered = [], 0
         entry = self._gate.split(rows, self._first_open, keep_rejected=self._keep_rejected)
-        partials = lift_panes(self._query, [part.rows for part in entry.usable])
-        for part, partial in zip(entry.usable, partials, strict=True):
-            self._partials.setdefault(part.pane, []).append(PanePartial(part.count, partial))
+        # One pane at a time, so that each knows its cost; all at once where that is what the query is made for.
+        together = [entry.usable] if isinstance(self._query, BulkQuery) else [(part,) for part in entry.usable]
+        for parts in together:
+            began = self._clock()
+            partials = lift_panes(self._query, [part.rows for part in parts])
+            busy = (self._clock() - began) / max(1, sum(part.count.rows for part in parts))
+            for part, partial in zip(parts, partials, strict=True):
+                self._partials.setdefault(part.pane, []).append(
+                    PanePartial(part.count, partial, busy * part.count.rows)
+                )
         self._note(entry)
 
     def _note(self, entry: Entry) -> None:
@@ -106,4 +125,6 @@ class PaneQuery:
         if len(parts) == 1:
             return parts[0]
         count = reduce(PaneCount.merge, (part.count for part in parts))
-        return PanePartial(count, self._query.combine([part.partial for part in parts]))
+        began = self._clock()
+        combined = self._query.combine([part.partial for part in parts])
+        return PanePartial(count, combined, sum(part.busy for part in parts) + self._clock() - began)

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from skypane.control import splitting as policies
 from skypane.control.splitting import Splitting
+from skypane.control.workers import Workers
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.entry.reasons import REASON
 from skypane.operators.query import Query, check_implements
@@ -24,7 +25,7 @@ from skypane.plan import Plan
 from skypane.preference import ColumnLike, Columns, Preference, Score, column_name
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.runtime.spark import batch
-from skypane.runtime.spark.engine.shell import Setting, Workers
+from skypane.runtime.spark.engine.shell import Setting
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import arrow_schema
