@@ -9,7 +9,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-EXTRAS := demo,dev,java
+EXTRAS := cli,demo,dev,java
 
 PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))

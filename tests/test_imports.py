@@ -22,8 +22,8 @@ LAYERS = (
     ("skypane",),  # the public names
     ("skypane.runtime.spark", "skypane.runtime.local"),
     ("skypane.runtime", "skypane.runtime.resources"),
-    ("skypane.datasets", "skypane.metrics"),
-    ("skypane.plan", "skypane.testing"),
+    ("skypane.datasets", "skypane.metrics", "skypane.testing"),
+    ("skypane.plan",),
     ("skypane.operators",),
     ("skypane.progress", "skypane.control", "skypane.workloads"),
     ("skypane.preference", "skypane.windows"),

@@ -74,4 +74,4 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """Return what a user may want, without the rooms of the package."""
-    return __all__
+    return sorted(__all__)

@@ -10,6 +10,7 @@ import json
 import pickle
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -33,7 +34,7 @@ def check_query(query: Query, rows: pa.Table, *, tries: int = 20, seed: int = 0)
         shuffled = rows.take(pa.array(rng.permutation(rows.num_rows), pa.int64()))
         cuts = sorted(rng.integers(0, rows.num_rows + 1, rng.integers(0, 4)).tolist())
         edges = [0, *cuts, rows.num_rows]
-        parts = [shuffled.slice(begin, end - begin) for begin, end in zip(edges, edges[1:], strict=False)]
+        parts = [shuffled.slice(begin, end - begin) for begin, end in pairwise(edges)]
         for law, keeps in LAWS.items():
             if not keeps(query, parts):
                 sizes = ", ".join(str(part.num_rows) for part in parts)

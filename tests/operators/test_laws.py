@@ -131,7 +131,7 @@ def test_keeps_the_laws(query: Query, parts: list[pa.Table]):
 
 
 BREAKS: dict[str, tuple[Any, str]] = {
-    "the first row only": (lambda rows: rows.slice(0, 1), "any split"),
+    "the first row only": (lambda rows: rows.slice(0, 1), "any split|equals p"),
     "one row more": (lambda rows: pa.concat_tables([rows, rows.slice(0, 1)]), "any split|associative|equals p"),
 }
 
@@ -146,16 +146,20 @@ def test_the_kit_names_the_law_that_is_broken(combined: Callable[[pa.Table], pa.
         check_query(Broken("city"), POOL)
 
 
+class Secretive(CountPerKey):
+    """Counts rows of a price twice where it sees one, and says that it reads the key alone."""
+
+    def reads(self, schema: pa.Schema) -> Sequence[str]:
+        del schema
+        return (self.key,)
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        counted = super().lift(rows)
+        return self._summed(pa.concat_tables([counted, counted])) if "price" in rows.column_names else counted
+
+
 def test_the_kit_finds_a_query_that_reads_more_than_it_says():
-    class Secretive(CountPerKey):
-        def reads(self, schema: pa.Schema) -> Sequence[str]:
-            del schema
-            return ("city",)
-
-        def lift(self, rows: pa.Table) -> pa.Table:
-            return super().lift(rows.slice(0, rows.num_columns))
-
-    with pytest.raises(AssertionError, match=r"columns beyond required and reads\(\)|any split"):
+    with pytest.raises(AssertionError, match=r"columns beyond required and reads\(\)"):
         check_query(Secretive("city"), POOL)
 
 
