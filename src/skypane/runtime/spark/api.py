@@ -6,8 +6,7 @@ A query is a value, such as Skyline("price MIN, rating MAX"). The doors named af
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -23,16 +22,15 @@ from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.plan import Plan
 from skypane.preference import ColumnLike, Columns, Preference, Score, column_name
-from skypane.progress import KSlack, ProgressPolicy
+from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
+from skypane.runtime.spark.arguments import check_given, policy_of, rows_schema, windows_of
 from skypane.runtime.spark.engine.shell import Setting
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import parallelism
-from skypane.runtime.spark.schema import arrow_schema
 from skypane.runtime.spark.sinks.sink import Directory, Sink, sink
 from skypane.runtime.spark.store import Store
 from skypane.types import ConfigError, Duration
-from skypane.windows import Windows
 
 Output: TypeAlias = "str | os.PathLike[str] | Sink | Callable[[DataFrame, int], None]"
 
@@ -149,15 +147,15 @@ def ask(
 
     Raises ConfigError, naming argument, value and remedy, for what cannot be asked.
     """
-    schema = _schema(rows, streaming=False)
+    schema = rows_schema(rows, streaming=False)
     check_implements(query)
     query.validate(schema)
     if invalid not in ("error", "drop"):
         raise ConfigError(f"invalid must be 'error' or 'drop', got {invalid!r}")
     if time is None and window is None and slide is None and offset is None:
         return batch.whole(rows, schema, query, invalid)
-    _check_given({"time": time, "window": window})
-    plan = Plan(query, _windows(window, slide, offset), column_name(time, "time"))
+    check_given({"time": time, "window": window})
+    plan = Plan(query, windows_of(window, slide, offset), column_name(time, "time"))
     plan.validate(schema)
     return batch.windowed(rows, schema, plan, invalid)
 
@@ -199,14 +197,14 @@ def stream(
 
     Raises ConfigError, naming argument, value and remedy, for what cannot be asked.
     """
-    schema = _schema(rows, streaming=True)
+    schema = rows_schema(rows, streaming=True)
     check_implements(query)
-    _check_given({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
+    check_given({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
     plan = Plan(
         query=query,
-        windows=_windows(window, slide, offset),
+        windows=windows_of(window, slide, offset),
         time=column_name(time, "time"),
-        progress=_policy(progress),
+        progress=policy_of(progress),
         source=None if source is None else column_name(source, "source"),
     )
     answers = plan.validate(schema)
@@ -231,50 +229,6 @@ def stream(
     )
 
 
-def _schema(rows: object, *, streaming: bool) -> pa.Schema:
-    """Return the rows' schema in Arrow; refuse what is no DataFrame, is one of the other kind, or cannot come to Python."""
-    if not isinstance(rows, DataFrame):
-        kind = f"{type(rows).__module__.partition('.')[0]}.{type(rows).__name__}"
-        remedy = ""
-        if kind in {"pandas.DataFrame", "polars.DataFrame", "pyarrow.Table"}:
-            to_spark = "rows.to_arrow()" if kind.startswith("polars") else "rows"
-            remedy = f": make one of it, spark.createDataFrame({to_spark})"
-        raise ConfigError(f"the first argument must be a Spark DataFrame, got a {kind}{remedy}")
-    if rows.isStreaming and not streaming:
-        raise ConfigError(
-            "this DataFrame is a stream, which has no end to wait for: "
-            "sp.stream(rows, sp.Skyline(...), time=..., window=..., checkpoint=..., output=...) makes a job of it"
-        )
-    if streaming and not rows.isStreaming:
-        raise ConfigError(
-            "this DataFrame is static: read it by spark.readStream, or answer it at once by sp.ask(rows, query)"
-        )
-    for name, times in Counter(rows.columns).items():
-        if times > 1:
-            raise ConfigError(f"there are {times} columns {name!r}: rename or drop all but one")
-        if "." in name or "`" in name:
-            # PySpark looks columns up by name, and reads a dot as a field's.
-            raise ConfigError(
-                f"column {name!r} has a dot or a backtick in its name, which PySpark cannot map: rename it"
-            )
-    return arrow_schema(rows)
-
-
-def _check_given(needed: Mapping[str, object]) -> None:
-    lacking = [f"{name}=" for name, value in needed.items() if value is None]
-    if lacking:
-        raise ConfigError(f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} needed here")
-
-
-def _policy(progress: ProgressPolicy | None) -> ProgressPolicy:
-    policy = KSlack() if progress is None else progress
-    if isinstance(policy, type) or not hasattr(policy, "step"):
-        raise ConfigError(
-            f"progress must be a policy such as Watermark('1 hour'), KSlack() or AqKSlack(0.01), got {policy!r}"
-        )
-    return policy
-
-
 def _sinks(
     output: Output | None, late: Output | None, schema: pa.Schema, answers: pa.Schema
 ) -> tuple[Sink, Sink | None]:
@@ -291,9 +245,3 @@ def _sinks(
     if isinstance(late_taker, Directory) and isinstance(taker, Directory) and late_taker.store == taker.store:
         raise ConfigError(f"output and late must be two folders, both are {late_taker.path!r}")
     return taker, late_taker
-
-
-def _windows(window: Duration | None, slide: Duration | None, offset: Duration | None) -> Windows:
-    if window is None:
-        raise ConfigError("window= is needed here")
-    return Windows.of(window, slide, "0 seconds" if offset is None else offset)
