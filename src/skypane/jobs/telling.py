@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from skypane.jobs.model import Job
+from skypane.jobs.model import JobFile
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.reporting.snapshot import Criterion
 from skypane.reporting.wording import count, span
 
 
-def told(job: Job) -> list[tuple[str, str]]:
+def told(job: JobFile) -> list[tuple[str, str]]:
     """Return (name, value) pairs that say what the job does, section by section."""
     pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.query.build()))]
     pairs.append(("window", _window(job)))
@@ -27,7 +27,7 @@ def told(job: Job) -> list[tuple[str, str]]:
     return pairs
 
 
-def criteria(job: Job) -> tuple[Criterion, ...]:
+def criteria(job: JobFile) -> tuple[Criterion, ...]:
     """Return the columns that the query ranks by, where each has a good end."""
     preference = getattr(job.query.build(), "preference", None)
     ranked = preference.criteria if isinstance(preference, Preference) else ()
@@ -35,20 +35,20 @@ def criteria(job: Job) -> tuple[Criterion, ...]:
     return tuple(Criterion(column, end) for column, end in ends)
 
 
-def _source(job: Job) -> str:
+def _source(job: JobFile) -> str:
     source = job.source
     options = ", ".join(f"{name}={value}" for name, value in source.options.items())
     return " ".join(part for part in (source.format, source.path or "", f"({options})" if options else "") if part)
 
 
-def _rows(job: Job) -> str:
+def _rows(job: JobFile) -> str:
     parts = [f"{name} = {expression}" for name, expression in job.derive.items()]
     parts += [f"where {job.where}"] if job.where else []
     parts += [f"select {', '.join(job.select)}"] if job.select else []
     return "; ".join(parts) or "as they come"
 
 
-def _window(job: Job) -> str:
+def _window(job: JobFile) -> str:
     if job.window is None:
         return "none, all rows at once"
     windows = job.window.build()

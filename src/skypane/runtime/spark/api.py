@@ -25,7 +25,7 @@ from skypane.preference import ColumnLike, Columns, Preference, Score, column_na
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.arguments import check_given, policy_of, rows_schema, windows_of
-from skypane.runtime.spark.engine.shell import Setting
+from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.sinks.sink import Directory, Sink, sink

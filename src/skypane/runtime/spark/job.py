@@ -14,7 +14,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from skypane import kernels, notebook
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
-from skypane.runtime.spark.engine.shell import Engine, Setting
+from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.engine.shell import Engine
 from skypane.types import Length, SkypaneError
 
 log = logging.getLogger(__name__)
