@@ -97,7 +97,7 @@ def micros(duration: Duration, name: str = "duration") -> Length:
     Months and years are refused: they have no fixed length, as in Spark's own window(). So is a bare number, which
     could mean any unit; only what this function has returned may be handed in again.
 
-    >>> micros("1 hour 30 minutes")
+    >>> int(micros("1 hour 30 minutes"))
     5400000000
     """
     if isinstance(duration, Length):
