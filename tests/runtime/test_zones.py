@@ -226,18 +226,3 @@ def test_a_session_of_a_users_own_may_take_the_zone_of_its_machine(tmp_path: Pat
 @pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "Etc/UTC", "GMT"])
 def test_any_machine_has_a_zone_that_will_do(zone: str, tmp_path: Path):
     assert run_elsewhere(tmp_path, {"spark.master": "local[2]"}, TZ=zone) == [zone, "True"]
-
-
-@pytest.mark.slow
-def test_workers_in_processes_of_their_own(tmp_path: Path):
-    """A cluster in small: two executors, which share nothing with the driver but the files."""
-    pytest.importorskip("pyspark")
-    conf = {"spark.master": "local-cluster[2,1,1024]", "spark.executor.memory": "1g"}
-    assert run_elsewhere(tmp_path, conf, TZ="America/New_York") == ["America/New_York", "True"]
-
-
-@pytest.mark.slow
-def test_spark_connect(tmp_path: Path):
-    """The driver is a client of a server, which it starts here by itself."""
-    pytest.importorskip("grpc")
-    assert run_elsewhere(tmp_path, {"spark.remote": "local[2]"}, TZ="Asia/Kolkata") == ["Asia/Kolkata", "True"]
