@@ -11,12 +11,14 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from skypane import kernels
+from skypane import kernels, notebook
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
+from skypane.places import Place
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.engine.shell import Engine
-from skypane.types import SkypaneError
+from skypane.runtime.spark.machine.interpreter import try_workers
+from skypane.types import Length, SkypaneError
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +34,26 @@ class Job:
     setting: Setting
     workers: Workers
 
+    def __repr__(self) -> str:
+        """The job in one line: what is asked of which windows, and where answers go."""
+        said = "; ".join(f"{name}: {value}" for name, value in self._said())
+        return f"<skypane job, not started: {said}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.table("skypane job, not started", self._said())
+
+    def _said(self) -> list[tuple[str, str]]:
+        plan, windows = self.setting.plan, self.setting.plan.windows
+        of = f"{Length(windows.length)!r} of {plan.time}, every {Length(windows.slide)!r}".replace("'", "")
+        return [
+            ("query", str(plan.query)),
+            ("windows", of),
+            ("progress", repr(plan.progress)),
+            ("output", repr(self.setting.output)),
+            ("late rows", "counted" if self.setting.late is None else repr(self.setting.late)),
+            ("checkpoint", self.setting.checkpoint),
+        ]
+
     def start(
         self,
         *,
@@ -45,10 +67,11 @@ class Job:
         trigger   an interval such as "5 seconds"; "available now": take what is there, then end; None: at once, on and on
         Raises CheckpointError if the checkpoint belongs to another query.
         """
+        try_workers(self.rows.sparkSession)
         kernels.warm(log.warning)
         engine = Engine(self.setting, self.workers, on_batch)
         writer = self.rows.writeStream.foreachBatch(_Batches(engine)).option(
-            "checkpointLocation", self.setting.checkpoint
+            "checkpointLocation", Place.of(self.setting.checkpoint).spark
         )
         if name is not None:
             writer = writer.queryName(name)
