@@ -125,6 +125,21 @@ def test_long_windows_cost_as_much_as_they_have_panes_not_its_square():
     assert [task.window for task in held.closed_by(200_000)] == [0]
 
 
+YEARS = 250_000 * 365 * 86_400 * 1_000_000
+
+
+@pytest.mark.parametrize("length", [86_400 * 1_000_000, YEARS], ids=["a day", "250,000 years"])
+def test_a_window_costs_as_much_as_it_has_panes_with_rows(length: int):
+    """Of a window of 250,000 years by the second nobody could look at every pane."""
+    w = Windows(length, 1_000_000)
+    held = OpenPanes[str].empty(w).add([(5, "a"), (3, "b"), (w.panes_per_window, "c")]).retire(length)
+    assert held.next_window == 1
+    assert held.closed_by(length + 2_000_000) == [
+        WindowTask(1, ((3, ("b",)), (5, ("a",)), (w.panes_per_window, ("c",)))),
+        WindowTask(2, ((3, ("b",)), (5, ("a",)), (w.panes_per_window, ("c",)))),
+    ]
+
+
 def test_nothing_is_closed_before_the_first_punctuation():
     held = OpenPanes[str].empty(Windows(2, 1)).add([(0, "a")])
     assert held.closed_by(None) == []
