@@ -11,7 +11,8 @@ from skypane.operators.query import Query
 from skypane.preference import Preference, Score, around, diff, from_sense, high, low, parse
 from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Watermark
 from skypane.runtime.spark.api import Options, ask, k_dominant, skyline, top_delta, top_k
-from skypane.runtime.spark.job import Job, StreamHandle
+from skypane.runtime.spark.handle import StreamHandle
+from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.sinks.sink import Console, Directory, Memory, Sink
 from skypane.types import BadInputError, CheckpointError, ConfigError, SkypaneError

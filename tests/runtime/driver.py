@@ -43,11 +43,13 @@ class Task:
 
     crash   where it dies, one of CRASHES, or None
     deadly  count rows by sensor, and kill the first Python worker that lifts
+    java    kill Java after the first batch
     """
 
     folder: str
     crash: str | None = None
     deadly: bool = False
+    java: bool = False
 
     @property
     def query(self) -> Query:
@@ -219,8 +221,17 @@ CRASHES: dict[str, Callable[[], None]] = {
 }
 
 
-def _listener(task: Task) -> Callable[[sp.BatchMetrics], None]:
-    return lambda _: die() if task.crash == "before Spark commits" else say("batch")
+def _listener(task: Task, java: int) -> Callable[[sp.BatchMetrics], None]:
+    """Return what is told each batch; `java` is the number of that process."""
+
+    def listen(_: sp.BatchMetrics) -> None:
+        if task.crash == "before Spark commits":
+            die()
+        if task.java:
+            os.kill(java, signal.SIGKILL)
+        say("batch")
+
+    return listen
 
 
 def _warm(spark: SparkSession) -> None:
@@ -247,9 +258,10 @@ def main() -> None:
     _tell_commits()
     if task.crash is not None:
         CRASHES[task.crash]()
-    handle = job.start(trigger="available now", on_batch=_listener(task))
+    java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    handle = job.start(trigger="available now", on_batch=_listener(task, java))
     handle.await_termination()
-    say("done")
+    say("interrupted" if handle.interrupted else "done")
 
 
 if __name__ == "__main__":

@@ -261,6 +261,33 @@ def test_a_worker_that_dies_is_replaced(drivers: Drivers, tmp_path: Path):
     stream.assert_is_complete(task)
 
 
+def test_ctrl_c_ends_a_script_after_the_batch_with_one_line(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    task, stream = Task(str(tmp_path)), Stream(tmp_path, late_rows(6, batches=12))
+    driver = drivers.take(task, left=0)
+    while driver.line() != "batch":
+        assert driver.process.poll() is None, driver.errors()
+    before = driver.errors()
+    os.killpg(driver.process.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
+    assert driver.end()[-1:] == ["interrupted"], driver.errors()
+    assert driver.process.returncode == 0
+    assert driver.errors().removeprefix(before) == (
+        "interrupted: the query has stopped, and goes on from here when it is started again\n"
+    )
+    stream.assert_is_a_start(task)
+    assert len(stream.batches()) < 12
+    finish(job_of(spark, task))
+    stream.assert_is_complete(task)
+
+
+def test_java_that_dies_is_told_in_one_sentence(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    stream = Stream(tmp_path, late_rows(6))
+    driver = drivers.take(Task(str(tmp_path), java=True), left=0)
+    assert driver.end()[-1:] == ["batch"], driver.errors()
+    assert re.search(r"\nskypane.types.SkypaneError: Spark's Java process does not answer.*\n\Z", driver.errors())
+    finish(job_of(spark, Task(str(tmp_path))))
+    stream.assert_is_complete(Task(str(tmp_path)))
+
+
 @pytest.fixture(scope="module")
 def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a task that has come to the end of its five batches."""

@@ -1,4 +1,4 @@
-"""A streaming job that is ready to start, and the handle of one that runs."""
+"""A streaming job that is ready to start."""
 
 from __future__ import annotations
 
@@ -7,19 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane import kernels
 from skypane.metrics import BatchMetrics
 from skypane.runtime.spark.engine.shell import Engine, Setting, Workers
-from skypane.types import SkypaneError
+from skypane.runtime.spark.handle import StreamHandle
+from skypane.runtime.spark.turns import Turns
 
 log = logging.getLogger(__name__)
-
-ARROW_BATCH_ROWS = 100_000
-"""Rows per Arrow batch into Python: the default of 10,000 costs a third more (bench/streaming.py)."""
 
 
 @dataclass(frozen=True)
@@ -45,70 +41,14 @@ class Job:
         """
         kernels.warm(log.warning)
         engine = Engine(self.setting, self.workers, on_batch)
-        writer = self.rows.writeStream.foreachBatch(_Batches(engine)).option(
-            "checkpointLocation", self.setting.checkpoint
-        )
+        turns = Turns(engine)
+        writer = self.rows.writeStream.foreachBatch(turns).option("checkpointLocation", self.setting.checkpoint)
         if name is not None:
             writer = writer.queryName(name)
         if trigger is not None:
             writer = writer.trigger(**_trigger(trigger))
-        return StreamHandle(writer.start(), engine, self.workers)
-
-
-class _Batches:
-    """Hands batches to the engine, in a session whose Arrow batches are large."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def __call__(self, rows: DataFrame, batch_id: int) -> None:
-        rows.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
-        self._engine(rows, batch_id)
-
-
-class StreamHandle:
-    """A running query: wait for it, stop it, look at it, change its workers."""
-
-    def __init__(self, query: StreamingQuery, engine: Engine, workers: Workers) -> None:
-        self.query = query
-        self._engine = engine
-        self._workers = workers
-
-    def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the query ends, at most `timeout` seconds; return whether it has.
-
-        Raises SkypaneError, with the cause, if the query failed.
-        """
-        try:
-            # Spark takes fractions of a second, whatever its annotation says.
-            ended = self.query.awaitTermination(timeout)  # type: ignore[arg-type]
-        except StreamingQueryException as error:
-            cause = self._engine.error or error
-            raise SkypaneError(f"the query has failed: {str(cause)[:2000]}") from cause
-        return ended is not False
-
-    def stop(self) -> None:
-        """Stop the query; a batch under way is lost here and replayed at the next start."""
-        self.query.stop()
-
-    @property
-    def status(self) -> dict[str, Any]:
-        """What the query is doing now: Spark's message, whether it runs, and what made it fail, if it has."""
-        return {
-            "active": self.query.isActive,
-            "message": self.query.status["message"],
-            "error": None if self._engine.error is None else str(self._engine.error),
-        }
-
-    def recent_metrics(self, last: int = 10) -> list[BatchMetrics]:
-        """Return the metrics of the last batches, oldest first, those of earlier starts with them."""
-        return [BatchMetrics.from_json(value) for value in self._engine.ledger.history(last)]
-
-    def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
-        """Change the number of workers from the next batch on; there is no state to move."""
-        now = self._workers
-        wanted = Workers(now.plq if plq is None else plq, now.wlq if wlq is None else wlq)
-        now.plq, now.wlq = wanted.plq, wanted.wlq
+        turns.query = writer.start()
+        return StreamHandle(turns.query, engine, turns, self.workers)
 
 
 def _trigger(text: str) -> dict[str, Any]:
