@@ -50,6 +50,8 @@ class BatchMetrics:
     seconds: dict[str, float] = field(default_factory=dict)
     #: seconds that each task of the pane-level query was busy lifting
     busy: tuple[float, ...] = ()
+    #: rows that each of these tasks read
+    task_rows: tuple[int, ...] = ()
     #: when the batch began, seconds since the epoch
     started_at: float = 0.0
 
@@ -70,4 +72,4 @@ class BatchMetrics:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         known = {key: item for key, item in value.items() if key in cls.__dataclass_fields__}
-        return cls(**known | {"busy": tuple(known.get("busy", ()))})
+        return cls(**known | {name: tuple(known.get(name, ())) for name in ("busy", "task_rows")})

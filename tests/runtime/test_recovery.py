@@ -227,7 +227,7 @@ def assert_nothing_left_over(folder: Path) -> None:
     kept = Store.at(f"{folder}/checkpoint").child("skypane")
     manifest = Ledger(kept).latest()
     assert manifest is not None
-    named = {ref[0] for refs in manifest.panes.values() for ref in refs}
+    named = {ref[0] for refs in manifest.operator["panes"].values() for ref in refs}
     assert set(kept.child("partials").names()) == named
     assert not kept.child("rejected").names()
     assert not kept.child("answers").names()

@@ -45,7 +45,7 @@ from skypane.preference import Score
 from skypane.progress import ProgressPolicy
 from skypane.runtime import local
 from skypane.runtime.spark.api import ask
-from skypane.runtime.spark.engine import shell as engine
+from skypane.runtime.spark.engine import control
 from skypane.windows import Windows
 
 PARETO = sp.low("price") * sp.high("rating")
@@ -131,7 +131,7 @@ def test_a_stream_answers_as_the_oracle(case: Case, spark: SparkSession, tmp_pat
 @pytest.fixture
 def exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are exchanged before they are lifted, from the first batch on."""
-    monkeypatch.setattr(engine, "Exchange", functools.partial(Exchange, needed=True, because="the test wants it"))
+    monkeypatch.setattr(control, "Exchange", functools.partial(Exchange, needed=True, because="the test wants it"))
 
 
 @pytest.fixture
@@ -318,6 +318,7 @@ def test_metrics_describe_each_batch(mixed: tuple[Any, ...]):
         assert set(batch.seconds) == {"total", "plq", "progress", "wlq", "sink", "commit"}
         assert 0 <= sum(batch.seconds.values()) - batch.seconds["total"] <= batch.seconds["total"]
         assert len(batch.busy) == batch.plq_workers == 1
+        assert batch.task_rows == (rows.num_rows,)
         assert not batch.exchange
         assert (batch.latest_window is None) == (batch.windows == 0)
         assert batch.drop_budget is None

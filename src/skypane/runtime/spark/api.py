@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from skypane.control.splitting import Splitting, splitting
+from skypane.control.workers import Workers
 from skypane.operators.dominance import KDominantQuery, TopDeltaQuery
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import REASON
@@ -23,7 +24,7 @@ from skypane.plan import Plan
 from skypane.preference import Preference, Score
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.runtime.spark import batch
-from skypane.runtime.spark.engine.shell import Setting, Workers
+from skypane.runtime.spark.engine.shell import Setting
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import arrow_schema

@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.metrics import BatchMetrics
-from skypane.runtime.spark.engine.shell import Engine, Workers
+from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.turns import Turns
 from skypane.types import SkypaneError
 
@@ -28,13 +28,12 @@ PATIENCE = 30.0
 class StreamHandle:
     """A running query: wait for it, stop it, look at it, change its workers."""
 
-    def __init__(self, query: StreamingQuery, engine: Engine, turns: Turns, workers: Workers) -> None:
+    def __init__(self, query: StreamingQuery, engine: Engine, turns: Turns) -> None:
         self.query = query
         #: whether Ctrl-C has ended it
         self.interrupted = False
         self._engine = engine
         self._turns = turns
-        self._workers = workers
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the query ends, at most `timeout` seconds; return whether it has.
@@ -111,10 +110,11 @@ class StreamHandle:
         return [BatchMetrics.from_json(value) for value in self._engine.ledger.history(last)]
 
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
-        """Change the number of workers from the next batch on; there is no state to move."""
-        now = self._workers
-        wanted = Workers(now.plq if plq is None else plq, now.wlq if wlq is None else wlq)
-        now.plq, now.wlq = wanted.plq, wanted.wlq
+        """Change the number of workers from the next batch on; there is no state to move.
+
+        The numbers hold over a restart too, unless the job then asks for other ones than it did.
+        """
+        self._engine.scale(plq=plq, wlq=wlq)
 
 
 @contextmanager

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from skypane import kernels
+from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
-from skypane.runtime.spark.engine.shell import Engine, Setting, Workers
+from skypane.runtime.spark.engine.shell import Engine, Setting
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.turns import Turns
 
@@ -24,7 +25,7 @@ class Job:
 
     rows: DataFrame
     setting: Setting
-    workers: Workers = field(compare=False)
+    workers: Workers
 
     def start(
         self,
@@ -48,7 +49,7 @@ class Job:
         if trigger is not None:
             writer = writer.trigger(**_trigger(trigger))
         turns.query = writer.start()
-        return StreamHandle(turns.query, engine, turns, self.workers)
+        return StreamHandle(turns.query, engine, turns)
 
 
 def _trigger(text: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The engine's memory: one manifest per micro-batch, written atomically, and the definition of the query.
 
     <checkpoint>/skypane/definition.json     what is asked; another query is refused
-    <checkpoint>/skypane/ledger/<batch>.json  progress, open partials, control state, metrics after the batch
+    <checkpoint>/skypane/ledger/<batch>.json  what is true after the batch
     <checkpoint>/skypane/partials/*.arrow     the partials that the newest manifest names, and nothing else for long
 
 A manifest is the commit: what it names is so, what it does not name never happened. Spark replays a batch that it
@@ -19,7 +19,7 @@ from typing import Any
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
-FORMAT = 1
+FORMAT = 2
 KEEP = 100
 """Manifests kept; all but the newest are there for their metrics only."""
 
@@ -28,12 +28,20 @@ _MANIFEST = re.compile(r"(\d{12})\.json")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """State after one batch; every part is a JSON value of its owner."""
+    """What is true after one batch; every part is a JSON value of its owner.
+
+    fingerprint  what identifies the batch's rows
+    progress     the punctuation law's state
+    operator     what the program remembers: the open panes and the next window of a windowed query
+    control      the states of the laws of control, and the workers
+    metrics      what was said of the batch
+    """
 
     batch_id: int
+    fingerprint: dict[str, Any]
     progress: dict[str, Any]
-    panes: dict[int, list[list[Any]]]
-    next_window: int | None
+    operator: dict[str, Any]
+    control: dict[str, Any]
     metrics: dict[str, Any]
 
 
@@ -95,14 +103,12 @@ class Ledger:
     def _read(self, batch_id: int) -> Manifest:
         try:
             value = self._store.read_json(_name(batch_id))
-            fields = {name: value[name] for name in Manifest.__slots__}
-            panes = {int(pane): refs for pane, refs in fields["panes"].items()}
+            return Manifest(**{name: value[name] for name in Manifest.__slots__})
         except (ValueError, KeyError, TypeError, AttributeError, FileNotFoundError) as error:
             raise CheckpointError(
                 f"manifest {self._store.path(_name(batch_id))} is damaged ({error!r}): restore it from a copy, "
                 f"or start again with a new checkpoint"
             ) from error
-        return Manifest(**fields | {"panes": panes})
 
 
 def _name(batch_id: int) -> str:

@@ -7,16 +7,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import reduce
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from skypane.control.measured import PaneWork, TaskWork
 from skypane.control.splitting import ByPane, Routing
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.pane_query import Lifted, PaneQuery
 from skypane.plan import Plan
+from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
 
 REJECTED = "rejected"
@@ -24,17 +27,18 @@ REJECTED = "rejected"
 
 @dataclass(frozen=True, slots=True)
 class PaneReport:
-    """One partial that a task wrote, and the rows it stands for."""
+    """One partial that a task wrote, the rows it stands for, and the seconds that lifting them took."""
 
     count: PaneCount
     ref: PartialRef
+    busy: float
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
     """What one task did; `busy` is seconds spent on its rows, waiting for them left out."""
 
-    rows: int
+    fingerprint: Fingerprint
     busy: float
     panes: tuple[PaneReport, ...]
     late: tuple[PaneCount, ...]
@@ -48,8 +52,22 @@ class TaskReport:
     @classmethod
     def from_json(cls, text: str) -> TaskReport:
         value = json.loads(text)
-        panes = (PaneReport(PaneCount(**pane["count"]), PartialRef(**pane["ref"])) for pane in value["panes"])
-        return cls(**value | {"panes": tuple(panes), "late": tuple(PaneCount(**count) for count in value["late"])})
+        panes = (
+            PaneReport(PaneCount(**pane["count"]), PartialRef(**pane["ref"]), pane["busy"]) for pane in value["panes"]
+        )
+        return cls(
+            **value
+            | {
+                "fingerprint": Fingerprint(**value["fingerprint"]),
+                "panes": tuple(panes),
+                "late": tuple(PaneCount(**count) for count in value["late"]),
+            }
+        )
+
+    @property
+    def work(self) -> TaskWork:
+        panes = (PaneWork(pane.count.pane, pane.count.rows, pane.busy) for pane in self.panes)
+        return TaskWork(self.fingerprint.rows, self.busy, tuple(panes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +82,21 @@ class LiftStage:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Lift the rows of one task; yield its report as one row."""
-        worker = PaneQuery(self.plan.query, self.plan.gate, self.first_open, keep_rejected=self.keep_rejected)
-        busy, rows = 0.0, 0
+        clock = time.perf_counter
+        worker = PaneQuery(
+            self.plan.query, self.plan.gate, self.first_open, keep_rejected=self.keep_rejected, clock=clock
+        )
+        busy, seen = 0.0, Fingerprint()
         for batch in batches:
-            began = time.perf_counter()
+            began = clock()
             worker.absorb(batch)
-            rows += batch.num_rows
-            busy += time.perf_counter() - began
-        began = time.perf_counter()
-        report = self._report(worker.close(), rows, lambda: busy + time.perf_counter() - began)
+            seen += fingerprint_of(batch, self.plan.time)
+            busy += clock() - began
+        began = clock()
+        report = self._report(worker.close(), seen, lambda: busy + clock() - began)
         yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
 
-    def _report(self, lifted: Lifted, rows: int, busy: Callable[[], float]) -> TaskReport:
+    def _report(self, lifted: Lifted, seen: Fingerprint, busy: Callable[[], float]) -> TaskReport:
         context = TaskContext.get()
         task = context.partitionId() if context else 0
         refs = []
@@ -87,9 +108,11 @@ class LiftStage:
             rejected = attempt_name(self.batch_id, task)
             self.store.child(REJECTED).write_partials(rejected, lifted.rejected_rows)
         return TaskReport(
-            rows=rows,
+            fingerprint=seen,
             busy=busy(),
-            panes=tuple(PaneReport(part.count, ref) for part, ref in zip(lifted.partials, refs, strict=True)),
+            panes=tuple(
+                PaneReport(part.count, ref, part.busy) for part, ref in zip(lifted.partials, refs, strict=True)
+            ),
             late=lifted.late,
             rejected=lifted.rejected,
             late_by_source=lifted.late_by_source,
@@ -104,8 +127,12 @@ class PaneLevel:
     tasks: tuple[TaskReport, ...]
 
     @property
-    def rows(self) -> int:
-        return sum(task.rows for task in self.tasks)
+    def fingerprint(self) -> Fingerprint:
+        return reduce(Fingerprint.__add__, (task.fingerprint for task in self.tasks), Fingerprint())
+
+    @property
+    def work(self) -> tuple[TaskWork, ...]:
+        return tuple(task.work for task in self.tasks)
 
     @property
     def panes(self) -> Iterator[PaneReport]:
@@ -126,8 +153,8 @@ class PaneLevel:
         return sum((Counter(task.late_by_source) for task in self.tasks), Counter())
 
     @property
-    def rejected_files(self) -> list[str]:
-        return [task.rejected_file for task in self.tasks if task.rejected_file]
+    def rejected_files(self) -> frozenset[str]:
+        return frozenset(task.rejected_file for task in self.tasks if task.rejected_file)
 
 
 def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel:

@@ -44,7 +44,7 @@ def gather(rows: DataFrame, schema: pa.Schema, level: PaneLevel, store: Store, f
     The tasks that lifted the batch wrote the late and the unusable ones. Only the driver can tell which are too far in
     the future, when it has seen the whole batch; for those, which are rare, the batch is read once more.
     """
-    tables = [table for name in level.rejected_files for table in tables_of(store.child(REJECTED), name)]
+    tables = [table for name in sorted(level.rejected_files) for table in tables_of(store.child(REJECTED), name)]
     if future is not None:
         columns = copy.deepcopy(rows.schema).add(REASON, "string")
         tables.append(rows.mapInArrow(future, columns).toArrow())
