@@ -88,7 +88,7 @@ def finish(job: DataFrame | sp.Job, **options: Any) -> list[sp.BatchMetrics]:
 
 def answers(plan: Plan, batches: Sequence[pa.Table]) -> pa.Table:
     """Return the rows that the oracle answers, window by window."""
-    return pa.concat_tables(answer.rows for answer in local.run(plan, batches))
+    return pa.concat_tables(answer.rows for answer in local.answers(plan, batches))
 
 
 def expected(plan: Plan, batches: Sequence[pa.Table]) -> list[Window]:

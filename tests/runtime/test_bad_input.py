@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -29,6 +30,7 @@ import skypane as sp
 from skypane.operators.query import Query
 from skypane.operators.skyline import SkylineQuery
 from skypane.plan import Plan
+from skypane.runtime import local
 from skypane.runtime.spark.api import ask
 from skypane.windows import Windows
 
@@ -77,7 +79,7 @@ class Outcome:
 def outcome(
     spark: SparkSession, folder: Path, batches: list[pa.Table], query: Query = SKYLINE, windows: Windows = WINDOWS
 ) -> Outcome:
-    """Stream `batches`; hold the answers against the oracle, and the counts against what came out."""
+    """Stream `batches`; hold answers, counts and late sink against the oracle, batch by batch."""
     write_batches(folder / "in", batches)
     memory = sp.Memory()
     job = ask(
@@ -92,12 +94,21 @@ def outcome(
         late=folder / "late",
     )
     metrics = finish(job)
-    assert windows_of(memory.table()) == expected(Plan(query, windows, "ts", WATERMARK), batches)
-    assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
+    plan = Plan(query, windows, "ts", WATERMARK)
+    assert windows_of(memory.table()) == expected(plan, batches)
     rejected = reasons(folder / "late")
-    counted = sum((Counter(batch.quarantined) + Counter(late=batch.late_rows) for batch in metrics), Counter())
-    assert {reason: len(ids) for reason, ids in rejected.items()} == dict(counted)
+    for batch, rows, outcome in zip(metrics, batches, local.run(plan, batches), strict=True):
+        assert batch.rows == rows.num_rows
+        assert (batch.late_rows, batch.quarantined) == (outcome.rejection.late_rows, outcome.rejection.quarantined)
+        files = (folder / "late").glob(f"*-{batch.batch_id:012d}-*.parquet")
+        assert told(*(pq.read_table(path) for path in files)) == told(*outcome.rejection.rows)
     return Outcome(memory.table(), rejected, metrics)
+
+
+def told(*tables: pa.Table) -> Counter[str]:
+    """Return all rows; times as numbers, as Python has none for the absurd ones."""
+    whole = (table.set_column(1, "ts", table["ts"].cast(pa.int64())) for table in tables)
+    return Counter(str(row) for table in whole for row in table.to_pylist())
 
 
 def reasons(late: Path) -> dict[str, list[int]]:

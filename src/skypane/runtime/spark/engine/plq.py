@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -17,8 +16,10 @@ from pyspark.sql import functions as sf
 from skypane.control.measured import PaneWork, TaskWork
 from skypane.control.splitting import ByPane, Routing
 from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.rejection import Rejection
 from skypane.operators.pane_query import Lifted, PaneQuery
-from skypane.plan import Plan
+from skypane.operators.query import Query
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
 
@@ -41,13 +42,18 @@ class TaskReport:
     fingerprint: Fingerprint
     busy: float
     panes: tuple[PaneReport, ...]
-    late: tuple[PaneCount, ...]
-    rejected: dict[str, int]
-    late_by_source: dict[str, int]
+    #: without the rows, which are in `rejected_file`
+    rejection: Rejection
     rejected_file: str | None
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps({
+            "fingerprint": asdict(self.fingerprint),
+            "busy": self.busy,
+            "panes": [asdict(pane) for pane in self.panes],
+            "rejection": self.rejection.to_json(),
+            "rejected_file": self.rejected_file,
+        })  # fmt: skip
 
     @classmethod
     def from_json(cls, text: str) -> TaskReport:
@@ -60,7 +66,7 @@ class TaskReport:
             | {
                 "fingerprint": Fingerprint(**value["fingerprint"]),
                 "panes": tuple(panes),
-                "late": tuple(PaneCount(**count) for count in value["late"]),
+                "rejection": Rejection.from_json(value["rejection"]),
             }
         )
 
@@ -74,23 +80,20 @@ class TaskReport:
 class LiftStage:
     """What a task has to know; travels to the workers."""
 
-    plan: Plan
+    query: Query
+    gate: Gate
     store: Store
     batch_id: int
-    first_open: int | None
-    keep_rejected: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Lift the rows of one task; yield its report as one row."""
         clock = time.perf_counter
-        worker = PaneQuery(
-            self.plan.query, self.plan.gate, self.first_open, keep_rejected=self.keep_rejected, clock=clock
-        )
+        worker = PaneQuery(self.query, self.gate, clock=clock)
         busy, seen = 0.0, Fingerprint()
         for batch in batches:
             began = clock()
             worker.absorb(batch)
-            seen += fingerprint_of(batch, self.plan.time)
+            seen += fingerprint_of(batch, self.gate.time)
             busy += clock() - began
         began = clock()
         report = self._report(worker.close(), seen, lambda: busy + clock() - began)
@@ -104,18 +107,16 @@ class LiftStage:
             name = attempt_name(self.batch_id, task)
             refs = self.store.child(PARTIALS).write_partials(name, [part.partial for part in lifted.partials])
         rejected = None
-        if lifted.rejected_rows:
+        if lifted.rejection.rows:
             rejected = attempt_name(self.batch_id, task)
-            self.store.child(REJECTED).write_partials(rejected, lifted.rejected_rows)
+            self.store.child(REJECTED).write_partials(rejected, lifted.rejection.rows)
         return TaskReport(
             fingerprint=seen,
             busy=busy(),
             panes=tuple(
                 PaneReport(part.count, ref, part.busy) for part, ref in zip(lifted.partials, refs, strict=True)
             ),
-            late=lifted.late,
-            rejected=lifted.rejected,
-            late_by_source=lifted.late_by_source,
+            rejection=lifted.rejection,
             rejected_file=rejected,
         )
 
@@ -142,15 +143,11 @@ class PaneLevel:
     def counts(self) -> Iterator[PaneCount]:
         """The panes of every row with a time worth believing, late ones with them."""
         yield from (pane.count for pane in self.panes)
-        yield from (count for task in self.tasks for count in task.late)
+        yield from (count for task in self.tasks for count in task.rejection.late)
 
     @property
-    def rejected(self) -> Counter[str]:
-        return sum((Counter(task.rejected) for task in self.tasks), Counter())
-
-    @property
-    def late_by_source(self) -> Counter[str]:
-        return sum((Counter(task.late_by_source) for task in self.tasks), Counter())
+    def rejection(self) -> Rejection:
+        return Rejection().merge(*(task.rejection for task in self.tasks))
 
     @property
     def rejected_files(self) -> frozenset[str]:
@@ -160,17 +157,17 @@ class PaneLevel:
 def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel:
     """Lift a batch: one job, one Python hop, and an exchange before it only where a routing is given."""
     if routing is not None:
-        rows = _routed(rows, stage.plan, routing)
+        rows = _routed(rows, stage.gate, routing)
     reports = rows.mapInArrow(stage, "report string").collect()
     return PaneLevel(tuple(TaskReport.from_json(row.report) for row in reports))
 
 
-def _routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
+def _routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:
     if not isinstance(routing, ByPane):
         return rows.repartition(routing.workers)
-    micros = sf.unix_micros(sf.col(_quoted(plan.time)).cast("timestamp"))
+    micros = sf.unix_micros(sf.col(_quoted(gate.time)).cast("timestamp"))
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
-    pane = sf.floor(sf.try_subtract(micros, sf.lit(plan.windows.offset)) / sf.lit(plan.windows.pane))
+    pane = sf.floor(sf.try_subtract(micros, sf.lit(gate.windows.offset)) / sf.lit(gate.windows.pane))
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
     return rows.repartitionById(routing.workers, worker)
 

@@ -9,6 +9,7 @@ reject    what may not enter, with its reason, for the late sink               r
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -104,14 +105,8 @@ class WindowedProgram:
         )
 
     def _lift_stage(self, batch_id: int, state: State) -> LiftStage:
-        punctuation = state.progress.punctuation
-        return LiftStage(
-            plan=self._plan,
-            store=self._store,
-            batch_id=batch_id,
-            first_open=None if punctuation is None else self._plan.windows.first_open(punctuation),
-            keep_rejected=self._keep_rejected,
-        )
+        gate = replace(self._plan.gate.after(state.progress.punctuation), keep=self._keep_rejected)
+        return LiftStage(self._plan.query, gate, self._store, batch_id)
 
     def _hold(
         self, level: PaneLevel, step: Advance, state: State, batch_id: int
@@ -140,5 +135,5 @@ class WindowedProgram:
     def _rejected(self, batch: Batch, level: PaneLevel, step: Advance) -> Answers | None:
         if not self._keep_rejected:
             return None
-        future = FutureStage(self._plan.gate, step.limit) if step.future and step.limit is not None else None
+        future = FutureStage(replace(self._plan.gate, limit=step.limit, keep=True)) if step.future else None
         return rejects.gather(batch.rows, self._rows, level, self._store, future)
