@@ -29,6 +29,7 @@ LAYERS = (
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
     ("skypane.types",),  # imported everywhere
+    ("skypane.naming",),
 )
 
 # Below the runtime, time, chance, environment and files are arguments.

@@ -98,3 +98,34 @@ def test_no_counts():
 def test_nothing_is_read_from_an_empty_table():
     empty = pa.table({"time": pa.array([], pa.timestamp("us"))})
     assert told(findings(stream_of(empty, Roles("time")))) == {"rows": "0"}
+
+
+def walk(rng, seconds):
+    """Counts whose mean wanders: they vary more, the longer the interval."""
+    return rng.poisson(np.exp(np.cumsum(rng.normal(0, 0.05, seconds))) * 1_000)
+
+
+def test_an_index_of_dispersion_says_which_way_it_goes():
+    rng = np.random.default_rng(2)
+    in_turn = 1_000 + 300 * (-1) ** np.arange(3_000) + rng.integers(-9, 9, 3_000)
+    rising = {finding.name: finding.value for finding in of_counts(walk(rng, 3_000))}["index of dispersion"]
+    falling = {finding.name: finding.value for finding in of_counts(in_turn)}["index of dispersion"]
+    assert rising.startswith("above ")
+    assert rising.endswith(", still rising")
+    assert falling.startswith("below ")
+    assert falling.endswith(", still falling")
+
+
+def test_an_estimate_that_no_hurst_parameter_has_is_marked():
+    in_turn = {f.name: f for f in of_counts(np.tile([900, 1_100], 2_000))}["Hurst, variance"]
+    assert in_turn.value.startswith("(-")
+    assert in_turn.meaning.startswith("of counts per 1 s; outside 0 to 1, so no Hurst parameter")
+    poisson = {f.name: f for f in of_counts(np.random.default_rng(3).poisson(1_000, 4_000))}["Hurst, variance"]
+    assert float(poisson.value) == pytest.approx(0.5, abs=0.1)
+
+
+def test_years_that_no_calendar_has_are_told_and_doubted():
+    stream = Stream(np.array([1_700_000_000 * 10**9, 1_700_000_001 * 10**9]), unit_assumed=True)
+    named = {finding.name: finding for finding in findings(stream)}
+    assert named["event time"].value == "the year 55,840 to the year 55,840"
+    assert named["warning"].meaning.endswith("--unit ns gives 2023")

@@ -15,7 +15,7 @@ from tests.runtime.streams import late_rows, read_batches, write_batches
 import skypane as sp
 from skypane.control.exchange import CONFIRM, Exchange
 from skypane.control.measured import Measured, PaneWork, TaskWork
-from skypane.control.splitting import ByPane, splitting
+from skypane.control.splitting import Routing, splitting
 from skypane.control.workers import Workers
 from skypane.operators.skyline import SkylineQuery
 from skypane.runtime.spark.api import ask
@@ -45,7 +45,7 @@ def test_rows_stay_until_an_exchange_has_paid_several_times():
         assert CONTROL.decide(state).routing is None
         state = CONTROL.observe(state, lopsided())
     decided = CONTROL.decide(state)
-    assert decided.routing == ByPane(2)
+    assert decided.routing == Routing(2)
     assert decided.exchange.needed
     assert CONTROL.observe(state, lopsided(exchanged=True)).exchange.age == 1
 

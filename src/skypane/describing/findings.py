@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from skypane.describing import years
 from skypane.describing.columns import Stream
-from skypane.reporting.wording import count, percent, seconds, stamp
+from skypane.reporting.wording import UNKNOWN, count, percent, seconds, stamp
 from skypane.types import ConfigError, IntArray
 from skypane.workloads.estimators import (
     Dispersion,
@@ -72,18 +74,22 @@ def of_counts(series: IntArray) -> Iterator[Finding]:
 
 _I = "1: Poisson; papers 1 and 5: 155 to 8,000"
 _H = "0.5: no long memory; towards 1: bursts at all scales"
+_NO_H = "outside 0 to 1, so no Hurst parameter: the rate has a trend or a period, or too few rows come"
 
 
 def _span(stream: Stream) -> Iterator[Finding]:
     first, last = int(stream.event.min()), int(stream.event.max())
     yield Finding("rows", "event time", f"{stamp(first)} to {stamp(last)}", seconds((last - first) / _SECOND))
+    doubt = years.doubt(first, last, unit_assumed=stream.unit_assumed)
+    if doubt:
+        yield Finding("rows", "warning", "years", doubt)
 
 
 def rate(clock: IntArray) -> Iterator[Finding]:
     """Yield figures about arrivals at those times, ascending microseconds."""
     length = int(clock[-1] - clock[0])
     if not length:
-        yield Finding("rate", "mean rate", "n/a", "all rows come at one time")
+        yield Finding("rate", "mean rate", UNKNOWN, "all rows come at one time")
         return
     # Beginning with an arrival, a stream of n gaps has n + 1 of them.
     yield Finding("rate", "mean rate", f"{(len(clock) - 1) / length * _SECOND:,.6g}/s")
@@ -101,14 +107,29 @@ def rate(clock: IntArray) -> Iterator[Finding]:
 
 
 def _memory(series: IntArray, interval: float) -> Iterator[Finding]:
-    of = f"of counts per {seconds(interval)}; {_H}"
-    yield _tried("bursts", "Hurst, variance", lambda: f"{hurst_by_variance(series):.2f}", of)
-    yield _tried("bursts", "Hurst, range", lambda: f"{hurst_by_range(series):.2f}", of)
+    of = f"of counts per {seconds(interval)}; "
+    for name, estimator in (("Hurst, variance", hurst_by_variance), ("Hurst, range", hurst_by_range)):
+        yield _hurst(name, partial(estimator, series), of)
 
 
-def _dispersed(found: Dispersion) -> str:
-    at = f"at {seconds(found.seconds)}"
-    return f"{found.value:,.4g} {at}" if found.stable else f"above {found.value:,.4g}, still changing {at}"
+def _hurst(name: str, estimate: Callable[[], float], of: str) -> Finding:
+    """Return the finding; an estimate that no Hurst parameter can have is marked, not told as one."""
+    try:
+        value = estimate()
+    except ConfigError as error:
+        return Finding("bursts", name, UNKNOWN, str(error))
+    if 0 <= value <= 1:
+        return Finding("bursts", name, f"{value:.2f}", of + _H)
+    return Finding("bursts", name, f"({value:.2f})", of + _NO_H)
+
+
+def _dispersed(index: Dispersion) -> str:
+    at = f"{index.value:,.4g} at {seconds(index.seconds)}"
+    if index.stable:
+        return at
+    return {1: f"above {at}, still rising", -1: f"below {at}, still falling", 0: f"about {at}, not settled"}[
+        index.trend
+    ]
 
 
 def _disorder(stream: Stream) -> Iterator[Finding]:
@@ -130,11 +151,11 @@ def _span_text(length: float) -> str:
 def _skew(name: str, codes: IntArray | None) -> Iterator[Finding]:
     if codes is None:
         return
-    found = np.bincount(codes)
-    found = found[found > 0]
-    yield Finding(name, f"{name}s", count(len(found)))
-    yield Finding(name, f"share of the largest {name}", percent(float(found.max() / found.sum())))
-    if len(found) > 1:
+    row_counts = np.bincount(codes)
+    row_counts = row_counts[row_counts > 0]
+    yield Finding(name, f"{name}s", count(len(row_counts)))
+    yield Finding(name, f"share of the largest {name}", percent(float(row_counts.max() / row_counts.sum())))
+    if len(row_counts) > 1:
         yield _tried(name, "Zipf exponent", lambda: f"{zipf_exponent(codes):.2f}", "0: all alike")
 
 
@@ -154,9 +175,9 @@ def _criteria(stream: Stream) -> Iterator[Finding]:
     yield Finding("criteria", "skyline share", percent(share), of)
 
 
-def _starts(rows: int) -> list[int]:
+def _starts(row_count: int) -> list[int]:
     """Return where up to five samples begin, spread evenly."""
-    last = max(rows - _SAMPLE, 0)
+    last = max(row_count - _SAMPLE, 0)
     return sorted({round(last * part / 4) for part in range(5)}) if last >= _SAMPLE else [0]
 
 
@@ -165,4 +186,4 @@ def _tried(topic: str, name: str, value: Callable[[], str], meaning: str = "") -
     try:
         return Finding(topic, name, value(), meaning)
     except ConfigError as error:
-        return Finding(topic, name, "n/a", str(error))
+        return Finding(topic, name, UNKNOWN, str(error))

@@ -25,7 +25,7 @@ def text(name: str) -> str:
 
 def find(job: str) -> Job:
     """Return the job of the file `job`, or of the shipped example of that name."""
-    if not Path(job).exists() and job in names():
+    if job in names() and not Path(job).exists():
         return parse(text(job), job)
     return read(Path(job))
 

@@ -113,7 +113,7 @@ class Spark(Part):
 class Job(Part):
     """A whole job."""
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Annotated[str, Field(min_length=1, max_length=200)]
     #: what it answers, for the report
     question: str = ""
     mode: Literal["stream", "batch"] = "stream"

@@ -41,6 +41,11 @@ def advance(policy: ProgressPolicy, windows: Windows, state: ProgressState, coun
     )
 
 
+def drained(policy: ProgressPolicy, state: ProgressState, end: Micros | None) -> Advance:
+    """Close everything up to `end`, as if a punctuation had come there, and no row with it."""
+    return Advance(state if end is None else policy.close(state, end), None, frozenset(), Rejection())
+
+
 def _arrivals(windows: Windows, panes: list[PaneCount]) -> Arrivals:
     start = np.array([windows.pane_start(count.pane) for count in panes], np.int64)
     return Arrivals(

@@ -52,6 +52,11 @@ class OpenPanes(Generic[P]):
             panes[pane] = (*panes.get(pane, ()), partial)
         return replace(self, panes=panes)
 
+    @property
+    def end(self) -> Micros | None:
+        """The end of the last window that holds a row: a punctuation there completes all; None if no pane is open."""
+        return self.windows.bounds(self.windows.windows_of(max(self.panes))[-1])[1] if self.panes else None
+
     def closed_by(self, punctuation: Micros | None) -> list[WindowTask[P]]:
         """Return the windows that `punctuation` completes, oldest first."""
         if punctuation is None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from skypane.operators.advance import Advance, advance
+from skypane.operators.advance import Advance, advance, drained
 from skypane.operators.entry.gate import Entry
 from skypane.operators.entry.reasons import FUTURE
 from skypane.operators.entry.rejection import Rejection
@@ -22,30 +23,41 @@ from skypane.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one batch comes to: the windows that it completes, in order, and its rows that did not enter."""
+    """What one event comes to: the windows that it completes, in order, and its rows that did not enter."""
 
     answers: tuple[Answer, ...]
     rejection: Rejection
 
 
-def run(plan: Plan, batches: Iterable[pa.Table]) -> Iterator[Outcome]:
-    """Yield the outcome of each batch; every window is answered once, in order, by the batch that completes it."""
+class Drain:
+    """The end of a stream, for now: the windows that are still open are answered as if a punctuation had come there."""
+
+
+Event: TypeAlias = "pa.Table | Drain"
+"""A batch of rows, or the wish to see what there is."""
+
+
+def run(plan: Plan, events: Iterable[Event]) -> Iterator[Outcome]:
+    """Yield the outcome of each event; every window is answered once, in order, by the event that completes it."""
     progress = plan.progress.init()
     held: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
     worker: WindowWorker | None = None
-    for rows in batches:
-        if worker is None:
-            plan.validate(rows.schema)
-            worker = plan.window_query(rows.schema).worker()
-        entry = replace(plan.gate.after(progress.punctuation), keep=True).split(rows)
-        step = advance(plan.progress, plan.windows, progress, entry.counts)
+    for event in events:
+        if isinstance(event, Drain):
+            step, rejection = drained(plan.progress, progress, held.end), Rejection()
+        else:
+            plan.validate(event.schema)
+            worker = worker or plan.window_query(event.schema).worker()
+            entry = replace(plan.gate.after(progress.punctuation), keep=True).split(event)
+            step = advance(plan.progress, plan.windows, progress, entry.counts)
+            rejection = _rejected(entry, step)
+            held = held.add(
+                (part.pane, plan.query.lift(part.rows)) for part in entry.usable if part.pane not in step.future
+            )
         progress = step.state
-        held = held.add(
-            (part.pane, plan.query.lift(part.rows)) for part in entry.usable if part.pane not in step.future
-        )
-        answers = [worker.answer(task, load=lambda partial: partial) for task in held.closed_by(progress.punctuation)]
+        due = held.closed_by(progress.punctuation)
         held = held.retire(progress.punctuation)
-        yield Outcome(tuple(answers), _rejected(entry, step))
+        yield Outcome(tuple(worker.answer(task, lambda partial: partial) for task in due) if worker else (), rejection)
 
 
 def _rejected(entry: Entry, step: Advance) -> Rejection:
@@ -54,6 +66,6 @@ def _rejected(entry: Entry, step: Advance) -> Rejection:
     return entry.rejection.merge(*future)
 
 
-def answers(plan: Plan, batches: Iterable[pa.Table]) -> Iterator[Answer]:
-    """Yield each window's answer, once and in order, as soon as the batch that completes it is through."""
-    return (answer for outcome in run(plan, batches) for answer in outcome.answers)
+def answers(plan: Plan, events: Iterable[Event]) -> Iterator[Answer]:
+    """Yield each window's answer, once and in order, as soon as the event that completes it is through."""
+    return (answer for outcome in run(plan, events) for answer in outcome.answers)

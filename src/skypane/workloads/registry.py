@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from skypane.types import ConfigError
@@ -30,7 +30,7 @@ from skypane.workloads.disorder.delays import (
     UniformDelay,
 )
 from skypane.workloads.disorder.held import HeldBack
-from skypane.workloads.parameters import build
+from skypane.workloads.parameters import accepted, build
 from skypane.workloads.workload import Workload
 
 
@@ -72,6 +72,7 @@ DELAYS: Final[Mapping[str, Named]] = {
 }
 
 _OF_ALL: Final = ("seed", "rows", "length", "start")
+_UNPREFIXED: Final = ("d", "points", "delay", "sources", "keys")
 _PARTS: Final = ("points", "keys", "delay", "source", "presence")
 
 
@@ -90,6 +91,7 @@ def workload(arrivals: str, **parameters: Any) -> Workload:
     Raises ConfigError, naming the parameter, for whatever is unknown, missing or out of range.
     """
     given = dict(parameters)
+    _check_parts(arrivals, given)
     of_all = {name: given.pop(name) for name in _OF_ALL if name in given}
     parts = {part: _taken(given, f"{part}_") for part in _PARTS}
     named = {"d": "points", "keys": "keys"}
@@ -108,6 +110,27 @@ def workload(arrivals: str, **parameters: Any) -> Workload:
         "presence": build(Presence, parts["presence"], "presence"),
     }
     return build(Workload, rest | of_all, "workload")
+
+
+def _check_parts(arrivals: str, given: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a parameter of another part of the workload that lacks the part's name before it."""
+    if arrivals not in ARRIVALS:
+        return  # which is said later
+    own = {*accepted(ARRIVALS[arrivals].config), *_OF_ALL, *_UNPREFIXED}
+    for name in given:
+        meant = [known for known in _prefixed(given) if known.endswith(f"_{name}")]
+        if name not in own and meant:
+            raise ConfigError(f"arrivals {arrivals!r} has no parameter {name!r}; did you mean {' or '.join(meant)}?")
+
+
+def _prefixed(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the parameters that belong to points, keys, delay, source and presence."""
+    configs = {"keys": Zipf, "source": Shared, "presence": Presence}
+    for part, registry, usual in (("points", POINTS, "independent"), ("delay", DELAYS, "none")):
+        if given.get(part, usual) in registry:
+            configs[part] = registry[given.get(part, usual)].config
+    for part, config in configs.items():
+        yield from (f"{part}_{name}" for name in accepted(config))
 
 
 def _taken(given: dict[str, Any], prefix: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from skypane.control.measured import PaneWork, TaskWork
-from skypane.control.splitting import ByPane, Routing
+from skypane.control.splitting import Routing
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.rejection import Rejection
@@ -163,7 +163,7 @@ def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel
 
 
 def _routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:
-    if not isinstance(routing, ByPane):
+    if routing.everywhere:
         return rows.repartition(routing.workers)
     micros = sf.unix_micros(sf.col(_quoted(gate.time)).cast("timestamp"))
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.

@@ -22,6 +22,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from skypane.preference.schema import field_of
+from skypane.runtime.spark.sources.arrow_types import as_in_spark
 from skypane.types import ConfigError, IntArray, Micros
 
 _END_OF_TIME = np.iinfo(np.int64).max
@@ -31,25 +32,18 @@ CHUNK_ROWS = 8192
 
 
 def write_recording(table: pa.Table, path: Path) -> None:
-    """Write `table`, already in the order of arrival, as an Arrow file to replay; atomically."""
+    """Write `table`, already in the order of arrival, as an Arrow file to replay; atomically.
+
+    Raises ConfigError if there is no place for it, or a column of a type that Spark does not have.
+    """
     table = table.cast(as_in_spark(table.schema))
     part = path.with_name(path.name + ".part")
-    with pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=CHUNK_ROWS)
-    part.replace(path)
-
-
-def as_in_spark(schema: pa.Schema) -> pa.Schema:
-    """Return the schema as Spark insists on it when a source hands over Arrow: microseconds, UTC, plain values."""
-    return pa.schema([pa.field(field.name, _plain(field.type)) for field in schema])
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind):
-        return _plain(kind.value_type)
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", "UTC" if kind.tz is not None else None)
-    return kind
+    try:
+        with pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=CHUNK_ROWS)
+        part.replace(path)
+    except OSError as error:
+        raise ConfigError(f"cannot write the recording {path}: {error.strerror or error}") from error
 
 
 class Replayable(ABC):
