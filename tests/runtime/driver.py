@@ -44,12 +44,14 @@ class Task:
     crash   where it dies, one of CRASHES, or None
     deadly  count rows by sensor, and kill the first Python worker that lifts
     java    kill Java after the first batch
+    drain   drain in the end, and crash then, not before
     """
 
     folder: str
     crash: str | None = None
     deadly: bool = False
     java: bool = False
+    drain: bool = False
 
     @property
     def query(self) -> Query:
@@ -225,7 +227,7 @@ def _listener(task: Task, java: int) -> Callable[[sp.BatchMetrics], None]:
     """Return what is told each batch; `java` is the number of that process."""
 
     def listen(_: sp.BatchMetrics) -> None:
-        if task.crash == "before Spark commits":
+        if task.crash == "before Spark commits" and not task.drain:
             die()
         if task.java:
             os.kill(java, signal.SIGKILL)
@@ -256,11 +258,15 @@ def main() -> None:
     task = Task(**json.loads(sys.stdin.readline()))
     job = job_of(spark, task, output=Telling(f"{task.folder}/out"))
     _tell_commits()
-    if task.crash is not None:
-        CRASHES[task.crash]()
+    crash = CRASHES[task.crash] if task.crash is not None else lambda: None
+    if not task.drain:
+        crash()
     java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
     handle = job.start(trigger="available now", on_batch=_listener(task, java))
     handle.await_termination()
+    if task.drain:
+        crash()
+        handle.drain()
     say("interrupted" if handle.interrupted else "done")
 
 

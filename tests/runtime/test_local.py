@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
@@ -186,6 +187,9 @@ class Restarted:
     def step(self, state: Any, arrivals: Arrivals) -> ProgressState:
         return self._again(self.policy.step(self._again(state), arrivals))
 
+    def close(self, state: Any, time: int) -> ProgressState:
+        return self._again(self.policy.close(self._again(state), time))
+
     def restore(self, snapshot: Any) -> ProgressState:
         return self.policy.restore(snapshot)
 
@@ -198,6 +202,45 @@ class Restarted:
 
     def _again(self, state: ProgressState) -> ProgressState:
         return self.policy.restore(json.loads(json.dumps(state.snapshot())))
+
+
+EVENTS = st.lists(st.one_of(tables(clean=False), tables(clean=False), st.builds(local.Drain)), max_size=8)
+
+
+@given(windows(), EVENTS, POLICIES)
+def test_a_drain_answers_every_window_with_a_row_and_none_twice(
+    w: Windows, events: list[local.Event], policy: ProgressPolicy
+):
+    """Whatever comes after it: rows for the windows that it answered are late, the others go on."""
+    admitted: Counter[tuple[str, int]] = Counter()
+    answered: set[int] = set()
+    for event, outcome in zip(events, local.run(Plan(Bag(("x", "y")), w, "time", policy), events), strict=True):
+        if isinstance(event, pa.Table):
+            admitted += timed(event) - timed(*(rows.drop_columns("reason") for rows in outcome.rejection.rows))
+        for answer in outcome.answers:
+            start, end = w.bounds(answer.window)
+            assert answer.window not in answered
+            answered.add(answer.window)
+            assert timed(answer.rows.select(SCHEMA.names)) == Counter(
+                {row: n for row, n in admitted.items() if start <= row[1] < end}
+            )
+        if isinstance(event, local.Drain):
+            assert {k for _, time in admitted for k in w.windows_of(w.pane_at(time))} <= answered
+
+
+def timed(*tables: pa.Table) -> Counter[tuple[str, int]]:
+    """Return each row as a text, and its time; those without are none of the windows' business."""
+    rows = ((str(row), time) for rows in tables for row, time in zip(rows.to_pylist(), micros_of(rows), strict=True))
+    return Counter((row, time) for row, time in rows if time is not None)
+
+
+def test_a_drain_is_a_punctuation_at_the_end_of_the_last_window():
+    """Length 4, slide 2: windows [-2, 2), [0, 4), [2, 6) hold rows when the stream ends; a row at 5 is late then."""
+    plan = Plan(SKYLINE, Windows(4, 2), "time", Watermark(10))
+    events = [table([0, 3]), local.Drain(), local.Drain(), table([5, 6]), local.Drain()]
+    outcomes = list(local.run(plan, events))
+    assert [[answer.window for answer in outcome.answers] for outcome in outcomes] == [[], [-1, 0, 1], [], [], [2, 3]]
+    assert [outcome.rejection.reasons for outcome in outcomes] == [{}, {}, {}, {"late": 1}, {}]
 
 
 @given(windows(), BATCHES, POLICIES)

@@ -395,6 +395,31 @@ def test_a_stopped_stream_goes_on_where_it_ended(spark: SparkSession, tmp_path: 
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, batches)
 
 
+def test_a_drained_stream_answers_its_last_windows_and_may_go_on(spark: SparkSession, tmp_path: Path):
+    case, told = Case(SKYLINE, 50, 20), list[sp.BatchMetrics]()
+    batches = case.batches()
+    job = job_of(spark, case, tmp_path, batches[:3], output=str(tmp_path / "out"), late=str(tmp_path / "late"))
+    handle = job.start(trigger="available now", on_batch=told.append)
+    assert handle.await_termination(60)
+    drained = handle.drain()
+    assert drained is not None
+    assert drained.rows == drained.open_panes == 0 < drained.windows
+    assert told[-1].batch_id == drained.batch_id == 3
+    assert handle.drain() is None, "nothing is open"
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, [*batches[:3], local.Drain()])
+
+    write_batches(tmp_path / "in", batches[3:], first=3)
+    handle = job.start(trigger="available now", on_batch=told.append)
+    assert handle.await_termination(60)
+    handle.drain()
+    assert [batch.batch_id for batch in told] == list(range(8))
+    events = [*batches[:3], local.Drain(), *batches[3:], local.Drain()]
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, events)
+    late = [row for outcome in local.run(case.plan, events) for rows in outcome.rejection.rows for row in rows["id"]]
+    assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == sorted(row.as_py() for row in late)
+    assert told[-1].dropped_rows == len(late) > sum(batch.late_rows for batch in told[:4])
+
+
 class Held:
     """A sink that waits in the middle of a batch until it is let go."""
 

@@ -18,9 +18,11 @@ def follow(
     ended: Callable[[StreamHandle], bool] = lambda _: False,
     trigger: str | None = None,
     seconds: float | None = None,
+    drain: bool = False,
 ) -> bool:
     """Run `job` until it ends by itself, `ended` says so, `seconds` have passed, or Ctrl-C; tell if it was not Ctrl-C.
 
+    With `drain`, the windows that are open in the end are answered too; Ctrl-C leaves them open.
     Raise SkypaneError, with the cause, if the query fails.
     """
     handle = job.start(on_batch=on_batch, trigger=trigger)
@@ -33,4 +35,6 @@ def follow(
         finally:
             handle.stop()
         handle.await_termination()
+        if drain and not handle.interrupted:
+            handle.drain()
     return not handle.interrupted

@@ -12,6 +12,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.metrics import BatchMetrics
@@ -28,12 +29,13 @@ PATIENCE = 30.0
 class StreamHandle:
     """A running query: wait for it, stop it, look at it, change its workers."""
 
-    def __init__(self, query: StreamingQuery, engine: Engine, turns: Turns) -> None:
+    def __init__(self, query: StreamingQuery, engine: Engine, turns: Turns, spark: SparkSession) -> None:
         self.query = query
         #: whether Ctrl-C has ended it
         self.interrupted = False
         self._engine = engine
         self._turns = turns
+        self._spark = spark
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the query ends, at most `timeout` seconds; return whether it has.
@@ -73,6 +75,21 @@ class StreamHandle:
 
     def _stop_later(self, patience: float) -> None:
         Thread(target=self._stop, args=(patience,), name="skypane stop", daemon=True).start()
+
+    def drain(self) -> BatchMetrics | None:
+        """Stop, and answer the windows that are still open as if the stream had ended; return what this batch was like.
+
+        A punctuation at the end of the last window with a row completes them all. The query may be started again: it
+        goes on with the rows that are left, and those for the windows that were answered are late. A drain that is cut
+        short is finished by the next start, before any other batch. Returns None where no window was open.
+        Raises SkypaneError if the query has failed; what a sink raises comes through, and leaves the drain begun.
+        """
+        if self._turns.mine:
+            raise SkypaneError("drain() waits for the batch under way: call it outside on_batch and sinks")
+        self.stop()
+        self.await_termination()
+        with _java_there():
+            return self._engine.drain(self._spark)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

@@ -42,6 +42,8 @@ class Job:
         """
         kernels.warm(log.warning)
         engine = Engine(self.setting, self.workers, on_batch)
+        spark = self.rows.sparkSession
+        engine.finish_drain(spark)
         turns = Turns(engine)
         writer = self.rows.writeStream.foreachBatch(turns).option("checkpointLocation", self.setting.checkpoint)
         if name is not None:
@@ -49,7 +51,7 @@ class Job:
         if trigger is not None:
             writer = writer.trigger(**_trigger(trigger))
         turns.query = writer.start()
-        return StreamHandle(turns.query, engine, turns)
+        return StreamHandle(turns.query, engine, turns, spark)
 
 
 def _trigger(text: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.splitting import Splitting
 from skypane.control.workers import Workers
@@ -32,6 +32,7 @@ from skypane.runtime.spark.engine.program import Batch, Outcome
 from skypane.runtime.spark.engine.state import State
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.windowed import WindowedProgram
+from skypane.runtime.spark.schema import spark_schema
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.store import PARTIALS, Store
 from skypane.types import CheckpointError
@@ -62,6 +63,7 @@ class Standing:
     state: State
     control: ControlState
     fingerprint: Fingerprint
+    drains: int = 0
 
     @classmethod
     def restored(cls, program: WindowedProgram, control: Control, manifest: Manifest | None) -> Self:
@@ -72,6 +74,7 @@ class Standing:
             program.restore(manifest.progress, manifest.operator),
             control.restore(manifest.control),
             Fingerprint(**manifest.fingerprint),
+            manifest.drains,
         )
 
     def manifest(self, metrics: BatchMetrics) -> Manifest:
@@ -82,6 +85,7 @@ class Standing:
             operator=self.state.snapshot(),
             control=self.control.snapshot(),
             metrics=metrics.to_json(),
+            drains=self.drains,
         )
 
 
@@ -128,12 +132,32 @@ class Engine:
         self._request = Workers(now.plq if plq is None else plq, now.wlq if wlq is None else wlq)
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
-        """Process one micro-batch; one that the ledger already holds is done."""
+        """Process one micro-batch of Spark's; one that the ledger already holds is done."""
+        batch_id += self._standing.drains  # which Spark has not counted
         if batch_id == self._standing.batch_id:
             log.info("batch %d is in the ledger already", batch_id)
             return
         self._check_next(batch_id)
         self._tell(self._process(rows, batch_id))
+
+    def drain(self, spark: SparkSession) -> BatchMetrics | None:
+        """Answer what is still open as one more batch, if anything is; no batch of Spark's may be under way.
+
+        It is noted before a sink hears of it, so that after a kill the same batch comes again before any other.
+        """
+        if self._standing.state.drained:
+            return None
+        self.ledger.begin_drain(self._standing.batch_id + 1)
+        return self.finish_drain(spark)
+
+    def finish_drain(self, spark: SparkSession) -> BatchMetrics | None:
+        """Do the drain that was begun, if one was, and not committed."""
+        if not self.ledger.drain_begun:
+            return None
+        rows = spark.createDataFrame([], spark_schema(self._setting.rows))
+        metrics = self._process(rows, self._standing.batch_id + 1, drain=True)
+        self._tell(metrics)
+        return metrics
 
     @property
     def _sinks(self) -> list[Sink]:
@@ -143,7 +167,7 @@ class Engine:
         """Spark counts batches without a gap; a gap means that one of the two checkpoints is not the other's."""
         if batch_id != self._standing.batch_id + 1:
             raise CheckpointError(
-                f"Spark's checkpoint goes on with batch {batch_id}, the ledger in {self._store.root} ends with batch "
+                f"Spark's checkpoint goes on with batch {batch_id - self._standing.drains}, the ledger in {self._store.root} ends with batch "
                 f"{self._standing.batch_id}: one of them was removed or restored without the other; start with a new one"
             )
 
@@ -155,17 +179,17 @@ class Engine:
         except Exception:  # the batch is committed: a listener that fails must not undo that
             log.exception("the listener failed on the metrics of batch %d", metrics.batch_id)
 
-    def _process(self, rows: DataFrame, batch_id: int) -> BatchMetrics:
+    def _process(self, rows: DataFrame, batch_id: int, *, drain: bool = False) -> BatchMetrics:
         timer, before = Timer(), self._standing
         control, interval = self._requested(before.control), self._interval(timer)
         batch = Batch(batch_id, rows, self._control.decide(control), timer, interval)
-        outcome = self._program.run(batch, before.state)
+        outcome = (self._program.drain if drain else self._program.run)(batch, before.state)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)
         with timer("commit"):
-            after = Standing(
-                batch_id, outcome.state, self._control.observe(control, outcome.measured), outcome.fingerprint
-            )
+            # A drain shows nothing of how long batches take.
+            control = control if drain else self._control.observe(control, outcome.measured)
+            after = Standing(batch_id, outcome.state, control, outcome.fingerprint, before.drains + drain)
             metrics = replace(outcome.metrics, seconds=timer.stop())
             self.ledger.commit(after.manifest(metrics))
             self._standing = after

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from skypane.control.measured import Measured
 from skypane.control.placement import Placement, place
-from skypane.operators.advance import Advance, advance
+from skypane.operators.advance import Advance, advance, drained
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
 from skypane.runtime.spark.engine import plq, rejects, wlq
@@ -74,11 +74,19 @@ class WindowedProgram:
 
     def run(self, batch: Batch, state: State) -> Outcome[State]:
         """Process a batch."""
-        timer = batch.timer
-        with timer("plq"):
+        with batch.timer("plq"):
             level = plq.run(batch.rows, self._lift_stage(batch.batch_id, state), batch.steering.routing)
-        with timer("progress"):
+        with batch.timer("progress"):
             step = advance(self._plan.progress, self._plan.windows, state.progress, level.counts)
+        return self._complete(batch, state, level, step)
+
+    def drain(self, batch: Batch, state: State) -> Outcome[State]:
+        """Answer every window that holds a row, as if a punctuation at the end of the stream had come."""
+        return self._complete(batch, state, PaneLevel(()), drained(self._plan.progress, state.progress, state.open.end))
+
+    def _complete(self, batch: Batch, state: State, level: PaneLevel, step: Advance) -> Outcome[State]:
+        timer = batch.timer
+        with timer("progress"):
             held, merged = self._hold(level, step, state, batch.batch_id)
             due = held.closed_by(step.state.punctuation)
             workers = batch.steering.workers.wlq
