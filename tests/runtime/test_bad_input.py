@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -271,6 +273,19 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
         lambda df: job(df.withColumnRenamed("id", "window_start")),
         r"add columns window_start and window_end: rename window_start",
     ),
+    "column Window_Start": (
+        lambda df: job(df.withColumnRenamed("id", "Window_Start")),
+        r"add columns window_start and window_end: rename Window_Start",
+    ),
+    "columns of one name but for case": (
+        lambda df: job(df.withColumnRenamed("id", "PRICE")),
+        r"does not tell columns 'PRICE' and 'price' apart",
+    ),
+    "months as a column": (
+        lambda df: job(df.withColumn("term", sf.expr("INTERVAL '1' MONTH"))),
+        r"column 'term' is of type interval month.*cast it",
+    ),
+    "offset over 64 bits": (lambda df: job(df, offset="99999999999 days"), r"offset=8639999999913600000000"),
     "column reason": (lambda df: job(df.withColumnRenamed("id", "reason"), late="late"), r"'reason'.*rename"),
     "no checkpoint": (lambda df: job(df, checkpoint=None), r"checkpoint= is needed"),
     "no output": (lambda df: job(df, output=None), r"output= is needed"),
@@ -299,6 +314,61 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
 def test_what_cannot_be_run_is_refused_at_the_call(call: Callable[[DataFrame], Any], message: str, stream: DataFrame):
     with pytest.raises(sp.ConfigError, match=message):
         call(stream)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "message"),
+    [
+        ("sometimes", r"trigger: cannot read 'sometimes' .*'available now'"),
+        ("-1 second", r"trigger must not be negative, got '-1 second'"),
+        (5, r"trigger must be a text .*got 5"),
+    ],
+)
+def test_a_trigger_that_cannot_be_read_is_refused_before_anything_is_written(
+    trigger: Any, message: str, stream: DataFrame, tmp_path: Path
+):
+    with pytest.raises(sp.ConfigError, match=message):
+        job(stream, checkpoint=tmp_path / "checkpoint", output=sp.Memory()).start(trigger=trigger)
+    assert not (tmp_path / "checkpoint").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own with little room."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if (
+        os.geteuid()
+        or subprocess.run(["/usr/bin/mount", "-t", "tmpfs", "-o", "size=200k", "none", disk], check=False).returncode
+    ):
+        pytest.skip("only an administrator may mount a disk")
+    yield disk
+    subprocess.run(["/usr/bin/umount", "-l", disk], check=True)
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost_when_there_is_room(
+    spark: SparkSession, small_disk: Path, tmp_path: Path
+):
+    batches = late_rows(4)
+    write_batches(tmp_path / "in", batches)
+    full = small_disk / "full"
+
+    def started() -> sp.StreamHandle:
+        rows = read_batches(spark, tmp_path / "in", batches[0].schema)
+        places = {"checkpoint": small_disk / "checkpoint", "output": small_disk / "out"}
+        handle: sp.StreamHandle = job(rows, **places).start(trigger="available now")
+        return handle
+
+    full.write_bytes(bytes(196 * 1024))
+    with pytest.raises(sp.SkypaneError, match=r"cannot start, .*No space left.*make room"):
+        started()
+    full.write_bytes(bytes(100 * 1024))
+    with pytest.raises(sp.SkypaneError, match="No space left"):
+        started().await_termination(60)
+    subprocess.run(["/usr/bin/mount", "-o", "remount,size=20m", small_disk], check=True)
+    assert started().await_termination(60)
+    plan = Plan(SkylineQuery(PARETO), Windows(60 * SECOND, 20 * SECOND), "ts", sp.KSlack())
+    assert windows_of(parquet_rows(small_disk / "out")) == expected(plan, batches)
 
 
 def test_workers_are_at_least_one(spark: SparkSession, tmp_path: Path):

@@ -64,6 +64,14 @@ class OpenPanes(Generic[P]):
         last = self._last_closed(punctuation)
         return list(takewhile(lambda task: task.window <= last, self._due()))
 
+    def empty_by(self, punctuation: Micros | None) -> int:
+        """Return how many windows `punctuation` passes that hold no row, from the first one that did on."""
+        due = self.closed_by(punctuation)
+        first = due[0].window if self.next_window is None and due else self.next_window
+        if punctuation is None or first is None:
+            return 0
+        return max(0, self._last_closed(punctuation) + 1 - first) - len(due)
+
     def all_windows(self) -> list[WindowTask[P]]:
         """Return every window that holds a row and is not answered yet, oldest first: for rows that are all there."""
         return list(self._due())

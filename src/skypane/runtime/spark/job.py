@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from skypane import kernels
@@ -15,6 +17,7 @@ from skypane.metrics import BatchMetrics
 from skypane.runtime.spark.engine.shell import Engine, Setting
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.turns import Turns
+from skypane.types import ConfigError, SkypaneError, micros
 
 log = logging.getLogger(__name__)
 
@@ -36,23 +39,51 @@ class Job:
     ) -> StreamHandle:
         """Start the query, or go on where its checkpoint ends.
 
-        on_batch  called with the metrics of every batch that is committed
+        on_batch  called with the metrics of every batch that is committed, drains with them
         trigger   an interval such as "5 seconds"; "available now": take what is there, then end; None: at once, on and on
-        Raises CheckpointError if the checkpoint belongs to another query.
+        Raises CheckpointError if the checkpoint belongs to another query, ConfigError if the trigger cannot be read, and
+        SkypaneError if a place cannot be written to.
         """
+        when = None if trigger is None else _trigger(trigger)
         kernels.warm(log.warning)
-        engine = Engine(self.setting, self.workers, on_batch)
+        with _writable(self.setting):
+            engine = Engine(self.setting, self.workers, on_batch)
         spark = self.rows.sparkSession
         engine.finish_drain(spark)
         turns = Turns(engine)
         writer = self.rows.writeStream.foreachBatch(turns).option("checkpointLocation", self.setting.checkpoint)
         if name is not None:
             writer = writer.queryName(name)
-        if trigger is not None:
-            writer = writer.trigger(**_trigger(trigger))
-        turns.query = writer.start()
+        if when is not None:
+            writer = writer.trigger(**when)
+        with _writable(self.setting):
+            turns.query = writer.start()
         return StreamHandle(turns.query, engine, turns, spark)
 
 
 def _trigger(text: str) -> dict[str, Any]:
-    return {"availableNow": True} if text.lower().replace("_", " ") == "available now" else {"processingTime": text}
+    """Return the arguments of Spark's trigger(); ConfigError if `text` is neither an interval nor "available now"."""
+    if not isinstance(text, str):
+        raise ConfigError(f"trigger must be a text such as '5 seconds' or 'available now', got {text!r}")
+    if text.lower().replace("_", " ") == "available now":
+        return {"availableNow": True}
+    try:
+        interval = micros(text, "trigger")
+    except ConfigError as error:
+        raise ConfigError(f"{error}; or 'available now'") from None
+    if interval < 0:
+        raise ConfigError(f"trigger must not be negative, got {text!r}")
+    return {"processingTime": f"{interval // 1_000} milliseconds"}
+
+
+@contextmanager
+def _writable(setting: Setting) -> Iterator[None]:
+    """Say which places are meant when one cannot be made or written to."""
+    try:
+        yield
+    except (OSError, Py4JJavaError) as error:
+        cause = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+        raise SkypaneError(
+            f"the query cannot start, as its checkpoint {setting.checkpoint} or an output cannot be written: {cause}; "
+            f"nothing of the stream is lost: make room or give the right to write, and start again"
+        ) from error
