@@ -31,7 +31,7 @@ def test_a_replayed_batch_counts_once_and_the_later_line_wins(tmp_path):
 )
 @pytest.mark.parametrize("begun_again", [True, False])
 def test_a_damaged_line_costs_that_line_and_is_told(tmp_path, damage, begun_again):
-    remarks = []
+    remarks: list[str] = []
     log = RunLog(tmp_path, remarks.append)
     log.begin({})
     log.append(batch(batch_id=0))
@@ -46,7 +46,7 @@ def test_a_damaged_line_costs_that_line_and_is_told(tmp_path, damage, begun_agai
 
 @pytest.mark.parametrize("damage", [b"", b'{"days": 3', b"[]", b"\xff\xfe"])
 def test_a_damaged_description_is_written_anew_and_told(tmp_path, damage):
-    remarks = []
+    remarks: list[str] = []
     log = RunLog(tmp_path, remarks.append)
     log.begin({"days": 3})
     log.append(batch(batch_id=0))
@@ -60,14 +60,14 @@ def test_a_damaged_description_is_written_anew_and_told(tmp_path, damage):
 
 
 def test_a_full_disk_costs_lines_and_not_the_run():
-    remarks = []
+    remarks: list[str] = []
     RunLog(Path("/dev/full/no-folder"), remarks.append).append(batch(batch_id=5))
     assert len(remarks) == 1
     assert remarks[0].startswith("batch 5 is not in ")
 
 
 def test_a_line_that_a_full_disk_cuts_short_is_told(tmp_path):
-    remarks = []
+    remarks: list[str] = []
     log = RunLog(tmp_path, remarks.append)
     log.files[1].symlink_to("/dev/full")
     log.append(batch(batch_id=5))

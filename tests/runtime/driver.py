@@ -41,10 +41,12 @@ SKYLINE = SkylineQuery(sp.low("price") * sp.high("rating"), ("sensor",))
 class Task:
     """What a driver has to do in `folder`, whose `in` holds the batches.
 
-    crash   where it dies, one of CRASHES, or None
+    crash   where it dies, one of CRASHES, or sleeps, one of SLEEPS; or None
     deadly  count rows by sensor, and kill the first Python worker that lifts
     java    kill Java after the first batch
     drain   drain in the end, and crash then, not before
+    unique  let an operator of Spark's, with a state of its own, drop rows that it has seen before
+    late    whether late rows go to a sink
     """
 
     folder: str
@@ -52,6 +54,8 @@ class Task:
     deadly: bool = False
     java: bool = False
     drain: bool = False
+    unique: bool = False
+    late: bool = True
 
     @property
     def query(self) -> Query:
@@ -75,9 +79,13 @@ def job_of(spark: SparkSession, task: Task, query: Query | None = None, **option
         "progress": task.plan.progress,
         "checkpoint": folder / "checkpoint",
         "output": folder / "out",
-        "late": folder / "late",
+        "late": folder / "late" if task.late else None,
     }
-    job = ask(read_batches(spark, folder / "in", SCHEMA), query or task.query, **own | options)
+    rows = read_batches(spark, folder / "in", SCHEMA)
+    if task.unique:
+        spark.conf.set("spark.sql.shuffle.partitions", 2)
+        rows = rows.withWatermark("ts", "1 day").dropDuplicatesWithinWatermark(["id"])
+    job = ask(rows, query or task.query, **own | options)
     assert isinstance(job, sp.Job)
     return job
 
@@ -158,7 +166,7 @@ def _before_the_commit() -> None:
 def _in_the_middle_of_a_manifest() -> None:
     def open_output(original: Callable[..., pa.NativeFile], store: Store, name: str) -> Any:
         stream = original(store, name)
-        return _Dying(stream) if store.root.endswith("/ledger") else stream
+        return _Dying(stream) if "/owner/" in store.root else stream
 
     _replace(Store, "open_output", open_output)
 
@@ -188,6 +196,29 @@ def _before_a_manifest_gets_its_name() -> None:
         original(store, name, target, to)
 
     _replace(Store, "move", move)
+
+
+def _asleep_before_a_file_moves_into_the_output() -> None:
+    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+        if target.root.endswith("/out") and to.startswith("part-"):
+            sleep()
+        original(store, name, target, to)
+
+    _replace(Store, "move", move)
+
+
+def _asleep_before_the_commit() -> None:
+    def commit(original: Callable[..., None], *args: Any) -> None:
+        sleep()
+        original(*args)
+
+    _replace(Ledger, "commit", commit)
+
+
+def sleep() -> None:
+    """Wait until somebody writes a line."""
+    say("asleep")
+    sys.stdin.readline()
 
 
 def _after_the_commit() -> None:
@@ -220,6 +251,11 @@ CRASHES: dict[str, Callable[[], None]] = {
     "after the commit": _after_the_commit,
     "while partials are removed": _while_partials_are_removed,
     "before Spark commits": lambda: None,  # by the listener, which is called between the two commits
+}
+
+SLEEPS: dict[str, Callable[[], None]] = {
+    "asleep before a file moves into the output": _asleep_before_a_file_moves_into_the_output,
+    "asleep before the commit": _asleep_before_the_commit,
 }
 
 
@@ -258,7 +294,7 @@ def main() -> None:
     task = Task(**json.loads(sys.stdin.readline()))
     job = job_of(spark, task, output=Telling(f"{task.folder}/out"))
     _tell_commits()
-    crash = CRASHES[task.crash] if task.crash is not None else lambda: None
+    crash = (CRASHES | SLEEPS)[task.crash] if task.crash is not None else lambda: None
     if not task.drain:
         crash()
     java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]

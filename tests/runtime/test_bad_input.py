@@ -360,7 +360,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost_when_there_is_room(
         return handle
 
     full.write_bytes(bytes(196 * 1024))
-    with pytest.raises(sp.SkypaneError, match=r"cannot start, .*No space left.*make room"):
+    with pytest.raises(sp.SkypaneError, match=r"checkpoint .* cannot be used .*No space left"):
         started()
     full.write_bytes(bytes(100 * 1024))
     with pytest.raises(sp.SkypaneError, match="No space left"):

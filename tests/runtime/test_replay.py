@@ -110,7 +110,7 @@ def test_a_speedup_must_be_above_zero(tmp_path, value):
 @pytest.mark.parametrize("options", [{}, {"path": "rows.arrow", "workload": "poisson"}])
 def test_a_path_or_a_workload_is_needed(options):
     with pytest.raises(ConfigError, match="skypane-replay needs option path, a file to replay, or workload, got"):
-        _ = ReplaySource(options).rows
+        _ = ReplaySource(options).source
 
 
 MADE = {"rate": 1000, "delay": "exponential", "delay_mean": "1 second", "d": 2, "rows": 1000, "seed": 3}

@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.rows import NAN, SCHEMA, multiset, table
 
 from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.sink import OWNER, STAGE, Call, Console, Directory, Format, Memory, Sink, sink
+from skypane.runtime.spark.sinks.claim import OWNER, STAGE, Claim
+from skypane.runtime.spark.sinks.sink import Call, Console, Directory, Format, Memory, Sink, sink
 from skypane.types import CheckpointError, ConfigError
 
 NO_SPARK = cast("SparkSession", None)
@@ -30,7 +31,7 @@ def answers(*tables: pa.Table) -> Answers:
 
 def staged(out: Directory, tables: Sequence[pa.Table]) -> Answers:
     """Answers that workers wrote where the sink wants them."""
-    stage = out.stage()
+    stage = out.stage("driver")
     assert stage is not None
     names = tuple(f"run-{i}.parquet" for i in range(len(tables)))
     for name, rows in zip(names, tables, strict=True):
@@ -40,7 +41,7 @@ def staged(out: Directory, tables: Sequence[pa.Table]) -> Answers:
 
 def opened(path: Path, kind: Format = "parquet") -> Directory:
     out = Directory(str(path), kind)
-    out.open("q")
+    out.open(Claim("q"))
     return out
 
 
@@ -67,7 +68,7 @@ def test_files_of_workers_are_moved_not_copied(tmp_path: Path):
     out = opened(tmp_path)
     out.write(NO_SPARK, staged(out, [ONE, TWO]), 3)
     assert visible(tmp_path) == ["part-000000000003-00000.parquet", "part-000000000003-00001.parquet"]
-    assert list((tmp_path / STAGE).iterdir()) == []
+    assert list((tmp_path / STAGE / "driver").iterdir()) == []
     assert content(tmp_path) == multiset(pa.concat_tables([ONE, TWO]))
 
 
@@ -96,7 +97,7 @@ def test_a_try_that_was_killed_halfway_is_repaired(tmp_path: Path):
     out = opened(tmp_path)
     lost = staged(out, [THREE, THREE, THREE])
     for index, name in enumerate(lost.files[:2]):
-        (tmp_path / STAGE / name).rename(tmp_path / f"part-000000000005-{index:05d}.parquet")
+        (tmp_path / STAGE / "driver" / name).rename(tmp_path / f"part-000000000005-{index:05d}.parquet")
     out.write(NO_SPARK, staged(out, [ONE]), 5)
     assert content(tmp_path) == multiset(ONE)
 
@@ -116,16 +117,16 @@ def test_a_batch_without_rows_leaves_no_file(tmp_path: Path):
 
 
 def test_a_folder_has_one_owner(tmp_path: Path):
-    opened(tmp_path).open("q")  # a restart
+    opened(tmp_path).open(Claim("q"))  # a restart
     with pytest.raises(CheckpointError, match=f"^{tmp_path} holds the output of another query"):
-        opened(tmp_path).open("another")
-    assert json.loads((tmp_path / OWNER).read_text(encoding="ascii")) == {"query": "q"}
+        opened(tmp_path).open(Claim("another"))
+    assert json.loads((tmp_path / OWNER).read_text(encoding="ascii"))["document"] == {"query": "q"}
 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_text_formats_are_written_from_either_side_once(tmp_path: Path, kind: Format):
     out = opened(tmp_path / "out", kind)
-    assert out.stage() is None, "workers write parquet: it is read back"
+    assert out.stage("driver") is None, "workers write parquet: it is read back"
     out.write(NO_SPARK, answers(ONE, TWO), 1)
     parquet = opened(tmp_path / "parquet")
     out.write(NO_SPARK, staged(parquet, [ONE, THREE]), 1)
@@ -226,7 +227,7 @@ def test_a_callable_gets_a_dataframe_and_the_batch(spark: SparkSession, tmp_path
 
     local = SCHEMA.append(pa.field("local", pa.timestamp("us")))
     rows = ONE.append_column(local.field("local"), pa.array([datetime(2024, 3, 10, 2, 30)], pa.timestamp("us")))  # noqa: DTZ001
-    stage = opened(tmp_path).stage()
+    stage = opened(tmp_path).stage("driver")
     assert stage is not None
     stage.write_parquet("run.parquet", local, [rows])
     made = [

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skypane.describing.columns import Stream
-    from skypane.describing.findings import Finding
+    from skypane.describing.statistics import Statistic
     from skypane.types import IntArray
 
 _UNITS = ("s", "ms", "us", "ns")
@@ -39,20 +39,20 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
 
 
 def run(arguments: Namespace) -> int:
-    """Print a table of findings."""
+    """Print a table of statistics."""
     # Matplotlib, Arrow and Numba take seconds to import, and no other verb's --help should wait for them.
-    from skypane.describing import findings, pictures  # noqa: PLC0415
+    from skypane.describing import pictures, statistics  # noqa: PLC0415
 
     if arguments.plot is not None:
         pictures.check_format(arguments.plot)
     if arguments.layout == "rates":
         series = _trace(arguments.files)
-        _print(findings.of_counts(series))
+        _print(statistics.of_counts(series))
         if arguments.plot is not None and len(series):
             pictures.draw_counts(series, arguments.plot, arguments.files[0].name)
         return 0
     stream = _stream(arguments)
-    _print(findings.findings(stream))
+    _print(statistics.statistics(stream))
     if arguments.plot is not None and len(stream.event):
         pictures.draw(stream, arguments.plot, arguments.files[0].name)
     return 0
@@ -68,7 +68,7 @@ def _stream(arguments: Namespace) -> Stream:
         reading = read_all(LAYOUTS[arguments.layout], arguments.files)
         _tell_rejected(reading.reasons)
         named = (arguments.time or "time", arguments.arrival, arguments.source or "source", arguments.key)
-        return stream_of(reading.rows, Roles(*named, criteria, arguments.unit))
+        return stream_of(reading.table, Roles(*named, criteria, arguments.unit))
     if len(arguments.files) > 1:
         raise ConfigError(f"need one file, or a folder, got {len(arguments.files)}; only a --layout has many files")
     if arguments.time is None:
@@ -84,7 +84,7 @@ def _trace(files: list[Path]) -> IntArray:
         raise ConfigError(f"need one rate trace at a time, got {len(files)}")
     reading = read_all(RATES, files)
     _tell_rejected(reading.reasons)
-    return counts(reading.rows)
+    return counts(reading.table)
 
 
 def _tell_rejected(reasons: dict[str, int]) -> None:
@@ -92,7 +92,7 @@ def _tell_rejected(reasons: dict[str, int]) -> None:
         print(f"{lines} line{'s' if lines > 1 else ''} left out: {reason}")
 
 
-def _print(findings: Iterable[Finding]) -> None:
+def _print(statistics: Iterable[Statistic]) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
@@ -100,8 +100,8 @@ def _print(findings: Iterable[Finding]) -> None:
     for head, align in (("", "left"), ("figure", "left"), ("value", "right"), ("", "left")):
         table.add_column(head, justify=align, overflow="fold")  # type: ignore[arg-type]
     topic = None
-    for finding in findings:
-        shown = "" if finding.topic == topic else finding.topic
-        table.add_row(shown, finding.name, finding.value, finding.meaning)
-        topic = finding.topic
+    for statistic in statistics:
+        shown = "" if statistic.topic == topic else statistic.topic
+        table.add_row(shown, statistic.name, statistic.value, statistic.meaning)
+        topic = statistic.topic
     Console(highlight=False).print(table)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     import skypane as sp
-    from skypane.jobs import Job
+    from skypane.jobs import JobFile
 
 
 def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
     return _run(job, arguments, console)
 
 
-def _run(job: Job, arguments: Namespace, console: Console) -> int:
+def _run(job: JobFile, arguments: Namespace, console: Console) -> int:
     from pyspark.sql import DataFrame  # noqa: PLC0415
 
     from skypane.jobs import building, telling  # noqa: PLC0415
@@ -75,7 +75,7 @@ def _run(job: Job, arguments: Namespace, console: Console) -> int:
     return _batch(job, ready, console) if isinstance(ready, DataFrame) else _stream(job, ready, arguments, console)
 
 
-def _batch(job: Job, ready: DataFrame, console: Console) -> int:
+def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
     from skypane.jobs import building  # noqa: PLC0415
 
     building.write(job, ready)
@@ -84,7 +84,7 @@ def _batch(job: Job, ready: DataFrame, console: Console) -> int:
     return 0
 
 
-def _stream(job: Job, ready: sp.Job, arguments: Namespace, console: Console) -> int:
+def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console) -> int:
     from skypane.jobs import running  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
     from skypane.reporting.runlog import RunLog  # noqa: PLC0415

@@ -110,8 +110,8 @@ def stream_of(table: pa.Table, roles: Roles) -> Stream:
         table, event, arrival = table.take(pa.array(order)), event[order], arrival[order]
     points, incomparable = _points(table, roles.criteria)
     assumed = roles.unit is None and pa.types.is_integer(table.schema.field(roles.time).type)
-    codes = [_codes(table, name) for name in (roles.source, roles.key)]
-    return Stream(event, arrival, *codes, points, incomparable, assumed)
+    source, key = _codes(table, roles.source), _codes(table, roles.key)
+    return Stream(event, arrival, source, key, points, incomparable, assumed)
 
 
 def _table(path: Path, roles: Roles) -> pa.Table:

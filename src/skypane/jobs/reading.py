@@ -1,4 +1,4 @@
-"""From the text of a job file to a Job, or to one sentence for each thing that is wrong with it."""
+"""From the text of a job file to a JobFile, or to one sentence for each thing that is wrong with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from skypane.jobs.document import data_of, text_of
 from skypane.jobs.fields import MisfitError, Part
-from skypane.jobs.model import Job
+from skypane.jobs.model import JobFile
 from skypane.naming import instead, shortened
 from skypane.types import ConfigError
 
@@ -21,18 +21,18 @@ _TAGS = ("kind", "policy")
 _QUOTED = re.compile("'([^']*)'")
 
 
-def read(path: Path) -> Job:
+def read(path: Path) -> JobFile:
     """Return the job described in the YAML file at `path`; ConfigError with all that is wrong, a line each."""
     return parse(text_of(path), str(path))
 
 
-def parse(text: str, name: str = "job") -> Job:
+def parse(text: str, name: str = "job") -> JobFile:
     """Return the job described by YAML `text`; `name` stands in errors."""
     data = data_of(text, name)
     if not isinstance(data, dict):
         raise ConfigError(f"{name}: a job is a mapping of fields such as source and query, got {type(data).__name__}")
     try:
-        return Job.model_validate(data)
+        return JobFile.model_validate(data)
     except ValidationError as error:
         sentences = [sentence(details, data) for details in error.errors(include_url=False)]
         raise ConfigError("\n".join(f"{name}: {line}" for line in sentences)) from error
@@ -97,12 +97,14 @@ def _tag(section: type[Part]) -> str | None:
 
 
 def _tags(where: Sequence[str]) -> list[str]:
-    return [tag for section in _sections(Job.model_fields[where[0]].annotation) if (tag := _tag(section)) is not None]
+    return [
+        tag for section in _sections(JobFile.model_fields[where[0]].annotation) if (tag := _tag(section)) is not None
+    ]
 
 
 def _fields(where: Sequence[str], data: Any) -> list[str]:
     """Return the names that the section at `where` knows."""
-    model: type[Part] = Job
+    model: type[Part] = JobFile
     for name in where:
         data = data[name]
         tags = {None, *(data.get(tag) for tag in _TAGS)}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import skypane as sp
-from skypane.jobs.model import Job
+from skypane.jobs.model import JobFile
 from skypane.jobs.telling import criteria, query, told
 from skypane.reporting.following import follow
 from skypane.reporting.live import Display
@@ -17,7 +17,7 @@ from skypane.reporting.snapshot import SKYLINE, Snapshot, answers, example, fron
 
 
 def run_stream(
-    job: Job,
+    job: JobFile,
     ready: sp.Job,
     display: Display,
     log: RunLog,
@@ -40,7 +40,7 @@ def run_stream(
         return follow(ready, on_batch=on_batch, ended=ended, trigger=job.trigger, seconds=seconds, drain=drain)
 
 
-def snapshot(job: Job, log: RunLog) -> Snapshot:
+def snapshot(job: JobFile, log: RunLog) -> Snapshot:
     """Return what the report of a streaming job is drawn from: its log, and its windows if they are parquet."""
     windows: pa.Table | None = None
     if job.output.format == "parquet" and job.output.path is not None:

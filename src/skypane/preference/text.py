@@ -211,9 +211,9 @@ class _Reader:
 
     def _accept(self, what: str) -> bool:
         token = self._peek()
-        found = token.keyword == what or (token.kind == "mark" and token.text == what)
-        self._next += found
-        return found
+        accepted = token.keyword == what or (token.kind == "mark" and token.text == what)
+        self._next += accepted
+        return accepted
 
     def _expect(self, what: str) -> None:
         if not self._accept(what):

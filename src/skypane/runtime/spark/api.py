@@ -24,7 +24,7 @@ from skypane.plan import Plan
 from skypane.preference import Preference, Score
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.runtime.spark import batch
-from skypane.runtime.spark.engine.shell import Setting
+from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import arrow_schema

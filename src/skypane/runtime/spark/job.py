@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,8 @@ from pyspark.sql import DataFrame
 from skypane import kernels
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
-from skypane.runtime.spark.engine.shell import Engine, Setting
+from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.turns import Turns
 from skypane.types import ConfigError, SkypaneError, micros
@@ -42,12 +42,11 @@ class Job:
         on_batch  called with the metrics of every batch that is committed, drains with them
         trigger   an interval such as "5 seconds"; "available now": take what is there, then end; None: at once, on and on
         Raises CheckpointError if the checkpoint belongs to another query, ConfigError if the trigger cannot be read, and
-        SkypaneError if a place cannot be written to.
+        SkypaneError if Spark cannot write to the checkpoint.
         """
         when = None if trigger is None else _trigger(trigger)
         kernels.warm(log.warning)
-        with _writable(self.setting):
-            engine = Engine(self.setting, self.workers, on_batch)
+        engine = Engine(self.setting, self.workers, on_batch)
         spark = self.rows.sparkSession
         engine.finish_drain(spark)
         turns = Turns(engine)
@@ -56,8 +55,13 @@ class Job:
             writer = writer.queryName(name)
         if when is not None:
             writer = writer.trigger(**when)
-        with _writable(self.setting):
+        try:
             turns.query = writer.start()
+        except Py4JJavaError as error:
+            raise SkypaneError(
+                f"Spark cannot start the query in {self.setting.checkpoint}: {error.java_exception}; nothing of the stream "
+                f"is lost: make room or give the right to write there, and start again"
+            ) from error
         return StreamHandle(turns.query, engine, turns, spark)
 
 
@@ -74,16 +78,3 @@ def _trigger(text: str) -> dict[str, Any]:
     if interval < 0:
         raise ConfigError(f"trigger must not be negative, got {text!r}")
     return {"processingTime": f"{interval // 1_000} milliseconds"}
-
-
-@contextmanager
-def _writable(setting: Setting) -> Iterator[None]:
-    """Say which places are meant when one cannot be made or written to."""
-    try:
-        yield
-    except (OSError, Py4JJavaError) as error:
-        cause = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
-        raise SkypaneError(
-            f"the query cannot start, as its checkpoint {setting.checkpoint} or an output cannot be written: {cause}; "
-            f"nothing of the stream is lost: make room or give the right to write, and start again"
-        ) from error

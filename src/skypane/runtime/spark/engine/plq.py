@@ -20,8 +20,10 @@ from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.pane_query import Lifted, PaneQuery
 from skypane.operators.query import Query
+from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
-from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
+from skypane.runtime.spark.store import Store
 
 REJECTED = "rejected"
 
@@ -42,9 +44,9 @@ class TaskReport:
     fingerprint: Fingerprint
     busy: float
     panes: tuple[PaneReport, ...]
-    #: without the rows, which are in `rejected_file`
+    #: without the rows, which are in `rejected_rows`
     rejection: Rejection
-    rejected_file: str | None
+    rejected_rows: tuple[PartialRef, ...]
 
     def to_json(self) -> str:
         return json.dumps({
@@ -52,7 +54,7 @@ class TaskReport:
             "busy": self.busy,
             "panes": [asdict(pane) for pane in self.panes],
             "rejection": self.rejection.to_json(),
-            "rejected_file": self.rejected_file,
+            "rejected_rows": [asdict(ref) for ref in self.rejected_rows],
         })  # fmt: skip
 
     @classmethod
@@ -67,6 +69,7 @@ class TaskReport:
                 "fingerprint": Fingerprint(**value["fingerprint"]),
                 "panes": tuple(panes),
                 "rejection": Rejection.from_json(value["rejection"]),
+                "rejected_rows": tuple(PartialRef(**ref) for ref in value["rejected_rows"]),
             }
         )
 
@@ -105,11 +108,11 @@ class LiftStage:
         refs = []
         if lifted.partials:
             name = attempt_name(self.batch_id, task)
-            refs = self.store.child(PARTIALS).write_partials(name, [part.partial for part in lifted.partials])
-        rejected = None
+            refs = partials.write(self.store.child(PARTIALS), name, [part.partial for part in lifted.partials])
+        rejected: list[PartialRef] = []
         if lifted.rejection.rows:
-            rejected = attempt_name(self.batch_id, task)
-            self.store.child(REJECTED).write_partials(rejected, lifted.rejection.rows)
+            name = attempt_name(self.batch_id, task)
+            rejected = partials.write(self.store.child(REJECTED), name, lifted.rejection.rows)
         return TaskReport(
             fingerprint=seen,
             busy=busy(),
@@ -117,7 +120,7 @@ class LiftStage:
                 PaneReport(part.count, ref, part.busy) for part, ref in zip(lifted.partials, refs, strict=True)
             ),
             rejection=lifted.rejection,
-            rejected_file=rejected,
+            rejected_rows=tuple(rejected),
         )
 
 
@@ -150,8 +153,8 @@ class PaneLevel:
         return Rejection().merge(*(task.rejection for task in self.tasks))
 
     @property
-    def rejected_files(self) -> frozenset[str]:
-        return frozenset(task.rejected_file for task in self.tasks if task.rejected_file)
+    def rejected_rows(self) -> list[PartialRef]:
+        return [ref for task in self.tasks for ref in task.rejected_rows]
 
 
 def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel:

@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame
 
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import FUTURE, REASON
+from skypane.runtime.spark.engine.partials import PartialReader
 from skypane.runtime.spark.engine.plq import REJECTED, PaneLevel
 from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.store import Store, tables_of
+from skypane.runtime.spark.store import Store
 
 
 def schema_of(rows: pa.Schema) -> pa.Schema:
@@ -40,7 +41,7 @@ def gather(rows: DataFrame, schema: pa.Schema, level: PaneLevel, store: Store, f
     The tasks that lifted the batch wrote the late and the unusable ones. Only the driver can tell which are too far in
     the future, when it has seen the whole batch; for those, which are rare, the batch is read once more.
     """
-    tables = [table for name in sorted(level.rejected_files) for table in tables_of(store.child(REJECTED), name)]
+    tables = list(map(PartialReader(store.child(REJECTED)), level.rejected_rows))
     if future is not None:
         columns = copy.deepcopy(rows.schema).add(REASON, "string")
         tables.append(rows.mapInArrow(future, columns).toArrow())

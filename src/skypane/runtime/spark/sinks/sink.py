@@ -18,27 +18,25 @@ import pyarrow.csv as pc_csv
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.claim import Claim, staging, take_folder
 from skypane.runtime.spark.store import Store
-from skypane.types import CheckpointError, ConfigError
+from skypane.types import ConfigError
 
 Format: TypeAlias = Literal["parquet", "csv", "json"]
-STAGE = "_staging"
-"""Folder, unseen by readers because of its underscore, in which the files of a batch wait for being complete."""
-
-OWNER = "_skypane.json"
-"""File that says which query writes into the folder."""
+ANSWERS = "part"
+"""How the files' names begin."""
 
 
 @runtime_checkable
 class Sink(Protocol):
     """Takes the answers of one batch after the other."""
 
-    def open(self, owner: str) -> None:
-        """Prepare for the batches of the query `owner`; raise CheckpointError if another query writes here."""
+    def open(self, claim: Claim) -> None:
+        """Prepare for the batches of a start of a query; raise CheckpointError if another query writes here."""
         ...
 
-    def stage(self) -> Store | None:
-        """Return where parquet files of answers should be written so that write() need only move them, or None."""
+    def stage(self, driver: str) -> Store | None:
+        """Return where the start `driver` of a query should write parquet files of answers so that write() need only move them, or None."""
         ...
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
@@ -70,38 +68,32 @@ class Directory:
                     f"drop it, make it a text, or write parquet or json"
                 )
 
-    def open(self, owner: str) -> None:
-        target = self.store
-        target.child(STAGE).make()
-        try:
-            there = target.read_json(OWNER)
-        except FileNotFoundError:
-            target.write_json(OWNER, {"query": owner})
-            return
-        if there != {"query": owner}:
-            raise CheckpointError(
-                f"{target.root} holds the output of another query, or of a checkpoint that is gone: "
-                f"batches would overwrite its files; choose another folder, or remove this one"
-            )
+    def open(self, claim: Claim) -> None:
+        take_folder(self.store, claim, ANSWERS)
 
-    def stage(self) -> Store | None:
-        return self.store.child(STAGE) if self.format == "parquet" else None
+    def stage(self, driver: str) -> Store | None:
+        return staging(self.store, driver) if self.format == "parquet" else None
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
         del spark  # files are written by pyarrow: a job would cost more than the writing
-        target, prefix = self.store, f"part-{batch_id:012d}"
-        stage = target.child(STAGE)
+        target, prefix = self.store, f"{ANSWERS}-{batch_id:012d}"
+        stage = staging(target, answers.driver)
         if answers.store is None or self.format != "parquet":
             files = self._written(stage, prefix, answers)
         else:
             files = answers.files
+        stage.sync(*files)
         final = [f"{prefix}-{index:05d}.{self.format}" for index in range(len(files))]
         for name, wanted in zip(files, final, strict=True):
             stage.move(name, target, wanted)
         # What a lost try left over: its files are numbered without a gap too, and go from the last to the first, so
-        # that a kill in between leaves no gap either.
+        # that a kill in between leaves no gap either. They go through the stage, which only the driver in charge has.
         left = (f"{prefix}-{index:05d}.{self.format}" for index in count(len(files)))
-        target.remove(reversed(list(takewhile(target.has, left))))
+        for name in reversed(list(takewhile(target.has, left))):
+            target.move(name, stage, name)
+            stage.remove([name])
+        if files:
+            target.sync("")
 
     def _written(self, stage: Store, prefix: str, answers: Answers) -> tuple[str, ...]:
         if not answers.rows:
@@ -149,10 +141,11 @@ class Console:
 
     rows: int = 20
 
-    def open(self, owner: str) -> None:
+    def open(self, claim: Claim) -> None:
         """Nothing to prepare."""
 
-    def stage(self) -> Store | None:
+    def stage(self, driver: str) -> Store | None:
+        del driver
         return None
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
@@ -170,10 +163,11 @@ class Memory:
         self._tables: dict[int, pa.Table] = {}
         self._batches = batches
 
-    def open(self, owner: str) -> None:
+    def open(self, claim: Claim) -> None:
         """Nothing to prepare."""
 
-    def stage(self) -> Store | None:
+    def stage(self, driver: str) -> Store | None:
+        del driver
         return None
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
@@ -198,10 +192,11 @@ class Call:
 
     function: Callable[[DataFrame, int], None]
 
-    def open(self, owner: str) -> None:
+    def open(self, claim: Claim) -> None:
         """Nothing to prepare."""
 
-    def stage(self) -> Store | None:
+    def stage(self, driver: str) -> Store | None:
+        del driver
         return None
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:

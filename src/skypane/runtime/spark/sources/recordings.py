@@ -56,7 +56,7 @@ class Replayable(ABC):
 
     @property
     @abstractmethod
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """How many there are."""
 
     @abstractmethod
@@ -84,8 +84,8 @@ class Recording(Replayable):
         return as_in_spark(self._file.schema)
 
     @property
-    def rows(self) -> int:
-        return self._file.rows
+    def row_count(self) -> int:
+        return self._file.row_count
 
     @cached_property
     def arrivals(self) -> IntArray:
@@ -95,16 +95,19 @@ class Recording(Replayable):
         return _ascending(self._file.column(field_of(self._file.schema, self.arrival).name), self.arrival, self.path)
 
     def due(self, start: int, elapsed: Micros) -> int:
-        if start >= self.rows:
-            return self.rows
+        if start >= self.row_count:
+            return self.row_count
         clock = min(int(self.arrivals[start]) + elapsed, _END_OF_TIME)
         return max(start, int(np.searchsorted(self.arrivals, clock, side="right")))
 
     def slice(self, start: int, end: int, since: int | None = None) -> Iterator[pa.RecordBatch]:
         del since
         schema = self.schema
-        for part in self._file.slice(start, end):
-            yield from part.cast(schema, safe=False).to_batches(max_chunksize=CHUNK_ROWS)
+        try:
+            for part in self._file.slice(start, end):
+                yield from part.cast(schema, safe=False).to_batches(max_chunksize=CHUNK_ROWS)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise ConfigError(f"cannot read rows {start} to {end} of {self.path}: {error}") from error
 
     @property
     def _file(self) -> _File:
@@ -136,7 +139,7 @@ class _File(ABC):
     """An opened file."""
 
     schema: pa.Schema
-    rows: int
+    row_count: int
 
     @abstractmethod
     def column(self, name: str) -> pa.ChunkedArray:
@@ -153,7 +156,7 @@ class _InMemory(_File):
     def __init__(self, table: pa.Table) -> None:
         self.table = table
         self.schema = table.schema
-        self.rows = table.num_rows
+        self.row_count = table.num_rows
 
     def column(self, name: str) -> pa.ChunkedArray:
         return self.table.column(name)
@@ -171,8 +174,9 @@ class _Parquet(_File):
         counts = [self.file.metadata.row_group(group).num_rows for group in range(self.file.metadata.num_row_groups)]
         #: row number at which each row group begins, and the end
         self.begins = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        self.rows = int(self.begins[-1])
-        self.held: tuple[int, pa.Table] | None = None
+        self.row_count = int(self.begins[-1])
+        #: the row group that is decoded: its number, its rows
+        self.decoded: tuple[int, pa.Table] | None = None
 
     def column(self, name: str) -> pa.ChunkedArray:
         return self.file.read(columns=[name]).column(0)
@@ -186,9 +190,9 @@ class _Parquet(_File):
             start, group = max(start, ends), group + 1
 
     def _group(self, group: int) -> pa.Table:
-        if self.held is None or self.held[0] != group:
-            self.held = group, self.file.read_row_group(group)
-        return self.held[1]
+        if self.decoded is None or self.decoded[0] != group:
+            self.decoded = group, self.file.read_row_group(group)
+        return self.decoded[1]
 
 
 #: (size, time of last change): another file under the same name is not taken for the one that is open
@@ -197,10 +201,10 @@ _Stamp = tuple[int, int]
 
 def _stamp(path: str) -> _Stamp:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError as error:
         raise ConfigError(f"cannot read {path} to replay it: {error.strerror or error}") from error
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=4)

@@ -38,7 +38,7 @@ _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
 
 @dataclass(frozen=True)
-class Finding:
+class Statistic:
     """One line of a description. `value` is what is printed; `meaning` helps to read it."""
 
     topic: str
@@ -47,9 +47,9 @@ class Finding:
     meaning: str = ""
 
 
-def findings(stream: Stream) -> Iterator[Finding]:
+def statistics(stream: Stream) -> Iterator[Statistic]:
     """Yield all that can be said about a stream; nothing but its length if it has no rows."""
-    yield Finding("rows", "rows", count(len(stream.event)))
+    yield Statistic("rows", "rows", count(len(stream.event)))
     if not len(stream.event):
         return
     yield from _span(stream)
@@ -60,13 +60,13 @@ def findings(stream: Stream) -> Iterator[Finding]:
     yield from _criteria(stream)
 
 
-def of_counts(series: IntArray) -> Iterator[Finding]:
+def of_counts(series: IntArray) -> Iterator[Statistic]:
     """Yield what can be said about tuples per second, if nothing but these is known."""
-    yield Finding("rows", "rows", count(int(series.sum())))
-    yield Finding("rows", "seconds", count(len(series)))
+    yield Statistic("rows", "rows", count(int(series.sum())))
+    yield Statistic("rows", "seconds", count(len(series)))
     if not len(series):
         return
-    yield Finding("rate", "mean rate", f"{series.mean():,.6g}/s")
+    yield Statistic("rate", "mean rate", f"{series.mean():,.6g}/s")
     yield _tried("rate", "peak to mean", lambda: f"{peak_to_mean(series):.3g}", "of tuples per second")
     yield _tried("bursts", "index of dispersion", lambda: _dispersed(dispersion_of_counts(series, 1.0)), _I)
     yield from _memory(series, 1.0)
@@ -77,22 +77,22 @@ _H = "0.5: no long memory; towards 1: bursts at all scales"
 _NO_H = "outside 0 to 1, so no Hurst parameter: the rate has a trend or a period, or too few rows come"
 
 
-def _span(stream: Stream) -> Iterator[Finding]:
+def _span(stream: Stream) -> Iterator[Statistic]:
     first, last = int(stream.event.min()), int(stream.event.max())
-    yield Finding("rows", "event time", f"{stamp(first)} to {stamp(last)}", seconds((last - first) / _SECOND))
+    yield Statistic("rows", "event time", f"{stamp(first)} to {stamp(last)}", seconds((last - first) / _SECOND))
     doubt = years.doubt(first, last, unit_assumed=stream.unit_assumed)
     if doubt:
-        yield Finding("rows", "warning", "years", doubt)
+        yield Statistic("rows", "warning", "years", doubt)
 
 
-def rate(clock: IntArray) -> Iterator[Finding]:
+def rate(clock: IntArray) -> Iterator[Statistic]:
     """Yield figures about arrivals at those times, ascending microseconds."""
     length = int(clock[-1] - clock[0])
     if not length:
-        yield Finding("rate", "mean rate", UNKNOWN, "all rows come at one time")
+        yield Statistic("rate", "mean rate", UNKNOWN, "all rows come at one time")
         return
     # Beginning with an arrival, a stream of n gaps has n + 1 of them.
-    yield Finding("rate", "mean rate", f"{(len(clock) - 1) / length * _SECOND:,.6g}/s")
+    yield Statistic("rate", "mean rate", f"{(len(clock) - 1) / length * _SECOND:,.6g}/s")
     yield _tried("rate", "peak to mean", lambda: f"{peak_to_mean(counts(clock, _SECOND)):.3g}", "of tuples per second")
     yield _tried("bursts", "index of dispersion", lambda: _dispersed(dispersion(clock)), _I)
     between = gaps(clock)
@@ -106,21 +106,21 @@ def rate(clock: IntArray) -> Iterator[Finding]:
     yield from _memory(counts(clock, interval), interval / _SECOND)
 
 
-def _memory(series: IntArray, interval: float) -> Iterator[Finding]:
+def _memory(series: IntArray, interval: float) -> Iterator[Statistic]:
     of = f"of counts per {seconds(interval)}; "
     for name, estimator in (("Hurst, variance", hurst_by_variance), ("Hurst, range", hurst_by_range)):
         yield _hurst(name, partial(estimator, series), of)
 
 
-def _hurst(name: str, estimate: Callable[[], float], of: str) -> Finding:
-    """Return the finding; an estimate that no Hurst parameter can have is marked, not told as one."""
+def _hurst(name: str, estimate: Callable[[], float], of: str) -> Statistic:
+    """Return the statistic; an estimate that no Hurst parameter can have is marked, not told as one."""
     try:
         value = estimate()
     except ConfigError as error:
-        return Finding("bursts", name, UNKNOWN, str(error))
+        return Statistic("bursts", name, UNKNOWN, str(error))
     if 0 <= value <= 1:
-        return Finding("bursts", name, f"{value:.2f}", of + _H)
-    return Finding("bursts", name, f"({value:.2f})", of + _NO_H)
+        return Statistic("bursts", name, f"{value:.2f}", of + _H)
+    return Statistic("bursts", name, f"({value:.2f})", of + _NO_H)
 
 
 def _dispersed(index: Dispersion) -> str:
@@ -132,39 +132,39 @@ def _dispersed(index: Dispersion) -> str:
     ]
 
 
-def _disorder(stream: Stream) -> Iterator[Finding]:
-    yield Finding(
+def _disorder(stream: Stream) -> Iterator[Statistic]:
+    yield Statistic(
         "disorder", "late share", percent(late_share(stream.event)), "rows that come after one with a later event time"
     )
     delay = stream.delay
     how = "arrival minus event time" if stream.arrival is not None else "behind the newest event time before it"
-    yield Finding("disorder", "mean delay", _span_text(float(delay.mean())), how)
+    yield Statistic("disorder", "mean delay", _span_text(float(delay.mean())), how)
     names = ("median delay", "90 % within", "99 % within", "longest delay")
     for name, value in zip(names, np.quantile(delay, _QUANTILES), strict=True):
-        yield Finding("disorder", name, _span_text(float(value)))
+        yield Statistic("disorder", name, _span_text(float(value)))
 
 
 def _span_text(length: float) -> str:
     return seconds(length / _SECOND)
 
 
-def _skew(name: str, codes: IntArray | None) -> Iterator[Finding]:
+def _skew(name: str, codes: IntArray | None) -> Iterator[Statistic]:
     if codes is None:
         return
     row_counts = np.bincount(codes)
     row_counts = row_counts[row_counts > 0]
-    yield Finding(name, f"{name}s", count(len(row_counts)))
-    yield Finding(name, f"share of the largest {name}", percent(float(row_counts.max() / row_counts.sum())))
+    yield Statistic(name, f"{name}s", count(len(row_counts)))
+    yield Statistic(name, f"share of the largest {name}", percent(float(row_counts.max() / row_counts.sum())))
     if len(row_counts) > 1:
         yield _tried(name, "Zipf exponent", lambda: f"{zipf_exponent(codes):.2f}", "0: all alike")
 
 
-def _criteria(stream: Stream) -> Iterator[Finding]:
+def _criteria(stream: Stream) -> Iterator[Statistic]:
     points = stream.points
     if points is None:
         return
     if stream.incomparable:
-        yield Finding("criteria", "incomparable rows", count(stream.incomparable), "a criterion is null or NaN")
+        yield Statistic("criteria", "incomparable rows", count(stream.incomparable), "a criterion is null or NaN")
     if not len(points):
         return
     if points.shape[1] > 1:
@@ -172,7 +172,7 @@ def _criteria(stream: Stream) -> Iterator[Finding]:
     blocks = [points[start : start + _SAMPLE] for start in _starts(len(points))]
     share = float(np.mean([skyline_share(np.asfortranarray(block)) for block in blocks]))
     of = f"mean of {len(blocks)} times {count(len(blocks[0]))} rows"
-    yield Finding("criteria", "skyline share", percent(share), of)
+    yield Statistic("criteria", "skyline share", percent(share), of)
 
 
 def _starts(row_count: int) -> list[int]:
@@ -181,9 +181,9 @@ def _starts(row_count: int) -> list[int]:
     return sorted({round(last * part / 4) for part in range(5)}) if last >= _SAMPLE else [0]
 
 
-def _tried(topic: str, name: str, value: Callable[[], str], meaning: str = "") -> Finding:
-    """Return the finding, or why there is none: an estimator that has too little to go by says so."""
+def _tried(topic: str, name: str, value: Callable[[], str], meaning: str = "") -> Statistic:
+    """Return the statistic, or why there is none: an estimator that has too little to go by says so."""
     try:
-        return Finding(topic, name, value(), meaning)
+        return Statistic(topic, name, value(), meaning)
     except ConfigError as error:
-        return Finding(topic, name, UNKNOWN, str(error))
+        return Statistic(topic, name, UNKNOWN, str(error))
