@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import count
+from itertools import count, takewhile
 
 import pytest
 from hypothesis import given
@@ -51,6 +51,13 @@ class Definition:
         self.answered.update(due)
         return [self.task(k) for k in due]
 
+    def empty(self, punctuation: int | None) -> int:
+        """How many windows without a row are closed, from the first that was answered on."""
+        if punctuation is None or not self.answered:
+            return 0
+        ends = (self.w.bounds(k)[1] for k in count(min(self.answered)))
+        return sum(1 for _ in takewhile(lambda end: end <= punctuation, ends)) - len(self.answered)
+
     def needed(self, punctuation: int | None) -> dict[int, tuple[str, ...]]:
         """The panes that some window that is not closed yet holds."""
         return {
@@ -69,12 +76,16 @@ def admitted(w: Windows, panes: Iterable[int], punctuation: int | None) -> list[
 def test_a_script_of_batches_is_the_definition(w: Windows, script: list[tuple[list[int], int | None]]):
     held = OpenPanes[str].empty(w)
     definition, names, before = Definition(w), count(), None
+    empty = 0
     for panes, punctuation in script:
         news = [(pane, f"p{next(names)}") for pane in admitted(w, panes, before)]
         for pane, partial in news:
             definition.partials.setdefault(pane, []).append(partial)
         held = held.add(news)
-        assert held.closed_by(punctuation) == definition.closed_by(punctuation)
+        due = held.closed_by(punctuation)
+        assert due == definition.closed_by(punctuation)
+        empty += held.empty_by(punctuation, due)
+        assert empty == definition.empty(punctuation)
         held = held.retire(punctuation)
         assert held.panes == definition.needed(punctuation)
         before = punctuation

@@ -196,6 +196,7 @@ def test_empty_batches_empty_panes_and_keys_without_rows(spark: SparkSession, tm
     ]
     result = outcome(spark, tmp_path, batches)
     assert [batch.windows for batch in result.metrics] == [0, 0, 0, 3, 3, 0]
+    assert [batch.empty_windows for batch in result.metrics] == [0, 0, 0, 6, 7, 0]
     sensors = Counter(zip(result.answers["id"].to_pylist(), result.answers["sensor"].to_pylist(), strict=True))
     assert sensors == {(0, "a"): 3, (1, "b"): 3, (2, "a"): 3}
     assert result.metrics[0].punctuation is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Generic, Self, TypeVar
@@ -31,7 +31,7 @@ class OpenPanes(Generic[P]):
     """Partials by pane, as a value: every step returns a new one.
 
     panes        the partials of each pane that an unanswered window holds
-    next_window  every window before it is answered, or has no rows; None until a punctuation says so
+    next_window  every window before it is answered, or has no rows; None until the first is answered
 
     A window is answered once, in window order, when its last pane is closed. A window without rows is not
     answered, as Spark's own window() gives no row for it; so a gap of a year in the data costs nothing, and a
@@ -64,9 +64,11 @@ class OpenPanes(Generic[P]):
         last = self._last_closed(punctuation)
         return list(takewhile(lambda task: task.window <= last, self._due()))
 
-    def empty_by(self, punctuation: Micros | None) -> int:
-        """Return how many windows `punctuation` passes that hold no row, from the first one that did on."""
-        due = self.closed_by(punctuation)
+    def empty_by(self, punctuation: Micros | None, due: Sequence[WindowTask[P]]) -> int:
+        """Return how many windows without a row `punctuation` passes, after the first window that was answered.
+
+        due  what closed_by() says of the same punctuation
+        """
         first = due[0].window if self.next_window is None and due else self.next_window
         if punctuation is None or first is None:
             return 0
@@ -114,6 +116,8 @@ class OpenPanes(Generic[P]):
         following = self._last_closed(punctuation) + 1
         if self.next_window is not None:
             following = max(following, self.next_window)
+        elif all(self.windows.windows_of(pane)[0] >= following for pane in self.panes):
+            return self
         kept = {
             pane: partials for pane, partials in self.panes.items() if self.windows.windows_of(pane)[-1] >= following
         }

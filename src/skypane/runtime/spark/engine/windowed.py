@@ -90,6 +90,7 @@ class WindowedProgram:
         with timer("progress"):
             held, merged = self._hold(level, step, state, batch.batch_id)
             due = held.closed_by(step.state.punctuation)
+            empty = held.empty_by(step.state.punctuation, due)
             workers = batch.steering.workers.wlq
             placement = place(len(due), wlq.distinct_rows(due), self._plan.windows.overlap, workers)
         with timer("wlq"):
@@ -97,6 +98,7 @@ class WindowedProgram:
         with timer("sink"):
             rejected = self._rejected(batch, level, step)
         after = State(step.state, held.retire(step.state.punctuation))
+        metrics = batch_metrics(self._plan, self._splitting, batch, after, level, step, placement, answers)
         return Outcome(
             state=after,
             answers=answers,
@@ -104,7 +106,7 @@ class WindowedProgram:
             written=frozenset(pane.ref.file for pane in level.panes) | merged,
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
-            metrics=batch_metrics(self._plan, self._splitting, batch, after, level, step, placement, answers),
+            metrics=replace(metrics, empty_windows=empty),
             measured=Measured(
                 tasks=level.work,
                 merge_seconds=timer.seconds["wlq"],
