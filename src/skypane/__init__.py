@@ -14,7 +14,10 @@ from skypane.runtime.spark.api import Options, ask, k_dominant, skyline, top_del
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import session
-from skypane.runtime.spark.sinks.sink import Console, Directory, Memory, Sink
+from skypane.runtime.spark.sinks.console import Console
+from skypane.runtime.spark.sinks.directory import Directory
+from skypane.runtime.spark.sinks.memory import Memory
+from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import BadInputError, CheckpointError, ConfigError, SkypaneError
 
 __all__ = [

@@ -28,7 +28,7 @@ from skypane.runtime.spark.api import ask
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import defaults, session
 from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.sink import Directory
+from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 

@@ -13,9 +13,11 @@ from pyspark.sql import DataFrame
 from skypane import kernels
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
+from skypane.places import Place
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle
+from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.turns import Turns
 from skypane.types import ConfigError, SkypaneError, micros
 
@@ -45,12 +47,14 @@ class Job:
         SkypaneError if Spark cannot write to the checkpoint.
         """
         when = None if trigger is None else _trigger(trigger)
+        try_workers(self.rows.sparkSession)
         kernels.warm(log.warning)
         engine = Engine(self.setting, self.workers, on_batch)
         spark = self.rows.sparkSession
         engine.finish_drain(spark)
         turns = Turns(engine)
-        writer = self.rows.writeStream.foreachBatch(turns).option("checkpointLocation", self.setting.checkpoint)
+        where = Place.of(self.setting.checkpoint).spark
+        writer = self.rows.writeStream.foreachBatch(turns).option("checkpointLocation", where)
         if name is not None:
             writer = writer.queryName(name)
         if when is not None:

@@ -23,7 +23,9 @@ from skypane.operators.query import Query
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
+from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.versions import partitioned
 
 REJECTED = "rejected"
 
@@ -93,7 +95,7 @@ class LiftStage:
         clock = time.perf_counter
         worker = PaneQuery(self.query, self.gate, clock=clock)
         busy, seen = 0.0, Fingerprint()
-        for batch in batches:
+        for batch in from_spark(batches):
             began = clock()
             worker.absorb(batch)
             seen += fingerprint_of(batch, self.gate.time)
@@ -172,7 +174,7 @@ def _routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
     pane = sf.floor(sf.try_subtract(micros, sf.lit(gate.windows.offset)) / sf.lit(gate.windows.pane))
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
-    return rows.repartitionById(routing.workers, worker)
+    return partitioned(rows, routing.workers, worker)
 
 
 def _quoted(name: str) -> str:

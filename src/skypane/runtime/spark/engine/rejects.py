@@ -14,6 +14,7 @@ from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import FUTURE, REASON
 from skypane.runtime.spark.engine.partials import PartialReader
 from skypane.runtime.spark.engine.plq import REJECTED, PaneLevel
+from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.store import Store
 
@@ -30,7 +31,7 @@ class FutureStage:
     gate: Gate
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
+        for batch in from_spark(batches):
             for rejected in self.gate.split(pa.Table.from_batches([batch])).rejection.rows:
                 yield from rejected.filter(pc.field(REASON) == FUTURE).to_batches()
 

@@ -152,18 +152,19 @@ class Engine:
 
     def _process(self, rows: DataFrame, batch_id: int, *, drain: bool = False) -> BatchMetrics:
         timer, before = Timer(), self._standing
-        control, interval = self._requested(before.control), self._interval(timer)
-        batch = Batch(batch_id, rows, self._control.decide(control), timer, interval)
+        asked = self._requested(before.control)
+        control, steering = self._control.decide(asked)
+        batch = Batch(batch_id, rows, steering, timer, self._interval(timer))
         outcome = (self._program.drain if drain else self._program.run)(batch, before.state)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)
         with timer("commit"):
             # A drain shows nothing of how long batches take, and Spark knows nothing of it.
             seen = before.fingerprint if drain else outcome.fingerprint
-            control = control if drain else self._control.observe(control, outcome.measured)
+            control = asked if drain else self._control.observe(control, outcome.measured)
             after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
             metrics = replace(outcome.metrics, seconds=timer.stop())
-            self.ledger.commit(after.manifest(metrics))
+            self.ledger.commit(after.manifest(self._control, metrics))
             self._standing = after
             self._remove_unneeded(before, outcome)
         return replace(metrics, seconds=timer.stop())

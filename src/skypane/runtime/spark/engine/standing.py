@@ -42,13 +42,13 @@ class Standing:
             manifest.drains,
         )
 
-    def manifest(self, metrics: BatchMetrics) -> Manifest:
+    def manifest(self, control: Control, metrics: BatchMetrics) -> Manifest:
         return Manifest(
             batch_id=self.batch_id,
             fingerprint=self.fingerprint.to_json(),
             progress=dict(self.state.progress.snapshot()),
             operator=self.state.snapshot(),
-            control=self.control.snapshot(),
+            control=control.snapshot(self.control),
             metrics=metrics.to_json(),
             drains=self.drains,
         )
