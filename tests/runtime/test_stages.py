@@ -22,7 +22,8 @@ from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
 RefTask = WindowTask[PartialRef]
-REFS = st.builds(PartialRef, st.sampled_from(["a.arrow", "b.arrow"]), st.integers(0, 3), st.integers(0, 1_000))
+SOME = st.integers(0, 1_000)
+REFS = st.builds(PartialRef, st.sampled_from(["a.arrow", "b.arrow"]), SOME, SOME, SOME, SOME)
 PANES = st.dictionaries(st.integers(-5, 20), st.lists(REFS, min_size=1, max_size=3).map(tuple), min_size=1, max_size=6)
 TASKS = st.lists(PANES, min_size=1, max_size=20).map(
     lambda windows: [WindowTask(k, tuple(sorted(panes.items()))) for k, panes in enumerate(windows)]
