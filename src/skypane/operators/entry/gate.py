@@ -98,7 +98,7 @@ class Gate:
     def _sources(self, rows: pa.Table, late: BoolArray | None) -> dict[str, int]:
         if late is None or self.source is None:
             return {}
-        counts = pc.valuecounts_of(rows.column(self.source).filter(pa.array(late)))
+        counts = pc.value_counts(rows.column(self.source).filter(pa.array(late)))
         return {str(entry["values"]): entry["counts"] for entry in counts.to_pylist()}
 
 
