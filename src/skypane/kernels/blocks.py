@@ -92,6 +92,62 @@ def words_below(_context: Any, bitmaps: Any, at: Any, ranks: Any, k: Any, bound:
     return types.uint64(bitmaps, types.intp, ranks, types.intp, types.intp), emit
 
 
+@intrinsic
+def words_around(_context: Any, bitmaps: Any, at: Any, ranks: Any, k: Any, present: Any, first: Any) -> Any:
+    """(bitmaps, at, ranks, k, present, first) -> 16-bit mask: which words have points that no level excludes.
+
+    Bits 0 to 7 are for points at no higher level than ranks[k] in any column, 8 to 15 for those at no lower one; of the
+    block at flat index `at` only those points count that the eight words present[first:] name.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        block = context.make_array(signature.args[0])(context, builder, args[0])
+        rank = context.make_array(signature.args[2])(context, builder, args[2])
+        d = cgutils.unpack_tuple(builder, rank.shape)[1]
+        start = builder.mul(args[3], d)
+        named = context.make_array(signature.args[4])(context, builder, args[4])
+        some = load_vector(builder, named, args[5], _SET, 8)
+        below = cgutils.alloca_once_value(builder, some)
+        above = cgutils.alloca_once_value(builder, some)
+        with cgutils.for_range(builder, d) as loop:
+            mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
+            level = builder.lshr(builder.zext(mine, _WORD), ir.Constant(_WORD, _SHIFT))
+            column = builder.add(args[1], builder.mul(loop.index, ir.Constant(_WORD, _COLUMN)))
+            lower = builder.add(column, builder.mul(level, ir.Constant(_WORD, WORDS)))
+            same = builder.add(lower, ir.Constant(_WORD, WORDS))
+            builder.store(builder.and_(builder.load(below), load_vector(builder, block, same, _SET, 8)), below)
+            less = load_vector(builder, block, lower, _SET, 8)
+            builder.store(builder.and_(builder.load(above), builder.not_(less)), above)
+        none = ir.Constant(_SET, [0] * WORDS)
+        masks = [
+            builder.zext(
+                builder.bitcast(builder.icmp_unsigned("!=", builder.load(side), none), ir.IntType(WORDS)), _WORD
+            )
+            for side in (below, above)
+        ]
+        return builder.or_(masks[0], builder.shl(masks[1], ir.Constant(_WORD, WORDS)))
+
+    return types.uint64(bitmaps, types.intp, ranks, types.intp, present, types.intp), emit
+
+
+@kernel
+def points_below(bitmaps: NDArray[np.uint64], at: int, w: int, ranks: NDArray[np.uint8], k: int) -> np.uint64:
+    """Lanes of word w, of the block at flat index `at`, at no higher level than ranks[k] in any column."""
+    left = ~NONE
+    for j in range(ranks.shape[1]):
+        left &= bitmaps[at + j * _COLUMN + ((np.int64(ranks[k, j]) >> _SHIFT) + SAME) * WORDS + w]
+    return left
+
+
+@kernel
+def points_above(bitmaps: NDArray[np.uint64], at: int, w: int, ranks: NDArray[np.uint8], k: int) -> np.uint64:
+    """Lanes of word w, of the block at flat index `at`, at no lower level than ranks[k] in any column; empty lanes too."""
+    left = ~NONE
+    for j in range(ranks.shape[1]):
+        left &= ~bitmaps[at + j * _COLUMN + ((np.int64(ranks[k, j]) >> _SHIFT) + LOWER) * WORDS + w]
+    return left
+
+
 @kernel
 def word_dominates(blocks: Blocks, b: int, words: np.uint64, candidates: Candidates, k: int) -> bool:
     """Whether a point in one of these words of block b dominates candidate k; `words` is words_below(..., SAME).
@@ -104,9 +160,7 @@ def word_dominates(blocks: Blocks, b: int, words: np.uint64, candidates: Candida
     while words != NONE:
         w = first_bit(words)
         words &= words - ONE
-        left = ~NONE
-        for j in range(ranks.shape[1]):
-            left &= bitmaps[at + j * _COLUMN + ((np.int64(ranks[k, j]) >> _SHIFT) + SAME) * WORDS + w]
+        left = points_below(bitmaps, at, w, ranks, k)
         if any_dominates(points, blocks.members, b * BLOCK + w * LANES, left, order[k]):
             return True
     return False

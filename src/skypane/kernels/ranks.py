@@ -10,7 +10,7 @@ which is ten times slower.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,16 +124,36 @@ def _rank_by_cuts(columns: FloatArray, j: int, cut: FloatArray, out: NDArray[np.
         out[i, j] = min(k, 254)  # +inf is also >= the padding
 
 
-def byte_ranks(columns: FloatArray) -> NDArray[np.uint8]:
-    """Ranks (n, d) of frozen (d, n) columns without NaN, n >= 1."""
-    d, n = columns.shape
-    m = min(n, _SAMPLE)
+class Ranking(NamedTuple):
+    """A monotone map of each column's values to ranks."""
+
+    cells: NDArray[np.uint8]  # (d, 1024)
+    scales: FloatArray  # (d, 3)
+    cuts: dict[int, FloatArray]  # of the columns whose cells are too coarse
+
+    def ranks(self, columns: FloatArray) -> NDArray[np.uint8]:
+        """Ranks (n, d) of frozen (d, n) columns without NaN."""
+        out = np.empty(columns.shape[::-1], np.uint8)
+        _rank_by_cells(columns, self.cells, self.scales, out)
+        for j, cut in self.cuts.items():
+            _rank_by_cuts(columns, j, cut, out)
+        return out
+
+
+def ranking(columns: FloatArray) -> Ranking:
+    """Return a map that ranks values like those of frozen (d, n) columns, n >= 1, about evenly; others may be ranked too."""
+    m = min(columns.shape[1], _SAMPLE)
     sample = sample_columns(columns, m)
     cells, scales = _cells(sample)
-    out = np.empty((n, d), np.uint8)
-    _rank_by_cells(columns, cells, scales, out)
-    for j in np.flatnonzero(scales[:, 2] == 0.0).tolist():
-        cut = np.full(256, np.inf)
-        cut[:254] = np.sort(sample[j])[(_CUTS * m) // 255]
-        _rank_by_cuts(columns, j, cut, out)
-    return out
+    return Ranking(cells, scales, {j: _cuts(sample[j]) for j in np.flatnonzero(scales[:, 2] == 0.0).tolist()})
+
+
+def _cuts(sample: FloatArray) -> FloatArray:
+    cut = np.full(256, np.inf)
+    cut[:254] = np.sort(sample)[(_CUTS * sample.size) // 255]
+    return cut
+
+
+def byte_ranks(columns: FloatArray) -> NDArray[np.uint8]:
+    """Ranks (n, d) of frozen (d, n) columns without NaN, n >= 1."""
+    return ranking(columns).ranks(columns)
