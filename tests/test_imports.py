@@ -23,6 +23,7 @@ LAYERS = (
     ("skypane.runtime.spark", "skypane.runtime.local"),
     ("skypane.runtime", "skypane.runtime.resources"),
     ("skypane.datasets", "skypane.metrics", "skypane.testing"),
+    ("skypane.places",),
     ("skypane.plan",),
     ("skypane.operators",),
     ("skypane.progress", "skypane.control", "skypane.workloads"),

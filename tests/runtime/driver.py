@@ -27,7 +27,7 @@ from skypane.plan import Plan
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import defaults, session
 from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.sink import Directory
+from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.store import Store
 from skypane.types import Length
 from skypane.windows import Windows

@@ -15,7 +15,7 @@ from tests.rows import SCHEMA, table
 
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.claim import OWNER, STAGE, Claim
-from skypane.runtime.spark.sinks.sink import Directory
+from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 

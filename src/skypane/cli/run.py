@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,12 +79,9 @@ def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
 def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console) -> int:
     from skypane.jobs import running  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
-    from skypane.reporting.runlog import RunLog  # noqa: PLC0415
     from skypane.reporting.view import View  # noqa: PLC0415
 
-    # Beside the checkpoint: the log of a run that is resumed goes on with it.
-    folder = Path(f"{job.checkpoint}-metrics") if job.checkpoint else Path(tempfile.mkdtemp(prefix="skypane-metrics-"))
-    log = RunLog(folder)
+    log = running.run_log(job)
     resumed = log.begin({"job": job.summary()})
     view = View(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
     ended = running.run_stream(job, ready, live.display(view, console), log, seconds=arguments.seconds)

@@ -15,13 +15,12 @@ from pyspark.sql.functions import expr
 
 import skypane as sp
 from skypane.jobs.model import FILE_FORMATS, JobFile, Late, Output, Source
+from skypane.places import Place
 from skypane.runtime.spark.sources.named import load
 from skypane.types import ConfigError, SkypaneError
 
 #: "pyspark.errors.SomeError: why"
 _RAISED = re.compile(r"(: )?[\w.]+(Error|Exception): ")
-#: "s3a://", "file:/"
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/")
 
 
 def session(job: JobFile) -> SparkSession:
@@ -66,18 +65,13 @@ def options(job: JobFile) -> dict[str, Any]:
         "wlq_workers": job.workers.wlq_workers,
     }
     arguments |= {name: value for name, value in parts.items() if value is not None}
-    checkpoint = absolute(job.checkpoint) if job.checkpoint is not None else _temporary()
+    checkpoint = job.checkpoint if job.checkpoint is not None else _temporary()
     return arguments | {"output": _sink(job.output), "checkpoint": checkpoint, "splitting": job.workers.splitting}
 
 
 def _temporary() -> str:
     """Return a place for a checkpoint that no one will look for; it is made when the stream starts, and not before."""
     return str(Path(tempfile.gettempdir()) / f"skypane-{uuid4().hex}")
-
-
-def absolute(path: str) -> str:
-    """Return a path of this machine as seen from the working folder, which Java need not share; URIs as they are."""
-    return path if _SCHEME.match(path) else str(Path(path).absolute())
 
 
 def write(job: JobFile, answers: DataFrame) -> None:
@@ -88,7 +82,9 @@ def write(job: JobFile, answers: DataFrame) -> None:
             answers.show(output.rows, truncate=False)
             return
         writer = answers.write.format(output.format).mode("overwrite" if output.if_exists == "overwrite" else "error")
-        (writer.option("header", value=True) if output.format == "csv" else writer).save(absolute(output.path))
+        (writer.option("header", value=True) if output.format == "csv" else writer).save(
+            Place.of(output.path, "output.path").spark
+        )
     except (PySparkException, Py4JJavaError) as error:
         raise SkypaneError(f"the batch has failed: {_cause(error)}") from error
 
@@ -103,11 +99,11 @@ def _cause(error: Exception) -> str:
 def _sink(output: Output | Late) -> sp.Sink:
     if isinstance(output, Output) and output.path is None:
         return sp.Console(output.rows)
-    return sp.Directory(absolute(str(output.path)), format=output.format)  # type: ignore[arg-type]
+    return sp.Directory(str(output.path), format=output.format)  # type: ignore[arg-type]
 
 
 def _source(source: Source, spark: SparkSession, *, streaming: bool) -> DataFrame:
-    path = None if source.path is None else absolute(source.path)
+    path = None if source.path is None else Place.of(source.path, "source.path").spark
     name, options = load(spark, source.format, {key: _text(value) for key, value in source.options.items()})
     if source.max_files_per_trigger is not None:
         options["maxFilesPerTrigger"] = str(source.max_files_per_trigger)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from skypane.naming import shortened
+from skypane.places import whole
 from skypane.runtime.gather import as_tables, gathered
 from skypane.types import ConfigError
 from skypane.workloads import Workload
@@ -25,18 +25,13 @@ def write(workload: Workload, path: Path, progress: Callable[[int], None] = lamb
     """
     if workload.rows is None and workload.length is None:
         raise ConfigError("an endless workload fills any disk: say how many rows, or how many seconds")
-    part = path.with_name(path.name + ".part")
     row_count = 0
     try:
-        with pq.ParquetWriter(part, workload.schema) as writer:
+        with whole(path) as part, pq.ParquetWriter(part, workload.schema) as writer:
             for group in gathered(as_tables(workload.batches()), ROW_GROUP):
                 writer.write_table(group, row_group_size=ROW_GROUP)
                 row_count += group.num_rows
                 progress(row_count)
-        part.replace(path)
     except OSError as error:
         raise ConfigError(f"cannot write {shortened(str(path))}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):  # why it cannot be written has been said
-            part.unlink(missing_ok=True)
     return row_count

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable
 from typing import TypeAlias
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from skypane.control import splitting as policies
@@ -25,10 +24,12 @@ from skypane.preference import ColumnLike, Columns, Preference, Score, column_na
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.arguments import check_given, policy_of, rows_schema, windows_of
+from skypane.runtime.spark.engine.rejects import schema_of
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import parallelism
-from skypane.runtime.spark.sinks.sink import Directory, Sink, sink
+from skypane.runtime.spark.sinks.door import sinks
+from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.store import Store
 from skypane.types import ConfigError, Duration
 
@@ -210,13 +211,15 @@ def stream(
     answers = plan.validate(schema)
     if late is None:  # nobody will see a row again: what the plan does not read need not be moved
         rows, schema = batch.pruned(rows, schema, plan.reads(schema))
-    taker, late_taker = _sinks(output, late, schema, answers)
+    if late is not None and REASON in schema.names:
+        raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
+    taker, late_taker = sinks(output, late, answers, schema_of(schema))
     setting = Setting(
         plan=plan,
         rows=schema,
         answers=answers,
         # Absolute, because Java resolves a relative path against the folder that it was started in.
-        checkpoint=Store.at(os.fspath(checkpoint or "")).root,
+        checkpoint=Store.at(checkpoint or "", "checkpoint").root,
         output=taker,
         late=late_taker,
         splitting=policies.splitting(splitting),
@@ -227,21 +230,3 @@ def stream(
         setting,
         Workers(cores if plq_workers is None else plq_workers, cores if wlq_workers is None else wlq_workers),
     )
-
-
-def _sinks(
-    output: Output | None, late: Output | None, schema: pa.Schema, answers: pa.Schema
-) -> tuple[Sink, Sink | None]:
-    taker = sink(output)
-    if isinstance(taker, Directory):
-        taker.check(answers)
-    if late is None:
-        return taker, None
-    if REASON in schema.names:
-        raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
-    late_taker = sink(late)
-    if isinstance(late_taker, Directory):
-        late_taker.check(schema)
-    if isinstance(late_taker, Directory) and isinstance(taker, Directory) and late_taker.store == taker.store:
-        raise ConfigError(f"output and late must be two folders, both are {late_taker.path!r}")
-    return taker, late_taker

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from skypane.progress import KSlack, ProgressPolicy
+from skypane.runtime.spark.machine.interpreter import check_workers
 from skypane.runtime.spark.schema import arrow_schema
 from skypane.types import ConfigError, Duration
 from skypane.windows import Windows
@@ -32,6 +33,7 @@ def rows_schema(rows: object, *, streaming: bool) -> pa.Schema:
         raise ConfigError(
             "this DataFrame is static: read it by spark.readStream, or answer it at once by sp.ask(rows, query)"
         )
+    check_workers(rows.sparkSession)
     for name, times in Counter(rows.columns).items():
         if times > 1:
             raise ConfigError(f"there are {times} columns {name!r}: rename or drop all but one")

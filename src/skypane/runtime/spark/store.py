@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from skypane.places import Place
 from skypane.runtime.gather import gathered
 
 DRAFT = ".draft-"
@@ -38,16 +39,19 @@ class Store:
     root: str
 
     @classmethod
-    def at(cls, where: str) -> Store:
-        """Return the store at a URI, or at a path, made absolute so that it means the same to every process."""
-        return cls(where if "://" in where else str(Path(where).absolute()))
+    def at(cls, where: str | os.PathLike[str], field: str = "path") -> Store:
+        """Return the store at a path or URI, made absolute; raise ConfigError, naming `field`, if there can be none."""
+        place = Place.of(where, field)
+        place.check_writable(field)
+        return cls(str(place))
 
     @cached_property
+    def place(self) -> Place:
+        return Place.of(self.root)
+
+    @property
     def _fs(self) -> tuple[fs.FileSystem, str]:
-        filesystem, path = (
-            fs.FileSystem.from_uri(self.root) if "://" in self.root else (fs.LocalFileSystem(), self.root)
-        )
-        return filesystem, path.rstrip("/")
+        return self.place.files
 
     def __getstate__(self) -> dict[str, Any]:
         return {"root": self.root}
@@ -56,7 +60,7 @@ class Store:
         return f"{self._fs[1]}/{name}" if name else self._fs[1]
 
     def child(self, name: str) -> Store:
-        return Store(f"{self.root.rstrip('/')}/{name}")
+        return Store(str(self.place.child(name)))
 
     def make(self) -> None:
         """Create the folder, with its parents."""
@@ -162,7 +166,7 @@ class Store:
 
     def url(self, name: str) -> str:
         """Return a file's name as Spark takes it."""
-        return f"{self.root.rstrip('/')}/{name}" if "://" in self.root else f"file://{self.path(name)}"
+        return self.place.child(name).spark
 
     def open_input(self, name: str) -> pa.NativeFile:
         """Open a file for reading at any place; on a local disk it is mapped, not copied."""

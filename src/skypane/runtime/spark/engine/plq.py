@@ -22,7 +22,9 @@ from skypane.plan import Plan
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
+from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.versions import partitioned
 
 REJECTED = "rejected"
 
@@ -90,7 +92,7 @@ class LiftStage:
             self.plan.query, self.plan.gate, self.first_open, keep_rejected=self.keep_rejected, clock=clock
         )
         busy, seen = 0.0, Fingerprint()
-        for batch in batches:
+        for batch in from_spark(batches):
             began = clock()
             worker.absorb(batch)
             seen += fingerprint_of(batch, self.plan.time)
@@ -175,7 +177,7 @@ def _routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
     pane = sf.floor(sf.try_subtract(micros, sf.lit(plan.windows.offset)) / sf.lit(plan.windows.pane))
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
-    return rows.repartitionById(routing.workers, worker)
+    return partitioned(rows, routing.workers, worker)
 
 
 def _quoted(name: str) -> str:

@@ -14,6 +14,7 @@ from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import FUTURE, REASON
 from skypane.runtime.spark.engine.partials import PartialReader
 from skypane.runtime.spark.engine.plq import REJECTED, PaneLevel
+from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.store import Store
 from skypane.types import Micros
@@ -32,7 +33,7 @@ class FutureStage:
     limit: Micros
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
+        for batch in from_spark(batches):
             entry = self.gate.split(pa.Table.from_batches([batch]), None, limit=self.limit, keep_rejected=True)
             rejected = entry.rejected_rows
             if rejected is not None:

@@ -143,8 +143,8 @@ class Engine:
 
     def _process(self, rows: DataFrame, batch_id: int) -> BatchMetrics:
         timer, before = Timer(), self._standing
-        control, interval = self._requested(before.control), self._interval(timer)
-        batch = Batch(batch_id, rows, self._control.decide(control), timer, interval)
+        control, steering = self._control.decide(self._requested(before.control))
+        batch = Batch(batch_id, rows, steering, timer, self._interval(timer))
         outcome = self._program.run(batch, before.state)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)
@@ -153,7 +153,7 @@ class Engine:
                 batch_id, outcome.state, self._control.observe(control, outcome.measured), outcome.fingerprint
             )
             metrics = replace(outcome.metrics, seconds=timer.stop())
-            self.ledger.commit(after.manifest(metrics))
+            self.ledger.commit(after.manifest(self._control, metrics))
             self._standing = after
             self._remove_unneeded(before, outcome)
         return replace(metrics, seconds=timer.stop())

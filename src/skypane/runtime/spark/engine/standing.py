@@ -38,12 +38,12 @@ class Standing:
             fingerprint,
         )
 
-    def manifest(self, metrics: BatchMetrics) -> Manifest:
+    def manifest(self, control: Control, metrics: BatchMetrics) -> Manifest:
         return Manifest(
             batch_id=self.batch_id,
             fingerprint=self.fingerprint.to_json(),
             progress=dict(self.state.progress.snapshot()),
             operator=self.state.snapshot(),
-            control=self.control.snapshot(),
+            control=control.snapshot(self.control),
             metrics=metrics.to_json(),
         )

@@ -9,7 +9,7 @@ from skypane.runtime.spark.engine.definition import Definition
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.sinks.claim import Claim
-from skypane.runtime.spark.sinks.sink import Directory, Sink
+from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
@@ -70,4 +70,5 @@ def _definition(setting: Setting, places: dict[str, str | None]) -> Definition:
 
 
 def _place(sink: Sink) -> str | None:
-    return sink.store.root if isinstance(sink, Directory) else None
+    place = sink.place()
+    return None if place is None else str(place)

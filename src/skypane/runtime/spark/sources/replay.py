@@ -28,19 +28,25 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
+from skypane.places import Place
+from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources.generated import generated, read_parameters
-from skypane.runtime.spark.sources.recordings import Recording, Replayable
+from skypane.runtime.spark.sources.recordings import FORMAT, Recording, Replayable
 from skypane.types import CheckpointError, ConfigError
 
-FORMAT = "skypane-replay"
+try:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
+except ImportError:
+    versions.need("4.2", FORMAT)
+    raise
+
 PARTITIONS = 2
 
 
@@ -58,7 +64,7 @@ def replay(
     With no speed-up all rows are there at once, and the trigger decides, or `rows_per_trigger`. `arrival` names the
     timestamp column whose order the rows have.
     """
-    options = {"path": str(path.resolve()), "arrival": arrival}
+    options = {"path": str(Place.of(path).resolved()), "arrival": arrival}
     return _stream(spark, options, speedup=speedup, rowsPerTrigger=rows_per_trigger, partitions=partitions)
 
 
@@ -130,7 +136,9 @@ class ReplaySource(DataSource):
         if (path is None) == (name is None):
             raise ConfigError(f"{FORMAT} needs option path, a file to replay, or workload, got {dict(self.options)}")
         if path is not None:
-            return Recording(path, self.options.get("arrival"))
+            return Recording(
+                Place.of(path, f"{FORMAT} option path").of_this_machine("a replay reads"), self.options.get("arrival")
+            )
         return generated(str(name), read_parameters(self.options.get("parameters", "{}")))
 
     def schema(self) -> StructType:
