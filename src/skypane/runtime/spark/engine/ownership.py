@@ -39,6 +39,7 @@ class Ownership:
     def take(cls, root: Store) -> Self:
         """Take the checkpoint over from whoever has it."""
         owner = root.child(OWNER)
+        owner.make()  # a folder that appears while pyarrow lists it is an error
         for _ in range(_TRIES):
             driver = _name_after(_drivers(owner))
             mine = owner.child(driver)
