@@ -41,7 +41,7 @@ def test_the_order_of_arrivals_within_a_step_does_not_matter(stream, random):
 @given(streams(), cuts)
 def test_the_current_front_is_what_the_updates_make(stream, cut):
     points, times, window = stream
-    there = set()
+    there: set[int] = set()
     front = Front(points.shape[1], window)
     for until in sorted(cut):
         rows = np.flatnonzero((front.clock <= times) & (times < until))
@@ -141,7 +141,7 @@ def test_what_a_step_cannot_take_is_refused_and_leaves_the_front_as_it_was():
         (one, [4], 9, r"times must be in \[5, 9\), got 4 to 4"),
         (one, [9], 9, r"times must be in \[5, 9\), got 9 to 9"),
         (one, [6], 4, "cannot go back from 5 to 4"),
-        (np.array([[np.nan]]), [6], 9, "NaN in column 0 of row 0"),
+        (np.array([[np.nan]]), [6], 9, "NaN in column 0 of row 1"),
         (np.ones((1, 2)), [6], 9, r"need points \(1, 1\), times and rows"),
     ]:
         with pytest.raises(BadInputError, match=complaint):

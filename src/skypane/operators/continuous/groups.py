@@ -29,7 +29,7 @@ class GroupedFronts:
             if front is None:
                 front = self._fronts[group] = self._new()
             at = arrived.get(group, _NO_ROWS)
-            parts.append(front.step(Arrivals(*(column[at] for column in arrivals)), until))
+            parts.append(front.step(arrivals.at(at), until))
             if not len(front):
                 del self._fronts[group]
         self.clock = until
@@ -48,7 +48,7 @@ class GroupedFronts:
         """Return fronts that go on where those that gave `stored` at `clock` were."""
         fronts = cls(d, window)
         fronts.clock = clock
-        fronts._fronts = {group: Front.restore(value, window) for group, value in stored.items()}  # noqa: SLF001
+        fronts._fronts = {group: Front.restore(value, window) for group, value in stored.items()}
         return fronts
 
     def _new(self) -> Front:
