@@ -33,7 +33,7 @@ from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryLis
 
 import skypane as sp
 from bench.record import markdown_table, replace_between
-from skypane.runtime.spark.job import ARROW_BATCH_ROWS
+from skypane.runtime.spark.turns import ARROW_BATCH_ROWS
 
 PANE_ROWS = 10_000
 PANE_MICROS = 200_000
@@ -132,9 +132,9 @@ def identity(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> st
 
 def engine(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> str:
     """Run the query."""
-    job = sp.skyline(
+    job = sp.stream(
         stream(spark, folder),
-        sp.from_sense(case.columns(), ["min"] * case.criteria),
+        sp.Skyline(sp.from_sense(case.columns(), ["min"] * case.criteria)),
         time="time",
         window="1 second",
         slide="200 milliseconds",
@@ -142,7 +142,6 @@ def engine(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> str:
         checkpoint=str(scratch / "checkpoint"),
         output=str(scratch / "out"),
     )
-    assert isinstance(job, sp.Job)
     handle = job.start(trigger="available now")
     handle.await_termination()
     return str(handle.query.id)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from typing import Any, Self
 
+from skypane import notebook
 from skypane.types import Micros
 
 
@@ -50,6 +52,10 @@ class BatchMetrics:
     seconds: dict[str, float] = field(default_factory=dict)
     #: seconds that each task of the pane-level query was busy lifting
     busy: tuple[float, ...] = ()
+    #: rows that each of these tasks read
+    task_rows: tuple[int, ...] = ()
+    #: windows without a row that the punctuation passed after the first answer: they are not answered
+    empty_windows: int = 0
     #: when the batch began, seconds since the epoch
     started_at: float = 0.0
 
@@ -63,6 +69,27 @@ class BatchMetrics:
         total = self.seconds.get("total", 0.0)
         return self.rows / total if total else 0.0
 
+    def __str__(self) -> str:
+        """The batch in one line."""
+        said = ", ".join(f"{value} {name}" for name, value in self._counts() if value != "0")
+        return f"batch {self.batch_id} ({self.seconds.get('total', 0.0):.2f} s): {said or 'no rows'}"
+
+    def _repr_html_(self) -> str:
+        waiting = "nothing yet" if self.slack is None else f"{timedelta(microseconds=self.slack)} behind the newest row"
+        return notebook.table(f"micro-batch {self.batch_id}", [
+            *self._counts(), ("seconds", f"{self.seconds.get('total', 0.0):.2f}"), ("late rows are awaited", waiting)
+        ])  # fmt: skip
+
+    def _counts(self) -> list[tuple[str, str]]:
+        return [
+            ("rows", f"{self.rows:,}"),
+            ("late rows", f"{self.late_rows:,}"),
+            ("rows put aside", f"{sum(self.quarantined.values()):,}"),
+            ("windows answered", f"{self.windows:,}"),
+            ("rows in their answers", f"{self.window_rows:,}"),
+            ("panes still open", f"{self.open_panes:,}"),
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON value; drop_ratio is written out too."""
         return asdict(self) | {"drop_ratio": self.drop_ratio}
@@ -70,4 +97,4 @@ class BatchMetrics:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         known = {key: item for key, item in value.items() if key in cls.__dataclass_fields__}
-        return cls(**known | {"busy": tuple(known.get("busy", ()))})
+        return cls(**known | {name: tuple(known.get(name, ())) for name in ("busy", "task_rows")})

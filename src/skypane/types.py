@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from fractions import Fraction
+from numbers import Real
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from skypane.naming import shortened
 
 Micros: TypeAlias = int
 """A point in event time, or a length of it, in microseconds."""
@@ -17,8 +21,32 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-Duration: TypeAlias = "str | timedelta | int"
-"""What a user may write for a length of time: "1 hour 30 minutes", a timedelta, or whole microseconds."""
+
+class Length(int):
+    """A length of time in microseconds that micros() has read: it may be handed in again, where a bare number may not.
+
+    >>> Length(5_400_000_000), Length(5_400_000_000) + 1
+    ('90 minutes', 5400000001)
+    """
+
+    __slots__ = ()
+
+    __str__ = int.__repr__
+
+    def __repr__(self) -> str:
+        """The text that micros() reads back, in the largest unit that leaves no fraction."""
+        unit = next(
+            unit for unit in ("day", "hour", "minute", "second", "millisecond", "us") if self % _UNITS[unit] == 0
+        )
+        number = self // _UNITS[unit]
+        return repr(f"{number} {unit}" if number == 1 or unit == "us" else f"{number} {unit}s")
+
+
+Duration: TypeAlias = "str | timedelta | Length"
+"""A length of time as a user writes it: "1 hour 30 minutes", or a timedelta. A bare number is refused: it has no unit."""
+
+TICKS_PER_SECOND: Mapping[str, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""What Arrow's units of time count."""
 
 
 class SkypaneError(Exception):
@@ -57,39 +85,57 @@ _UNITS: dict[str, Micros] = {
 _LONGEST_SYMBOL = 2
 """Letters of a unit that is a symbol: words have a plural, symbols have none."""
 
+_LONGEST_NUMBER = 100
+"""Characters of a number."""
+
 _TERM = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*,?")
 
 
-def micros(duration: Duration, name: str = "duration") -> Micros:
+def micros(duration: Duration, name: str = "duration") -> Length:
     """Return `duration` in whole microseconds, a text's fraction of one rounded.
 
-    Months and years are refused: they have no fixed length, as in Spark's own window().
+    Months and years are refused: they have no fixed length, as in Spark's own window(). So is a bare number, which
+    could mean any unit; only what this function has returned may be handed in again.
 
-    >>> micros("1 hour 30 minutes")
+    >>> int(micros("1 hour 30 minutes"))
     5400000000
     """
-    if isinstance(duration, timedelta):
-        return duration // timedelta(microseconds=1)
-    if isinstance(duration, int) and not isinstance(duration, bool):
+    if isinstance(duration, Length):
         return duration
+    if isinstance(duration, timedelta):
+        return Length(duration // timedelta(microseconds=1))
     if not isinstance(duration, str):
-        raise ConfigError(f"{name} must be a text such as '10 minutes', a timedelta or microseconds, got {duration!r}")
+        raise ConfigError(
+            f"{name} must be a text such as '10 minutes' or a timedelta, got {duration!r}{_meant(duration)}"
+        )
     return _parse(duration, name)
 
 
-def _parse(text: str, name: str) -> Micros:
+def _meant(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return ""
+    return f", which has no unit: if seconds are meant, '{value} seconds' or timedelta(seconds={value})"
+
+
+def _parse(text: str, name: str) -> Length:
     body = text.strip().lower().removeprefix("interval ")
     total, at = Fraction(0), 0
     while match := _TERM.match(body, at):
         unit = match[2]
         scale = _scale(unit)
         if scale is None:
-            raise ConfigError(f"{name}: unknown unit {unit!r} in {text!r}; use one of {', '.join(_UNITS)}")
+            raise ConfigError(
+                f"{name}: unknown unit {shortened(unit)!r} in {shortened(text)!r}; use one of {', '.join(_UNITS)}"
+            )
+        if len(match[1]) > _LONGEST_NUMBER:
+            raise ConfigError(f"{name}: {shortened(text)!r} is longer than any time")
         total += Fraction(match[1]) * scale
         at = match.end()
     if at != len(body) or at == 0:
-        raise ConfigError(f"{name}: cannot read {text!r} as a length of time; write it like '1 hour 30 minutes'")
-    return round(total)
+        raise ConfigError(
+            f"{name}: cannot read {shortened(text)!r} as a length of time; write it like '1 hour 30 minutes'"
+        )
+    return Length(round(total))
 
 
 def _scale(unit: str) -> Micros | None:

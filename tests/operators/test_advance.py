@@ -10,15 +10,18 @@ from tests.rows import micros_of, table, tables, windows
 from skypane.operators.advance import advance
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.reasons import FUTURE
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.progress.arrivals import Arrivals
 from skypane.windows import Windows
 
-POLICIES = st.sampled_from([Watermark(7), Watermark(0, max_ahead=15, support=3), KSlack(max_ahead=25), KSlack()])
+POLICIES = st.sampled_from(
+    [Watermark("7 us"), Watermark("0 us", max_ahead="15 us", support=3), KSlack(max_ahead="25 us"), KSlack()]
+)
 
 
 def counted(w: Windows, rows: pa.Table, first_open: int | None = None) -> tuple[PaneCount, ...]:
-    return Gate(w, "time", ()).split(rows, first_open).counts
+    return Gate(w, "time", (), first_open=first_open).split(rows).counts
 
 
 @given(windows(), st.lists(tables(), max_size=6), POLICIES)
@@ -37,30 +40,30 @@ def test_the_policy_is_told_of_every_time(w: Windows, batches: list[pa.Table], p
         assert step.state == expected
         assert step.limit == limit
         assert step.future == {w.pane_at(time) for time in beyond}
-        assert step.future_rows == len(beyond)
+        assert step.rejection.reasons.get(FUTURE, 0) == len(beyond)
         state = step.state
 
 
 @given(windows(), tables(), st.integers(0, 25), st.randoms(use_true_random=False))
 def test_counts_may_come_in_parts_and_in_any_order(w: Windows, rows: pa.Table, cut: int, random: Random):
-    policy = Watermark(5, max_ahead=20, support=3)
+    policy = Watermark("5 us", max_ahead="20 us", support=3)
     parts = [*counted(w, rows.slice(0, cut)), *counted(w, rows.slice(min(cut, rows.num_rows)))]
     random.shuffle(parts)
     assert advance(policy, w, policy.init(), parts) == advance(policy, w, policy.init(), counted(w, rows))
 
 
 def test_a_clock_in_the_future_is_set_aside_and_moves_nothing():
-    w, policy = Windows(10, 10), Watermark(0, max_ahead=100)
+    w, policy = Windows(10, 10), Watermark("0 us", max_ahead="100 us")
     state = advance(policy, w, policy.init(), counted(w, table([1, 12, 25]))).state
     step = advance(policy, w, state, counted(w, table([27, 9_005, 9_007])))
     assert step.future == {900}
-    assert step.future_rows == 2
+    assert step.rejection.reasons.get(FUTURE, 0) == 2
     assert step.state.punctuation == 27
     assert step.state.seen == 4
 
 
 def test_without_a_bound_nothing_is_set_aside():
-    w, policy = Windows(10, 10), Watermark(0, max_ahead=None)
+    w, policy = Windows(10, 10), Watermark("0 us", max_ahead=None)
     step = advance(policy, w, policy.init(), counted(w, table([1, 10**15])))
     assert (step.limit, step.future, step.state.punctuation) == (None, frozenset(), 10**15)
 

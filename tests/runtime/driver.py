@@ -22,32 +22,40 @@ from tests.runtime.streams import SECOND, CountBySensor, late_rows, read_batches
 import skypane as sp
 from skypane import kernels
 from skypane.operators.query import Query
-from skypane.operators.skyline import SkylineQuery
+from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.runtime.spark.api import ask
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import defaults, session
 from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.sink import Directory
+from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.store import Store
+from skypane.types import Length
 from skypane.windows import Windows
 
 SCHEMA = late_rows(0, batches=1).pop().schema
 WINDOWS = Windows(50 * SECOND, 20 * SECOND)
-SKYLINE = SkylineQuery(sp.low("price") * sp.high("rating"), ("sensor",))
+SKYLINE = Skyline(sp.low("price") * sp.high("rating"), ("sensor",))
 
 
 @dataclass(frozen=True)
 class Task:
     """What a driver has to do in `folder`, whose `in` holds the batches.
 
-    crash   where it dies, one of CRASHES, or None
+    crash   where it dies, one of CRASHES, or sleeps, one of SLEEPS; or None
     deadly  count rows by sensor, and kill the first Python worker that lifts
+    java    kill Java after the first batch
+    drain   drain in the end, and crash then, not before
+    unique  let an operator of Spark's, with a state of its own, drop rows that it has seen before
+    late    whether late rows go to a sink
     """
 
     folder: str
     crash: str | None = None
     deadly: bool = False
+    java: bool = False
+    drain: bool = False
+    unique: bool = False
+    late: bool = True
 
     @property
     def query(self) -> Query:
@@ -66,16 +74,18 @@ def job_of(spark: SparkSession, task: Task, query: Query | None = None, **option
     folder = Path(task.folder)
     own: dict[str, Any] = {
         "time": "ts",
-        "window": WINDOWS.length,
-        "slide": WINDOWS.slide,
+        "window": Length(WINDOWS.length),
+        "slide": Length(WINDOWS.slide),
         "progress": task.plan.progress,
         "checkpoint": folder / "checkpoint",
         "output": folder / "out",
-        "late": folder / "late",
+        "late": folder / "late" if task.late else None,
     }
-    job = ask(read_batches(spark, folder / "in", SCHEMA), query or task.query, **own | options)
-    assert isinstance(job, sp.Job)
-    return job
+    rows = read_batches(spark, folder / "in", SCHEMA)
+    if task.unique:
+        spark.conf.set("spark.sql.shuffle.partitions", 2)
+        rows = rows.withWatermark("ts", "1 day").dropDuplicatesWithinWatermark(["id"])
+    return sp.stream(rows, query or task.query, **own | options)
 
 
 @dataclass(frozen=True)
@@ -154,7 +164,7 @@ def _before_the_commit() -> None:
 def _in_the_middle_of_a_manifest() -> None:
     def open_output(original: Callable[..., pa.NativeFile], store: Store, name: str) -> Any:
         stream = original(store, name)
-        return _Dying(stream) if store.root.endswith("/ledger") else stream
+        return _Dying(stream) if "/owner/" in store.root else stream
 
     _replace(Store, "open_output", open_output)
 
@@ -184,6 +194,29 @@ def _before_a_manifest_gets_its_name() -> None:
         original(store, name, target, to)
 
     _replace(Store, "move", move)
+
+
+def _asleep_before_a_file_moves_into_the_output() -> None:
+    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+        if target.root.endswith("/out") and to.startswith("part-"):
+            sleep()
+        original(store, name, target, to)
+
+    _replace(Store, "move", move)
+
+
+def _asleep_before_the_commit() -> None:
+    def commit(original: Callable[..., None], *args: Any) -> None:
+        sleep()
+        original(*args)
+
+    _replace(Ledger, "commit", commit)
+
+
+def sleep() -> None:
+    """Wait until somebody writes a line."""
+    say("asleep")
+    sys.stdin.readline()
 
 
 def _after_the_commit() -> None:
@@ -218,9 +251,23 @@ CRASHES: dict[str, Callable[[], None]] = {
     "before Spark commits": lambda: None,  # by the listener, which is called between the two commits
 }
 
+SLEEPS: dict[str, Callable[[], None]] = {
+    "asleep before a file moves into the output": _asleep_before_a_file_moves_into_the_output,
+    "asleep before the commit": _asleep_before_the_commit,
+}
 
-def _listener(task: Task) -> Callable[[sp.BatchMetrics], None]:
-    return lambda _: die() if task.crash == "before Spark commits" else say("batch")
+
+def _listener(task: Task, java: int) -> Callable[[sp.BatchMetrics], None]:
+    """Return what is told each batch; `java` is the number of that process."""
+
+    def listen(_: sp.BatchMetrics) -> None:
+        if task.crash == "before Spark commits" and not task.drain:
+            die()
+        if task.java:
+            os.kill(java, signal.SIGKILL)
+        say("batch")
+
+    return listen
 
 
 def _warm(spark: SparkSession) -> None:
@@ -245,11 +292,16 @@ def main() -> None:
     task = Task(**json.loads(sys.stdin.readline()))
     job = job_of(spark, task, output=Telling(f"{task.folder}/out"))
     _tell_commits()
-    if task.crash is not None:
-        CRASHES[task.crash]()
-    handle = job.start(trigger="available now", on_batch=_listener(task))
+    crash = (CRASHES | SLEEPS)[task.crash] if task.crash is not None else lambda: None
+    if not task.drain:
+        crash()
+    java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    handle = job.start(trigger="available now", on_batch=_listener(task, java))
     handle.await_termination()
-    say("done")
+    if task.drain:
+        crash()
+        handle.drain()
+    say("interrupted" if handle.interrupted else "done")
 
 
 if __name__ == "__main__":

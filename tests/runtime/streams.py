@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
+from skypane.operators.query import Query
 from skypane.plan import Plan
 from skypane.runtime import local
 
@@ -30,6 +31,8 @@ _SQL = {
     "string": "string",
     "timestamp[us, tz=UTC]": "timestamp",
     "timestamp[us]": "timestamp_ntz",
+    "list<item: timestamp[us, tz=UTC]>": "array<timestamp>",
+    "list<item: timestamp[us]>": "array<timestamp_ntz>",
 }
 
 Window = tuple[Any, Counter[tuple[Any, ...]]]
@@ -77,23 +80,22 @@ def read_batches(spark: SparkSession, folder: Path, schema: pa.Schema, *, files:
     return spark.readStream.schema(columns).option("maxFilesPerTrigger", files).parquet(str(folder))
 
 
-def finish(job: DataFrame | sp.Job, **options: Any) -> list[sp.BatchMetrics]:
+def finish(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
     """Run a job over all that is there; return the metrics of its batches."""
-    assert isinstance(job, sp.Job)
     seen: list[sp.BatchMetrics] = []
     handle = job.start(trigger="available now", on_batch=seen.append, **options)
     assert handle.await_termination(120), handle.status
     return seen
 
 
-def answers(plan: Plan, batches: Sequence[pa.Table]) -> pa.Table:
+def answers(plan: Plan, events: Sequence[local.Event]) -> pa.Table:
     """Return the rows that the oracle answers, window by window."""
-    return pa.concat_tables(answer.rows for answer in local.run(plan, batches))
+    return pa.concat_tables(answer.rows for answer in local.answers(plan, events))
 
 
-def expected(plan: Plan, batches: Sequence[pa.Table]) -> list[Window]:
+def expected(plan: Plan, events: Sequence[local.Event]) -> list[Window]:
     """Return the windows that the oracle answers, in order; those without rows leave no trace in an output."""
-    return windows_of(answers(plan, batches))
+    return windows_of(answers(plan, events))
 
 
 def windows_of(table: pa.Table) -> list[Window]:
@@ -108,10 +110,10 @@ def parquet_rows(folder: Path) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class CountBySensor:
+class CountBySensor(Query):
     """A query of a user's own, with rows unlike those that come in: how many rows each sensor has sent."""
 
-    columns: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
     def validate(self, schema: pa.Schema) -> None:
         if "sensor" not in schema.names:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -27,15 +30,16 @@ from tests.runtime.streams import (
 
 import skypane as sp
 from skypane.operators.query import Query
-from skypane.operators.skyline import SkylineQuery
+from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.runtime.spark.api import ask
+from skypane.runtime import local
+from skypane.types import Length
 from skypane.windows import Windows
 
 NOON = 1_700_000_000 * SECOND
 CENTURY = 100 * 365 * 86_400 * SECOND
 PARETO = sp.low("price") * sp.high("rating")
-SKYLINE = SkylineQuery(PARETO, ("sensor",))
+SKYLINE = Skyline(PARETO, ("sensor",))
 WINDOWS = Windows(30 * SECOND, 10 * SECOND)
 WATERMARK = sp.Watermark("10 seconds")
 
@@ -77,27 +81,36 @@ class Outcome:
 def outcome(
     spark: SparkSession, folder: Path, batches: list[pa.Table], query: Query = SKYLINE, windows: Windows = WINDOWS
 ) -> Outcome:
-    """Stream `batches`; hold the answers against the oracle, and the counts against what came out."""
+    """Stream `batches`; hold answers, counts and late sink against the oracle, batch by batch."""
     write_batches(folder / "in", batches)
     memory = sp.Memory()
-    job = ask(
+    job = sp.stream(
         read_batches(spark, folder / "in", SCHEMA),
         query,
         time="ts",
-        window=windows.length,
-        slide=windows.slide,
+        window=Length(windows.length),
+        slide=Length(windows.slide),
         progress=WATERMARK,
         checkpoint=folder / "checkpoint",
         output=memory,
         late=folder / "late",
     )
     metrics = finish(job)
-    assert windows_of(memory.table()) == expected(Plan(query, windows, "ts", WATERMARK), batches)
-    assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
+    plan = Plan(query, windows, "ts", WATERMARK)
+    assert windows_of(memory.table()) == expected(plan, batches)
     rejected = reasons(folder / "late")
-    counted = sum((Counter(batch.quarantined) + Counter(late=batch.late_rows) for batch in metrics), Counter())
-    assert {reason: len(ids) for reason, ids in rejected.items()} == dict(counted)
+    for batch, rows, outcome in zip(metrics, batches, local.run(plan, batches), strict=True):
+        assert batch.rows == rows.num_rows
+        assert (batch.late_rows, batch.quarantined) == (outcome.rejection.late_rows, outcome.rejection.quarantined)
+        files = (folder / "late").glob(f"*-{batch.batch_id:012d}-*.parquet")
+        assert told(*(pq.read_table(path) for path in files)) == told(*outcome.rejection.rows)
     return Outcome(memory.table(), rejected, metrics)
+
+
+def told(*tables: pa.Table) -> Counter[str]:
+    """Return all rows; times as numbers, as Python has none for the absurd ones."""
+    whole = (table.set_column(1, "ts", table["ts"].cast(pa.int64())) for table in tables)
+    return Counter(str(row) for table in whole for row in table.to_pylist())
 
 
 def reasons(late: Path) -> dict[str, list[int]]:
@@ -183,6 +196,7 @@ def test_empty_batches_empty_panes_and_keys_without_rows(spark: SparkSession, tm
     ]
     result = outcome(spark, tmp_path, batches)
     assert [batch.windows for batch in result.metrics] == [0, 0, 0, 3, 3, 0]
+    assert [batch.empty_windows for batch in result.metrics] == [0, 0, 0, 6, 7, 0]
     sensors = Counter(zip(result.answers["id"].to_pylist(), result.answers["sensor"].to_pylist(), strict=True))
     assert sensors == {(0, "a"): 3, (1, "b"): 3, (2, "a"): 3}
     assert result.metrics[0].punctuation is None
@@ -205,10 +219,9 @@ def test_a_million_equal_rows_are_all_kept(spark: SparkSession, tmp_path: Path):
     )  # fmt: skip
     write_batches(tmp_path / "in", [equal, rows((n, 300 * SECOND, "a", 1.0, 1.0))])
     metrics = finish(
-        sp.skyline(
+        sp.stream(
             read_batches(spark, tmp_path / "in", SCHEMA),
-            PARETO,
-            by="sensor",
+            sp.Skyline(PARETO, by="sensor"),
             time="ts",
             window="30 seconds",
             checkpoint=tmp_path / "checkpoint",
@@ -236,7 +249,8 @@ GOOD: dict[str, Any] = {
 def job(frame: DataFrame, **options: Any) -> Any:
     """Return the skyline job of GOOD's options, changed by `options`; None leaves one out."""
     changed = {name: value for name, value in (GOOD | options).items() if value is not None}
-    return sp.skyline(frame, changed.pop("preference", PARETO), **changed)
+    query = sp.Skyline(changed.pop("preference", PARETO), changed.pop("by", ()))
+    return sp.stream(frame, query, **changed)
 
 
 REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
@@ -250,9 +264,9 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     ),
     "time of a wrong type": (lambda df: job(df, time="price"), r"time column 'price' is of type double; cast it"),
     "slide over length": (lambda df: job(df, slide="2 minutes"), r"slide=120000000, length=60000000"),
-    "no slide": (lambda df: job(df, slide=0), r"need 0 < slide <= length, got slide=0"),
+    "no slide": (lambda df: job(df, slide="0 s"), r"need 0 < slide <= length, got slide=0"),
     "negative slide": (lambda df: job(df, slide="-1 minutes"), r"slide.*-"),
-    "negative length": (lambda df: job(df, window=-5, slide=-6), r"slide=-6, length=-5"),
+    "negative length": (lambda df: job(df, window="-5 us", slide="-6 us"), r"slide=-6, length=-5"),
     "unknown unit": (lambda df: job(df, window="1 fortnight"), r"window: unknown unit 'fortnight'"),
     "months": (lambda df: job(df, window="1 month"), r"window: unknown unit 'month'"),
     "not a duration": (lambda df: job(df, window=1.5), r"window must be .*got 1\.5"),
@@ -260,11 +274,29 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
         lambda df: job(df.withColumnRenamed("id", "window_start")),
         r"add columns window_start and window_end: rename window_start",
     ),
+    "column Window_Start": (
+        lambda df: job(df.withColumnRenamed("id", "Window_Start")),
+        r"add columns window_start and window_end: rename Window_Start",
+    ),
+    "columns of one name but for case": (
+        lambda df: job(df.withColumnRenamed("id", "PRICE")),
+        r"does not tell columns 'PRICE' and 'price' apart",
+    ),
+    "months as a column": (
+        lambda df: job(df.withColumn("term", sf.expr("INTERVAL '1' MONTH"))),
+        r"column 'term' is of type interval month.*cast it",
+    ),
+    "offset over 64 bits": (lambda df: job(df, offset="99999999999 days"), r"offset=8639999999913600000000"),
     "column reason": (lambda df: job(df.withColumnRenamed("id", "reason"), late="late"), r"'reason'.*rename"),
-    "no checkpoint": (lambda df: job(df, checkpoint=None), r"checkpoint= is needed"),
-    "no output": (lambda df: job(df, output=None), r"output= is needed"),
-    "no time": (lambda df: job(df, time=None), r"time= is needed"),
-    "no window": (lambda df: job(df, window=None), r"window= is needed"),
+    "one option missing": (lambda df: job(df, checkpoint=None), r"^checkpoint= is needed"),
+    "all that is missing": (
+        lambda df: sp.stream(df, sp.Skyline(PARETO)),
+        r"time= and window= and checkpoint= and output= are needed",
+    ),
+    "a static door": (lambda df: sp.skyline(df, PARETO), r"is a stream.*sp\.stream\(rows, sp\.Skyline"),
+    "memory by name": (lambda _: sp.Memory("name"), r"batches.*got 'name'"),  # type: ignore[arg-type]
+    "share as a text": (lambda _: sp.AqKSlack("1%"), r"max_drop is a share.*0\.01.*got '1%'"),  # type: ignore[arg-type]
+    "a bare number": (lambda df: job(df, window=3600), r"window must be.*got 3600.*'3600 seconds'"),
     "output of no kind": (lambda df: job(df, output=5), r"output must be a path.*got 5"),
     "output and late in one": (lambda df: job(df, late="/nowhere/out"), r"two folders, both are '/nowhere/out'"),
     "format": (lambda _: sp.Directory("out", "orc"), r"parquet, csv or json, got 'orc'"),  # type: ignore[arg-type]
@@ -273,14 +305,12 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     "wlq workers": (lambda df: job(df, wlq_workers=-1), r"wlq.*at least 1.*got -1"),
     "progress": (lambda df: job(df, progress="1 hour"), r"progress must be a policy.*got '1 hour'"),
     "drop budget": (lambda _: sp.AqKSlack(max_drop=2), r"max_drop.*got 2"),
-    "delay": (lambda _: sp.Watermark("-1 second"), r"delay must not be negative, got -1000000"),
-    "typing error": (lambda df: job(df, windw="1 hour"), r"windw=.*did you mean 'window'"),
-    "option of batches": (lambda df: job(df, invalid="drop"), r"invalid= is no option for a streaming DataFrame"),
+    "delay": (lambda _: sp.Watermark("-1 second"), r"delay must not be negative, got '-1 seconds'"),
     "no criterion": (lambda df: job(df, preference=sp.diff("sensor")), r"at least one of low, high or around"),
-    "k of top-k": (lambda df: sp.top_k(df, 0, "price", **GOOD), r"k >= 1, got k=0"),
-    "k of k-dominant": (lambda df: sp.k_dominant(df, 3, PARETO, **GOOD), r"1 <= k <= 2.*got k=3"),
-    "delta": (lambda df: sp.top_delta(df, -1, PARETO, **GOOD), r"delta >= 0, got delta=-1"),
-    "score": (lambda df: sp.top_k(df, 3, "price +", **GOOD), r"price \+"),
+    "k of top-k": (lambda _: sp.TopK(0, "price"), r"k >= 1, got k=0"),
+    "k of k-dominant": (lambda _: sp.KDominant(3, PARETO), r"1 <= k <= 2.*got k=3"),
+    "delta": (lambda _: sp.TopDelta(-1, PARETO), r"delta >= 0, got delta=-1"),
+    "score": (lambda _: sp.TopK(3, "price +"), r"price \+"),
 }
 
 
@@ -288,6 +318,61 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
 def test_what_cannot_be_run_is_refused_at_the_call(call: Callable[[DataFrame], Any], message: str, stream: DataFrame):
     with pytest.raises(sp.ConfigError, match=message):
         call(stream)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "message"),
+    [
+        ("sometimes", r"trigger: cannot read 'sometimes' .*'available now'"),
+        ("-1 second", r"trigger must not be negative, got '-1 second'"),
+        (5, r"trigger must be a text .*got 5"),
+    ],
+)
+def test_a_trigger_that_cannot_be_read_is_refused_before_anything_is_written(
+    trigger: Any, message: str, stream: DataFrame, tmp_path: Path
+):
+    with pytest.raises(sp.ConfigError, match=message):
+        job(stream, checkpoint=tmp_path / "checkpoint", output=sp.Memory()).start(trigger=trigger)
+    assert not (tmp_path / "checkpoint").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own with little room."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if (
+        os.geteuid()
+        or subprocess.run(["/usr/bin/mount", "-t", "tmpfs", "-o", "size=200k", "none", disk], check=False).returncode
+    ):
+        pytest.skip("only an administrator may mount a disk")
+    yield disk
+    subprocess.run(["/usr/bin/umount", "-l", disk], check=True)
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost_when_there_is_room(
+    spark: SparkSession, small_disk: Path, tmp_path: Path
+):
+    batches = late_rows(4)
+    write_batches(tmp_path / "in", batches)
+    full = small_disk / "full"
+
+    def started() -> sp.StreamHandle:
+        rows = read_batches(spark, tmp_path / "in", batches[0].schema)
+        places = {"checkpoint": small_disk / "checkpoint", "output": small_disk / "out"}
+        handle: sp.StreamHandle = job(rows, **places).start(trigger="available now")
+        return handle
+
+    full.write_bytes(bytes(196 * 1024))
+    with pytest.raises(sp.SkypaneError, match=r"checkpoint .* cannot be used .*No space left"):
+        started()
+    full.write_bytes(bytes(100 * 1024))
+    with pytest.raises(sp.SkypaneError, match="No space left"):
+        started().await_termination(60)
+    subprocess.run(["/usr/bin/mount", "-o", "remount,size=20m", small_disk], check=True)
+    assert started().await_termination(60)
+    plan = Plan(Skyline(PARETO), Windows(60 * SECOND, 20 * SECOND), "ts", sp.KSlack())
+    assert windows_of(parquet_rows(small_disk / "out")) == expected(plan, batches)
 
 
 def test_workers_are_at_least_one(spark: SparkSession, tmp_path: Path):

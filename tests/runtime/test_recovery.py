@@ -21,7 +21,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.runtime.driver import CRASHES, SKYLINE, WINDOWS, Task, job_of
+from tests.rows import flipped
+from tests.runtime.driver import CRASHES, SKYLINE, SLEEPS, WINDOWS, Task, job_of
 from tests.runtime.streams import (
     SECOND,
     NaiveKSlack,
@@ -34,9 +35,10 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.operators.skyline import SkylineQuery
-from skypane.operators.topk import TopKQuery
+from skypane.operators.skyline import Skyline
+from skypane.operators.topk import TopK
 from skypane.preference import Score
+from skypane.runtime import local
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger
 from skypane.runtime.spark.store import DRAFT, Store
 
@@ -84,6 +86,12 @@ class Driver:
             os.killpg(self.process.pid, signal.SIGKILL)
         else:
             self.process.kill()
+
+    def go_on(self) -> None:
+        """Wake a driver that sleeps."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
 
     def end(self) -> list[str]:
         """Wait for the end; return what was said last."""
@@ -169,7 +177,7 @@ def kill_at_random(drivers: Drivers, spark: SparkSession, folder: Path, kills: i
         stream.assert_is_a_start(task)
     assert not any("done" in driver.end() for driver in killed)
     assert sum(driver.was_killed for driver in killed) == kills
-    finish(job_of(spark, task))
+    stream.note(finish(job_of(spark, task)))  # more batches than the ledger keeps, perhaps
     stream.assert_is_complete(task)
 
 
@@ -196,6 +204,10 @@ class Stream:
         all_rows = pa.concat_tables(self._files)
         ends = list(accumulate(self._rows[batch_id] for batch_id in sorted(self._rows)))
         return [all_rows.slice(start, end - start) for start, end in pairwise([0, *ends])]
+
+    def note(self, metrics: Sequence[sp.BatchMetrics]) -> None:
+        """Take note of batches that have been committed."""
+        self._rows |= {batch.batch_id: batch.rows for batch in metrics}
 
     def assert_is_a_start(self, task: Task) -> None:
         """The output at any moment: what has been committed, and at most one batch more, whole windows in order."""
@@ -227,14 +239,13 @@ def assert_nothing_left_over(folder: Path) -> None:
     kept = Store.at(f"{folder}/checkpoint").child("skypane")
     manifest = Ledger(kept).latest()
     assert manifest is not None
-    named = {ref[0] for refs in manifest.panes.values() for ref in refs}
+    named = {ref[0] for refs in manifest.operator["panes"].values() for ref in refs}
     assert set(kept.child("partials").names()) == named
     assert not kept.child("rejected").names()
     assert not kept.child("answers").names()
-    for store in (kept, kept.child("ledger")):
-        assert [name for name in store.names() if name.startswith(DRAFT)] == []
+    assert [list(epoch.iterdir()) for epoch in Path(kept.child("owner").root).iterdir()] == [[]]
     for output in ("out", "late"):
-        assert not Store.at(f"{folder}/{output}/_staging").names()
+        assert not [path for path in (folder / output / "_staging").rglob("*") if path.is_file()]
 
 
 @pytest.mark.slow
@@ -253,12 +264,80 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
     stream.assert_is_complete(task)
 
 
+@pytest.mark.slow
+def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    """Each driver takes a batch, and is killed while it drains; the next one finishes that first."""
+    files = late_rows(7, batches=len(CRASHES))
+    task, events = Task(str(tmp_path)), list[local.Event]()
+    crashes = [crash for crash in CRASHES if crash != "before Spark commits"]  # a drain is none of Spark's
+    for number, crash in enumerate(crashes):
+        write_batches(tmp_path / "in", [files[number]], first=number)
+        driver = drivers.take(Task(str(tmp_path), crash, drain=True), left=len(crashes) - 1 - number)
+        said = driver.end()
+        assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
+        events += [files[number], local.Drain()]
+    finish(job_of(spark, task))
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, events)
+    late = [row for outcome in local.run(task.plan, events) for rows in outcome.rejection.rows for row in rows["id"]]
+    assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == sorted(row.as_py() for row in late)
+    assert_nothing_left_over(tmp_path)
+
+
+def test_a_drain_that_was_begun_comes_again_before_any_other_batch(spark: SparkSession, tmp_path: Path):
+    task, files = Task(str(tmp_path)), late_rows(8, batches=5)
+    told: list[tuple[int, pa.Table]] = []
+
+    def take(rows: DataFrame, batch_id: int) -> None:
+        told.append((batch_id, rows.toArrow()))
+        if [number for number, _ in told] == [0, 1, 2, 3]:
+            raise OSError("the disk is full")
+
+    write_batches(tmp_path / "in", files[:3])
+    handle = job_of(spark, task, output=take).start(trigger="available now")
+    assert handle.await_termination(PATIENCE)
+    with pytest.raises(OSError, match="the disk is full"):
+        handle.drain()
+    write_batches(tmp_path / "in", files[3:], first=3)
+    finish(job_of(spark, task, output=take))
+    assert [number for number, _ in told] == [0, 1, 2, 3, 3, 4, 5]
+    assert told[3][1].equals(told[4][1])
+    answered = windows_of(pa.concat_tables(table for _, table in [*told[:3], *told[4:]]))
+    assert answered == expected(task.plan, [*files[:3], local.Drain(), *files[3:]])
+
+
 def test_a_worker_that_dies_is_replaced(drivers: Drivers, tmp_path: Path):
     task, stream = Task(str(tmp_path), deadly=True), Stream(tmp_path, late_rows(6))
     driver = drivers.take(task, left=0)
     assert driver.end()[-1:] == ["done"], driver.errors()
     assert (tmp_path / "killed").exists()
     stream.assert_is_complete(task)
+
+
+def test_ctrl_c_ends_a_script_after_the_batch_with_one_line(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    task, stream = Task(str(tmp_path)), Stream(tmp_path, late_rows(6, batches=12))
+    driver = drivers.take(task, left=0)
+    while driver.line() != "batch":
+        assert driver.process.poll() is None, driver.errors()
+    before = driver.errors()
+    os.killpg(driver.process.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
+    assert driver.end()[-1:] == ["interrupted"], driver.errors()
+    assert driver.process.returncode == 0
+    assert driver.errors().removeprefix(before) == (
+        "interrupted: the query has stopped, and goes on from here when it is started again\n"
+    )
+    stream.assert_is_a_start(task)
+    assert len(stream.batches()) < 12
+    finish(job_of(spark, task))
+    stream.assert_is_complete(task)
+
+
+def test_java_that_dies_is_told_in_one_sentence(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    stream = Stream(tmp_path, late_rows(6))
+    driver = drivers.take(Task(str(tmp_path), java=True), left=0)
+    assert driver.end()[-1:] == ["batch"], driver.errors()
+    assert re.search(r"\nskypane.types.SkypaneError: Spark's Java process does not answer.*\n\Z", driver.errors())
+    finish(job_of(spark, Task(str(tmp_path))))
+    stream.assert_is_complete(Task(str(tmp_path)))
 
 
 @pytest.fixture(scope="module")
@@ -271,16 +350,15 @@ def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 OTHERS: dict[str, tuple[dict[str, Any], str]] = {
-    "query": ({"query": TopKQuery(3, Score.of("price"), ("sensor",))}, r"query\.query was 'skyline', is 'top_k'"),
-    "preference": ({"query": SkylineQuery(sp.low("price") & sp.high("rating"), ("sensor",))}, r"query\.levels was "),
-    "groups": ({"query": SkylineQuery(SKYLINE.preference)}, r"query\.by was \['sensor'\], is \[\]"),
+    "query": ({"query": TopK(3, Score.of("price"), ("sensor",))}, r"query\.query was 'skyline', is 'top_k'"),
+    "preference": ({"query": Skyline(sp.low("price") & sp.high("rating"), ("sensor",))}, r"query\.levels was "),
+    "groups": ({"query": Skyline(SKYLINE.preference)}, r"query\.by was \['sensor'\], is \[\]"),
     "slide": ({"slide": 10 * SECOND}, r"window\.slide was 20000000, is 10000000"),
     "length": ({"window": 70 * SECOND}, r"window\.length was 50000000, is 70000000"),
     "offset": ({"offset": 5}, r"window\.offset was 0, is 5"),
     "time": ({"time": "sent"}, r"time was 'ts', is 'sent'"),
     "source": ({"source": "sensor"}, r"source was None, is 'sensor'"),
     "policy": ({"progress": sp.Watermark("1 minute")}, r"progress\.policy was 'KSlack', is 'Watermark'"),
-    "policy's field": ({"progress": sp.KSlack("1 hour")}, r"progress\.max_slack was 86400000000, is 3600000000"),
 }
 
 
@@ -330,34 +408,112 @@ def begun(spark: SparkSession, tmp_path: Path) -> Path:
 
 
 def test_what_answers_do_not_depend_on_may_change(begun: Path, spark: SparkSession):
-    finish(job_of(spark, Task(str(begun)), splitting="TB_RR", plq_workers=3, wlq_workers=1))
+    """And the numbers of a policy: a larger bound changes nothing here, but the state must not be lost."""
+    (begun / "out").rename(begun / "moved")
+    finish(
+        job_of(
+            spark,
+            Task(str(begun)),
+            splitting="TB_RR",
+            plq_workers=3,
+            wlq_workers=1,
+            progress=sp.KSlack("2 days"),
+            output=begun / "moved",
+        )
+    )
+    (begun / "moved").rename(begun / "out")
     Stream(begun, late_rows(9), write=False).assert_is_complete(Task(str(begun)))
 
 
 def test_partials_that_are_gone_are_named(begun: Path, spark: SparkSession):
     folder = begun / "checkpoint" / "skypane" / "partials"
-    for path in folder.iterdir():
-        path.unlink()
+    shutil.rmtree(folder)
+    with pytest.raises(sp.CheckpointError, match=re.escape(f"{folder}/") + ".* is gone.*restore the whole checkpoint"):
+        job_of(spark, Task(str(begun))).start()
+
+
+def test_partials_that_are_damaged_are_named(begun: Path, spark: SparkSession):
+    files = sorted((begun / "checkpoint" / "skypane" / "partials").iterdir())
+    for path in files:
+        whole = path.read_bytes()
+        path.write_bytes(flipped(whole, 4 * len(whole)))
     handle = job_of(spark, Task(str(begun))).start(trigger="available now")
-    with pytest.raises(sp.SkypaneError, match=re.escape(f"{folder}/")):
+    with pytest.raises(sp.SkypaneError, match=re.escape(f"{files[0].parent}/") + ".* is damaged.*restore the whole"):
         handle.await_termination(PATIENCE)
 
 
 @pytest.mark.parametrize("lost", [("skypane",), ("offsets", "commits", "sources")], ids=["skypane's", "Spark's"])
 def test_one_checkpoint_without_the_other_is_refused(lost: Sequence[str], begun: Path, spark: SparkSession):
-    for name in (*(f"checkpoint/{part}" for part in lost), "out", "late"):
+    outputs = ("out", "late") if lost == ("skypane",) else ()
+    for name in (*(f"checkpoint/{part}" for part in lost), *outputs):
         shutil.rmtree(begun / name)
     handle = job_of(spark, Task(str(begun))).start(trigger="available now")
     with pytest.raises(sp.SkypaneError, match="removed or restored without the other"):
         handle.await_termination(PATIENCE)
 
 
+def test_a_batch_that_spark_fills_anew_is_refused(begun: Path, spark: SparkSession):
+    """Spark has lost its record of the last batch, and makes another of it: the same rows and those that came since."""
+    for folder in ("offsets", "commits"):
+        for name in ("2", ".2.crc"):
+            (begun / "checkpoint" / folder / name).unlink()
+    handle = job_of(spark, Task(str(begun))).start(trigger="available now")
+    with pytest.raises(sp.SkypaneError, match=r"batch 2 is in the ledger with 40 rows.*again with 80 rows.*offsets/2"):
+        handle.await_termination(PATIENCE)
+
+
+def test_an_older_checkpoint_beside_a_newer_output_is_refused(begun: Path, spark: SparkSession, tmp_path: Path):
+    older = Path(shutil.copytree(begun / "checkpoint", tmp_path / "older"))
+    finish(job_of(spark, Task(str(begun))))
+    shutil.rmtree(begun / "checkpoint")
+    older.rename(begun / "checkpoint")
+    with pytest.raises(sp.CheckpointError, match=r"of batches after 3, .*an older copy than the output"):
+        job_of(spark, Task(str(begun))).start()
+
+
+@pytest.mark.parametrize(("sleep", "late"), list(zip(SLEEPS, (True, False), strict=True)))
+def test_a_second_driver_takes_over(sleep: str, late: bool, drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    """The first one sleeps in the middle of a batch; when it wakes, it says why it ends, and has changed nothing."""
+    files = late_rows(5, batches=5)
+    write_batches(tmp_path / "in", files)
+    task = Task(str(tmp_path), sleep, late=late)
+    first = drivers.take(task, left=0)
+    while (said := first.line()) != "asleep":
+        assert said, first.errors()
+    finish(job_of(spark, task))
+    whole = windows_of(parquet_rows(tmp_path / "out"))
+    assert whole == expected(task.plan, files)
+    first.go_on()
+    assert "done" not in first.end()
+    assert "another driver has started on the checkpoint" in first.errors()
+    assert windows_of(parquet_rows(tmp_path / "out")) == whole
+    assert finish(job_of(spark, task)) == []
+    assert_nothing_left_over(tmp_path)
+
+
+def test_an_operator_with_a_state_of_its_own_survives_a_kill_between_the_two_commits(
+    drivers: Drivers, spark: SparkSession, tmp_path: Path
+):
+    files = late_rows(5, batches=4, start=1_000 * SECOND)  # Spark drops what lies before 1970
+    write_batches(tmp_path / "in", files[:2])
+    task = Task(str(tmp_path), "before Spark commits", unique=True)
+    driver = drivers.take(task, left=0)
+    assert "done" not in driver.end()
+    assert driver.was_killed, driver.errors()
+    write_batches(tmp_path / "in", [files[2], pa.concat_tables([files[1], files[3]])], first=2)
+    finish(job_of(spark, task))
+    batches = Stream(tmp_path, files, write=False).batches()
+    assert [batch.num_rows for batch in batches if batch.num_rows] == [40] * 4, "what came again was dropped"
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, batches)
+
+
 def test_what_lost_tries_have_left_is_removed(begun: Path, spark: SparkSession):
     kept = begun / "checkpoint" / "skypane"
     for name in ("partials", "rejected", "answers"):
         (kept / name / "000000000003-00000-lost.arrow").write_text("lost")
-    for draft in (kept / f"{DRAFT}definition.json.0", kept / "ledger" / f"{DRAFT}000000000003.json.0"):
-        draft.write_text("half")
+    (epoch,) = (kept / "owner").iterdir()
+    for document in ("definition.json", "000000000003.json"):
+        (epoch / f"{DRAFT}{document}.0").write_text("half")
     (kept / "ledger" / "000000000002.json~").write_text("an editor's backup")
     (begun / "out" / "_staging" / "part-000000000003-driver.parquet").write_text("lost")
     for number in range(3):

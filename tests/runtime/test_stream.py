@@ -36,20 +36,20 @@ from tests.runtime.streams import (
 import skypane as sp
 from skypane.control import placement
 from skypane.control.exchange import Exchange
-from skypane.operators.dominance import KDominantQuery, TopDeltaQuery
+from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
-from skypane.operators.skyline import SkylineQuery
-from skypane.operators.topk import TopKQuery
+from skypane.operators.skyline import Skyline
+from skypane.operators.topk import TopK
 from skypane.plan import Plan
 from skypane.preference import Score
 from skypane.progress import ProgressPolicy
 from skypane.runtime import local
-from skypane.runtime.spark.api import ask
-from skypane.runtime.spark.engine import shell as engine
+from skypane.runtime.spark.engine import control
+from skypane.types import Length
 from skypane.windows import Windows
 
 PARETO = sp.low("price") * sp.high("rating")
-SKYLINE = SkylineQuery(PARETO, ("sensor",))
+SKYLINE = Skyline(PARETO, ("sensor",))
 
 
 @dataclass(frozen=True)
@@ -76,16 +76,16 @@ class Case:
 
 CASES = {
     "skyline by group, panes shorter than the slide": Case(SKYLINE, 50, 20, files=2),
-    "skyline without groups, merges shared between windows": Case(SkylineQuery(PARETO), 60, 5, start=-40),
-    "prioritised, times without zone": Case(SkylineQuery(sp.low("price") & sp.high("rating")), 40, 40, 7, zone=None),
-    "one skyline per value of diff": Case(SkylineQuery(PARETO * sp.diff("weight")), 45, 30, -4, start=-1_000_000_000),
+    "skyline without groups, merges shared between windows": Case(Skyline(PARETO), 60, 5, start=-40),
+    "prioritised, times without zone": Case(Skyline(sp.low("price") & sp.high("rating")), 40, 40, 7, zone=None),
+    "one skyline per value of diff": Case(Skyline(PARETO * sp.diff("weight")), 45, 30, -4, start=-1_000_000_000),
     "top-k, before 1970, without zone": Case(
-        TopKQuery(3, Score.of("rating - price"), ("sensor",)), 30, 10, 3, sp.Watermark("15 seconds"), -86_400, None
+        TopK(3, Score.of("rating - price"), ("sensor",)), 30, 10, 3, sp.Watermark("15 seconds"), -86_400, None
     ),
     "k-dominant, a budget of drops": Case(
-        KDominantQuery(2, PARETO * sp.around("weight", 0)), 40, 10, progress=sp.AqKSlack(0.05, "20 seconds"), files=2
+        KDominant(2, PARETO * sp.around("weight", 0)), 40, 10, progress=sp.AqKSlack(0.05, "20 seconds"), files=2
     ),
-    "top-delta": Case(TopDeltaQuery(2, PARETO * sp.low("weight"), ("sensor",)), 35, 15, progress=sp.Watermark(0)),
+    "top-delta": Case(TopDelta(2, PARETO * sp.low("weight"), ("sensor",)), 35, 15, progress=sp.Watermark("0 us")),
     "user-defined": Case(CountBySensor(), 120, 10, 5, sp.Watermark("5 seconds"), files=2),
 }
 
@@ -94,19 +94,17 @@ def job_of(spark: SparkSession, case: Case, folder: Path, batches: Sequence[pa.T
     """Return the job of a case over `batches`, which are written for it."""
     write_batches(folder / "in", batches, files=case.files)
     windows = case.plan.windows
-    job = ask(
+    return sp.stream(
         read_batches(spark, folder / "in", batches[0].schema, files=case.files),
         case.query,
         time="ts",
-        window=windows.length,
-        slide=windows.slide,
-        offset=windows.offset,
+        window=Length(windows.length),
+        slide=Length(windows.slide),
+        offset=Length(windows.offset),
         progress=case.progress,
         checkpoint=str(folder / "checkpoint"),
         **options,
     )
-    assert isinstance(job, sp.Job)
-    return job
 
 
 def assert_once_and_in_order(windows: Sequence[Window]) -> None:
@@ -114,6 +112,7 @@ def assert_once_and_in_order(windows: Sequence[Window]) -> None:
     assert starts == sorted(set(starts))
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_a_stream_answers_as_the_oracle(case: Case, spark: SparkSession, tmp_path: Path):
     batches, memory = case.batches(), sp.Memory()
@@ -124,14 +123,14 @@ def test_a_stream_answers_as_the_oracle(case: Case, spark: SparkSession, tmp_pat
     assert_once_and_in_order(answered)
     assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
     # A window of many rows may have no k-dominant one: it is answered, and leaves no row.
-    assert sum(batch.windows for batch in metrics) == len(list(local.run(case.plan, batches)))
+    assert sum(batch.windows for batch in metrics) == len(list(local.answers(case.plan, batches)))
     assert sum(batch.window_rows for batch in metrics) == memory.table().num_rows
 
 
 @pytest.fixture
 def exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are exchanged before they are lifted, from the first batch on."""
-    monkeypatch.setattr(engine, "Exchange", functools.partial(Exchange, needed=True, because="the test wants it"))
+    monkeypatch.setattr(control, "Exchange", functools.partial(Exchange, needed=True, because="the test wants it"))
 
 
 @pytest.fixture
@@ -140,6 +139,7 @@ def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "JOB_SECONDS", -1.0)
 
 
+@pytest.mark.core
 @pytest.mark.usefixtures("exchanged", "answered_by_workers")
 @pytest.mark.parametrize("splitting", ["PB_RR", "TB_RR"])
 def test_answers_do_not_depend_on_who_works(splitting: str, spark: SparkSession, tmp_path: Path):
@@ -176,6 +176,7 @@ def json_rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in sorted(folder.glob("part-*.json")) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.core
 @pytest.mark.usefixtures("answered_by_workers")
 def test_workers_hand_answers_to_any_output(spark: SparkSession, tmp_path: Path):
     case, taken = Case(SKYLINE, 50, 10), []
@@ -202,7 +203,7 @@ def test_output_as_csv(spark: SparkSession, tmp_path: Path):
 
 
 def test_output_as_json_keeps_numbers_and_nulls(spark: SparkSession, tmp_path: Path):
-    case = Case(SkylineQuery(PARETO, ("sensor",)), 60, 20)
+    case = Case(Skyline(PARETO, ("sensor",)), 60, 20)
     batches = [with_hard_values(batch) for batch in case.batches()]
     finish(job_of(spark, case, tmp_path, batches, output=sp.Directory(str(tmp_path / "out"), "json")))
     written = json_rows(tmp_path / "out")
@@ -261,6 +262,7 @@ def usable_rows(batch: pa.Table) -> pa.Table:
     return batch.slice(3)
 
 
+@pytest.mark.core
 def test_late_and_unusable_rows_reach_their_sink_with_a_reason(mixed: tuple[Any, ...]):
     folder, batches, metrics, _ = mixed
     naive = NaiveKSlack(10 * SECOND)
@@ -318,6 +320,7 @@ def test_metrics_describe_each_batch(mixed: tuple[Any, ...]):
         assert set(batch.seconds) == {"total", "plq", "progress", "wlq", "sink", "commit"}
         assert 0 <= sum(batch.seconds.values()) - batch.seconds["total"] <= batch.seconds["total"]
         assert len(batch.busy) == batch.plq_workers == 1
+        assert batch.task_rows == (rows.num_rows,)
         assert not batch.exchange
         assert (batch.latest_window is None) == (batch.windows == 0)
         assert batch.drop_budget is None
@@ -377,6 +380,7 @@ def micros(time: datetime) -> int:
     return (time - epoch) // timedelta(microseconds=1)
 
 
+@pytest.mark.core
 def test_a_stopped_stream_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path):
     case = Case(SKYLINE, 50, 20)
     batches = case.batches()
@@ -392,3 +396,110 @@ def test_a_stopped_stream_goes_on_where_it_ended(spark: SparkSession, tmp_path: 
     metrics = finish(job)
     assert [batch.batch_id for batch in metrics] == [3, 4, 5]
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, batches)
+
+
+def test_a_drained_stream_answers_its_last_windows_and_may_go_on(spark: SparkSession, tmp_path: Path):
+    case, told = Case(SKYLINE, 50, 20), list[sp.BatchMetrics]()
+    batches = case.batches()
+    job = job_of(spark, case, tmp_path, batches[:3], output=str(tmp_path / "out"), late=str(tmp_path / "late"))
+    handle = job.start(trigger="available now", on_batch=told.append)
+    assert handle.await_termination(60)
+    drained = handle.drain()
+    assert drained is not None
+    assert drained.rows == drained.open_panes == 0 < drained.windows
+    assert told[-1].batch_id == drained.batch_id == 3
+    assert handle.drain() is None, "nothing is open"
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, [*batches[:3], local.Drain()])
+
+    write_batches(tmp_path / "in", batches[3:], first=3)
+    handle = job.start(trigger="available now", on_batch=told.append)
+    assert handle.await_termination(60)
+    handle.drain()
+    assert [batch.batch_id for batch in told] == list(range(8))
+    events = [*batches[:3], local.Drain(), *batches[3:], local.Drain()]
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, events)
+    late = [row for outcome in local.run(case.plan, events) for rows in outcome.rejection.rows for row in rows["id"]]
+    assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == sorted(row.as_py() for row in late)
+    assert told[-1].dropped_rows == len(late) > sum(batch.late_rows for batch in told[:4])
+
+
+class Held:
+    """A sink that waits in the middle of a batch until it is let go."""
+
+    def __init__(self) -> None:
+        self.taken: dict[int, pa.Table] = {}
+        self.entered, self.let_go = threading.Event(), threading.Event()
+
+    def __call__(self, rows: DataFrame, batch_id: int) -> None:
+        self.entered.set()
+        assert self.let_go.wait(60)
+        rows.sparkSession.range(1).collect()
+        self.taken[batch_id] = rows.toArrow()
+
+    def windows(self) -> list[Window]:
+        return windows_of(pa.concat_tables(self.taken[batch_id] for batch_id in sorted(self.taken)))
+
+
+def assert_stopped(handle: sp.StreamHandle) -> None:
+    """No failure, to skypane or to Spark."""
+    assert handle.await_termination(60)
+    assert handle.status == {"active": False, "message": "Stopped", "error": None}
+    assert handle.query.exception() is None
+
+
+def test_a_stop_waits_for_the_batch_under_way(spark: SparkSession, tmp_path: Path):
+    case, sink, seen = Case(SKYLINE, 50, 20), Held(), list[int]()
+    job = job_of(spark, case, tmp_path, case.batches(), output=sink)
+    handle = job.start(on_batch=lambda batch: seen.append(batch.batch_id))
+    assert sink.entered.wait(60)
+    stopping = threading.Thread(target=handle.stop)
+    stopping.start()
+    while not handle._turns._stopping.is_set():
+        stopping.join(0.001)
+    sink.let_go.set()
+    stopping.join(60)
+    assert_stopped(handle)
+    assert seen == [0]
+    assert [batch.batch_id for batch in finish(job)] == [1, 2, 3, 4, 5]
+    assert sink.windows() == expected(case.plan, case.batches())
+
+
+@pytest.mark.parametrize("trigger", [None, "available now"])
+def test_a_listener_may_stop_its_query(trigger: str | None, spark: SparkSession, tmp_path: Path):
+    case, memory = Case(SKYLINE, 50, 20), sp.Memory()
+    job = job_of(spark, case, tmp_path, case.batches(), output=memory)
+    seen: list[int] = []
+    started = threading.Event()
+    handles: list[sp.StreamHandle] = []
+
+    def stop_at_two(batch: sp.BatchMetrics) -> None:
+        seen.append(batch.batch_id)
+        assert started.wait(60)
+        if batch.batch_id == 2:
+            handles[0].stop()
+
+    handles.append(job.start(on_batch=stop_at_two, trigger=trigger))
+    started.set()
+    assert_stopped(handles[0])
+    assert seen == [0, 1, 2]
+    assert [batch.batch_id for batch in finish(job)] == [3, 4, 5]
+    assert windows_of(memory.table()) == expected(case.plan, case.batches())
+
+
+@pytest.mark.parametrize("way", ["of skypane", "of Spark"])
+def test_a_stop_without_patience_gives_the_batch_up(way: str, spark: SparkSession, tmp_path: Path):
+    case, sink, seen = Case(SKYLINE, 50, 20), Held(), list[int]()
+    job = job_of(spark, case, tmp_path, case.batches(), output=sink)
+    handle = job.start(on_batch=lambda batch: seen.append(batch.batch_id))
+    assert sink.entered.wait(60)
+    stopping = threading.Thread(target=handle.query.stop if way == "of Spark" else lambda: handle.stop(patience=0))
+    stopping.start()
+    while handle.query.isActive:
+        stopping.join(0.001)
+    sink.let_go.set()  # its next call of Spark is interrupted
+    stopping.join(60)
+    assert_stopped(handle)
+    assert seen == []
+    assert sink.taken == {}
+    assert [batch.batch_id for batch in finish(job)] == list(range(6))
+    assert sink.windows() == expected(case.plan, case.batches())

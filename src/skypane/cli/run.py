@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     import skypane as sp
-    from skypane.jobs import Job
+    from skypane.jobs import JobFile
 
 
 def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
@@ -26,6 +25,11 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     )
     parser.add_argument("--report", type=Path, metavar="FILE", help="write a page with plots about a stream (HTML)")
     parser.add_argument("--seconds", type=float, help="stop a stream after so many seconds")
+    parser.add_argument(
+        "--drain",
+        action="store_true",
+        help="when the stream ends, or --seconds have passed, answer the open windows too",
+    )
     parser.add_argument("--examples", action="store_true", help="list the examples")
     parser.add_argument("--show", action="store_true", help="print the example JOB, to start from")
     return parser
@@ -50,10 +54,12 @@ def run(arguments: Namespace) -> int:
     job = examples.find(arguments.job)
     if arguments.report is not None and job.mode == "batch":
         raise ConfigError("--report is for streams: a batch job leaves no measurements, only its answers")
+    if arguments.drain and job.mode == "batch":
+        raise ConfigError("--drain is for streams: a batch job answers all its windows")
     return _run(job, arguments, console)
 
 
-def _run(job: Job, arguments: Namespace, console: Console) -> int:
+def _run(job: JobFile, arguments: Namespace, console: Console) -> int:
     from pyspark.sql import DataFrame  # noqa: PLC0415
 
     from skypane.jobs import building, telling  # noqa: PLC0415
@@ -68,7 +74,7 @@ def _run(job: Job, arguments: Namespace, console: Console) -> int:
     return _batch(job, ready, console) if isinstance(ready, DataFrame) else _stream(job, ready, arguments, console)
 
 
-def _batch(job: Job, ready: DataFrame, console: Console) -> int:
+def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
     from skypane.jobs import building  # noqa: PLC0415
 
     building.write(job, ready)
@@ -77,18 +83,17 @@ def _batch(job: Job, ready: DataFrame, console: Console) -> int:
     return 0
 
 
-def _stream(job: Job, ready: sp.Job, arguments: Namespace, console: Console) -> int:
+def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console) -> int:
     from skypane.jobs import running  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
-    from skypane.reporting.runlog import RunLog  # noqa: PLC0415
     from skypane.reporting.view import View  # noqa: PLC0415
 
-    # Beside the checkpoint: the log of a run that is resumed goes on with it.
-    folder = Path(f"{job.checkpoint}-metrics") if job.checkpoint else Path(tempfile.mkdtemp(prefix="skypane-metrics-"))
-    log = RunLog(folder)
+    log = running.run_log(job)
     resumed = log.begin({"job": job.summary()})
     view = View(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
-    ended = running.run_stream(job, ready, live.display(view, console), log, seconds=arguments.seconds)
+    ended = running.run_stream(
+        job, ready, live.display(view, console), log, seconds=arguments.seconds, drain=arguments.drain
+    )
     if log.batches():
         found = running.snapshot(job, log)
         for text in report.lines(found):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
-
 import skypane as sp
-from skypane.jobs.model import Job
-from skypane.jobs.telling import criteria, query, told
+from skypane.jobs.model import JobFile
+from skypane.jobs.telling import criteria, told
+from skypane.places import Place
 from skypane.reporting.following import follow
 from skypane.reporting.live import Display
 from skypane.reporting.runlog import RunLog
@@ -17,38 +17,61 @@ from skypane.reporting.snapshot import SKYLINE, Snapshot, answers, example, fron
 
 
 def run_stream(
-    job: Job,
+    job: JobFile,
     ready: sp.Job,
     display: Display,
     log: RunLog,
     *,
     ended: Callable[[sp.StreamHandle], bool] = lambda _: False,
     seconds: float | None = None,
+    drain: bool = False,
 ) -> bool:
-    """Run a streaming job; return False if it was interrupted. `ended` or `seconds` bound a stream without end."""
-    folder = Path(job.output.path) if job.output.format == "parquet" and job.output.path else None
+    """Run a streaming job; return False if it was interrupted. `ended` or `seconds` bound a stream without end.
+
+    drain  answer the windows that are open in the end, as if the stream had ended there
+    """
+    folder = _windows_folder(job)
 
     def on_batch(metrics: sp.BatchMetrics) -> None:
         log.append(metrics)
         display.batch(metrics, lambda: None if folder is None else latest_front(folder, metrics))
 
     with display:
-        return follow(ready, on_batch=on_batch, ended=ended, trigger=job.trigger, seconds=seconds)
+        return follow(ready, on_batch=on_batch, ended=ended, trigger=job.trigger, seconds=seconds, drain=drain)
 
 
-def snapshot(job: Job, log: RunLog) -> Snapshot:
+def snapshot(job: JobFile, log: RunLog) -> Snapshot:
     """Return what the report of a streaming job is drawn from: its log, and its windows if they are parquet."""
-    windows: pa.Table | None = None
-    if job.output.format == "parquet" and job.output.path is not None:
-        windows = answers(Path(job.output.path))
+    folder = _windows_folder(job)
+    windows = None if folder is None else answers(folder)
+    by = job.query.by
     return Snapshot(
         title=job.name,
-        question=job.question or f"{query(job)}.",
+        question=job.question or f"{job.query.build()}.",
         window=job.window.build().length if job.window is not None else 0,
         criteria=criteria(job),
         batches=log.batches(),
         settings=tuple(told(job)),
-        sizes=None if windows is None else front_sizes(windows, job.query.by),
-        example=None if windows is None else example(windows, job.query.by),
+        sizes=None if windows is None else front_sizes(windows, by),
+        example=None if windows is None else example(windows, by),
         meaning=SKYLINE if job.query.kind == "skyline" else "",
     )
+
+
+def run_log(job: JobFile) -> RunLog:
+    """Return the log of a streaming job: beside its checkpoint, so that one that is resumed goes on with it.
+
+    A checkpoint that is not on this machine has it in the working folder; without a checkpoint it is a temporary one.
+    """
+    if job.checkpoint is None:
+        return RunLog(Path(tempfile.mkdtemp(prefix="skypane-metrics-")))
+    place = Place.of(job.checkpoint, "checkpoint")
+    return RunLog(Path(f"{place}-metrics" if place.is_local else f"{Path(place.path).name or place.authority}-metrics"))
+
+
+def _windows_folder(job: JobFile) -> Path | None:
+    """Return where the answers lie, if they are parquet on this machine: pictures are drawn from them."""
+    if job.output.format != "parquet" or job.output.path is None:
+        return None
+    place = Place.of(job.output.path, "output.path")
+    return Path(str(place)) if place.is_local else None

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from skypane.jobs.model import Job
-from skypane.jobs.queries import TopK
+from skypane.jobs.model import JobFile
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.reporting.snapshot import Criterion
 from skypane.reporting.wording import count, span
 
 
-def told(job: Job) -> list[tuple[str, str]]:
+def told(job: JobFile) -> list[tuple[str, str]]:
     """Return (name, value) pairs that say what the job does, section by section."""
-    pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", query(job))]
+    pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.query.build()))]
     pairs.append(("window", _window(job)))
     if job.mode == "stream":
         law = job.progress.build() if job.progress is not None else "KSlack(), the default"
@@ -28,41 +27,28 @@ def told(job: Job) -> list[tuple[str, str]]:
     return pairs
 
 
-def query(job: Job) -> str:
-    """Return the query in a few words."""
-    asked = job.query
-    by = f", one per {', '.join(asked.by)}" if asked.by else ""
-    if isinstance(asked, TopK):
-        end = "largest" if asked.largest else "smallest"
-        return f"the {asked.k} rows with the {end} {asked.score}{by}"
-    extra = {"k_dominant": "k", "top_delta": "delta"}.get(asked.kind)
-    number = f"({extra}={getattr(asked, extra)}) " if extra else ""
-    return f"{asked.kind.replace('_', '-')} {number}of {Preference.of(asked.preference)!r}{by}"
-
-
-def criteria(job: Job) -> tuple[Criterion, ...]:
+def criteria(job: JobFile) -> tuple[Criterion, ...]:
     """Return the columns that the query ranks by, where each has a good end."""
-    if isinstance(job.query, TopK):
-        return ()
-    ranked = Preference.of(job.query.preference).criteria
+    preference = getattr(job.query.build(), "preference", None)
+    ranked = preference.criteria if isinstance(preference, Preference) else ()
     ends = [(c.column, "low" if isinstance(c, Low) else "high") for c in ranked if isinstance(c, Low | High)]
     return tuple(Criterion(column, end) for column, end in ends)
 
 
-def _source(job: Job) -> str:
+def _source(job: JobFile) -> str:
     source = job.source
     options = ", ".join(f"{name}={value}" for name, value in source.options.items())
     return " ".join(part for part in (source.format, source.path or "", f"({options})" if options else "") if part)
 
 
-def _rows(job: Job) -> str:
+def _rows(job: JobFile) -> str:
     parts = [f"{name} = {expression}" for name, expression in job.derive.items()]
     parts += [f"where {job.where}"] if job.where else []
     parts += [f"select {', '.join(job.select)}"] if job.select else []
     return "; ".join(parts) or "as they come"
 
 
-def _window(job: Job) -> str:
+def _window(job: JobFile) -> str:
     if job.window is None:
         return "none, all rows at once"
     windows = job.window.build()

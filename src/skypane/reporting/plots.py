@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from skypane.metrics import BatchMetrics
 from skypane.reporting.snapshot import Criterion, Example, FrontSizes
-from skypane.reporting.timing import WindowTimes
+from skypane.reporting.timing import AnswerTimes
 from skypane.types import FloatArray, IntArray
 
 #: stand-in colour -> CSS variable of the page
@@ -78,7 +78,7 @@ def rate(batches: Sequence[BatchMetrics]) -> str:
         return _svg(figure)
 
 
-def latency(times: WindowTimes, speedup: float | None) -> str:
+def latency(times: AnswerTimes, speedup: float | None) -> str:
     """From a window's first tuple, and from its end, to its answer; in the stream's own time, if it was replayed."""
     scale, unit = (speedup / 3600.0, "stream hours") if speedup else (1.0, "seconds")
     with _styled():
@@ -106,7 +106,7 @@ def drops(batches: Sequence[BatchMetrics]) -> str:
         figure = Figure(figsize=(_WIDTH, 3.9), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         ratio = np.array([metrics.drop_ratio for metrics in told]) * 100
-        above.plot(when, ratio, color=_SERIES[0], label="dropped so far")
+        above.plot(when, ratio, color=_SERIES[0], label="late rows so far, dropped")
         budget = told[-1].drop_budget
         if budget is not None:
             above.axhline(budget * 100, color=_BAD, linestyle=(0, (5, 3)), label="budget")
@@ -114,7 +114,7 @@ def drops(batches: Sequence[BatchMetrics]) -> str:
         _legend(above)
         slack = np.array([(metrics.slack or 0) / 3.6e9 for metrics in told])
         below.plot(when, slack, color=_SERIES[1], drawstyle="steps-post")
-        below.set(ylabel="slack K (h)", ylim=(0, None))
+        below.set(ylabel="waiting (h)", ylim=(0, None))
         _date_axis(below)
         return _svg(figure)
 

@@ -12,10 +12,11 @@ from pyspark.sql import DataFrame
 
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import FUTURE, REASON
+from skypane.runtime.spark.engine.partials import PartialReader
 from skypane.runtime.spark.engine.plq import REJECTED, PaneLevel
+from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.store import Store, tables_of
-from skypane.types import Micros
+from skypane.runtime.spark.store import Store
 
 
 def schema_of(rows: pa.Schema) -> pa.Schema:
@@ -25,16 +26,13 @@ def schema_of(rows: pa.Schema) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class FutureStage:
-    """Yields the rows that lie beyond `limit`, with their reason; travels to the workers."""
+    """Yields the rows that lie beyond the gate's limit, with their reason; travels to the workers."""
 
     gate: Gate
-    limit: Micros
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            entry = self.gate.split(pa.Table.from_batches([batch]), None, limit=self.limit, keep_rejected=True)
-            rejected = entry.rejected_rows
-            if rejected is not None:
+        for batch in from_spark(batches):
+            for rejected in self.gate.split(pa.Table.from_batches([batch])).rejection.rows:
                 yield from rejected.filter(pc.field(REASON) == FUTURE).to_batches()
 
 
@@ -44,7 +42,7 @@ def gather(rows: DataFrame, schema: pa.Schema, level: PaneLevel, store: Store, f
     The tasks that lifted the batch wrote the late and the unusable ones. Only the driver can tell which are too far in
     the future, when it has seen the whole batch; for those, which are rare, the batch is read once more.
     """
-    tables = [table for name in level.rejected_files for table in tables_of(store.child(REJECTED), name)]
+    tables = list(map(PartialReader(store.child(REJECTED)), level.rejected_rows))
     if future is not None:
         columns = copy.deepcopy(rows.schema).add(REASON, "string")
         tables.append(rows.mapInArrow(future, columns).toArrow())
