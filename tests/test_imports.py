@@ -28,6 +28,7 @@ LAYERS = (
     ("skypane.progress", "skypane.control", "skypane.workloads"),
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
+    ("skypane.wording",),
     ("skypane.types",),  # imported everywhere
 )
 

@@ -9,7 +9,7 @@ from skypane.control.splitting import PaneRoundRobin, TupleRoundRobin
 from skypane.metrics import BatchMetrics
 from skypane.operators.query import Query
 from skypane.preference import Preference, Score, around, diff, from_sense, high, low, parse
-from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Watermark
+from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Readiness, Watermark
 from skypane.runtime.spark.api import Options, ask, k_dominant, skyline, top_delta, top_k
 from skypane.runtime.spark.job import Job, StreamHandle
 from skypane.runtime.spark.machine.session import session
@@ -32,6 +32,7 @@ __all__ = [
     "Preference",
     "ProgressPolicy",
     "Query",
+    "Readiness",
     "Score",
     "Sink",
     "SkypaneError",

@@ -46,7 +46,7 @@ def test_batches_buffers_and_order_make_no_difference(
     assert [part.count for part in parts.partials] == [part.count for part in whole.partials]
     assert parts.late == whole.late
     assert parts.rejected == whole.rejected
-    assert parts.late_by_source == whole.late_by_source
+    assert parts.sources == whole.sources
     assert multiset(rejected(parts)) == multiset(rejected(whole))
     for one, other in zip(parts.partials, whole.partials, strict=True):
         assert multiset(query.lower(one.partial)) == multiset(query.lower(other.partial))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -22,6 +22,7 @@ from skypane.plan import Plan
 from skypane.preference import Preference, Score, high, low
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.progress.arrivals import Arrivals
+from skypane.progress.future import Verdict
 from skypane.progress.policy import ProgressState
 from skypane.runtime import local
 from skypane.types import ConfigError
@@ -67,15 +68,21 @@ def definition(plan: Plan, batches: list[pa.Table]) -> Iterator[tuple[int, pa.Ta
         usable = [i for i, row in enumerate(rows.to_pylist()) if rankable(row, plan.query)]
         times = [time for i, time in enumerate(micros_of(rows)) if i in usable and time is not None]
         arrivals = Arrivals.of_times(times, w.pane, w.offset)
-        limit = policy.limit(state, arrivals)
+        given_up = {pane.start for pane in policy.judge(state, arrivals).given_up.panes}
         entering = [
             i
             for i, time in zip(usable, times, strict=True)
-            if (state.punctuation is None or w.pane_end(w.pane_at(time)) > state.punctuation)
-            and (limit is None or w.pane_start(w.pane_at(time)) <= limit)
+            if state.punctuation is None or w.pane_end(w.pane_at(time)) > state.punctuation
         ]
-        admitted = pa.concat_tables([admitted, rows.take(pa.array(entering, pa.int64()))])
-        state = policy.step(state, arrivals.upto(limit))
+        kept = [
+            i
+            for i, time in enumerate(micros_of(admitted))
+            if time is not None and w.pane_start(w.pane_at(time)) not in given_up
+        ]
+        admitted = pa.concat_tables(
+            [admitted.take(pa.array(kept, pa.int64())), rows.take(pa.array(entering, pa.int64()))]
+        )
+        state = policy.step(state, arrivals)
         yield from _completed(plan, admitted, state, answered)
 
 
@@ -143,8 +150,8 @@ class Restarted:
     def init(self) -> ProgressState:
         return self._again(self.policy.init())
 
-    def limit(self, state: Any, arrivals: Arrivals) -> int | None:
-        return self.policy.limit(self._again(state), arrivals)
+    def judge(self, state: Any, arrivals: Arrivals) -> Verdict:
+        return self.policy.judge(self._again(state), arrivals)
 
     def step(self, state: Any, arrivals: Arrivals) -> ProgressState:
         return self._again(self.policy.step(self._again(state), arrivals))
@@ -152,8 +159,18 @@ class Restarted:
     def restore(self, snapshot: Any) -> ProgressState:
         return self.policy.restore(snapshot)
 
+    def explain(self, state: Any) -> str:
+        return self.policy.explain(state)
+
+    def figures(self, state: Any) -> Mapping[str, float]:
+        return self.policy.figures(state)
+
     def describe(self) -> dict[str, Any]:
         return self.policy.describe()
+
+    @property
+    def needs_source(self) -> bool:
+        return self.policy.needs_source
 
     @property
     def drop_budget(self) -> float | None:

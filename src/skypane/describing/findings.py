@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.describing.columns import Stream
-from skypane.reporting.wording import count, percent, seconds, stamp
 from skypane.types import ConfigError, IntArray
+from skypane.wording import count, percent, seconds, stamp
 from skypane.workloads.estimators import (
     Dispersion,
     autocorrelation,

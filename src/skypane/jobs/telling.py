@@ -7,7 +7,7 @@ from skypane.jobs.queries import TopK
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.reporting.snapshot import Criterion
-from skypane.reporting.wording import count, span
+from skypane.wording import count, span
 
 
 def told(job: Job) -> list[tuple[str, str]]:

@@ -1,14 +1,15 @@
-"""How one batch moves progress: its panes are summed up, those too far in the future set aside, the law is asked."""
+"""How one batch moves progress: its panes are summed up, the law is asked, and says which panes are held or given up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from skypane.operators.entry.counts import PaneCount
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import Arrivals, SourceCount
+from skypane.progress.future import Held
 from skypane.progress.policy import ProgressPolicy, ProgressState
 from skypane.types import Micros
 from skypane.windows import Windows
@@ -16,25 +17,40 @@ from skypane.windows import Windows
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The policy's new state, and what the batch may not bring: panes starting beyond `limit` are quarantined."""
+    """The policy's new state, and what it says of panes too far ahead of the rest.
+
+    limit     this batch's panes that start beyond it are held from now on; None: none is
+    held      those panes, and how many rows of this batch they have
+    given_up  panes held before this batch whose rows from before it are quarantined now
+    """
 
     state: ProgressState
     limit: Micros | None
-    future: frozenset[int]
-    future_rows: int
+    held: Mapping[int, int]
+    given_up: frozenset[int]
+    given_up_rows: int
 
 
-def advance(policy: ProgressPolicy, windows: Windows, state: ProgressState, counts: Iterable[PaneCount]) -> Advance:
-    """Take one batch's panes, late ones with them, through `policy`."""
+def advance(
+    policy: ProgressPolicy,
+    windows: Windows,
+    state: ProgressState,
+    counts: Iterable[PaneCount],
+    sources: Mapping[str, SourceCount] | None = None,
+) -> Advance:
+    """Take one batch's panes, late ones with them, through `policy`; `sources` are its rows by source, where known."""
     panes = _merged(counts)
-    arrivals = _arrivals(windows, panes)
-    limit = policy.limit(state, arrivals)
-    future = [] if limit is None else [count for count in panes if windows.pane_start(count.pane) > limit]
+    arrivals = _arrivals(windows, panes, sources or {})
+    verdict = policy.judge(state, arrivals)
+    limit = verdict.limit
+    held = [] if limit is None else [count for count in panes if windows.pane_start(count.pane) > limit]
+    given_up: Held = verdict.given_up
     return Advance(
-        state=policy.step(state, arrivals.upto(limit)),
+        state=policy.step(state, arrivals),
         limit=limit,
-        future=frozenset(count.pane for count in future),
-        future_rows=sum(count.rows for count in future),
+        held={count.pane: count.rows for count in held},
+        given_up=frozenset(windows.pane_at(pane.start) for pane in given_up.panes),
+        given_up_rows=given_up.rows,
     )
 
 
@@ -46,7 +62,7 @@ def _merged(counts: Iterable[PaneCount]) -> list[PaneCount]:
     return [by_pane[pane] for pane in sorted(by_pane)]
 
 
-def _arrivals(windows: Windows, panes: list[PaneCount]) -> Arrivals:
+def _arrivals(windows: Windows, panes: list[PaneCount], sources: Mapping[str, SourceCount]) -> Arrivals:
     start = np.array([windows.pane_start(count.pane) for count in panes], np.int64)
     return Arrivals(
         pane_start=start,
@@ -54,4 +70,5 @@ def _arrivals(windows: Windows, panes: list[PaneCount]) -> Arrivals:
         rows=np.array([count.rows for count in panes], np.int64),
         oldest=np.array([count.oldest for count in panes], np.int64),
         newest=np.array([count.newest for count in panes], np.int64),
+        sources=sources,
     )

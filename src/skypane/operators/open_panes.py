@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Generic, Self, TypeVar
@@ -49,6 +49,14 @@ class OpenPanes(Generic[P]):
         for pane, partial in partials:
             panes[pane] = (*panes.get(pane, ()), partial)
         return replace(self, panes=panes)
+
+    def without(self, panes: Collection[int]) -> Self:
+        """Forget these panes: their rows are in no answer."""
+        return (
+            replace(self, panes={pane: kept for pane, kept in self.panes.items() if pane not in panes})
+            if panes
+            else self
+        )
 
     def closed_by(self, punctuation: Micros | None) -> list[WindowTask[P]]:
         """Return the windows that `punctuation` completes, oldest first."""

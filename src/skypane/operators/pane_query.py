@@ -8,9 +8,10 @@ from functools import reduce
 
 import pyarrow as pa
 
-from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.counts import PaneCount, late_of, merged_sources
 from skypane.operators.entry.gate import Entry, Gate
 from skypane.operators.query import Query
+from skypane.progress.arrivals import SourceCount
 
 BUFFER_ROWS = 1_000_000
 """Rows held before they are lifted: lifting a whole pane at once is what the kernels do best, memory is the limit."""
@@ -35,8 +36,13 @@ class Lifted:
     partials: tuple[PanePartial, ...]
     late: tuple[PaneCount, ...]
     rejected: dict[str, int]
-    late_by_source: dict[str, int]
+    sources: dict[str, SourceCount]
     rejected_rows: tuple[pa.Table, ...]
+
+    @property
+    def late_by_source(self) -> dict[str, int]:
+        """Late rows by source."""
+        return late_of(self.sources)
 
 
 class PaneQuery:
@@ -61,7 +67,7 @@ class PaneQuery:
         self._partials: dict[int, list[PanePartial]] = {}
         self._late: dict[int, PaneCount] = {}
         self._rejected: Counter[str] = Counter()
-        self._late_by_source: Counter[str] = Counter()
+        self._sources: list[dict[str, SourceCount]] = []
         self._rejected_rows: list[pa.Table] = []
 
     def absorb(self, batch: pa.RecordBatch) -> None:
@@ -78,7 +84,7 @@ class PaneQuery:
             partials=tuple(self._merged(self._partials[pane]) for pane in sorted(self._partials)),
             late=tuple(self._late[pane] for pane in sorted(self._late)),
             rejected=dict(self._rejected),
-            late_by_source=dict(self._late_by_source),
+            sources=merged_sources(self._sources),
             rejected_rows=tuple(self._rejected_rows),
         )
 
@@ -98,7 +104,7 @@ class PaneQuery:
             known = self._late.get(count.pane)
             self._late[count.pane] = count if known is None else known.merge(count)
         self._rejected.update(entry.rejected)
-        self._late_by_source.update(entry.late_by_source)
+        self._sources.append(entry.sources)
         if entry.rejected_rows is not None and entry.rejected_rows.num_rows:
             self._rejected_rows.append(entry.rejected_rows)
 

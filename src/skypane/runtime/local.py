@@ -18,7 +18,7 @@ from skypane.plan import Plan
 def run(plan: Plan, batches: Iterable[pa.Table]) -> Iterator[Answer]:
     """Yield each window's answer, once and in order, as soon as the batch that completes it is through."""
     progress = plan.progress.init()
-    held: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
+    panes: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
     worker: WindowWorker | None = None
     for rows in batches:
         if worker is None:
@@ -26,11 +26,9 @@ def run(plan: Plan, batches: Iterable[pa.Table]) -> Iterator[Answer]:
             worker = plan.window_query(rows.schema).worker()
         closed = progress.punctuation
         entry = plan.gate.split(rows, None if closed is None else plan.windows.first_open(closed))
-        step = advance(plan.progress, plan.windows, progress, entry.counts)
+        step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources)
         progress = step.state
-        held = held.add(
-            (part.pane, plan.query.lift(part.rows)) for part in entry.usable if part.pane not in step.future
-        )
-        for task in held.closed_by(progress.punctuation):
+        panes = panes.without(step.given_up).add((part.pane, plan.query.lift(part.rows)) for part in entry.usable)
+        for task in panes.closed_by(progress.punctuation):
             yield worker.answer(task, load=lambda partial: partial)
-        held = held.retire(progress.punctuation)
+        panes = panes.retire(progress.punctuation)

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.operators.entry.counts import PaneCount, PaneRows, by_pane, counts_of
+from skypane.operators.entry.counts import PaneCount, PaneRows, by_pane, by_source, counts_of, late_of
 from skypane.operators.entry.reasons import FUTURE, LATE, Reasons, is_null
+from skypane.progress.arrivals import SourceCount
 from skypane.types import BoolArray, ConfigError, IntArray, Micros
 from skypane.windows import Windows
 
@@ -26,8 +27,14 @@ class Entry:
     usable: tuple[PaneRows, ...]
     late: tuple[PaneCount, ...]
     rejected: dict[str, int] = field(default_factory=dict)
-    late_by_source: dict[str, int] = field(default_factory=dict)
+    #: the rows with a time worth believing by source, where the source column is named
+    sources: dict[str, SourceCount] = field(default_factory=dict)
     rejected_rows: pa.Table | None = None
+
+    @property
+    def late_by_source(self) -> dict[str, int]:
+        """Late rows by source."""
+        return late_of(self.sources)
 
     @property
     def counts(self) -> tuple[PaneCount, ...]:
@@ -91,15 +98,9 @@ class Gate:
             usable=tuple(by_pane(usable, *((panes, times) if good is None else (panes[good], times[good])))),
             late=() if late is None else tuple(counts_of(panes[late], times[late])),
             rejected=reasons.counts(),
-            late_by_source=self._sources(rows, late),
+            sources={} if self.source is None else by_source(rows.column(self.source), times, bad, late),
             rejected_rows=reasons.rows(rows) if keep_rejected else None,
         )
-
-    def _sources(self, rows: pa.Table, late: BoolArray | None) -> dict[str, int]:
-        if late is None or self.source is None:
-            return {}
-        counts = pc.value_counts(rows.column(self.source).filter(pa.array(late)))
-        return {str(entry["values"]): entry["counts"] for entry in counts.to_pylist()}
 
 
 def _times(column: pa.ChunkedArray) -> tuple[IntArray, BoolArray | None, BoolArray | None]:

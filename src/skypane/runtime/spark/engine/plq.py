@@ -14,9 +14,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from skypane.control.splitting import ByPane, Routing
-from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.counts import PaneCount, merged_sources
 from skypane.operators.pane_query import Lifted, PaneQuery
 from skypane.plan import Plan
+from skypane.progress.arrivals import SourceCount
 from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
 
 REJECTED = "rejected"
@@ -39,7 +40,7 @@ class TaskReport:
     panes: tuple[PaneReport, ...]
     late: tuple[PaneCount, ...]
     rejected: dict[str, int]
-    late_by_source: dict[str, int]
+    sources: dict[str, SourceCount]
     rejected_file: str | None
 
     def to_json(self) -> str:
@@ -49,7 +50,9 @@ class TaskReport:
     def from_json(cls, text: str) -> TaskReport:
         value = json.loads(text)
         panes = (PaneReport(PaneCount(**pane["count"]), PartialRef(**pane["ref"])) for pane in value["panes"])
-        return cls(**value | {"panes": tuple(panes), "late": tuple(PaneCount(**count) for count in value["late"])})
+        late = tuple(PaneCount(**count) for count in value["late"])
+        sources = {name: SourceCount(*count) for name, count in value["sources"].items()}
+        return cls(**value | {"panes": tuple(panes), "late": late, "sources": sources})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class LiftStage:
             panes=tuple(PaneReport(part.count, ref) for part, ref in zip(lifted.partials, refs, strict=True)),
             late=lifted.late,
             rejected=lifted.rejected,
-            late_by_source=lifted.late_by_source,
+            sources=lifted.sources,
             rejected_file=rejected,
         )
 
@@ -122,8 +125,9 @@ class PaneLevel:
         return sum((Counter(task.rejected) for task in self.tasks), Counter())
 
     @property
-    def late_by_source(self) -> Counter[str]:
-        return sum((Counter(task.late_by_source) for task in self.tasks), Counter())
+    def sources(self) -> dict[str, SourceCount]:
+        """What each source sent, where a source column is named."""
+        return merged_sources(task.sources for task in self.tasks)
 
     @property
     def rejected_files(self) -> list[str]:

@@ -138,7 +138,7 @@ class Engine:
         with timer("plq"):
             level = self._lift(rows, batch_id, exchange, workers)
         with timer("progress"):
-            step = advance(self._plan.progress, self._plan.windows, before.progress, level.counts)
+            step = advance(self._plan.progress, self._plan.windows, before.progress, level.counts, level.sources)
             held = self._hold(level, step, batch_id)
             due = held.closed_by(step.state.punctuation)
             placement = place(len(due), wlq.distinct_rows(due), self._plan.windows.overlap, workers.wlq)
@@ -171,8 +171,8 @@ class Engine:
 
     def _hold(self, level: PaneLevel, step: Advance, batch_id: int) -> OpenPanes[PartialRef]:
         """Add the batch's partials to the open panes; merge for keeping the panes that lie in many small ones."""
-        news = ((pane.count.pane, pane.ref) for pane in level.panes if pane.count.pane not in step.future)
-        held = self._state.open.add(news)
+        news = ((pane.count.pane, pane.ref) for pane in level.panes)
+        held = self._state.open.without(step.given_up).add(news)
         panes = held.scattered(step.state.punctuation)
         if not panes or sum(ref.rows for pane in panes for ref in held.panes[pane]) > DRIVER_ROWS:
             return held
@@ -195,7 +195,7 @@ class Engine:
         self._setting.output.write(rows.sparkSession, answers, batch_id)
         if self._setting.late is None:
             return
-        future = FutureStage(self._plan.gate, step.limit) if step.future and step.limit is not None else None
+        future = FutureStage(self._plan.gate, step.limit) if step.held and step.limit is not None else None
         rejected = rejects.gather(rows, self._setting.rows, level, self._store, future)
         self._setting.late.write(rows.sparkSession, rejected, batch_id)
 

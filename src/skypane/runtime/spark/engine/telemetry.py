@@ -11,6 +11,7 @@ from skypane.control.exchange import Exchange
 from skypane.control.placement import Placement
 from skypane.metrics import BatchMetrics
 from skypane.operators.advance import Advance
+from skypane.operators.entry.counts import late_of
 from skypane.operators.entry.reasons import FUTURE, LATE
 from skypane.plan import Plan
 from skypane.runtime.spark.engine.plq import PaneLevel
@@ -54,14 +55,14 @@ def batch_metrics(
     """Return the metrics of the batch that led to the state `after`."""
     rejected = level.rejected
     late = rejected.pop(LATE, 0)
-    if step.future_rows:
-        rejected[FUTURE] += step.future_rows
+    if step.given_up_rows:
+        rejected[FUTURE] += step.given_up_rows
     return BatchMetrics(
         batch_id=after.batch_id,
         rows=level.rows,
         late_rows=late,
         quarantined=dict(rejected),
-        late_by_source=dict(level.late_by_source),
+        late_by_source=late_of(level.sources),
         punctuation=step.state.punctuation,
         newest=step.state.newest,
         slack=step.state.slack,
