@@ -23,6 +23,7 @@ LAYERS = (
     ("skypane.runtime.spark", "skypane.runtime.local"),
     ("skypane.runtime", "skypane.runtime.resources"),
     ("skypane.datasets", "skypane.metrics"),
+    ("skypane.places",),
     ("skypane.plan",),
     ("skypane.operators",),
     ("skypane.progress", "skypane.control", "skypane.workloads"),
@@ -30,6 +31,7 @@ LAYERS = (
     ("skypane.kernels",),
     ("skypane.wording",),
     ("skypane.types",),  # imported everywhere
+    ("skypane.naming",),
 )
 
 # Below the runtime, time, chance, environment and files are arguments.

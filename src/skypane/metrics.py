@@ -50,8 +50,15 @@ class BatchMetrics:
     seconds: dict[str, float] = field(default_factory=dict)
     #: seconds that each task of the pane-level query was busy lifting
     busy: tuple[float, ...] = ()
+    #: rows that each of these tasks read
+    task_rows: tuple[int, ...] = ()
     #: when the batch began, seconds since the epoch
     started_at: float = 0.0
+    #: why the punctuation is where it is, in one line, and the policy's figures behind it
+    progress_because: str = ""
+    progress_figures: dict[str, float] = field(default_factory=dict)
+    #: rows too far ahead of the rest to be believed yet
+    held_rows: int = 0
 
     @property
     def drop_ratio(self) -> float:
@@ -70,4 +77,4 @@ class BatchMetrics:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         known = {key: item for key, item in value.items() if key in cls.__dataclass_fields__}
-        return cls(**known | {"busy": tuple(known.get("busy", ()))})
+        return cls(**known | {name: tuple(known.get(name, ())) for name in ("busy", "task_rows")})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import count
 from random import Random
 
 import pyarrow as pa
@@ -60,6 +61,18 @@ def test_a_partial_is_the_lift_of_what_is_admitted(w: Windows, first_open: int |
     for part, usable in zip(result.partials, admitted.usable, strict=True):
         assert multiset(part.partial) == multiset(SKYLINE.lift(usable.rows))
     assert (result.late, result.rejected) == (admitted.late, admitted.rejected)
+
+
+def test_a_clock_tells_how_long_each_pane_took():
+    """Lifting a buffer's part of a pane takes a second here, and so does merging the parts."""
+    seconds = count()
+    worker = PaneQuery(
+        SKYLINE, Gate(Windows(10, 10), "time", ("x", "y")), None, buffer_rows=1, clock=lambda: float(next(seconds))
+    )
+    for rows in (table([5]), table([6, 15])):
+        worker.absorb(rows.to_batches()[0])
+    assert [(part.pane, part.busy) for part in worker.close().partials] == [(0, 3.0), (1, 1.0)]
+    assert {part.busy for part in lifted(SKYLINE, Windows(10, 10), None, [table([5, 15])], 1).partials} == {0.0}
 
 
 def test_panes_come_oldest_first():

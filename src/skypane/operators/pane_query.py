@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -19,10 +20,11 @@ BUFFER_ROWS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PanePartial:
-    """The partial of the rows of one pane that one worker saw."""
+    """The partial of the rows of one pane that one worker saw; `busy` is the seconds that it took, if there was a clock."""
 
     count: PaneCount
     partial: pa.Table
+    busy: float = 0.0
 
     @property
     def pane(self) -> int:
@@ -45,8 +47,16 @@ class Lifted:
         return late_of(self.sources)
 
 
+def no_clock() -> float:
+    """Return that no time passes."""
+    return 0.0
+
+
 class PaneQuery:
-    """One PLQ worker: absorbs batches, holds a partial per open pane, hands all of them over at the end."""
+    """One PLQ worker: absorbs batches, holds a partial per open pane, hands all of them over at the end.
+
+    clock   tells seconds, so that the work on each pane is measured
+    """
 
     def __init__(
         self,
@@ -56,12 +66,14 @@ class PaneQuery:
         *,
         keep_rejected: bool = False,
         buffer_rows: int = BUFFER_ROWS,
+        clock: Callable[[], float] = no_clock,
     ) -> None:
         self._query = query
         self._gate = gate
         self._first_open = first_open
         self._keep_rejected = keep_rejected
         self._buffer_rows = buffer_rows
+        self._clock = clock
         self._buffer: list[pa.RecordBatch] = []
         self._buffered = 0
         self._partials: dict[int, list[PanePartial]] = {}
@@ -95,8 +107,9 @@ class PaneQuery:
         self._buffer, self._buffered = [], 0
         entry = self._gate.split(rows, self._first_open, keep_rejected=self._keep_rejected)
         for part in entry.usable:
-            partial = PanePartial(part.count, self._query.lift(part.rows))
-            self._partials.setdefault(part.pane, []).append(partial)
+            began = self._clock()
+            lifted = self._query.lift(part.rows)
+            self._partials.setdefault(part.pane, []).append(PanePartial(part.count, lifted, self._clock() - began))
         self._note(entry)
 
     def _note(self, entry: Entry) -> None:
@@ -112,4 +125,6 @@ class PaneQuery:
         if len(parts) == 1:
             return parts[0]
         count = reduce(PaneCount.merge, (part.count for part in parts))
-        return PanePartial(count, self._query.combine([part.partial for part in parts]))
+        began = self._clock()
+        combined = self._query.combine([part.partial for part in parts])
+        return PanePartial(count, combined, sum(part.busy for part in parts) + self._clock() - began)

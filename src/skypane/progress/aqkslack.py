@@ -13,7 +13,7 @@ from skypane.progress.kslack import largest_delay
 from skypane.progress.law import PunctuationLaw, not_negative
 from skypane.progress.recent import RecentDistances
 from skypane.progress.state import Progress
-from skypane.types import ConfigError, Duration, Micros
+from skypane.types import ConfigError, Duration, Micros, micros
 from skypane.wording import count, percent, span
 
 #: Rows that may be dropped while a memory fades by half: the long one is right where nothing changes, the short one
@@ -77,8 +77,9 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.max_drop < 1:
-            raise ConfigError(f"max_drop is a share of rows, need 0 < max_drop < 1, got {self.max_drop}")
+        given: object = self.max_drop
+        if not (isinstance(given, int | float) and 0 < given < 1):
+            raise ConfigError(f"max_drop is a share of rows such as 0.01, need 0 < max_drop < 1, got {self.max_drop!r}")
         if self.reserve < 1:
             raise ConfigError(f"reserve must be at least 1 row, got {self.reserve}")
         not_negative("max_slack", self.max_slack)
@@ -93,8 +94,9 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
         return AdaptiveProgress()
 
     def restore(self, snapshot: Mapping[str, Any]) -> AdaptiveProgress:
-        """Return the state whose snapshot() this is."""
-        return AdaptiveProgress.restored(snapshot)
+        """Return the state whose snapshot() this is; a longest delay beyond this law's bound is cut to it."""
+        state = AdaptiveProgress.restored(snapshot)
+        return state if self.max_slack is None else replace(state, longest=min(state.longest, micros(self.max_slack)))
 
     def _measure(self, before: AdaptiveProgress, counted: AdaptiveProgress, arrivals: Arrivals) -> AdaptiveProgress:
         newest = counted.newest

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from skypane.progress.future import Held
-from skypane.types import CheckpointError, Micros
+from skypane.types import CheckpointError, Length, Micros
 
 #: Annotations of fields that hold whole numbers.
 _WHOLE = ("int", "Micros", "Micros | None")
@@ -47,7 +47,7 @@ class Progress:
             value = values[item.name]
             if callable(item.default_factory) and hasattr(item.default_factory, "restored"):
                 values[item.name] = item.default_factory.restored(value)
-            elif item.type in _WHOLE and type(value) is not int and not (value is None and item.default is None):
+            elif item.type in _WHOLE and type(value) not in {int, Length} and not (value is None and item.default is None):
                 raise CheckpointError(
                     f"progress state needs a whole number for {item.name}, the checkpoint has {value!r}"
                 )

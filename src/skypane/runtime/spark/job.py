@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
@@ -12,8 +12,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane import kernels
+from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
-from skypane.runtime.spark.engine.shell import Engine, Setting, Workers
+from skypane.places import Place
+from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.engine.shell import Engine
+from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.types import SkypaneError
 
 log = logging.getLogger(__name__)
@@ -28,7 +32,7 @@ class Job:
 
     rows: DataFrame
     setting: Setting
-    workers: Workers = field(compare=False)
+    workers: Workers
 
     def start(
         self,
@@ -43,16 +47,17 @@ class Job:
         trigger   an interval such as "5 seconds"; "available now": take what is there, then end; None: at once, on and on
         Raises CheckpointError if the checkpoint belongs to another query.
         """
+        try_workers(self.rows.sparkSession)
         kernels.warm(log.warning)
         engine = Engine(self.setting, self.workers, on_batch)
         writer = self.rows.writeStream.foreachBatch(_Batches(engine)).option(
-            "checkpointLocation", self.setting.checkpoint
+            "checkpointLocation", Place.of(self.setting.checkpoint).spark
         )
         if name is not None:
             writer = writer.queryName(name)
         if trigger is not None:
             writer = writer.trigger(**_trigger(trigger))
-        return StreamHandle(writer.start(), engine, self.workers)
+        return StreamHandle(writer.start(), engine)
 
 
 class _Batches:
@@ -69,10 +74,9 @@ class _Batches:
 class StreamHandle:
     """A running query: wait for it, stop it, look at it, change its workers."""
 
-    def __init__(self, query: StreamingQuery, engine: Engine, workers: Workers) -> None:
+    def __init__(self, query: StreamingQuery, engine: Engine) -> None:
         self.query = query
         self._engine = engine
-        self._workers = workers
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the query ends, at most `timeout` seconds; return whether it has.
@@ -105,10 +109,11 @@ class StreamHandle:
         return [BatchMetrics.from_json(value) for value in self._engine.ledger.history(last)]
 
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
-        """Change the number of workers from the next batch on; there is no state to move."""
-        now = self._workers
-        wanted = Workers(now.plq if plq is None else plq, now.wlq if wlq is None else wlq)
-        now.plq, now.wlq = wanted.plq, wanted.wlq
+        """Change the number of workers from the next batch on; there is no state to move.
+
+        The numbers hold over a restart too, unless the job then asks for other ones than it did.
+        """
+        self._engine.scale(plq=plq, wlq=wlq)
 
 
 def _trigger(text: str) -> dict[str, Any]:

@@ -7,41 +7,49 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import reduce
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from skypane.control.splitting import ByPane, Routing
+from skypane.control.measured import PaneWork, TaskWork
+from skypane.control.splitting import Routing
 from skypane.operators.entry.counts import PaneCount, merged_sources
 from skypane.operators.pane_query import Lifted, PaneQuery
 from skypane.plan import Plan
 from skypane.progress.arrivals import SourceCount
-from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
+from skypane.runtime.spark.engine import partials
+from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
+from skypane.runtime.spark.schema import from_spark
+from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.versions import partitioned
 
 REJECTED = "rejected"
 
 
 @dataclass(frozen=True, slots=True)
 class PaneReport:
-    """One partial that a task wrote, and the rows it stands for."""
+    """One partial that a task wrote, the rows it stands for, and the seconds that lifting them took."""
 
     count: PaneCount
     ref: PartialRef
+    busy: float
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
     """What one task did; `busy` is seconds spent on its rows, waiting for them left out."""
 
-    rows: int
+    fingerprint: Fingerprint
     busy: float
     panes: tuple[PaneReport, ...]
     late: tuple[PaneCount, ...]
     rejected: dict[str, int]
     sources: dict[str, SourceCount]
-    rejected_file: str | None
+    rejected_rows: tuple[PartialRef, ...]
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -49,10 +57,24 @@ class TaskReport:
     @classmethod
     def from_json(cls, text: str) -> TaskReport:
         value = json.loads(text)
-        panes = (PaneReport(PaneCount(**pane["count"]), PartialRef(**pane["ref"])) for pane in value["panes"])
-        late = tuple(PaneCount(**count) for count in value["late"])
-        sources = {name: SourceCount(*count) for name, count in value["sources"].items()}
-        return cls(**value | {"panes": tuple(panes), "late": late, "sources": sources})
+        panes = (
+            PaneReport(PaneCount(**pane["count"]), PartialRef(**pane["ref"]), pane["busy"]) for pane in value["panes"]
+        )
+        return cls(
+            **value
+            | {
+                "fingerprint": Fingerprint(**value["fingerprint"]),
+                "panes": tuple(panes),
+                "rejected_rows": tuple(PartialRef(**ref) for ref in value["rejected_rows"]),
+                "late": tuple(PaneCount(**count) for count in value["late"]),
+                "sources": {name: SourceCount(*count) for name, count in value["sources"].items()},
+            }
+        )
+
+    @property
+    def work(self) -> TaskWork:
+        panes = (PaneWork(pane.count.pane, pane.count.rows, pane.busy) for pane in self.panes)
+        return TaskWork(self.fingerprint.rows, self.busy, tuple(panes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,36 +89,41 @@ class LiftStage:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Lift the rows of one task; yield its report as one row."""
-        worker = PaneQuery(self.plan.query, self.plan.gate, self.first_open, keep_rejected=self.keep_rejected)
-        busy, rows = 0.0, 0
-        for batch in batches:
-            began = time.perf_counter()
+        clock = time.perf_counter
+        worker = PaneQuery(
+            self.plan.query, self.plan.gate, self.first_open, keep_rejected=self.keep_rejected, clock=clock
+        )
+        busy, seen = 0.0, Fingerprint()
+        for batch in from_spark(batches):
+            began = clock()
             worker.absorb(batch)
-            rows += batch.num_rows
-            busy += time.perf_counter() - began
-        began = time.perf_counter()
-        report = self._report(worker.close(), rows, lambda: busy + time.perf_counter() - began)
+            seen += fingerprint_of(batch, self.plan.time)
+            busy += clock() - began
+        began = clock()
+        report = self._report(worker.close(), seen, lambda: busy + clock() - began)
         yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
 
-    def _report(self, lifted: Lifted, rows: int, busy: Callable[[], float]) -> TaskReport:
+    def _report(self, lifted: Lifted, seen: Fingerprint, busy: Callable[[], float]) -> TaskReport:
         context = TaskContext.get()
         task = context.partitionId() if context else 0
         refs = []
         if lifted.partials:
             name = attempt_name(self.batch_id, task)
-            refs = self.store.child(PARTIALS).write_partials(name, [part.partial for part in lifted.partials])
-        rejected = None
+            refs = partials.write(self.store.child(PARTIALS), name, [part.partial for part in lifted.partials])
+        rejected: list[PartialRef] = []
         if lifted.rejected_rows:
-            rejected = attempt_name(self.batch_id, task)
-            self.store.child(REJECTED).write_partials(rejected, lifted.rejected_rows)
+            name = attempt_name(self.batch_id, task)
+            rejected = partials.write(self.store.child(REJECTED), name, lifted.rejected_rows)
         return TaskReport(
-            rows=rows,
+            fingerprint=seen,
             busy=busy(),
-            panes=tuple(PaneReport(part.count, ref) for part, ref in zip(lifted.partials, refs, strict=True)),
+            panes=tuple(
+                PaneReport(part.count, ref, part.busy) for part, ref in zip(lifted.partials, refs, strict=True)
+            ),
             late=lifted.late,
             rejected=lifted.rejected,
             sources=lifted.sources,
-            rejected_file=rejected,
+            rejected_rows=tuple(rejected),
         )
 
 
@@ -107,8 +134,12 @@ class PaneLevel:
     tasks: tuple[TaskReport, ...]
 
     @property
-    def rows(self) -> int:
-        return sum(task.rows for task in self.tasks)
+    def fingerprint(self) -> Fingerprint:
+        return reduce(Fingerprint.__add__, (task.fingerprint for task in self.tasks), Fingerprint())
+
+    @property
+    def work(self) -> tuple[TaskWork, ...]:
+        return tuple(task.work for task in self.tasks)
 
     @property
     def panes(self) -> Iterator[PaneReport]:
@@ -130,8 +161,8 @@ class PaneLevel:
         return merged_sources(task.sources for task in self.tasks)
 
     @property
-    def rejected_files(self) -> list[str]:
-        return [task.rejected_file for task in self.tasks if task.rejected_file]
+    def rejected_rows(self) -> list[PartialRef]:
+        return [ref for task in self.tasks for ref in task.rejected_rows]
 
 
 def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel:
@@ -143,13 +174,13 @@ def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel
 
 
 def _routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
-    if not isinstance(routing, ByPane):
+    if routing.everywhere:
         return rows.repartition(routing.workers)
     micros = sf.unix_micros(sf.col(_quoted(plan.time)).cast("timestamp"))
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
     pane = sf.floor(sf.try_subtract(micros, sf.lit(plan.windows.offset)) / sf.lit(plan.windows.pane))
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
-    return rows.repartitionById(routing.workers, worker)
+    return partitioned(rows, routing.workers, worker)
 
 
 def _quoted(name: str) -> str:

@@ -1,43 +1,54 @@
-"""What the engine remembers between micro-batches, and its form in the ledger."""
+"""What a windowed query remembers between micro-batches, and its form in the ledger."""
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
 from skypane.progress.policy import ProgressState
-from skypane.runtime.spark.engine.ledger import Manifest
-from skypane.runtime.spark.store import PartialRef
+from skypane.runtime.spark.engine.partials import PartialRef
+from skypane.types import CheckpointError
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state after `batch_id`, the last batch committed (-1: none yet)."""
+    """How far time has come, the partials of the open panes, and for the late sink the rows that are held.
 
-    batch_id: int
+    ahead   the rows of panes too far ahead, as they came; only where there is a late sink
+    """
+
     progress: ProgressState
     open: OpenPanes[PartialRef]
+    ahead: tuple[PartialRef, ...] = ()
 
     @classmethod
     def initial(cls, plan: Plan) -> Self:
-        return cls(-1, plan.progress.init(), OpenPanes.empty(plan.windows))
+        return cls(plan.progress.init(), OpenPanes.empty(plan.windows))
 
     @classmethod
-    def restored(cls, plan: Plan, manifest: Manifest) -> Self:
-        panes = {pane: tuple(PartialRef(*ref) for ref in refs) for pane, refs in manifest.panes.items()}
-        held = replace(OpenPanes[PartialRef].empty(plan.windows), panes=panes, next_window=manifest.next_window)
-        return cls(manifest.batch_id, plan.progress.restore(manifest.progress), held)
+    def restored(cls, plan: Plan, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> Self:
+        """Return the state whose snapshots these are; raise CheckpointError if they cannot be."""
+        try:
+            panes = {int(pane): tuple(map(PartialRef.from_json, refs)) for pane, refs in operator["panes"].items()}
+            next_window = operator["next_window"]
+            ahead = tuple(map(PartialRef.from_json, operator["ahead"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"the open panes in the checkpoint cannot be read: {error!r}") from error
+        held = replace(OpenPanes[PartialRef].empty(plan.windows), panes=panes, next_window=next_window)
+        return cls(plan.progress.restore(progress), held, ahead)
 
-    def manifest(self, metrics: dict[str, Any]) -> Manifest:
-        panes = {pane: [list(astuple(ref)) for ref in refs] for pane, refs in self.open.panes.items()}
-        return Manifest(self.batch_id, dict(self.progress.snapshot()), panes, self.open.next_window, metrics)
+    def snapshot(self) -> dict[str, Any]:
+        """Return the panes and the next window as a JSON value."""
+        panes = {str(pane): [ref.to_json() for ref in refs] for pane, refs in self.open.panes.items()}
+        return {"panes": panes, "next_window": self.open.next_window, "ahead": [ref.to_json() for ref in self.ahead]}
 
     @property
-    def files(self) -> set[str]:
-        """The files that hold the open panes' partials."""
-        return {ref.file for refs in self.open.panes.values() for ref in refs}
+    def files(self) -> frozenset[str]:
+        """The files that hold the open panes' partials, and the rows that are held."""
+        return frozenset(ref.file for refs in (self.ahead, *self.open.panes.values()) for ref in refs)
 
     @property
     def rows(self) -> int:

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-
-from skypane.control.exchange import Exchange
 from skypane.control.placement import Placement
 from skypane.metrics import BatchMetrics
 from skypane.operators.advance import Advance
@@ -15,57 +9,40 @@ from skypane.operators.entry.counts import late_of
 from skypane.operators.entry.reasons import FUTURE, LATE
 from skypane.plan import Plan
 from skypane.runtime.spark.engine.plq import PaneLevel
+from skypane.runtime.spark.engine.program import Batch
 from skypane.runtime.spark.engine.state import State
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.windows import Windows
 
 
-class Timer:
-    """Wall time by step; the engine's only clock."""
-
-    def __init__(self) -> None:
-        self.started_at = time.time()
-        self.seconds: dict[str, float] = {}
-        self._began = time.perf_counter()
-
-    @contextmanager
-    def __call__(self, step: str) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self.seconds[step] = round(time.perf_counter() - began, 6)
-
-    def stop(self) -> dict[str, float]:
-        """Return the steps so far, and the total until now."""
-        return {"total": round(time.perf_counter() - self._began, 6), **self.seconds}
-
-
-@dataclass(frozen=True, slots=True)
-class Decisions:
-    """What the engine decided for a batch."""
-
-    exchange: Exchange
-    splitting: str
-    plq_workers: int
-    placement: Placement
-
-
 def batch_metrics(
-    plan: Plan, after: State, level: PaneLevel, step: Advance, answers: Answers, decided: Decisions, timer: Timer
+    plan: Plan,
+    splitting: str,
+    batch: Batch,
+    after: State,
+    level: PaneLevel,
+    step: Advance,
+    placement: Placement,
+    answers: Answers,
 ) -> BatchMetrics:
-    """Return the metrics of the batch that led to the state `after`."""
+    """Return the metrics of the batch that led to the state `after`; its seconds are not all over yet."""
+    steering = batch.steering
     rejected = level.rejected
     late = rejected.pop(LATE, 0)
     if step.given_up_rows:
         rejected[FUTURE] += step.given_up_rows
     return BatchMetrics(
-        batch_id=after.batch_id,
-        rows=level.rows,
+        batch_id=batch.batch_id,
+        rows=level.fingerprint.rows,
         late_rows=late,
         quarantined=dict(rejected),
         late_by_source=late_of(level.sources),
         punctuation=step.state.punctuation,
         newest=step.state.newest,
         slack=step.state.slack,
+        progress_because=plan.progress.explain(step.state),
+        progress_figures=dict(plan.progress.figures(step.state)),
+        held_rows=step.state.held.rows,
         seen_rows=step.state.seen,
         dropped_rows=step.state.dropped,
         drop_budget=plan.progress.drop_budget,
@@ -74,16 +51,17 @@ def batch_metrics(
         windows=len(answers.windows),
         window_rows=answers.rows,
         latest_window=_latest(plan.windows, answers),
-        exchange=decided.exchange.needed,
-        exchange_because=decided.exchange.because,
-        splitting=decided.splitting,
-        plq_workers=decided.plq_workers if decided.exchange.needed else len(level.tasks),
-        wlq_workers=decided.placement.runs,
-        wlq_where=decided.placement.where,
-        wlq_because=decided.placement.because,
-        seconds=timer.stop(),
+        exchange=steering.exchange.needed,
+        exchange_because=steering.exchange.because,
+        splitting=splitting,
+        plq_workers=steering.workers.plq if steering.exchange.needed else len(level.tasks),
+        wlq_workers=placement.runs,
+        wlq_where=placement.where,
+        wlq_because=placement.because,
+        seconds=batch.timer.stop(),
         busy=tuple(task.busy for task in level.tasks),
-        started_at=timer.started_at,
+        task_rows=tuple(task.fingerprint.rows for task in level.tasks),
+        started_at=batch.timer.started_at,
     )
 
 

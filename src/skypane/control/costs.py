@@ -1,0 +1,50 @@
+"""What the moves between which the laws choose cost, in seconds: one value, measured on the machine at hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from skypane.types import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Seconds of the runtime's moves.
+
+    exchange, exchange_per_row   moving the rows of a batch between tasks: once, and for each row (nine columns)
+    window, window_per_row       answering a window: once, and for each row that is merged once (eight criteria)
+    job                          a job with a Python stage, before it does anything
+    measured                     where these were measured
+    """
+
+    exchange: float = 0.06
+    exchange_per_row: float = 0.35e-6
+    window: float = 0.8e-3
+    window_per_row: float = 0.4e-6
+    job: float = 0.15
+    measured: str = "two shared cores, local[2], bench/streaming.py"
+
+    def __post_init__(self) -> None:
+        for name in (item.name for item in fields(self) if item.name != "measured"):
+            seconds = getattr(self, name)
+            if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+                raise ConfigError(f"costs: {name} must be seconds >= 0, got {seconds!r}; measure it again")
+
+    def exchanging(self, rows: int) -> float:
+        """Return the seconds of an exchange of `rows` rows."""
+        return self.exchange + self.exchange_per_row * rows
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the costs as a JSON object."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the costs of which to_json() made this; a cost that is not named keeps its default."""
+        unknown = sorted(set(value) - {item.name for item in fields(cls)})
+        if unknown:
+            raise ConfigError(f"costs: unknown {', '.join(unknown)}; known are {[item.name for item in fields(cls)]}")
+        return cls(**value)

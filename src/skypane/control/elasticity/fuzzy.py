@@ -1,0 +1,178 @@
+"""The fuzzy logic controller of the numbers of workers: zero-order Takagi-Sugeno (paper 5, section 4.2).
+
+    grades of the inputs  ->  a rule's activation = the least grade of its conditions  ->  factor = mean of the rules'
+    constants, weighted by activation  ->  workers = factor x workers, rounded, at least one, together at most N
+
+Implementations of the same twelve rules differ in what the paper leaves open; each such choice is a field here. The
+defaults are the paper's text; AS_RUN is what its authors published as code and ran for their figures.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from skypane.control.elasticity.membership import Speeds, Splittings, Trapezoid
+from skypane.control.elasticity.rules import CHANGES, RULES, SPEEDS, SPLITTINGS, Change, Factors, Rule
+from skypane.types import ConfigError, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class SmallCount:
+    """A stage of `workers` workers stays as it is while low <= factor < high; outside, it changes by one at least.
+
+    Rounding alone would never let one worker become two by a factor of 1.25, and would send two to three and back.
+    """
+
+    workers: int
+    low: float
+    high: float
+
+
+SMALL_COUNTS = (SmallCount(1, 0.0, 1.25), SmallCount(2, 0.56, 1.25), SmallCount(3, 0.79, 1.21))
+"""One more is taken where it is needed, and given up only where that would not call it back: one worker becomes two at
+rho 1.1, which two workers feel as 0.55, a factor of 0.5625; and so on. From four on, rounding leaves a band of loads,
+a tenth of a worker wide, that flaps: that is what a cooldown is for."""
+
+
+class Inference(NamedTuple):
+    """Of k situations: grades (k, 3), (k, 2), (k, 3); activation of each rule (k, rules); factors (k,)."""
+
+    plq: FloatArray
+    splitting: FloatArray
+    wlq: FloatArray
+    activation: FloatArray
+    factor_plq: FloatArray
+    factor_wlq: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyController:
+    """The controller.
+
+    rho_plq, splitting, rho_wlq   terms of the inputs
+    factors, rules                terms of the outputs, and what leads to them
+    rho_cap                       larger utilisation factors are taken for this one; None: as they are
+    accumulation                  "sum": each rule counts; "maximum": of rules that lead to one term, the strongest
+    rounding                      of halves: "up", or to the "even" number
+    small                         stages of few workers
+    served_first                  the stage that gives up nothing by rounding when N is short
+    """
+
+    rho_plq: Speeds = field(default_factory=Speeds)
+    splitting: Splittings = field(default_factory=Splittings)
+    rho_wlq: Speeds = field(default_factory=Speeds)
+    factors: Factors = field(default_factory=Factors)
+    rules: tuple[Rule, ...] = RULES
+    rho_cap: float | None = None
+    accumulation: Literal["sum", "maximum"] = "sum"
+    rounding: Literal["up", "even"] = "up"
+    small: tuple[SmallCount, ...] = SMALL_COUNTS
+    served_first: Literal["plq", "wlq"] = "wlq"
+
+    def decide(self, rho1: Any, sigma: Any, rho2: Any, n: Any, m: Any, N: Any) -> tuple[IntArray, IntArray]:
+        """Return the workers of both stages after each of k situations (or one: arrays have the inputs' shape).
+
+        rho1, rho2   utilisation factors of PLQ and WLQ; where one is NaN or negative, nothing changes
+        sigma        splitting factor; NaN (no pane was closed) counts as 1
+        n, m         workers of PLQ and WLQ
+        N            workers that there may be, both stages together
+        """
+        rho1, sigma, rho2 = (np.asarray(values, np.float64) for values in (rho1, sigma, rho2))
+        n, m, most = (np.asarray(values, np.int64) for values in (n, m, N))
+        if (n < 1).any() or (m < 1).any():
+            raise ConfigError("each stage has at least one worker: n and m must be at least 1")
+        if (most < 2).any():
+            raise ConfigError(f"need at least two workers, one for each stage, got N={int(most.min())}")
+        found = self.infer(rho1, sigma, rho2, most)
+        shape = np.broadcast_shapes(*(values.shape for values in (rho1, sigma, rho2, n, m, most)))
+        after = self._fitted(self._scaled(n, found.factor_plq), self._scaled(m, found.factor_wlq), most)
+        return after[0].reshape(shape), after[1].reshape(shape)
+
+    def infer(self, rho1: FloatArray, sigma: FloatArray, rho2: FloatArray, most: IntArray) -> Inference:
+        """Return grades, activations and factors; unmeasured situations activate no rule, and change nothing."""
+        rho1, sigma, rho2, most = np.broadcast_arrays(*(np.atleast_1d(a) for a in (rho1, sigma, rho2, most)))
+        plq, wlq = self.rho_plq.grades(self._capped(rho1)), self.rho_wlq.grades(self._capped(rho2))
+        splitting = self.splitting.grades(np.where(np.isnan(sigma), 1.0, sigma), most)
+        every = np.ones(rho1.shape)
+        activation = np.stack(
+            [
+                np.minimum.reduce(
+                    [
+                        plq[..., SPEEDS.index(rule.plq)],
+                        every if rule.splitting is None else splitting[..., SPLITTINGS.index(rule.splitting)],
+                        wlq[..., SPEEDS.index(rule.wlq)],
+                    ]
+                )
+                for rule in self.rules
+            ],
+            axis=-1,
+        )
+        activation = np.where(np.isnan(activation), 0.0, activation)
+        unmeasured = ~((rho1 >= 0) & (rho2 >= 0))  # NaN is neither
+        activation[unmeasured] = 0.0
+        factors = (self._factor(activation, [getattr(rule, change) for rule in self.rules]) for change in _CHANGED)
+        return Inference(plq, splitting, wlq, activation, *factors)
+
+    def _capped(self, rho: FloatArray) -> FloatArray:
+        return rho if self.rho_cap is None else np.minimum(rho, self.rho_cap)
+
+    def _factor(self, activation: FloatArray, changes: list[Change]) -> FloatArray:
+        """Return the weighted mean of the rules' constants; "unchanged" where no rule is active."""
+        if self.accumulation == "maximum":
+            activation, changes = _strongest(activation, changes)
+        constants = np.array([getattr(self.factors, change) for change in changes])
+        weight = activation.sum(axis=-1)
+        with np.errstate(invalid="ignore"):
+            return np.where(weight > 0, activation @ constants / weight, self.factors.unchanged)
+
+    def _scaled(self, workers: IntArray, factor: FloatArray) -> IntArray:
+        workers, factor = np.broadcast_arrays(workers, factor)
+        scaled = self._rounded(workers * factor)
+        for few in self.small:
+            here = workers == few.workers
+            stays = (few.low <= factor) & (factor < few.high)
+            least = np.maximum(scaled, few.workers + 1)
+            most = np.minimum(scaled, few.workers - 1)
+            scaled = np.where(here, np.where(stays, workers, np.where(factor >= few.high, least, most)), scaled)
+        return np.maximum(scaled, 1)
+
+    def _rounded(self, x: FloatArray) -> IntArray:
+        # Weighted means of halves and quarters miss a half by a rounding error; those are meant as halves.
+        x = np.round(x, 9)
+        return np.asarray(np.floor(x + 0.5) if self.rounding == "up" else np.round(x), np.int64)
+
+    def _fitted(self, n: IntArray, m: IntArray, most: IntArray) -> tuple[IntArray, IntArray]:
+        """Return both stages reduced in proportion where they are more than there may be together."""
+        over = n + m > most
+        first, second = (m, n) if self.served_first == "wlq" else (n, m)
+        kept = np.clip(self._rounded(first * most / (n + m)), 1, most - 1)
+        first = np.where(over, kept, first)
+        second = np.where(over, np.clip(self._rounded(second * most / (n + m)), 1, most - kept), second)
+        return (second, first) if self.served_first == "wlq" else (first, second)
+
+
+_CHANGED = ("change_plq", "change_wlq")
+
+
+def _strongest(activation: FloatArray, changes: list[Change]) -> tuple[FloatArray, list[Change]]:
+    """Return one column per term: its strongest rule."""
+    terms = [term for term in CHANGES if term in changes]
+    columns = [activation[..., [at for at, change in enumerate(changes) if change == term]] for term in terms]
+    return np.stack([column.max(axis=-1) for column in columns], axis=-1), terms
+
+
+_ENDING = replace(Speeds(), slow=Trapezoid(0.9, 1.3, 2.0, 2.0))
+
+AS_RUN = FuzzyController(
+    rho_plq=_ENDING,
+    rho_wlq=_ENDING,
+    splitting=Splittings(Trapezoid(1.0, 1.0, 2.0, 5.0), Trapezoid(2.0, 3.5, math.inf, math.inf), end=-1),
+    rho_cap=2.0,
+    accumulation="maximum",
+    small=(SmallCount(1, 0.0, 1.25), SmallCount(2, 0.563, 1.25), SmallCount(3, 0.793, 1.17)),
+)
+"""The settings of the authors' published runs, where they differ from the text of the paper."""

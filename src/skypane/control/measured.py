@@ -1,0 +1,44 @@
+"""What a batch has shown of its work, as the laws of control see it: counts and seconds, never rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PaneWork:
+    """The rows of one pane that one task lifted, and the seconds that it took; partials that were merged count too."""
+
+    pane: int
+    rows: int
+    busy: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWork:
+    """One task of the pane-level query: its rows, the seconds it was busy with them, and what of that went to panes.
+
+    A task is also busy sorting rows into panes and writing partials, so the panes' seconds are fewer than its own.
+    """
+
+    rows: int
+    busy: float
+    panes: tuple[PaneWork, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One batch.
+
+    tasks           of the pane-level query
+    merge_seconds   what the window-level query took
+    interval        seconds from the start of the batch before to the start of this one; None after a start
+    exchanged       whether rows were routed, so that `tasks` tells nothing of the source's own partitions
+
+    A task's busy seconds over the interval are the utilisation factor of the worker that ran it.
+    """
+
+    tasks: tuple[TaskWork, ...]
+    merge_seconds: float
+    interval: float | None
+    exchanged: bool

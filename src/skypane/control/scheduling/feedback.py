@@ -1,0 +1,108 @@
+"""WIN_FB: no task is sent to a worker that is not ready, and a window never waits for one worker while others idle.
+
+Without MERGE it is Algorithm 3 of paper 1: a ready worker gets the next task of the window it has just updated, whose
+result is in its caches, or else of any window that is not busy. With MERGE it is Algorithms 2 and 3 of paper 5: where
+all windows with pending results are busy, ready workers merge pending results in pairs.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from skypane.control.scheduling.directory import WindowDirectory
+from skypane.control.scheduling.messages import Feedback, PaneResult, Run, Scheduler, Task, WinUpdate
+from skypane.types import ConfigError
+from skypane.windows import Windows
+
+
+class _Pull(Scheduler):
+    """What both share: the directory, and which workers are ready."""
+
+    def __init__(self, windows: Windows, workers: int, first_pane: int | None = None) -> None:
+        super().__init__(windows, workers, first_pane)
+        self.directory = WindowDirectory(windows, first_pane)
+        #: workers that have a task; one that was turned off stays here until it reports
+        self._running: set[int] = set()
+
+    @property
+    def ready(self) -> list[int]:
+        """Active workers without a task."""
+        return [worker for worker in range(self.workers) if worker not in self._running]
+
+    def arrived(self, event: PaneResult) -> list[Run]:
+        self.directory.add(event)
+        return self._dispatch()
+
+    def finished(self, event: Feedback) -> list[Run]:
+        if event.worker not in self._running:
+            raise ConfigError(f"worker {event.worker} reports a task that it was not given: {event.task}")
+        self._running.discard(event.worker)
+        if isinstance(event.task, WinUpdate):
+            self.directory.updated(event.task)
+        elif event.result is None:
+            raise ConfigError(f"feedback on a merge must name its result: {event}")
+        else:
+            self.directory.merged(event.task, event.result)
+        if event.worker >= self.workers:
+            return self._dispatch()  # it was turned off, but what it made may be work for others
+        task = self._next(event.task)
+        return [] if task is None else [self._run(event.worker, task)]
+
+    def scale(self, workers: int) -> list[Run]:
+        self.workers = self._checked(workers)
+        return self._dispatch()
+
+    def _dispatch(self) -> list[Run]:
+        ready = self.ready
+        return [self._run(worker, task) for worker, task in zip(ready, self._find(len(ready)), strict=False)]
+
+    def _run(self, worker: int, task: Task) -> Run:
+        self._running.add(worker)
+        return Run(worker, task)
+
+    def _updates(self, at_most: int) -> list[Task]:
+        """Return updates of windows that are not busy."""
+        found: list[Task] = []
+        for window, entry in self.directory.open.items():
+            if len(found) >= at_most:
+                break
+            if entry.updatable:
+                found.append(self.directory.update(window))
+        return found
+
+    @abstractmethod
+    def _next(self, done: Task) -> Task | None:
+        """Return the task for the worker that has just done this one."""
+
+    @abstractmethod
+    def _find(self, at_most: int) -> list[Task]:
+        """Return tasks for ready workers, taken from the directory."""
+
+
+class WinFb(_Pull):
+    """WIN_FB (paper 1, Algorithm 3)."""
+
+    def _next(self, done: Task) -> Task | None:
+        entry = self.directory.open.get(done.window)
+        if entry is not None and entry.updatable:
+            return self.directory.update(done.window)
+        return next(iter(self._find(1)), None)
+
+    def _find(self, at_most: int) -> list[Task]:
+        return self._updates(at_most)
+
+
+class WinFbMerge(_Pull):
+    """WIN_FB with MERGE (paper 5, Algorithms 2 and 3)."""
+
+    def _next(self, done: Task) -> Task | None:  # noqa: ARG002 - the oldest window first, as the algorithm has it
+        return next(iter(self._find(1)), None)
+
+    def _find(self, at_most: int) -> list[Task]:
+        found = self._updates(at_most)
+        for window, entry in self.directory.open.items():
+            if len(found) >= at_most:
+                break
+            if len(entry.pending) >= 2:
+                found.append(self.directory.merge(window))
+        return found

@@ -1,0 +1,81 @@
+"""Where the rows of a batch go: pane -> owners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from skypane.types import ConfigError
+
+
+class Share(NamedTuple):
+    """One partition of a pane: `rows` of its rows go to `worker`."""
+
+    worker: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """The owners of every pane.
+
+    workers      numbered from 0
+    shares       panes whose rows are split in these proportions, or that have one owner other than by turn
+    everywhere   every other pane's rows go to all workers in turn (TB_RR); else each has one owner, pane mod workers
+    turn         the worker that gets the first row, where rows go in turn
+
+    Of a pane with shares, the first share gets the pane's first rows, and so on, over and over: a runtime that does not
+    know a row's number within its pane keeps the proportions only.
+    """
+
+    workers: int
+    shares: Mapping[int, tuple[Share, ...]] = field(default_factory=dict)
+    everywhere: bool = False
+    turn: int = 0
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ConfigError(f"need at least one worker to route to, got {self.workers}")
+        for pane, shares in self.shares.items():
+            if not shares or any(not 0 <= share.worker < self.workers or share.rows < 1 for share in shares):
+                raise ConfigError(
+                    f"pane {pane} needs shares of at least 1 row on workers below {self.workers}: {shares}"
+                )
+
+    def owners(self, pane: int) -> tuple[int, ...]:
+        """Return the workers that get rows of the pane, each once, in the order in which they start to."""
+        if pane in self.shares:
+            return tuple(dict.fromkeys(share.worker for share in self.shares[pane]))
+        if self.everywhere:
+            return tuple((self.turn + worker) % self.workers for worker in range(self.workers))
+        return (pane % self.workers,)
+
+    def owner(self, pane: int, row: int = 0) -> int:
+        """Return the worker of the pane's row number `row`; where rows go in turn, of the batch's."""
+        if pane in self.shares:
+            shares = self.shares[pane]
+            row %= sum(share.rows for share in shares)
+            for share in shares:
+                if row < share.rows:
+                    return share.worker
+                row -= share.rows
+        return (self.turn + row) % self.workers if self.everywhere else pane % self.workers
+
+    def rows_by_worker(self, rows: Mapping[int, int]) -> list[int]:
+        """Return how many rows each worker gets of a batch with so many `rows` per pane."""
+        loads = [0] * self.workers
+        turns = self.turn
+        for pane, count in rows.items():
+            if pane in self.shares:
+                cycle = [share.worker for share in self.shares[pane] for _ in range(share.rows)]
+                for worker in set(cycle):
+                    whole, rest = divmod(count, len(cycle))
+                    loads[worker] += whole * cycle.count(worker) + cycle[:rest].count(worker)
+            elif self.everywhere:
+                for worker in range(self.workers):
+                    loads[(turns + worker) % self.workers] += (count + self.workers - 1 - worker) // self.workers
+                turns += count
+            else:
+                loads[pane % self.workers] += count
+        return loads

@@ -1,0 +1,26 @@
+"""The engine's only clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Timer:
+    """Wall time by step; a step may have several parts."""
+
+    def __init__(self) -> None:
+        self.started_at = time.time()
+        self.seconds: dict[str, float] = {}
+        self.began = time.perf_counter()
+
+    @contextmanager
+    def __call__(self, step: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.seconds[step] = round(self.seconds.get(step, 0.0) + time.perf_counter() - began, 6)
+
+    def stop(self) -> dict[str, float]:
+        """Return the steps so far, and the total until now."""
+        return {"total": round(time.perf_counter() - self.began, 6), **self.seconds}

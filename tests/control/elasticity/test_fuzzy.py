@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.control.elasticity.fuzzy import AS_RUN, SMALL_COUNTS, FuzzyController, SmallCount
+from skypane.control.elasticity.membership import Speeds, Splittings, Trapezoid
+from skypane.control.elasticity.rules import RULES, Factors
+from skypane.types import ConfigError
+
+AT = {"fast": 0.3, "acceptable": 0.9, "slow": 1.5, "moderate": 1.0, "intensive": 5.0}
+"""Values at which one term has the grade 1 and the others 0."""
+
+PLAIN = FuzzyController(small=())
+
+
+def decided(
+    controller: FuzzyController, rho1: float, sigma: float, rho2: float, n: int, m: int, N: int = 60
+) -> list[int]:
+    """Return the decision on one situation."""
+    return [int(workers) for workers in controller.decide(rho1, sigma, rho2, n, m, N)]
+
+
+def factors(controller: FuzzyController, rho1: float, sigma: float, rho2: float, most: int = 60) -> tuple[float, float]:
+    found = controller.infer(np.array(rho1), np.array(sigma), np.array(rho2), np.array(most))
+    return float(found.factor_plq[0]), float(found.factor_wlq[0])
+
+
+def test_fuzzification_of_the_papers_example():
+    """Section 4.2: rho 0.6 is 0.75 fast, 0.25 acceptable, not slow."""
+    assert Speeds().grades(np.array([0.6]))[0] == pytest.approx([0.75, 0.25, 0.0])
+
+
+@pytest.mark.parametrize(("rho", "grades"), [
+    (0.0, (1, 0, 0)), (0.5, (1, 0, 0)), (0.9, (0, 1, 0)), (1.3, (0, 0, 1)), (9.0, (0, 0, 1)), (math.inf, (0, 0, 1)),
+    (1.1, (0, 0.5, 0.5)),
+])  # fmt: skip
+def test_speeds_are_as_figure_7_draws_them(rho: float, grades: tuple[float, ...]):
+    assert Speeds().grades(np.array([rho]))[0] == pytest.approx(grades)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "grades"), [(1.0, (1, 0)), (1.5, (1, 0)), (3.0, (0.5, 0.5)), (4.5, (0, 1)), (60, (0, 1))]
+)
+def test_splittings_have_their_shoulders_at_the_quartiles(sigma: float, grades: tuple[float, ...]):
+    assert Splittings().grades(np.array([sigma]), np.array([60]))[0] == pytest.approx(grades)
+
+
+def test_a_term_may_end_with_the_workers_that_there_are():
+    ending = Splittings(end=-1)
+    assert ending.grades(np.array([59.0, 59.5]), np.array([60, 60]))[:, 1] == pytest.approx([1, 0])
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+def test_each_rule_alone(number: int):
+    rule = RULES[number - 1]
+    rho1, sigma, rho2 = AT[rule.plq], AT[rule.splitting or "moderate"], AT[rule.wlq]
+    found = PLAIN.infer(np.array(rho1), np.array(sigma), np.array(rho2), np.array(60))
+    assert np.flatnonzero(found.activation[0]).tolist() == [number - 1]
+    expected = getattr(Factors(), rule.change_plq), getattr(Factors(), rule.change_wlq)
+    assert (found.factor_plq[0], found.factor_wlq[0]) == expected
+    assert decided(PLAIN, rho1, sigma, rho2, 20, 8) == [20 * expected[0], 8 * expected[1]]
+
+
+def test_the_rules_are_those_of_table_2():
+    changes = [(rule.change_plq, rule.change_wlq) for rule in RULES]
+    down, less, same, more, up = "decrease", "slight_decrease", "unchanged", "slight_increase", "increase"
+    assert changes == [
+        (down, down), (down, same), (down, up),
+        (same, down), (same, same), (same, up),
+        (more, down), (more, same), (same, up),
+        (up, less), (up, more), (more, up),
+    ]  # fmt: skip
+
+
+def test_weighted_average_by_hand():
+    """rho1 0.6, rho2 0.9: rule 2 by 0.75, rule 5 by 0.25: (0.75 x 0.5 + 0.25 x 1) and (0.75 + 0.25) x 1."""
+    assert factors(PLAIN, 0.6, 1.0, 0.9) == pytest.approx((0.625, 1.0))
+
+
+def test_accumulation_makes_a_difference_by_hand():
+    """rho1 0.7, rho2 0.7: all of 1, 2, 4, 5 by 0.5. Sum: two and two; maximum: one each: the same. With a third not."""
+    assert factors(PLAIN, 0.7, 1.0, 0.7) == pytest.approx((0.75, 0.75))
+    # rho2 1.1 is half acceptable, half slow; rho1 0.8 is 0.25 fast, 0.75 acceptable.
+    # PLQ: rules 2, 3 say decrease by 0.25 each, rules 5, 6 unchanged by 0.5 each.
+    assert factors(PLAIN, 0.8, 1.0, 1.1)[0] == pytest.approx((0.25 + 1.0) / 1.5)
+    strongest = replace(PLAIN, accumulation="maximum")
+    assert factors(strongest, 0.8, 1.0, 1.1)[0] == pytest.approx((0.125 + 0.5) / 0.75)
+    # WLQ: unchanged by 0.25 + 0.5, increase by as much; at most 0.5 each.
+    assert factors(PLAIN, 0.8, 1.0, 1.1)[1] == factors(strongest, 0.8, 1.0, 1.1)[1] == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize("accumulation", ["sum", "maximum"])
+@given(rho1=st.lists(st.floats(0, 3), min_size=2, max_size=2), sigma=st.floats(1, 8), rho2=st.floats(0, 3))
+def test_a_slower_stage_never_gets_a_smaller_factor(accumulation, rho1, sigma, rho2):
+    controller = replace(PLAIN, accumulation=accumulation)
+    low, high = sorted(rho1)
+    assert factors(controller, low, sigma, rho2)[0] <= factors(controller, high, sigma, rho2)[0] + 1e-9
+    assert factors(controller, rho2, sigma, low)[1] <= factors(controller, rho2, sigma, high)[1] + 1e-9
+
+
+@pytest.mark.parametrize("accumulation", ["sum", "maximum"])
+@given(sigmas=st.lists(st.floats(1, 8), min_size=2, max_size=2), rho2=st.floats(0, 3))
+def test_more_splitting_never_takes_workers_from_a_plq_that_is_acceptable(accumulation, sigmas, rho2):
+    controller = replace(PLAIN, accumulation=accumulation)
+    low, high = sorted(sigmas)
+    assert factors(controller, 0.9, low, rho2)[0] <= factors(controller, 0.9, high, rho2)[0] + 1e-9
+
+
+situations = st.tuples(
+    st.one_of(st.floats(0, 20), st.just(math.nan), st.just(math.inf)),
+    st.one_of(st.floats(1, 60), st.just(math.nan)),
+    st.one_of(st.floats(0, 20), st.just(math.nan), st.just(math.inf)),
+    st.integers(1, 60),
+    st.integers(1, 60),
+    st.integers(2, 60),
+)
+
+
+@pytest.mark.parametrize("controller", [FuzzyController(), PLAIN, AS_RUN, replace(AS_RUN, served_first="plq")])
+@given(table=st.lists(situations, min_size=1, max_size=6))
+def test_a_table_is_decided_row_by_row_within_the_limits(controller, table):
+    columns = [np.array(column) for column in zip(*table, strict=True)]
+    n, m = controller.decide(*columns)
+    assert (n >= 1).all()
+    assert (m >= 1).all()
+    assert (n + m <= columns[-1]).all()
+    assert [decided(controller, *row) for row in table] == np.stack([n, m], axis=1).tolist()
+
+
+def test_inputs_broadcast():
+    n, m = FuzzyController().decide(np.linspace(0, 2, 7)[:, None], 1.0, np.linspace(0, 2, 5), 10, 10, 60)
+    assert n.shape == m.shape == (7, 5)
+
+
+@pytest.mark.parametrize("rho", [math.nan, -0.5])
+def test_what_was_not_measured_changes_nothing(rho: float):
+    assert decided(FuzzyController(), rho, 1.0, 2.0, 5, 6) == [5, 6]
+    assert decided(FuzzyController(), 2.0, 1.0, rho, 5, 6) == [5, 6]
+
+
+def test_no_pane_closed_counts_as_no_splitting():
+    assert (
+        decided(FuzzyController(), 0.7, math.nan, 0.9, 8, 8)
+        == decided(FuzzyController(), 0.7, 1.0, 0.9, 8, 8)
+        == [6, 8]
+    )
+
+
+def test_too_many_are_reduced_in_proportion():
+    """30 and 45 of at most 60: 24 and 36. With halves, who is served first keeps the rounding."""
+    assert decided(PLAIN, 1.5, 1.0, 1.5, 24, 30, 60) == [24, 36]  # wanted 24 x 1.25 = 30, 30 x 1.5 = 45
+    assert decided(PLAIN, 1.5, 1.0, 1.5, 4, 10, 10) == [2, 8]  # wanted 5 and 15: 2.5 and 7.5
+    assert decided(replace(PLAIN, served_first="plq"), 1.5, 1.0, 1.5, 4, 10, 10) == [3, 7]
+
+
+@pytest.mark.parametrize(("workers", "rho", "after"), [
+    (1, 1.05, 1),  # factor 1.19
+    (1, 1.1, 2),   # 1.25: rounding alone would leave it at one for good
+    (2, 1.05, 2),  # 2.38 rounds to 2 in any case
+    (2, 0.75, 2),  # 0.81
+    (2, 0.5, 1),
+    (3, 0.8, 3),   # 0.875
+    (3, 0.7, 2),   # 0.75
+    (3, 1.06, 3),  # 1.2
+    (3, 1.1, 4),   # 1.25
+])  # fmt: skip
+def test_small_counts_have_thresholds_of_their_own(workers: int, rho: float, after: int):
+    assert decided(FuzzyController(), rho, 1.0, 0.9, workers, 10)[0] == after
+
+
+def flaps(controller: FuzzyController, load: float, workers: int) -> bool:
+    """Whether a constant load (in workers' worth) sends the PLQ up and down for ever."""
+    seen = []
+    for _ in range(10):
+        workers, _ = decided(controller, load / workers, 1.0, 0.9, workers, 10)
+        seen.append(workers)
+    return len(set(seen[-4:])) > 1
+
+
+def test_few_workers_do_not_flap():
+    loads = np.linspace(0.05, 3.5, 36)
+    assert not [load for load in loads for workers in (1, 2, 3, 4) if flaps(FuzzyController(), load, workers)]
+    assert flaps(PLAIN, 2.25, 2), "rounding alone: three, two, three, ..."
+    assert decided(PLAIN, 1.1, 1.0, 0.9, 1, 10)[0] == 1, "rounding alone: one for good"
+
+
+def test_rounding_of_halves_is_a_field():
+    """3 x 1.5 = 4.5."""
+    assert decided(PLAIN, 1.5, 1.0, 0.9, 3, 10)[0] == 5
+    assert decided(replace(PLAIN, rounding="even"), 1.5, 1.0, 0.9, 3, 10)[0] == 4
+
+
+RECORDED = [
+    # rho1, sigma, rho2, n, m -> n, m; workers up to 63
+    (1.6521, 1.0, 1.33423, 1, 1, 2, 2),
+    (1.24518, 1.2, 3.69931, 2, 2, 2, 3),
+    (0.394841, 1.84615, 7.6574, 2, 3, 1, 5),
+    (1.94414, 1.38889, 5.9764, 1, 5, 2, 8),
+    (0.648924, 1.65, 0.870865, 2, 27, 2, 26),
+    (0.740162, 1.9, 0.43156, 2, 26, 2, 13),
+    (0.639487, 1.0, 0.681848, 2, 21, 2, 15),
+    (0.591233, 1.90909, 1.23964, 2, 12, 2, 17),
+    (1.14408, 1.45, 0.687526, 1, 24, 2, 21),
+    (2.07936, 1.44444, 0.418768, 1, 11, 2, 8),
+    (0.855252, 2.36364, 9.89844, 3, 4, 3, 6),
+    (0.271871, 3.0, 11.4276, 3, 6, 2, 9),
+    (0.748865, 2.0, 0.864478, 2, 48, 2, 45),
+    (1.10546, 2.36364, 0.894577, 2, 39, 3, 43),
+    (0.581124, 2.90909, 0.708831, 3, 43, 2, 33),
+    (0.1392, 3.36364, 1.35554, 4, 20, 2, 30),
+    (0.410421, 3.63636, 0.563137, 2, 30, 1, 17),
+]
+"""Steps of the authors' published run on their stream Game1 (skyline, setpoint 0.6 to 0.9): measured, and decided."""
+
+
+def test_recorded_decisions_of_the_authors_are_met_with_the_settings_that_they_ran():
+    rho1, sigma, rho2, n, m, *after = (np.array(column) for column in zip(*RECORDED, strict=True))
+    assert np.array_equal(AS_RUN.decide(rho1, sigma, rho2, n, m, 63), after)
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: FuzzyController().decide(1, 1, 1, 0, 1, 60), "n and m must be at least 1"),
+    (lambda: FuzzyController().decide(1, 1, 1, 1, 1, 1), "at least two workers, one for each stage, got N=1"),
+    (lambda: Trapezoid(0, 2, 1, 3), "vertices of a trapezoid must ascend"),
+    (lambda: Trapezoid(0, math.nan, 1, 3), "vertices of a trapezoid must ascend"),
+    (lambda: Factors(decrease=0), "factors must be above 0 and ascend"),
+    (lambda: Factors(increase=1.1), "factors must be above 0 and ascend"),
+])  # fmt: skip
+def test_what_cannot_be_is_refused(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make()
+
+
+def test_small_counts_are_fields():
+    eager = FuzzyController(small=(SmallCount(1, 0.0, 1.1),))
+    assert decided(eager, 1.0, 1.0, 0.9, 1, 10)[0] == 2
+    assert FuzzyController().small == SMALL_COUNTS

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.model import ModelPolicy
+from skypane.control.elasticity.situation import Situation, fitted
+from skypane.control.elasticity.threshold import ThresholdPolicy
+from skypane.control.workers import Workers
+from skypane.types import ConfigError
+
+SITUATION = Situation(Workers(4, 7), rho_plq=1.22, rho_wlq=0.9, sigma=1.0)
+
+
+def test_a_decision_of_the_fuzzy_policy_reads_as_one_line():
+    proposal = FuzzyPolicy().propose(SITUATION, 60)
+    assert proposal.workers == Workers(6, 8)
+    assert proposal.because == (
+        "PLQ acceptable 0.20 slow 0.80 (rho 1.22), splitting moderate 1.00 (sigma 1.00), WLQ acceptable 1.00 (rho 0.90): "
+        "rule 11 0.80, rule 5 0.20 -> PLQ 4 -> 6, WLQ 7 -> 8"
+    )
+    assert proposal.figures["rule 11"] == pytest.approx(0.8)
+    assert proposal.figures["factor plq"] == pytest.approx(1.4)
+
+
+def test_what_was_not_measured_is_told_so():
+    proposal = FuzzyPolicy().propose(replace(SITUATION, rho_wlq=math.nan), 60)
+    assert proposal.workers == SITUATION.workers
+    assert proposal.because == "rho not measured (PLQ 1.22, WLQ nan): PLQ stays at 4, WLQ at 7"
+
+
+def test_equations_1a_and_1b_by_hand():
+    """10,000 tuples/s of 400 us are 4 worker-seconds a second, of which 0.8 may be used: 5 workers.
+
+    Close to saturation they give 5 / 400 us = 12,500 tuples/s; of 200 us that is 2.5 / 0.8 = 3.125: 4 workers.
+    """
+    situation = replace(SITUATION, rate=10_000.0, cost_plq=400e-6, cost_wlq=200e-6)
+    assert ModelPolicy(headroom=0.2).propose(situation, 60).workers == Workers(5, 4)
+
+
+def test_a_backlog_is_worked_off_within_the_latency_bound():
+    """2,000 tuples in 2 s are 1,000 tuples/s more."""
+    situation = replace(SITUATION, rate=1_000.0, cost_plq=1e-3, backlog=2_000)
+    assert ModelPolicy(headroom=0.0, latency="2 s").propose(situation, 60).workers.plq == 2
+    assert ModelPolicy(headroom=0.0, latency="1 s").propose(situation, 60).workers.plq == 3
+
+
+def test_without_a_forecast_or_a_cost_the_model_waits():
+    assert ModelPolicy().propose(SITUATION, 60).workers == SITUATION.workers
+
+
+def test_the_threshold_keeps_utilisation_at_its_target():
+    """4 x 1.22 / 0.8 = 6.1; 7 x 0.84 / 0.8 is within the tolerance."""
+    assert ThresholdPolicy().propose(replace(SITUATION, rho_wlq=0.84), 60).workers == Workers(7, 7)
+    assert ThresholdPolicy().propose(replace(SITUATION, rho_plq=math.nan, rho_wlq=math.inf), 60).workers == Workers(
+        4, 7
+    )
+
+
+@given(st.integers(-3, 200), st.integers(-3, 200), st.integers(2, 100))
+def test_both_stages_fit_in_what_there_is(plq, wlq, most):
+    workers = fitted(plq, wlq, most)
+    assert workers.total <= most
+    if max(1, plq) + max(1, wlq) <= most:
+        assert workers == Workers(max(1, plq), max(1, wlq))
+
+
+@pytest.mark.parametrize("policy", [FuzzyPolicy(), ModelPolicy(), ThresholdPolicy()], ids=lambda policy: policy.name)
+@given(
+    rhos=st.tuples(*[st.one_of(st.floats(0, 10), st.just(math.nan))] * 2),
+    sigma=st.one_of(st.floats(1, 60), st.just(math.nan)),
+    workers=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    rate=st.one_of(st.none(), st.floats(0, 1e6)),
+    cost=st.one_of(st.none(), st.floats(0, 1e-2)),
+)
+def test_every_policy_keeps_within_the_limit(policy, rhos, sigma, workers, rate, cost):
+    situation = Situation(Workers(*workers), rhos[0], rhos[1], sigma, rate, 10, cost, cost)
+    proposal = policy.propose(situation, 40)
+    if sum(workers) <= 40:
+        assert proposal.workers.total <= 40
+    assert "\n" not in proposal.because
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: ModelPolicy(headroom=1.0), "0 <= headroom < 1"),
+    (lambda: ModelPolicy(latency="0 s"), "latency must be longer than nothing"),
+    (lambda: ThresholdPolicy(target=0), "0 < target <= 1"),
+    (lambda: Workers(0, 1), "plq_workers must be a whole number of at least 1, got 0"),
+    (lambda: Workers(1, wlq=True), "wlq_workers must be a whole number of at least 1, got True"),
+])  # fmt: skip
+def test_settings_that_cannot_be_are_refused(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make()

@@ -1,0 +1,161 @@
+"""No partition is lost or counted twice, whatever workers come and go (paper 5, Algorithm 4)."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.control.scheduling.messages import PaneResult
+from skypane.control.scheduling.partitions import (
+    Close,
+    Empty,
+    Message,
+    PaneDirectory,
+    PartitionCount,
+    Tuple,
+    TurnOff,
+    UpdateCount,
+)
+
+
+@dataclass
+class Worker:
+    """A PLQ worker as section 4.1 describes it: messages in order in, results of partitions out."""
+
+    inbox: deque[Message] = field(default_factory=deque)
+    counters: dict[int, int] = field(default_factory=dict)
+    tuples: Counter[int] = field(default_factory=Counter)
+
+    def step(self) -> list[tuple[int, int, int]]:
+        """Take one message; return (pane, counter, tuples) of each partition that it closes."""
+        match self.inbox.popleft():
+            case Tuple(pane=pane, counter=counter):
+                self.counters.setdefault(pane, counter)
+                self.tuples[pane] += 1
+            case Empty(pane=pane, counter=counter):
+                assert pane not in self.counters
+                self.counters[pane] = counter
+            case UpdateCount(pane=pane, counter=counter):
+                self.counters[pane] = counter
+            case Close(below=below):
+                return self._out([pane for pane in self.counters if pane < below], forced=False)
+            case TurnOff():
+                return self._out(list(self.counters), forced=True)
+        return []
+
+    def _out(self, panes: list[int], *, forced: bool) -> list[tuple[int, int, int]]:
+        return [(pane, self.counters.pop(pane) * (not forced), self.tuples.pop(pane, 0)) for pane in panes]
+
+
+def test_a_pane_split_in_two_by_hand():
+    panes = PaneDirectory(0, [0, 1])
+    assert panes.sent(0, 1) == [Tuple(1, 0, 1)]
+    assert panes.sent(0, 1) == [Tuple(1, 0, 1)]
+    assert panes.sent(0, 0) == [Tuple(0, 0, 2), UpdateCount(1, 0, 2)]
+    assert panes.close(1, [0, 0]) == [Close(0, 1), Close(1, 1)]
+
+
+def test_an_owner_that_is_turned_off_by_hand():
+    panes = PaneDirectory(0, [0, 1, 2])
+    panes.sent(0, 2)
+    panes.sent(0, 0)
+    assert panes.remove([0], [9, 5, 7]) == [TurnOff(0), Empty(1, 0, 3), UpdateCount(2, 0, 3)]
+    panes.sent(1, 2)
+    assert panes.remove([1], [9, 5, 7]) == [TurnOff(1)], "worker 2 has a partition of pane 0, and owns it now"
+
+
+def test_a_pane_without_tuples_is_closed_too():
+    panes = PaneDirectory(5, [0, 1])
+    assert panes.close(6, [3, 2]) == [Empty(1, 5, 1), Close(0, 6), Close(1, 6)]
+
+
+def test_a_forced_close_leaves_the_count_open():
+    count = PartitionCount()
+    assert not count.received(3, 0)
+    assert not count.is_complete(3)
+    assert count.received(3, 2)
+    assert count.is_complete(3)
+
+
+WORKERS = 4
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("tuple"), st.integers(0, 3), st.integers(0, WORKERS - 1)),
+        st.tuples(st.just("close"), st.integers(0, 2), st.just(0)),
+        st.tuples(st.just("remove"), st.sets(st.integers(0, WORKERS - 1), min_size=1), st.just(0)),
+        st.tuples(st.just("add"), st.sets(st.integers(0, WORKERS - 1), min_size=1), st.just(0)),
+    ),
+    max_size=60,
+)
+
+
+class Stage:
+    """An emitter, its workers, who take their messages in any interleaving, and the count at the other end."""
+
+    def __init__(self, order) -> None:
+        self.order = order
+        self.panes, self.workers = PaneDirectory(0, range(WORKERS)), [Worker() for _ in range(WORKERS)]
+        self.count = PartitionCount()
+        self.complete: set[int] = set()
+        self.first = 0
+        self.sent: Counter[int] = Counter()
+        self.counted: Counter[int] = Counter()
+
+    @property
+    def loads(self) -> list[int]:
+        return [len(worker.inbox) for worker in self.workers]
+
+    def take(self, kind: str, what, who: int) -> None:
+        if kind == "tuple":
+            self.sent[self.first + what] += 1
+            active = sorted(self.panes.active)
+            self.tell(self.panes.sent(self.first + what, active[who % len(active)]))
+        elif kind == "close":
+            self.first += what
+            self.tell(self.panes.close(self.first, self.loads))
+        elif kind == "add":
+            self.panes.add(what)
+        elif self.panes.active - what:
+            self.tell(self.panes.remove(what, self.loads))
+
+    def tell(self, messages: list[Message]) -> None:
+        for message in messages:
+            self.workers[message.worker].inbox.append(message)
+
+    def work(self, *, all_of_it: bool) -> None:
+        while waiting := [worker for worker in self.workers if worker.inbox]:
+            if not all_of_it and self.order.random() < 0.3:
+                return
+            for pane, counter, tuples in self.order.choice(waiting).step():
+                assert pane not in self.complete, "a result after the last one"
+                self.counted[pane] += tuples
+                if self.count.received(pane, counter):
+                    self.complete.add(pane)
+
+
+@given(steps=steps, order=st.randoms(use_true_random=False))
+def test_every_partition_is_counted_once_whatever_comes_and_goes(steps, order):
+    stage = Stage(order)
+    for step in steps:
+        stage.take(*step)
+        stage.work(all_of_it=False)
+    stage.take("close", 4, 0)
+    stage.work(all_of_it=True)
+    assert stage.complete == set(range(stage.first))
+    assert +stage.counted == stage.sent
+
+
+def test_results_default_to_a_pane_of_one_partition():
+    assert PaneResult(1, 2).counter == 1
+
+
+@pytest.mark.parametrize("pane", [1, 5])
+def test_forgotten_panes_are_not_complete(pane):
+    count = PartitionCount()
+    count.received(pane, 1)
+    count.forget_below(6)
+    assert not count.is_complete(pane)

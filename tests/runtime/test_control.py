@@ -1,0 +1,116 @@
+"""Workers and the laws of control at the engine: what a batch is told, what is saved with it, what a restart makes of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.runtime.streams import late_rows, read_batches, write_batches
+
+import skypane as sp
+from skypane.control.exchange import CONFIRM
+from skypane.control.measured import Measured, PaneWork, TaskWork
+from skypane.control.splitting import PidSplitting, Routing, splitting
+from skypane.control.workers import Workers
+from skypane.operators.skyline import SkylineQuery
+from skypane.runtime.spark.api import ask
+from skypane.runtime.spark.engine.control import Control
+from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.store import Store
+from skypane.types import CheckpointError, ConfigError
+
+CONTROL = Control(splitting("PB_RR"), Workers(2, 2))
+
+
+def lopsided(*, exchanged: bool = False) -> Measured:
+    """A batch in which one of two tasks had all the work."""
+    busy = TaskWork(1_000, 3.0, (PaneWork(0, 600, 1.5), PaneWork(1, 400, 1.0)))
+    return Measured((busy, TaskWork(0, 0.0, ())), merge_seconds=0.0, interval=4.0, exchanged=exchanged)
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, "2", True, None])
+def test_workers_are_whole_numbers_of_at_least_one(number: Any):
+    with pytest.raises(ConfigError, match="wlq_workers must be a whole number of at least 1"):
+        Workers(1, number)
+
+
+def test_rows_stay_until_an_exchange_has_paid_several_times():
+    state = CONTROL.init()
+    for _ in range(CONFIRM):
+        assert CONTROL.decide(state)[1].routing is None
+        state = CONTROL.observe(state, lopsided())
+    _, decided = CONTROL.decide(state)
+    assert decided.routing == Routing(2)
+    assert decided.exchange.needed
+    assert CONTROL.observe(state, lopsided(exchanged=True)).exchange.age == 1
+
+
+def test_the_state_of_control_comes_back_from_the_ledger():
+    state = CONTROL.observe(replace(CONTROL.init(), workers=Workers(3, 1)), lopsided())
+    assert CONTROL.restore(json.loads(json.dumps(CONTROL.snapshot(state)))) == state
+
+
+def test_a_job_that_asks_for_other_numbers_gets_them():
+    """And one that asks for the same as before goes on with those that scale() has set."""
+    scaled = CONTROL.snapshot(replace(CONTROL.init(), workers=Workers(7, 1)))
+    assert CONTROL.restore(scaled).workers == Workers(7, 1)
+    other = Control(CONTROL.splitting, Workers(4, 2))
+    assert other.restore(scaled) == other.init()
+
+
+def test_a_splitting_law_has_its_state_back_and_another_one_begins_anew():
+    control = Control(PidSplitting(), Workers(2, 2))
+    state = control.observe(control.init(), lopsided())
+    assert state.splitting.rho is not None, "the law has seen how hard the tasks worked"
+    assert control.restore(json.loads(json.dumps(control.snapshot(state)))) == state
+    assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.splitting.init()
+
+
+@pytest.mark.parametrize("damage", [
+    {"workers": {"plq": 0, "wlq": 1}}, {"asked": None}, {"exchange": {"speed": 1}}, {"workers": {"plq": 1}},
+])  # fmt: skip
+def test_a_state_that_control_cannot_have_written_is_refused(damage: dict[str, Any]):
+    with pytest.raises(CheckpointError, match="state of control"):
+        CONTROL.restore(CONTROL.snapshot(CONTROL.init()) | damage)
+
+
+def test_workers_belong_to_a_start_and_outlive_it(spark: SparkSession, tmp_path: Path):
+    """scale() holds from the next batch on, and for later starts; a handle that has ended changes nothing."""
+    batches = late_rows(3, batches=3)
+    write_batches(tmp_path / "in", batches[:2])
+    job = ask(
+        read_batches(spark, tmp_path / "in", batches[0].schema),
+        SkylineQuery(sp.low("price")),
+        time="ts",
+        window="50 s",
+        checkpoint=tmp_path / "checkpoint",
+        output=sp.Memory(),
+        plq_workers=2,
+        wlq_workers=2,
+    )
+    assert isinstance(job, sp.Job)
+    used: list[Any] = []
+    handles: list[sp.StreamHandle] = []
+    started = threading.Event()
+
+    def note(batch: sp.BatchMetrics) -> None:
+        manifest = Ledger(Store.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
+        assert manifest is not None
+        used.append(manifest.control["workers"])
+        assert started.wait(60)
+        if batch.batch_id == 0:
+            handles[0].scale(plq=5)
+
+    handles.append(job.start(trigger="available now", on_batch=note))
+    started.set()
+    assert handles[0].await_termination(120)
+    handles[0].scale(plq=9)
+    write_batches(tmp_path / "in", batches[2:], first=2)
+    handles.append(job.start(trigger="available now", on_batch=note))
+    assert handles[1].await_termination(120)
+    assert used == [{"plq": plq, "wlq": 2} for plq in (2, 5, 5)]
