@@ -22,7 +22,7 @@ LAYERS = (
     ("skypane",),  # the public names
     ("skypane.runtime.spark", "skypane.runtime.local"),
     ("skypane.runtime", "skypane.runtime.resources"),
-    ("skypane.datasets", "skypane.metrics"),
+    ("skypane.datasets", "skypane.metrics", "skypane.testing"),
     ("skypane.places",),
     ("skypane.plan",),
     ("skypane.operators",),
@@ -30,7 +30,7 @@ LAYERS = (
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
     ("skypane.wording",),
-    ("skypane.types",),  # imported everywhere
+    ("skypane.types", "skypane.notebook"),  # imported everywhere
     ("skypane.naming",),
 )
 

@@ -16,7 +16,7 @@ from skypane.progress.arrivals import Arrivals
 from skypane.windows import Windows
 
 POLICIES = st.sampled_from(
-    [Watermark(7), Watermark(0, max_ahead=15, support=3, patience=4), KSlack(max_ahead=25), KSlack()]
+    [Watermark("7 us"), Watermark("0 us", max_ahead="15 us", support=3, patience=4), KSlack(max_ahead="25 us"), KSlack()]
 )
 
 
@@ -48,14 +48,14 @@ def test_the_policy_is_told_of_every_time(w: Windows, batches: list[pa.Table], p
 
 @given(windows(), tables(), st.integers(0, 25), st.randoms(use_true_random=False))
 def test_counts_may_come_in_parts_and_in_any_order(w: Windows, rows: pa.Table, cut: int, random: Random):
-    policy = Watermark(5, max_ahead=20, support=3)
+    policy = Watermark("5 us", max_ahead="20 us", support=3)
     parts = [*counted(w, rows.slice(0, cut)), *counted(w, rows.slice(min(cut, rows.num_rows)))]
     random.shuffle(parts)
     assert advance(policy, w, policy.init(), parts) == advance(policy, w, policy.init(), counted(w, rows))
 
 
 def test_a_clock_in_the_future_is_held_moves_nothing_and_is_given_up():
-    w, policy = Windows(10, 10), Watermark(0, max_ahead=100, patience=2)
+    w, policy = Windows(10, 10), Watermark("0 us", max_ahead="100 us", patience=2)
     state = advance(policy, w, policy.init(), counted(w, table([1, 12, 25]))).state
     step = advance(policy, w, state, counted(w, table([27, 9_005, 9_007])))
     assert step.held == {900: 2}
@@ -69,7 +69,7 @@ def test_a_clock_in_the_future_is_held_moves_nothing_and_is_given_up():
 
 
 def test_without_a_bound_nothing_is_held():
-    w, policy = Windows(10, 10), Watermark(0, max_ahead=None)
+    w, policy = Windows(10, 10), Watermark("0 us", max_ahead=None)
     step = advance(policy, w, policy.init(), counted(w, table([1, 10**15])))
     assert (step.limit, step.held, step.state.punctuation) == (None, {}, 10**15)
 

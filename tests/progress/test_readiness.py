@@ -39,7 +39,7 @@ def test_worked_by_hand():
         [("b", 1_015)],
         [("b", 1_100)],
     ]
-    found = list(steps(Readiness(100), stream))
+    found = list(steps(Readiness("100 us"), stream))
     assert [state.punctuation for state in found] == [1_000, 1_020, 1_020, 1_121, 1_121, 1_121]
     assert [sorted(state.sources) for state in found] == [["a", "b"]] * 3 + [["a"]] * 2 + [["a", "b"]]
     assert [state.dropped for state in found] == [0, 0, 0, 0, 1, 2]
@@ -49,7 +49,7 @@ def test_worked_by_hand():
 def test_is_the_definition(stream, idle_after):
     newest: dict[str, int] = {}
     punctuation = None
-    for state, rows in zip(steps(Readiness(idle_after, max_ahead=None), stream), stream, strict=True):
+    for state, rows in zip(steps(Readiness(f"{idle_after} us", max_ahead=None), stream), stream, strict=True):
         for name, time in rows:
             newest[name] = max(time, newest.get(name, time))
         last = max(newest.values())
@@ -71,7 +71,9 @@ def test_no_row_of_sources_that_send_in_order_is_late(names, size, data):
 
 
 def test_a_source_that_is_far_ahead_moves_nothing():
-    found = list(steps(Readiness(100, max_ahead=1_000), [[("a", 1_000)] * 3 + [("b", 90_000)], [("a", 1_010)]]))
+    found = list(
+        steps(Readiness("100 us", max_ahead="1000 us"), [[("a", 1_000)] * 3 + [("b", 90_000)], [("a", 1_010)]])
+    )
     assert [state.punctuation for state in found] == [1_000, 1_000]
     assert found[-1].newest == 1_010
 
@@ -86,18 +88,18 @@ def test_names_the_source_that_lags():
 
 @given(st.lists(ROWS, max_size=6))
 def test_goes_through_json(stream):
-    policy = Readiness(50)
+    policy = Readiness("50 us")
     for state in steps(policy, stream):
         assert policy.restore(json.loads(json.dumps(state.snapshot()))) == state
 
 
 @pytest.mark.parametrize("sources", [None, [], {"a": "late"}])
 def test_a_snapshot_that_is_none_is_refused(sources):
-    policy = Readiness(50)
+    policy = Readiness("50 us")
     with pytest.raises(CheckpointError, match="newest time of each source"):
         policy.restore({**policy.init().snapshot(), "sources": sources})
 
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(ConfigError, match=r"idle_after.*0"):
-        Readiness(0)
+        Readiness("0 us")

@@ -45,19 +45,17 @@ def seconds(first: int, last: int) -> list[int]:
 
 
 def job(spark: SparkSession, folder: Path, asked: Plan, schema: pa.Schema) -> sp.Job:
-    made = sp.skyline(
+    return sp.stream(
         read_batches(spark, folder / "in", schema),
-        sp.low("price") * sp.high("rating"),
+        asked.query,
         time="ts",
-        window=WINDOWS.length,
-        slide=WINDOWS.slide,
+        window="20 seconds",
+        slide="10 seconds",
         progress=asked.progress,
         checkpoint=folder / "checkpoint",
-        output=sp.Directory(folder / "out"),
-        late=sp.Directory(folder / "late"),
+        output=folder / "out",
+        late=folder / "late",
     )
-    assert isinstance(made, sp.Job)
-    return made
 
 
 def run_with_a_restart_after_each_batch(

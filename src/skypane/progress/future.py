@@ -25,9 +25,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from skypane.progress.arrivals import Arrivals
-from skypane.types import CheckpointError, ConfigError, Micros
+from skypane.types import CheckpointError, ConfigError, Length, Micros
 
-DAY: Micros = 86_400_000_000
+DAY = Length(86_400_000_000)
 SUPPORT = 32
 PATIENCE = 10_000
 _MOST = 10

@@ -47,7 +47,11 @@ class Progress:
             value = values[item.name]
             if callable(item.default_factory) and hasattr(item.default_factory, "restored"):
                 values[item.name] = item.default_factory.restored(value)
-            elif item.type in _WHOLE and type(value) not in {int, Length} and not (value is None and item.default is None):
+            elif (
+                item.type in _WHOLE
+                and type(value) not in {int, Length}
+                and not (value is None and item.default is None)
+            ):
                 raise CheckpointError(
                     f"progress state needs a whole number for {item.name}, the checkpoint has {value!r}"
                 )

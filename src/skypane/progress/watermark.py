@@ -22,8 +22,8 @@ class Watermark(PunctuationLaw[Progress]):
 
     docs/progress.md says where windows that overlap make a difference.
 
-    >>> Watermark("10 minutes").delay
-    600000000
+    >>> Watermark("600 seconds").delay
+    '10 minutes'
     """
 
     delay: Duration
