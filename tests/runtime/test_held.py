@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.runtime.streams import SECOND, expected, finish, parquet_rows, read_batches, windows_of, write_batches
 
 import skypane as sp
-from skypane.operators.skyline import SkylineQuery
+from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.store import Store
@@ -25,7 +25,7 @@ WINDOWS = Windows(20 * SECOND, 10 * SECOND)
 
 
 def plan(policy: sp.ProgressPolicy) -> Plan:
-    return Plan(SkylineQuery(sp.low("price") * sp.high("rating"), ()), WINDOWS, "ts", policy)
+    return Plan(Skyline(sp.low("price") * sp.high("rating"), ()), WINDOWS, "ts", policy)
 
 
 def rows(first: int, times: list[int]) -> pa.Table:
