@@ -76,7 +76,8 @@ class Run:
             state = policy.step(state, arrivals)
             times = (_NOT_YET if time is None else time for time in (state.punctuation, state.newest))
             states.append((*times, state.slack, state.seen, state.dropped))
-        return cls(*np.array(states, np.int64).T, last=state)
+        punctuation, newest, slack, seen, dropped = np.array(states, np.int64).T
+        return cls(punctuation, newest, slack, seen, dropped, state)
 
     @classmethod
     def fixed(cls, delay: Micros, like: Run, cut: Cut) -> Self:
