@@ -11,17 +11,24 @@ from tests.rows import micros_of, table, tables, windows
 from skypane.operators.advance import advance
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.reasons import FUTURE
+from skypane.operators.entry.rejection import Rejection
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.progress.arrivals import Arrivals
 from skypane.windows import Windows
 
 POLICIES = st.sampled_from(
-    [Watermark("7 us"), Watermark("0 us", max_ahead="15 us", support=3, patience=4), KSlack(max_ahead="25 us"), KSlack()]
+    [
+        Watermark("7 us"),
+        Watermark("0 us", max_ahead="15 us", support=3, patience=4),
+        KSlack(max_ahead="25 us"),
+        KSlack(),
+    ]
 )
 
 
 def counted(w: Windows, rows: pa.Table, first_open: int | None = None) -> tuple[PaneCount, ...]:
-    return Gate(w, "time", ()).split(rows, first_open).counts
+    return Gate(w, "time", (), first_open=first_open).split(rows).counts
 
 
 @given(windows(), st.lists(tables(), max_size=6), POLICIES)
@@ -42,7 +49,7 @@ def test_the_policy_is_told_of_every_time(w: Windows, batches: list[pa.Table], p
         assert step.limit == verdict.limit
         assert step.held == Counter(beyond)
         assert step.given_up == {w.pane_at(pane.start) for pane in verdict.given_up.panes}
-        assert step.given_up_rows == verdict.given_up.rows
+        assert step.rejection.reasons.get(FUTURE, 0) == verdict.given_up.rows
         state = step.state
 
 
@@ -59,13 +66,13 @@ def test_a_clock_in_the_future_is_held_moves_nothing_and_is_given_up():
     state = advance(policy, w, policy.init(), counted(w, table([1, 12, 25]))).state
     step = advance(policy, w, state, counted(w, table([27, 9_005, 9_007])))
     assert step.held == {900: 2}
-    assert step.given_up_rows == 0
+    assert step.rejection == Rejection()
     assert step.state.punctuation == 27
     assert step.state.seen == 4
     step = advance(policy, w, step.state, counted(w, table([28, 29, 9_008])))
     assert step.held == {900: 1}
     assert step.given_up == {900}
-    assert step.given_up_rows == 2
+    assert step.rejection.reasons == {FUTURE: 2}
 
 
 def test_without_a_bound_nothing_is_held():

@@ -50,8 +50,7 @@ def of_skypane(windows: Windows, policy: sp.ProgressPolicy) -> tuple[dict[Micros
     gate = Gate(windows, "ts", ())
     state, counts = policy.init(), Counter[Micros]()
     for batch in BATCHES:
-        closed = state.punctuation
-        entry = gate.split(batch, None if closed is None else windows.first_open(closed))
+        entry = gate.after(state.punctuation).split(batch)
         for part in entry.usable:
             for window in windows.windows_of(part.pane):
                 counts[windows.bounds(window)[1]] += part.count.rows

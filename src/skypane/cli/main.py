@@ -30,8 +30,6 @@ VERBS: tuple[Verb, ...] = (demo, run, generate, describe, yardstick, doctor, war
 
 _OF_CLI = {
     "matplotlib": "matplotlib",
-    "pydantic": "pydantic",
-    "pydantic_core": "pydantic",
     "rich": "rich",
     "yaml": "PyYAML",
 }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.counts import PaneCount, merged_counts
+from skypane.operators.entry.reasons import FUTURE
+from skypane.operators.entry.rejection import Rejection
+from skypane.operators.open_panes import OpenPanes
 from skypane.progress.arrivals import Arrivals, SourceCount
-from skypane.progress.future import Held
 from skypane.progress.policy import ProgressPolicy, ProgressState
 from skypane.types import Micros
 from skypane.windows import Windows
@@ -22,13 +25,14 @@ class Advance:
     limit     this batch's panes that start beyond it are held from now on; None: none is
     held      those panes, and how many rows of this batch they have
     given_up  panes held before this batch whose rows from before it are quarantined now
+    rejection the rows of those panes, counted
     """
 
     state: ProgressState
     limit: Micros | None
     held: Mapping[int, int]
     given_up: frozenset[int]
-    given_up_rows: int
+    rejection: Rejection
 
 
 def advance(
@@ -39,27 +43,31 @@ def advance(
     sources: Mapping[str, SourceCount] | None = None,
 ) -> Advance:
     """Take one batch's panes, late ones with them, through `policy`; `sources` are its rows by source, where known."""
-    panes = _merged(counts)
+    panes = merged_counts(counts)
     arrivals = _arrivals(windows, panes, sources or {})
     verdict = policy.judge(state, arrivals)
     limit = verdict.limit
     held = [] if limit is None else [count for count in panes if windows.pane_start(count.pane) > limit]
-    given_up: Held = verdict.given_up
+    given_up = verdict.given_up
     return Advance(
         state=policy.step(state, arrivals),
         limit=limit,
         held={count.pane: count.rows for count in held},
         given_up=frozenset(windows.pane_at(pane.start) for pane in given_up.panes),
-        given_up_rows=given_up.rows,
+        rejection=Rejection({FUTURE: given_up.rows} if given_up.rows else {}),
     )
 
 
-def _merged(counts: Iterable[PaneCount]) -> list[PaneCount]:
-    by_pane: dict[int, PaneCount] = {}
-    for count in counts:
-        known = by_pane.get(count.pane)
-        by_pane[count.pane] = count if known is None else known.merge(count)
-    return [by_pane[pane] for pane in sorted(by_pane)]
+def drained(policy: ProgressPolicy, state: ProgressState, panes: OpenPanes[Any]) -> Advance:
+    """Close all open panes, as if a punctuation had come at the end of the last one, and no row with it.
+
+    Those that are held stay so, and windows that reach as far: they are not known to be of this stream.
+    """
+    held = {panes.windows.pane_at(pane.start) for pane in state.held.panes}
+    end = panes.without(held).end
+    if end is not None and held:
+        end = min(end, panes.windows.pane_start(min(held)))
+    return Advance(state if end is None else policy.close(state, end), None, {}, frozenset(), Rejection())
 
 
 def _arrivals(windows: Windows, panes: list[PaneCount], sources: Mapping[str, SourceCount]) -> Arrivals:

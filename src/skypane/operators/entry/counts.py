@@ -29,6 +29,15 @@ class PaneCount:
         )
 
 
+def merged_counts(counts: Iterable[PaneCount]) -> list[PaneCount]:
+    """Return one count for each pane, panes in order."""
+    by_pane: dict[int, PaneCount] = {}
+    for count in counts:
+        known = by_pane.get(count.pane)
+        by_pane[count.pane] = count if known is None else known.merge(count)
+    return [by_pane[pane] for pane in sorted(by_pane)]
+
+
 @dataclass(frozen=True, slots=True)
 class PaneRows:
     """The usable rows of one pane in one batch of rows."""

@@ -20,7 +20,6 @@ from skypane.runtime.spark.engine.plq import REJECTED, PaneLevel
 from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.store import Store
-from skypane.types import Micros
 
 
 def schema_of(rows: pa.Schema) -> pa.Schema:
@@ -30,15 +29,16 @@ def schema_of(rows: pa.Schema) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class AheadStage:
-    """Writes the rows that lie beyond `limit`, which are held; yields references to them; travels to the workers."""
+    """Writes the rows that lie beyond the gate's limit, which are held; yields references to them; travels to the workers."""
 
     gate: Gate
-    limit: Micros
     store: Store
     batch_id: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tables = [_future(self.gate, pa.Table.from_batches([batch]), self.limit) for batch in from_spark(batches)]
+        tables = [
+            table for batch in from_spark(batches) for table in _future(self.gate, pa.Table.from_batches([batch]))
+        ]
         tables = [table for table in tables if table.num_rows]
         context = TaskContext.get()
         name = attempt_name(self.batch_id, context.partitionId() if context else 0)
@@ -69,9 +69,9 @@ def gather(schema: pa.Schema, level: PaneLevel, store: Store, future: Iterable[p
     return Answers(schema_of(schema), rows=sum(table.num_rows for table in tables), tables=tuple(tables))
 
 
-def _future(gate: Gate, rows: pa.Table, limit: Micros) -> pa.Table:
-    rejected = gate.split(rows, None, limit=limit, keep_rejected=True).rejected_rows
-    return rows.slice(0, 0) if rejected is None else rejected.filter(pc.field(REASON) == FUTURE)
+def _future(gate: Gate, rows: pa.Table) -> Iterator[pa.Table]:
+    for rejected in gate.split(rows).rejection.rows:
+        yield rejected.filter(pc.field(REASON) == FUTURE)
 
 
 def _in_panes(gate: Gate, rows: pa.Table, panes: Collection[int]) -> pa.Array:

@@ -46,6 +46,11 @@ class State:
         return {"panes": panes, "next_window": self.open.next_window, "ahead": [ref.to_json() for ref in self.ahead]}
 
     @property
+    def drained(self) -> bool:
+        """Whether no window waits for an answer."""
+        return not self.open.panes
+
+    @property
     def files(self) -> frozenset[str]:
         """The files that hold the open panes' partials, and the rows that are held."""
         return frozenset(ref.file for refs in (self.ahead, *self.open.panes.values()) for ref in refs)

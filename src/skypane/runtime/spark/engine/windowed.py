@@ -9,6 +9,7 @@ reject    what may not enter, with its reason, for the late sink               r
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from skypane.control.measured import Measured
 from skypane.control.placement import Placement, place
-from skypane.operators.advance import Advance, advance
+from skypane.operators.advance import Advance, advance, drained
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
 from skypane.runtime.spark.engine import partials, plq, rejects, wlq
@@ -74,13 +75,22 @@ class WindowedProgram:
 
     def run(self, batch: Batch, state: State) -> Outcome[State]:
         """Process a batch."""
-        timer = batch.timer
-        with timer("plq"):
+        with batch.timer("plq"):
             level = plq.run(batch.rows, self._lift_stage(batch.batch_id, state), batch.steering.routing)
-        with timer("progress"):
+        with batch.timer("progress"):
             step = advance(self._plan.progress, self._plan.windows, state.progress, level.counts, level.sources)
+        return self._complete(batch, state, level, step)
+
+    def drain(self, batch: Batch, state: State) -> Outcome[State]:
+        """Answer every window that holds a row, as if a punctuation at the end of the stream had come."""
+        return self._complete(batch, state, PaneLevel(()), drained(self._plan.progress, state.progress, state.open))
+
+    def _complete(self, batch: Batch, state: State, level: PaneLevel, step: Advance) -> Outcome[State]:
+        timer = batch.timer
+        with timer("progress"):
             held, merged = self._hold(level, step, state, batch.batch_id)
             due = held.closed_by(step.state.punctuation)
+            empty = held.empty_by(step.state.punctuation, due)
             workers = batch.steering.workers.wlq
             placement = place(len(due), wlq.distinct_rows(due), self._plan.windows.overlap, workers)
         with timer("wlq"):
@@ -89,6 +99,7 @@ class WindowedProgram:
             rejected = self._rejected(level, step, state)
             ahead, fresh = self._ahead(batch, step, state)
         after = State(step.state, held.retire(step.state.punctuation), ahead)
+        metrics = batch_metrics(self._plan, self._splitting, batch, after, level, step, placement, answers)
         return Outcome(
             state=after,
             answers=answers,
@@ -96,7 +107,7 @@ class WindowedProgram:
             written=frozenset(pane.ref.file for pane in level.panes) | merged | {ref.file for ref in fresh},
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
-            metrics=batch_metrics(self._plan, self._splitting, batch, after, level, step, placement, answers),
+            metrics=replace(metrics, empty_windows=empty),
             measured=Measured(
                 tasks=level.work,
                 merge_seconds=timer.seconds["wlq"],
@@ -106,14 +117,8 @@ class WindowedProgram:
         )
 
     def _lift_stage(self, batch_id: int, state: State) -> LiftStage:
-        punctuation = state.progress.punctuation
-        return LiftStage(
-            plan=self._plan,
-            store=self._store,
-            batch_id=batch_id,
-            first_open=None if punctuation is None else self._plan.windows.first_open(punctuation),
-            keep_rejected=self._keep_rejected,
-        )
+        gate = replace(self._plan.gate.after(state.progress.punctuation), keep=self._keep_rejected)
+        return LiftStage(self._plan.query, gate, self._store, batch_id)
 
     def _hold(
         self, level: PaneLevel, step: Advance, state: State, batch_id: int
@@ -141,16 +146,16 @@ class WindowedProgram:
     def _ahead(
         self, batch: Batch, step: Advance, state: State
     ) -> tuple[tuple[PartialRef, ...], tuple[PartialRef, ...]]:
-        """Return the rows kept for the late sink from now on, those of this batch that are held and of those before it.
+        """Return the rows kept for the late sink from now on: those that are held, of this batch and of those before.
 
         Returns those of this batch by themselves too.
         """
         fresh: tuple[PartialRef, ...] = ()
         if not self._keep_rejected:
             return (), fresh
-        if step.held and step.limit is not None:
-            stage = AheadStage(self._plan.gate, step.limit, self._partials, batch.batch_id)
-            fresh = rejects.write_ahead(batch.rows, stage)
+        if step.held:
+            gate = replace(self._plan.gate, limit=step.limit, keep=True)
+            fresh = rejects.write_ahead(batch.rows, AheadStage(gate, self._partials, batch.batch_id))
         still = () if step.given_up or not step.state.held.panes else state.ahead
         return (*still, *fresh), fresh
 
