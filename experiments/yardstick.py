@@ -103,8 +103,6 @@ def summary(all_cells: Sequence[tuple[Stream, Cells]]) -> str:
         f"{max(m.ratios[1] for *_, m in judged):.2f}. In {len(judged) - len(over)} the share that the law chose to drop "
         f"stayed within the budget at every batch; the worst was {max(m.chosen / m.budget for *_, m in judged):.2f} of it."
     )
-    longest = max(m.held / m.longest for m in every if m.longest)
-    lines.append(f"No window of any cell was held longer than {longest:.2f} times the longest delay seen.")
     for s, (windows, batch, budget), m in [*beyond, *over]:
         mean, p99 = m.ratios
         lines.append(

@@ -95,6 +95,12 @@ class Run:
         done = step < len(self.punctuation)
         return (self.newest[np.minimum(step, len(self.newest) - 1)] - ends).astype(np.float64), done
 
+    def held(self, ends: IntArray) -> Micros:
+        """Return how far the newest time went past a window's end, at most, with the batch before its answer."""
+        step = np.searchsorted(self.punctuation, ends)
+        waited = (step > 0) & (step < len(self.punctuation))
+        return int(np.max(self.newest[step[waited] - 1] - ends[waited], initial=0))
+
     def silence(self, ends: IntArray) -> Micros:
         """Return the longest event time that passed without an answer, the last batch before the next one's end."""
         counts = np.searchsorted(ends, self.punctuation, side="right")
@@ -173,9 +179,6 @@ def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolic
     common = np.all([run.answered(ends)[1] for run in runs[:2]], axis=0) & (ends > law.newest[start])
     law_score, fixed_score, patient_score = (_score(run, ends, common, start, budget) for run in runs)
     chosen = (law.dropped - patient.dropped)[start:] / law.seen[start:]
-    before = np.concatenate([law.newest[:1], law.newest[:-1]])[
-        np.minimum(np.searchsorted(law.punctuation, ends), len(law.newest) - 1)
-    ]
     return Measure(
         law=law_score,
         fixed=fixed_score,
@@ -186,7 +189,7 @@ def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolic
         unavoidable=float(patient.dropped[-1] / patient.seen[-1]),
         chosen=float(chosen.max()),
         longest=int(patient.slack[-1]),
-        held=int(np.max((before - ends)[law.answered(ends)[1]], initial=0)),
+        held=law.held(ends),
         judged=judged,
         because=policy.explain(law.last),
     )
