@@ -140,7 +140,7 @@ def measure(case: Case, *, quick: bool) -> list[str]:
         until = int(arrivals.times[-1]) + 1
         peer = EagerArrays(front.snapshot(), front.window)
         began = time.thread_time()
-        expected = []
+        expected: list[tuple[int, int, int]] = []
         for i in range(few):
             expected += peer.arrive(arrivals.points[i], int(arrivals.times[i]), int(arrivals.rows[i]))
         theirs.append((time.thread_time() - began) / few)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kernels.strategies import DISTRIBUTIONS
+from tests.kernels.strategies import DISTRIBUTIONS, front
 from tests.operators.continuous import naive
 from tests.operators.continuous.streams import Stream, plain, streams, told
 from tests.operators.continuous.test_eager import run
@@ -80,12 +80,18 @@ def by_definition(points, times, window):
 
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("d", [1, 2, 5, 16])
-def test_thousands_of_points_through_many_blocks_and_rebuilds(draw, d):
+def test_points_of_any_kind_through_blocks(draw, d):
     rng = np.random.default_rng(d)
-    n = 4000 if draw.__name__ != "front" else 12_000  # beyond the spare room
-    times = np.cumsum(rng.integers(0, 3, n))
-    stream = Stream(draw(n, d, rng), times, int(times[-1]) // 3)
+    times = np.cumsum(rng.integers(0, 3, 1800))
+    stream = Stream(draw(1800, d, rng), times, int(times[-1]) // 3)
     assert told(stream, [700, 1500, 1501]) == by_definition(*stream)
+
+
+def test_a_store_that_outgrows_its_room():
+    rng = np.random.default_rng(3)
+    times = np.cumsum(rng.integers(0, 3, 9000))
+    stream = Stream(front(9000, 2, rng), times, 8000)
+    assert told(stream, [4000]) == by_definition(*stream)
 
 
 def test_the_store_holds_what_is_not_obsolete_and_no_more():
