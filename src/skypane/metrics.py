@@ -58,6 +58,11 @@ class BatchMetrics:
     empty_windows: int = 0
     #: when the batch began, seconds since the epoch
     started_at: float = 0.0
+    #: why the punctuation is where it is, in one line, and the policy's figures behind it
+    progress_because: str = ""
+    progress_figures: dict[str, float] = field(default_factory=dict)
+    #: rows too far ahead of the rest to be believed yet
+    held_rows: int = 0
 
     @property
     def drop_ratio(self) -> float:
