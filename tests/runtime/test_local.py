@@ -272,7 +272,7 @@ def test_a_drain_leaves_alone_what_is_held():
 
 def test_a_drain_is_a_punctuation_at_the_end_of_the_last_window():
     """Length 4, slide 2: windows [-2, 2), [0, 4), [2, 6) hold rows when the stream ends; a row at 5 is late then."""
-    plan = Plan(SKYLINE, Windows(4, 2), "time", Watermark("0 us"))
+    plan = Plan(SKYLINE, Windows(4, 2), "time", Watermark("10 us"))
     events = [table([0, 3]), local.Drain(), local.Drain(), table([5, 6]), local.Drain()]
     outcomes = list(local.run(plan, events))
     assert [[answer.window for answer in outcome.answers] for outcome in outcomes] == [[], [-1, 0, 1], [], [], [2, 3]]
