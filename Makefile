@@ -2,7 +2,8 @@
 #
 #   make test     lint, types, tests             make demo     replay real flights through Structured Streaming
 #   make bench    measure against peers          make doctor   check this machine, and say how to mend it
-#   make lint     ruff and mypy alone            make clean    remove .venv and caches
+#   make lint     ruff and mypy alone            make oldest   the core tests with the oldest PySpark that will do
+#   make clean    remove .venv and caches
 #
 # PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor and pytest.
 
@@ -10,19 +11,29 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 EXTRAS := demo,dev,java
+# What is installed beside the package, to hold a version back.
+WITH :=
+OLDEST := 4.0.0
 
 PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test lint demo bench doctor clean
+.PHONY: help test lint oldest core demo bench doctor clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 test: lint
 	@$(BIN)/python -m pytest $(ARGS)
+
+# .venv has the newest PySpark, .venv-oldest the oldest.
+oldest:
+	@$(MAKE) --no-print-directory VENV=.venv-oldest EXTRAS=dev,java WITH=pyspark==$(OLDEST) core
+
+core: $(INSTALLED)
+	@$(BIN)/python -m pytest -m "core and not slow" $(ARGS)
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .
@@ -39,7 +50,7 @@ doctor: $(INSTALLED)
 	@$(BIN)/skypane doctor $(ARGS)
 
 clean:
-	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A found interpreter is tried, not trusted: version managers put names on PATH that do not run.
@@ -60,10 +71,10 @@ $(BIN)/python:
 
 # Reinstalled when pyproject.toml changes; sources are installed in place.
 $(INSTALLED): pyproject.toml | $(BIN)/python
-	@echo "installing skypane[$(EXTRAS)] into $(VENV)"
+	@echo "installing skypane[$(EXTRAS)] $(WITH) into $(VENV)"
 	@if command -v uv >/dev/null 2>&1; then \
-	    uv pip install --quiet --python $(BIN)/python --editable '.[$(EXTRAS)]'; \
+	    uv pip install --quiet --python $(BIN)/python --editable '.[$(EXTRAS)]' $(WITH); \
 	else \
-	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'; \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' $(WITH); \
 	fi
 	@touch $@

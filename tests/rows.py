@@ -158,3 +158,8 @@ def micros_of(rows: pa.Table, column: str = "time") -> list[int | None]:
     """Return a timestamp column as whole microseconds."""
     values: list[int | None] = pc.cast(rows.column(column), pa.int64()).to_pylist()
     return values
+
+
+def flipped(whole: bytes, bit: int) -> bytes:
+    """Return bytes with one bit turned over."""
+    return whole[: bit // 8] + bytes([whole[bit // 8] ^ (1 << bit % 8)]) + whole[bit // 8 + 1 :]

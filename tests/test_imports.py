@@ -23,12 +23,14 @@ LAYERS = (
     ("skypane.runtime.spark", "skypane.runtime.local", "skypane.runtime.sim"),
     ("skypane.runtime", "skypane.runtime.resources"),
     ("skypane.datasets", "skypane.metrics"),
+    ("skypane.places",),
     ("skypane.plan",),
     ("skypane.operators",),
     ("skypane.progress", "skypane.control", "skypane.workloads"),
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
     ("skypane.types",),  # imported everywhere
+    ("skypane.naming",),
 )
 
 # Below the runtime, time, chance, environment and files are arguments.

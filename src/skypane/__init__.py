@@ -13,7 +13,10 @@ from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Watermark
 from skypane.runtime.spark.api import Options, ask, k_dominant, skyline, top_delta, top_k
 from skypane.runtime.spark.job import Job, StreamHandle
 from skypane.runtime.spark.machine.session import session
-from skypane.runtime.spark.sinks.sink import Console, Directory, Memory, Sink
+from skypane.runtime.spark.sinks.console import Console
+from skypane.runtime.spark.sinks.directory import Directory
+from skypane.runtime.spark.sinks.memory import Memory
+from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import BadInputError, CheckpointError, ConfigError, SkypaneError
 
 __all__ = [

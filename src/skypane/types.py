@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from skypane.naming import shortened
 
 Micros: TypeAlias = int
 """A point in event time, or a length of it, in microseconds."""
@@ -19,6 +22,9 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 Duration: TypeAlias = "str | timedelta | int"
 """What a user may write for a length of time: "1 hour 30 minutes", a timedelta, or whole microseconds."""
+
+TICKS_PER_SECOND: Mapping[str, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""What Arrow's units of time count."""
 
 
 class SkypaneError(Exception):
@@ -57,6 +63,9 @@ _UNITS: dict[str, Micros] = {
 _LONGEST_SYMBOL = 2
 """Letters of a unit that is a symbol: words have a plural, symbols have none."""
 
+_LONGEST_NUMBER = 100
+"""Characters of a number."""
+
 _TERM = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*,?")
 
 
@@ -84,11 +93,17 @@ def _parse(text: str, name: str) -> Micros:
         unit = match[2]
         scale = _scale(unit)
         if scale is None:
-            raise ConfigError(f"{name}: unknown unit {unit!r} in {text!r}; use one of {', '.join(_UNITS)}")
+            raise ConfigError(
+                f"{name}: unknown unit {shortened(unit)!r} in {shortened(text)!r}; use one of {', '.join(_UNITS)}"
+            )
+        if len(match[1]) > _LONGEST_NUMBER:
+            raise ConfigError(f"{name}: {shortened(text)!r} is longer than any time")
         total += Fraction(match[1]) * scale
         at = match.end()
     if at != len(body) or at == 0:
-        raise ConfigError(f"{name}: cannot read {text!r} as a length of time; write it like '1 hour 30 minutes'")
+        raise ConfigError(
+            f"{name}: cannot read {shortened(text)!r} as a length of time; write it like '1 hour 30 minutes'"
+        )
     return round(total)
 
 

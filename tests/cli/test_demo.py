@@ -1,7 +1,12 @@
 """`skypane demo` as a user types it."""
 
+import os
+
 import pytest
 
+import skypane.demo
+import skypane.reporting.live
+import skypane.reporting.report  # noqa: F401 - another user could not
 from skypane.cli.main import main
 
 
@@ -24,3 +29,22 @@ def test_other_settings_in_the_same_folder_are_refused(tmp_path, capsys):
     assert main(["demo", "--rows", "10", *out]) == 0
     assert main(["demo", "--rows", "20", *out]) == 1
     assert "holds a run with rows=10, this one has rows=20" in capsys.readouterr().err
+
+
+@pytest.fixture
+def ordinary_user():
+    """Root may write anywhere, so it is another user for a while."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65_534)
+    yield
+    if root:
+        os.seteuid(0)
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, request, capsys):
+    tmp_path.chmod(0o555)
+    request.getfixturevalue("ordinary_user")
+    assert main(["demo", "--rows", "10", "--out", str(tmp_path / "out")]) == 1
+    told = capsys.readouterr().err.strip()
+    assert told == f"skypane: cannot write to {tmp_path / 'out'}: Permission denied; name another folder"

@@ -1,5 +1,6 @@
 """A table of figures, plots on demand; what cannot be read is said in one sentence."""
 
+import re
 import xml.etree.ElementTree as ET
 
 import pyarrow.parquet as pq
@@ -35,6 +36,27 @@ def test_plots(file, tmp_path, kind):
     assert plot.stat().st_size < 150_000
 
 
+@pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("PDF", b"%PDF")])
+def test_plots_that_are_no_text(file, tmp_path, kind, begins):
+    plot = tmp_path / f"plot.{kind}"
+    assert main(["describe", str(file), "--time", "time", "--plot", str(plot)]) == 0
+    assert plot.read_bytes().startswith(begins)
+
+
+def test_whole_numbers_are_read_in_their_unit(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    path = tmp_path / "seconds.csv"
+    path.write_text("at\n" + "".join(f"{1_700_000_000 + row // 41}\n" for row in range(20_000)))
+    assert main(["describe", str(path), "--time", "at"]) == 0
+    warning = "1970 to 1970 are unlikely: whole numbers are read as microseconds; --unit s gives 2023"
+    assert warning in capsys.readouterr().out
+    assert main(["describe", str(path), "--time", "at", "--unit", "s"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"mean rate +41\.\d", shown)
+    assert "2023-11-14" in shown
+    assert "unlikely" not in shown
+
+
 def test_a_rate_trace(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     trace = tmp_path / "trace.txt"
@@ -65,7 +87,11 @@ def test_a_data_set_knows_its_columns(tmp_path, capsys, monkeypatch):
         (["FILE"], "which column is the event time? give --time COLUMN"),
         (["FILE", "FILE", "--time", "time"], "need one file, or a folder, got 2"),
         (["FILE", "FILE", "--layout", "rates"], "need one rate trace at a time, got 2"),
-        (["FILE", "--time", "time", "--plot", "a.png"], "need a plot that ends in .svg or .html, got a.png"),
+        (
+            ["FILE", "--time", "time", "--plot", "a.jpg"],
+            "need a plot that ends in .svg, .png, .pdf or .html, got a.jpg",
+        ),
+        (["f" * 5_000, "--time", "time"], "cannot read fff"),
         (["FILE", "--time", "time", "--criteria", "c9 MIN"], "column 'c9' does not exist; there are 'time'"),
         (["FILE", "--time", "time", "--plot", "/no/where.svg"], "cannot write /no/where.svg: No such file"),
         (["nowhere.parquet", "--time", "time"], "cannot read nowhere.parquet: "),

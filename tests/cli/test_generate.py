@@ -56,6 +56,15 @@ def test_help_names_the_parameters(capsys):
         (["no-such", "--rows", "1"], "arrivals: unknown 'no-such'; use one of constant, poisson"),
         (["poisson", "--rate", "1", "--out", "a.parquet"], "say how many --rows, or how many --seconds"),
         (["poisson", "--rat", "1", "--rows", "1", "--out", "a.parquet"], "has no parameter 'rat'; it takes rate"),
+        (
+            ["poisson", "--rate", "1", "--exponent", "1.2", "--rows", "1", "--out", "a.parquet"],
+            "arrivals 'poisson' has no parameter 'exponent'; did you mean keys_exponent or source_exponent?",
+        ),
+        (
+            ["poisson", "--rate", "1", "--delay", "pareto", "--tail", "2", "--rows", "1", "--out", "a.parquet"],
+            "arrivals 'poisson' has no parameter 'tail'; did you mean delay_tail?",
+        ),
+        (["poisson", "--rate", "1", "--rows", "1", "--out", "a" * 300], "cannot write aaa"),
         (["poisson", "--rate", "fast", "--rows", "1", "--out", "a.parquet"], "rate must be a number, got 'fast'"),
         (["poisson", "rate", "1", "--rows", "1", "--out", "a.parquet"], "need parameters as --name value, got 'rate'"),
         (["poisson", "--rows", "1", "--out", "a.parquet", "--rate"], "parameter --rate lacks its value"),

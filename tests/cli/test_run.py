@@ -1,6 +1,7 @@
 """`skypane run` as a user types it."""
 
 import json
+import tempfile
 
 import pytest
 
@@ -52,6 +53,27 @@ def test_a_job_that_is_wrong_is_told_line_by_line(job, capsys):
     told = capsys.readouterr().err
     assert "query.kind: cannot be 'skylin', did you mean 'skyline'?" in told
     assert "source.pth: unknown field, did you mean 'path'?" in told
+
+
+STREAM = """
+name: offers
+source: {format: rate}
+query: {kind: skyline, preference: "value MAX"}
+window: {time: timestamp, length: 10 seconds}
+output: {format: console}
+"""
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_dry_run_of_a_stream_leaves_nothing_anywhere(tmp_path, monkeypatch):
+    job = tmp_path / "job.yaml"
+    job.write_text(STREAM)
+    for place in ("work", "temporary"):
+        (tmp_path / place).mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    assert main(["run", str(job), "--dry-run"]) == 0
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["job.yaml", "temporary", "work"]
 
 
 @pytest.mark.usefixtures("spark")

@@ -41,7 +41,7 @@ def test_blocks_do_not_show(tmp_path_factory, found, block, mark, end):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "BLOCK", block)
         parts = list(lines.read(RATES, [path]))
-    rows = [(row["time"].timestamp(), row["count"]) for part in parts for row in part.rows.to_pylist()]
+    rows = [(row["time"].timestamp(), row["count"]) for part in parts for row in part.table.to_pylist()]
     rejected = [line for part in parts for line in part.rejected["line"].to_pylist()]
     assert (rows, rejected) == as_told(content.removeprefix(b"\xef\xbb\xbf"))
 
@@ -57,10 +57,10 @@ def test_infinities_are_no_readings():
         [b"1 2007 8 27 17 43 10 1188229390 " + b"1 " * 10 + last for last in (b"1e400", b"inf", b"1")],
         HERE,
     )
-    assert reading.rows.num_rows == 1
+    assert reading.table.num_rows == 1
     assert reading.reasons == {"energy_source is not a number": 2}
 
 
 def test_counts_keep_their_second():
     reading = lines.parse(RATES, [b"5 1", b"7 2", b"7 3"], HERE)
-    assert counts(reading.rows).tolist() == [1, 0, 5]
+    assert counts(reading.table).tolist() == [1, 0, 5]

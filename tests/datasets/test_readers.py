@@ -23,10 +23,10 @@ def told(reading):
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_rows_begin_with_an_event_time_and_a_source(tmp_path, layout):
     reading = read_all(layout, [written(tmp_path, "rows.txt", "nonsense")])
-    assert reading.rows.schema.field("time").type == pa.timestamp("us", "UTC")
-    assert reading.rows.schema.field("source").type == pa.string()
-    assert reading.rows.column_names[:2] == ["time", "source"]
-    assert reading.rows.num_rows == 0
+    assert reading.table.schema.field("time").type == pa.timestamp("us", "UTC")
+    assert reading.table.schema.field("source").type == pa.string()
+    assert reading.table.column_names[:2] == ["time", "source"]
+    assert reading.table.num_rows == 0
     assert reading.reasons == {f"is not {len(layout.fields)} fields": 1}
 
 
@@ -40,7 +40,7 @@ def test_soccer(tmp_path):
         "105,10753295595000001,1,2,3,4,5,6,7,8,9,10,11",
     )
     reading = read_all(SOCCER, [path])
-    first, second = reading.rows.to_pylist()
+    first, second = reading.table.to_pylist()
     assert first["time"] == datetime(1970, 1, 1, 2, 59, 13, 295594, UTC)
     assert second["time"] == datetime(1970, 1, 1, 2, 59, 13, 295595, UTC)
     assert (first["source"], second["source"]) == ("4", "105")
@@ -59,7 +59,7 @@ def test_sensorscope_takes_nan_for_a_missing_reading(tmp_path):
         "2 2007 08 27 17 45 10 -1 8 120 120 1.5 0 868 3.243 4.003 6.202 1.807 2.000",
     )
     reading = read_all(SENSORSCOPE, [path])
-    first, second = reading.rows.to_pylist()
+    first, second = reading.table.to_pylist()
     assert first["time"] == datetime(2007, 8, 27, 15, 43, 10, tzinfo=UTC)  # the calendar fields are two hours ahead
     assert first["source"] == "2"
     assert [first[name] for name in CRITERIA] == [6.202, 1.807, 3.243, 4.003]
@@ -78,8 +78,8 @@ def test_cabs_are_turned_round_and_merged_by_time(tmp_path):
     )
     two = written(tmp_path, "new_enyenewl.txt", "37.8 -122.4 1 1213084650")
     reading = read_all(CABS, [one, two])
-    assert [row["source"] for row in reading.rows.to_pylist()] == ["abboip", "abboip", "enyenewl"]
-    merged = reading.by_time().rows.to_pylist()
+    assert [row["source"] for row in reading.table.to_pylist()] == ["abboip", "abboip", "enyenewl"]
+    merged = reading.by_time().table.to_pylist()
     assert [row["source"] for row in merged] == ["abboip", "enyenewl", "abboip"]
     assert merged[0] == {
         "time": datetime(2008, 6, 10, 7, 55, 40, tzinfo=UTC),
@@ -106,14 +106,14 @@ def test_meters_follow_the_clock_of_their_country(tmp_path):
         "1392 19505",
     )
     reading = read_all(meters(), [path])
-    assert [row["time"] for row in reading.rows.to_pylist()] == [
+    assert [row["time"] for row in reading.table.to_pylist()] == [
         datetime(2009, 1, 1, tzinfo=UTC),
         datetime(2009, 7, 14, 0, 0, tzinfo=UTC),  # 01:00 on the meter
         datetime(2009, 10, 25, 23, 30, tzinfo=UTC),
         datetime(2009, 10, 26, tzinfo=UTC),
     ]
-    assert set(reading.rows["source"].to_pylist()) == {"1392"}
-    assert reading.rows["kwh"].to_pylist() == [0.14, 0.138, 0.2, 0.3]
+    assert set(reading.table["source"].to_pylist()) == {"1392"}
+    assert reading.table["kwh"].to_pylist() == [0.14, 0.138, 0.2, 0.3]
     assert reading.reasons == {
         "code is not DDDHH with half hours 01 to 50": 3,
         "kwh is missing": 1,
@@ -137,8 +137,8 @@ def test_rates(tmp_path):
         "99999999999 1",
     )
     reading = read_all(RATES, [path])
-    assert reading.rows["source"].to_pylist() == ["arrivals"] * 4
-    assert counts(reading.rows).tolist() == [13909, 14861, 0, 5, 0, 0, 0, 2]
+    assert reading.table["source"].to_pylist() == ["arrivals"] * 4
+    assert counts(reading.table).tolist() == [13909, 14861, 0, 5, 0, 0, 0, 2]
     assert told(reading) == [
         (5, "count is below zero"),
         (6, "count is not whole"),
@@ -151,7 +151,7 @@ def test_rates(tmp_path):
 def test_a_trace_of_centuries_is_refused(tmp_path):
     reading = read_all(RATES, [written(tmp_path, "arrivals.txt", "0 1", "9999999999 1")])
     with pytest.raises(BadInputError, match="a trace from second 0 to 9999999999 is longer than ten years"):
-        counts(reading.rows)
+        counts(reading.table)
 
 
 def test_nothing_to_count():

@@ -88,7 +88,7 @@ def test_dates_are_midnights():
         (Roles("mad"), "column 'mad' does not exist; did you mean 'made'"),
         (Roles("made", "cam"), "column 'cam' does not exist; did you mean 'came' or 'cab'"),
         (Roles("made", criteria=sp.low("prices")), "column 'prices' does not exist; did you mean 'price'"),
-        (Roles("cab"), "column 'cab' is string, need a timestamp, a date, or int64 microseconds"),
+        (Roles("cab"), "column 'cab' is string, need a timestamp, a date, or whole numbers"),
     ],
 )
 def test_a_column_that_will_not_do_is_named(tmp_path, roles, complaint):
@@ -110,3 +110,43 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, name, complaint):
     path.write_text("nonsense")
     with pytest.raises(ConfigError, match=complaint):
         load(path, Roles("made"))
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 1_000_000), ("ms", 1_000), ("us", 1), (None, 1)])
+def test_whole_numbers_count_their_unit(unit, factor):
+    table = pa.table({"at": pa.array([3, 5], pa.int32()), "came": pa.array([7, 9], pa.uint64())})
+    stream = stream_of(table, Roles("at", "came", unit=unit))
+    assert stream.event.tolist() == [3 * factor, 5 * factor]
+    assert stream.arrival is not None
+    assert stream.arrival.tolist() == [7 * factor, 9 * factor]
+    assert stream.unit_assumed is (unit is None)
+
+
+def test_nanoseconds_are_cut_to_microseconds():
+    assert stream_of(pa.table({"at": [1_999, -1]}), Roles("at", unit="ns")).event.tolist() == [1, -1]
+
+
+def test_timestamps_know_their_unit():
+    stream = stream_of(pa.table({"at": pa.array([3], pa.timestamp("ms"))}), Roles("at", unit="s"))
+    assert stream.event.tolist() == [3_000]
+    assert not stream.unit_assumed
+
+
+@pytest.mark.parametrize("value", [2**62, -(2**62)])
+def test_a_number_beyond_all_times_is_refused(value):
+    with pytest.raises(ConfigError, match="which is no time in s; give another unit"):
+        stream_of(pa.table({"at": [value]}), Roles("at", unit="s"))
+    with pytest.raises(ConfigError, match="column 'at' holds a number that is no time"):
+        stream_of(pa.table({"at": pa.array([2**64 - 1], pa.uint64())}), Roles("at"))
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.int64(), pa.dictionary(pa.int32(), pa.float64())])
+def test_a_null_criterion_leaves_the_row_out(kind):
+    table = pa.table({"at": [1, 2, 3], "price": pa.array([5, None, 7]).cast(getattr(kind, "value_type", kind))})
+    if pa.types.is_dictionary(kind):
+        table = table.set_column(1, "price", table["price"].dictionary_encode())
+    stream = stream_of(table, Roles("at", criteria=sp.low("price")))
+    assert stream.points is not None
+    assert stream.points.shape == (2, 1)
+    assert stream.points[0, 0] < stream.points[1, 0]
+    assert stream.incomparable == 1

@@ -5,6 +5,7 @@ import yaml
 from pydantic import ValidationError
 
 from skypane.jobs import parse, read
+from skypane.jobs.examples import find
 from skypane.jobs.policies import AqKSlackLaw
 from skypane.operators.topk import TopKQuery
 from skypane.preference import Score
@@ -171,3 +172,75 @@ def test_a_file_is_read_and_a_missing_one_named(tmp_path):
 
 def test_fields_that_are_not_set_are_not_passed_on():
     assert AqKSlackLaw(policy="aqkslack", max_drop=0.5).build() == AqKSlack(0.5)
+
+
+LAUGHS = "\n".join(
+    ["a0: &a0 [lol]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)), "derive: *a11"]
+)
+MERGES = "\n".join(
+    ["a0: &a0 {k: v}", *(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}" for n in range(1, 12))]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (LAUGHS, "holds more than 50,000 values"),
+        (MERGES, "holds more than 50,000 values"),
+        ("a: &a [*a]", "more than 30 sections within each other"),
+        ("[" * 5_000, "more than 30 sections within each other"),
+        ("a: " + "{a: " * 40 + "1" + "}" * 40, "more than 30 sections within each other"),
+        ("name: 2024-13-45", "cannot be read: month must be in 1..12"),
+        ("name: " + "1" * 5_000, "cannot be read: "),
+        ("a: 1\n---\nb: 2", "not YAML: but found another document"),
+    ],
+)
+def test_documents_that_no_one_writes_are_refused_at_once(text, complaint):
+    with pytest.raises(ConfigError) as caught:
+        parse(text, "job.yaml")
+    assert str(caught.value).startswith("job.yaml")
+    assert complaint in str(caught.value)
+
+
+def test_an_alias_may_repeat_a_section():
+    text = STREAM.replace("{path: out}", "&place {path: out}") + "late: *place\n"
+    job = parse(text)
+    assert job.late is not None
+    assert (job.late.path, job.output.path) == ("out", "out")
+
+
+def test_a_file_in_another_encoding_is_named_with_the_line(tmp_path):
+    path = tmp_path / "job.yaml"
+    path.write_bytes("name: a\nquestion: café?\n".encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"job\.yaml, line 2: byte 0xe9 is not UTF-8; save the file as UTF-8"):
+        read(path)
+
+
+def test_a_file_too_large_to_be_a_job_is_not_read(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(b"#" * (1 << 20))
+    with pytest.raises(ConfigError, match="is larger than 256 KiB"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["j" * 5_000, "job\0.yaml"])
+def test_a_name_that_no_file_can_have_is_an_error_like_any_other(name):
+    with pytest.raises(ConfigError, match="cannot read the job file j"):
+        find(name)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"name": "n" * 100_000},
+        {"n" * 100_000: 1},
+        {"mode": "m" * 100_000},
+        {"query": {"kind": "k" * 100_000}},
+        {"query": {"kind": "skyline", "preference": "p" * 100_000}},
+        {"query": {"kind": "top_k", "k": 1, "score": "((" * 50_000}},
+        {"window": {"time": "ts", "length": "1" * 100_000}},
+    ],
+)
+def test_errors_repeat_only_the_beginning_of_a_long_value(parts):
+    (complaint,) = complaints(**parts)
+    assert len(complaint) < 1_000

@@ -16,7 +16,7 @@ output: {format: console}
 
 
 def test_a_workload_is_a_source(spark):
-    rows = building.rows(parse(JOB), spark)
+    rows = building.frame(parse(JOB), spark)
     assert rows.columns == ["time", "arrival", "source", "key", "c0", "c1"]
     made = workload("poisson", rate=100, d=2, rows=500).table()
     assert rows.toArrow().sort_by("time").equals(made.sort_by("time"))

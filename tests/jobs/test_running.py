@@ -172,7 +172,7 @@ def test_a_stream_of_parquet_takes_the_schema_of_its_files(spark, folder):
     (folder / "parquet").mkdir()
     pa.parquet.write_table(table, folder / "parquet" / "0.parquet")
     job = job_of(folder, source={"format": "parquet", "path": str(folder / "parquet")}, derive={})
-    assert building.rows(job, spark).schema["price"].dataType.simpleString() == "double"
+    assert building.frame(job, spark).schema["price"].dataType.simpleString() == "double"
 
 
 def test_console_output(spark, folder, capsys):

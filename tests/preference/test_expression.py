@@ -69,3 +69,25 @@ def test_columns_keep_their_spelling():
 def test_stand_ins_for_quoted_columns_meet_no_column_of_their_name():
     columns = {"x y": np.array([1.0]), "_0___": np.array([10.0])}
     assert Expression("`x y` + _0___").evaluate(columns).tolist() == [11.0]
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 5_000 + "a" + ")" * 5_000, "-" * 100_000 + "a", "+".join(["a"] * 30_000), "abs(" * 150 + "-a" * 150]
+)
+def test_what_is_too_deep_is_said_in_a_short_sentence(text: str):
+    with pytest.raises(ConfigError) as error:
+        Expression(text)
+    assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("text", ["+".join(["a"] * 200), "abs(" * 199 + "a" + ")" * 199, "-" * 199 + "a"])
+def test_as_deep_as_is_allowed(text: str):
+    expression = Expression(text)
+    assert Expression(expression.canonical()).evaluate({"a": np.array([1.0])}) == expression.evaluate(
+        {"a": np.array([1.0])}
+    )
+
+
+def test_one_deeper_names_the_limit():
+    with pytest.raises(ConfigError, match="more than 200 operations within each other; compute parts of it"):
+        Expression("+".join(["a"] * 201))

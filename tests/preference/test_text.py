@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.preference import around, diff, high, low, parse
+from skypane.preference import Preference, around, diff, high, low, parse
 from skypane.types import ConfigError
 
 
@@ -71,3 +71,29 @@ def test_any_column_name_survives(name: str):
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.dates() | st.datetimes())
 def test_any_target_survives(target):
     assert parse(str(around("x", target))) == around("x", target)
+
+
+def test_parentheses_within_parentheses_are_read_down_to_a_limit():
+    assert parse("(" * 50 + "a MIN" + ")" * 50) == low("a")
+    with pytest.raises(ConfigError, match="more than 50 parentheses within each other"):
+        parse("(" * 51 + "a MIN" + ")" * 51)
+    with pytest.raises(ConfigError, match="more than 50 parentheses within each other"):
+        parse("(" * 100_000)
+
+
+def test_parentheses_beside_each_other_are_not_counted():
+    assert parse(", ".join(f"(c{index} MIN)" for index in range(60))).ranked[-1] == "c59"
+
+
+def test_the_work_for_each_criterion_does_not_grow_with_their_number():
+    made = []
+    built = Preference.__post_init__
+
+    def counted(preference):
+        made.append(len(preference.columns))
+        built(preference)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Preference, "__post_init__", counted)
+        assert len(parse(", ".join(f"c{index} MIN" for index in range(5_000))).ranked) == 5_000
+    assert sum(made) < 5 * 5_000  # columns looked at, each criterion's own and the product's

@@ -1,10 +1,12 @@
 """The log of a run: resumed by the same description only, one entry per batch, whatever a crash left."""
 
+from pathlib import Path
+
 import pytest
 from tests.reporting.made import batch, hourly
 
 from skypane.reporting.runlog import RunLog
-from skypane.types import CheckpointError
+from skypane.types import CheckpointError, ConfigError
 
 
 def test_batches_come_back_equal_and_in_order(tmp_path):
@@ -24,15 +26,59 @@ def test_a_replayed_batch_counts_once_and_the_later_line_wins(tmp_path):
     assert [metrics.rows for metrics in log.batches()] == [2]
 
 
-def test_a_torn_line_is_dropped_when_the_run_goes_on(tmp_path):
-    log = RunLog(tmp_path)
+@pytest.mark.parametrize(
+    "damage", ['{"batch_id": 1, "ro', "\0\0\0\0", "[1]", "7", "{}", '{"batch_id": 1}', "\udcff\udcfe", "nonsense\n"]
+)
+@pytest.mark.parametrize("begun_again", [True, False])
+def test_a_damaged_line_costs_that_line_and_is_told(tmp_path, damage, begun_again):
+    remarks: list[str] = []
+    log = RunLog(tmp_path, remarks.append)
     log.begin({})
     log.append(batch(batch_id=0))
-    with log.files[1].open("a") as file:
-        file.write('{"batch_id": 1, "ro')
-    log.begin({})
+    with log.files[1].open("ab") as file:
+        file.write(damage.encode("utf-8", "surrogateescape"))
+    if begun_again:
+        assert log.begin({}) is True
     log.append(batch(batch_id=2))
     assert [metrics.batch_id for metrics in log.batches()] == [0, 2]
+    assert remarks == [f"1 damaged line of {tmp_path / 'metrics.jsonl'} left out"]
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"days": 3', b"[]", b"\xff\xfe"])
+def test_a_damaged_description_is_written_anew_and_told(tmp_path, damage):
+    remarks: list[str] = []
+    log = RunLog(tmp_path, remarks.append)
+    log.begin({"days": 3})
+    log.append(batch(batch_id=0))
+    log.files[0].write_bytes(damage)
+    assert log.begin({"days": 3}) is True
+    assert remarks == [
+        f"{tmp_path / 'run.json'} is damaged and written anew; whether the settings are those of the start is not checked"
+    ]
+    with pytest.raises(CheckpointError, match="days=3, this one has days=4"):
+        log.begin({"days": 4})
+
+
+def test_a_full_disk_costs_lines_and_not_the_run():
+    remarks: list[str] = []
+    RunLog(Path("/dev/full/no-folder"), remarks.append).append(batch(batch_id=5))
+    assert len(remarks) == 1
+    assert remarks[0].startswith("batch 5 is not in ")
+
+
+def test_a_line_that_a_full_disk_cuts_short_is_told(tmp_path):
+    remarks: list[str] = []
+    log = RunLog(tmp_path, remarks.append)
+    log.files[1].symlink_to("/dev/full")
+    log.append(batch(batch_id=5))
+    assert remarks == [f"batch 5 is not in {tmp_path / 'metrics.jsonl'}: No space left on device"]
+
+
+@pytest.mark.parametrize("folder", ["a" * 5_000, "file/run"])
+def test_a_folder_that_cannot_be_is_named(tmp_path, folder):
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"cannot write to .*; name another folder"):
+        RunLog(tmp_path / folder).begin({})
 
 
 def test_another_description_is_refused_naming_the_difference(tmp_path):

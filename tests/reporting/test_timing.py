@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reporting.made import HOUR, batch, hourly
 
-from skypane.reporting.timing import window_times
+from skypane.reporting.timing import answer_times
 
 
 def test_a_window_by_hand():
@@ -15,26 +15,26 @@ def test_a_window_by_hand():
     #  newest, h      1      2      3      4
     #  punctuation    0      1      2      3
     #  window [1, 2)         passed -> answered by the batch whose punctuation is 2: batch 2
-    times = window_times(hourly(4), np.array([2 * HOUR]), HOUR)
+    times = answer_times(hourly(4), np.array([2 * HOUR]), HOUR)
     assert times.end.tolist() == [2 * HOUR]
     assert times.latency.tolist() == [2.5]  # its start was reached by batch 0, its answer ended at 2.5
     assert times.lag.tolist() == [1.5]  # its end was reached by batch 1
 
 
 def test_windows_that_are_still_open_are_left_out():
-    times = window_times(hourly(4), np.array([3, 4, 9]) * HOUR, HOUR)
+    times = answer_times(hourly(4), np.array([3, 4, 9]) * HOUR, HOUR)
     assert times.end.tolist() == [3 * HOUR]
 
 
 def test_no_batch_no_times():
-    assert len(window_times([], np.array([HOUR]), HOUR).end) == 0
-    assert len(window_times([batch()], np.array([HOUR]), HOUR).end) == 0
+    assert len(answer_times([], np.array([HOUR]), HOUR).end) == 0
+    assert len(answer_times([batch()], np.array([HOUR]), HOUR).end) == 0
 
 
 @given(st.integers(1, 30), st.integers(0, 3), st.integers(1, 5))
 def test_laws(batches, slack, length):
     made = hourly(batches, slack=slack)
-    times = window_times(made, np.arange(1, batches + 5) * HOUR, length * HOUR)
+    times = answer_times(made, np.arange(1, batches + 5) * HOUR, length * HOUR)
     assert len(times.end) == max(0, batches - slack)
     assert np.all(times.latency >= times.lag)
     assert times.lag == pytest.approx(slack + 0.5)

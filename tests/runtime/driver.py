@@ -28,7 +28,7 @@ from skypane.runtime.spark.api import ask
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import defaults, session
 from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.sink import Directory
+from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
@@ -41,13 +41,17 @@ SKYLINE = SkylineQuery(sp.low("price") * sp.high("rating"), ("sensor",))
 class Task:
     """What a driver has to do in `folder`, whose `in` holds the batches.
 
-    crash   where it dies, one of CRASHES, or None
+    crash   where it dies, one of CRASHES, or sleeps, one of SLEEPS; or None
     deadly  count rows by sensor, and kill the first Python worker that lifts
+    unique  let an operator of Spark's, with a state of its own, drop rows that it has seen before
+    late    whether late rows go to a sink
     """
 
     folder: str
     crash: str | None = None
     deadly: bool = False
+    unique: bool = False
+    late: bool = True
 
     @property
     def query(self) -> Query:
@@ -71,9 +75,13 @@ def job_of(spark: SparkSession, task: Task, query: Query | None = None, **option
         "progress": task.plan.progress,
         "checkpoint": folder / "checkpoint",
         "output": folder / "out",
-        "late": folder / "late",
+        "late": folder / "late" if task.late else None,
     }
-    job = ask(read_batches(spark, folder / "in", SCHEMA), query or task.query, **own | options)
+    rows = read_batches(spark, folder / "in", SCHEMA)
+    if task.unique:
+        spark.conf.set("spark.sql.shuffle.partitions", 2)
+        rows = rows.withWatermark("ts", "1 day").dropDuplicatesWithinWatermark(["id"])
+    job = ask(rows, query or task.query, **own | options)
     assert isinstance(job, sp.Job)
     return job
 
@@ -154,7 +162,7 @@ def _before_the_commit() -> None:
 def _in_the_middle_of_a_manifest() -> None:
     def open_output(original: Callable[..., pa.NativeFile], store: Store, name: str) -> Any:
         stream = original(store, name)
-        return _Dying(stream) if store.root.endswith("/ledger") else stream
+        return _Dying(stream) if "/owner/" in store.root else stream
 
     _replace(Store, "open_output", open_output)
 
@@ -184,6 +192,29 @@ def _before_a_manifest_gets_its_name() -> None:
         original(store, name, target, to)
 
     _replace(Store, "move", move)
+
+
+def _asleep_before_a_file_moves_into_the_output() -> None:
+    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+        if target.root.endswith("/out") and to.startswith("part-"):
+            sleep()
+        original(store, name, target, to)
+
+    _replace(Store, "move", move)
+
+
+def _asleep_before_the_commit() -> None:
+    def commit(original: Callable[..., None], *args: Any) -> None:
+        sleep()
+        original(*args)
+
+    _replace(Ledger, "commit", commit)
+
+
+def sleep() -> None:
+    """Wait until somebody writes a line."""
+    say("asleep")
+    sys.stdin.readline()
 
 
 def _after_the_commit() -> None:
@@ -218,6 +249,11 @@ CRASHES: dict[str, Callable[[], None]] = {
     "before Spark commits": lambda: None,  # by the listener, which is called between the two commits
 }
 
+SLEEPS: dict[str, Callable[[], None]] = {
+    "asleep before a file moves into the output": _asleep_before_a_file_moves_into_the_output,
+    "asleep before the commit": _asleep_before_the_commit,
+}
+
 
 def _listener(task: Task) -> Callable[[sp.BatchMetrics], None]:
     return lambda _: die() if task.crash == "before Spark commits" else say("batch")
@@ -246,7 +282,7 @@ def main() -> None:
     job = job_of(spark, task, output=Telling(f"{task.folder}/out"))
     _tell_commits()
     if task.crash is not None:
-        CRASHES[task.crash]()
+        (CRASHES | SLEEPS)[task.crash]()
     handle = job.start(trigger="available now", on_batch=_listener(task))
     handle.await_termination()
     say("done")

@@ -30,6 +30,8 @@ _SQL = {
     "string": "string",
     "timestamp[us, tz=UTC]": "timestamp",
     "timestamp[us]": "timestamp_ntz",
+    "list<item: timestamp[us, tz=UTC]>": "array<timestamp>",
+    "list<item: timestamp[us]>": "array<timestamp_ntz>",
 }
 
 Window = tuple[Any, Counter[tuple[Any, ...]]]

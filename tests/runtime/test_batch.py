@@ -121,6 +121,7 @@ def test_all_rows_are_answered_as_the_definition_says(df: DataFrame, case: Case)
     assert rows_of(case.ask(df)) == multiset(case.naive(ROWS))
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", ["skyline by label", "top_k", "top_delta"])
 def test_every_window_is_answered_as_the_definition_says(df: DataFrame, name: str):
     """50 minutes every 20, so panes of 10, none of which starts a full hour."""
@@ -206,6 +207,7 @@ def test_no_rows_give_no_rows(df: DataFrame, options: dict[str, Any]):
     assert asked.columns == [*(["window_start", "window_end"] if options else []), *df.columns]
 
 
+@pytest.mark.core
 def test_columns_of_every_type_come_through_as_they_were(spark: SparkSession):
     """Away from UTC, where a time without zone taken for one with it would be moved."""
     noon = datetime(2024, 3, 10, 12)  # noqa: DTZ001 - a time without zone is meant

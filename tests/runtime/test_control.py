@@ -13,13 +13,13 @@ from pyspark.sql import SparkSession
 from tests.runtime.streams import late_rows, read_batches, write_batches
 
 import skypane as sp
-from skypane.control.exchange import CONFIRM, Exchange
+from skypane.control.exchange import CONFIRM
 from skypane.control.measured import Measured, PaneWork, TaskWork
-from skypane.control.splitting import Routing, splitting
+from skypane.control.splitting import PidSplitting, Routing, splitting
 from skypane.control.workers import Workers
 from skypane.operators.skyline import SkylineQuery
 from skypane.runtime.spark.api import ask
-from skypane.runtime.spark.engine.control import Control, ControlState
+from skypane.runtime.spark.engine.control import Control
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, ConfigError
@@ -42,9 +42,9 @@ def test_workers_are_whole_numbers_of_at_least_one(number: Any):
 def test_rows_stay_until_an_exchange_has_paid_several_times():
     state = CONTROL.init()
     for _ in range(CONFIRM):
-        assert CONTROL.decide(state).routing is None
+        assert CONTROL.decide(state)[1].routing is None
         state = CONTROL.observe(state, lopsided())
-    decided = CONTROL.decide(state)
+    _, decided = CONTROL.decide(state)
     assert decided.routing == Routing(2)
     assert decided.exchange.needed
     assert CONTROL.observe(state, lopsided(exchanged=True)).exchange.age == 1
@@ -52,15 +52,23 @@ def test_rows_stay_until_an_exchange_has_paid_several_times():
 
 def test_the_state_of_control_comes_back_from_the_ledger():
     state = CONTROL.observe(replace(CONTROL.init(), workers=Workers(3, 1)), lopsided())
-    assert CONTROL.restore(json.loads(json.dumps(state.snapshot()))) == state
+    assert CONTROL.restore(json.loads(json.dumps(CONTROL.snapshot(state)))) == state
 
 
 def test_a_job_that_asks_for_other_numbers_gets_them():
     """And one that asks for the same as before goes on with those that scale() has set."""
-    scaled = replace(CONTROL.init(), workers=Workers(7, 1)).snapshot()
+    scaled = CONTROL.snapshot(replace(CONTROL.init(), workers=Workers(7, 1)))
     assert CONTROL.restore(scaled).workers == Workers(7, 1)
     other = Control(CONTROL.splitting, Workers(4, 2))
-    assert other.restore(scaled) == ControlState(Workers(4, 2), Workers(4, 2), Exchange())
+    assert other.restore(scaled) == other.init()
+
+
+def test_a_splitting_law_has_its_state_back_and_another_one_begins_anew():
+    control = Control(PidSplitting(), Workers(2, 2))
+    state = control.observe(control.init(), lopsided())
+    assert state.splitting.rho is not None, "the law has seen how hard the tasks worked"
+    assert control.restore(json.loads(json.dumps(control.snapshot(state)))) == state
+    assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.splitting.init()
 
 
 @pytest.mark.parametrize("damage", [
@@ -68,7 +76,7 @@ def test_a_job_that_asks_for_other_numbers_gets_them():
 ])  # fmt: skip
 def test_a_state_that_control_cannot_have_written_is_refused(damage: dict[str, Any]):
     with pytest.raises(CheckpointError, match="state of control"):
-        CONTROL.restore(CONTROL.init().snapshot() | damage)
+        CONTROL.restore(CONTROL.snapshot(CONTROL.init()) | damage)
 
 
 def test_workers_belong_to_a_start_and_outlive_it(spark: SparkSession, tmp_path: Path):

@@ -18,7 +18,6 @@ from skypane.runtime.spark.machine.java import (
     launcher_home,
     parse_properties,
     probe,
-    use_this_interpreter,
 )
 
 SETTINGS = """\
@@ -167,12 +166,6 @@ def test_the_launcher_is_written_once_and_named_by_its_runtime(tmp_path: Path):
     assert (home / "bin" / "java").stat().st_mtime_ns == written.st_mtime_ns
     assert launcher_home(two, tmp_path) != home
     assert [file.name for file in (home / "bin").iterdir()] == ["java"]
-
-
-def test_workers_run_this_interpreter_unless_told_otherwise():
-    environment = {"PYSPARK_DRIVER_PYTHON": "ipython"}
-    use_this_interpreter(environment)
-    assert environment == {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": "ipython"}
 
 
 @pytest.mark.slow

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rows import flipped
 
+from skypane.runtime.spark.engine.definition import Definition
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
 from skypane.runtime.spark.store import DRAFT, Store
 from skypane.types import CheckpointError
@@ -26,6 +34,17 @@ def manifest(batch_id: int) -> Manifest:
     )
 
 
+def claimed(store: Store, definition: dict[str, Any] = DEFINITION) -> Ledger:
+    """Return the ledger as a driver that starts has it."""
+    ledger = Ledger(store)
+    ledger.claim(Definition(definition))
+    return ledger
+
+
+def name_of(store: Store, definition: dict[str, Any] = DEFINITION) -> str:
+    return Ledger(store).claim(Definition(definition))
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store.at(str(tmp_path / "skypane"))
@@ -42,7 +61,7 @@ def test_a_new_ledger_knows_nothing(store: Store):
 
 
 def test_the_newest_manifest_is_found_again(store: Store):
-    ledger = Ledger(store)
+    ledger = claimed(store)
     for batch_id in range(12):  # ten follows nine: names sort as numbers
         ledger.commit(manifest(batch_id))
         assert ledger.latest() == manifest(batch_id)
@@ -54,7 +73,7 @@ def test_the_newest_manifest_is_found_again(store: Store):
 
 
 def test_old_manifests_are_forgotten(store: Store):
-    ledger = Ledger(store)
+    ledger = claimed(store)
     for batch_id in range(KEEP + 3):
         ledger.commit(manifest(batch_id))
     assert [int(name.removesuffix(".json")) for name in files(store)] == list(range(3, KEEP + 3))
@@ -63,46 +82,143 @@ def test_old_manifests_are_forgotten(store: Store):
 
 def test_a_manifest_without_windows_or_panes_is_whole(store: Store):
     empty = replace(manifest(0), operator={"panes": {}, "next_window": None})
-    Ledger(store).commit(empty)
+    claimed(store).commit(empty)
     assert Ledger(store).latest() == empty
 
 
-def test_drafts_of_a_killed_commit_are_cleared_away_unread(store: Store):
-    Ledger(store).commit(manifest(4))
-    for folder in (store, store.child("ledger")):
-        Path(folder.path(f"{DRAFT}000000000005.json.abc")).write_text("{", encoding="ascii")
-    assert Ledger(store).latest() == manifest(4)
+def test_what_a_killed_commit_has_left_is_cleared_away_unread(store: Store):
+    ledger = claimed(store)
+    ledger.commit(manifest(4))
+    drafts = Path(ledger.ownership.drafts.root)
+    (drafts / f"{DRAFT}000000000005.json.abc").write_text("{", encoding="ascii")
+    assert claimed(store).latest() == manifest(4)
     assert files(store) == ["000000000004.json"]
-    assert store.names() == []
+    assert store.names() == ["definition.json"]
+    assert not drafts.exists()
+    assert [list(folder.iterdir()) for folder in drafts.parent.iterdir()] == [[]]
 
 
-@pytest.mark.parametrize("damage", [
-    lambda text: text[: len(text) // 2],
-    lambda _: "",
-    lambda _: "[]",
-    lambda _: "null",
-    lambda text: json.dumps({k: v for k, v in json.loads(text).items() if k != "operator"}),
-])  # fmt: skip
-def test_a_damaged_manifest_is_named(store: Store, damage: Callable[[str], str]):
-    Ledger(store).commit(manifest(7))
+def test_reading_a_ledger_changes_nothing(store: Store):
+    claimed(store).commit(manifest(4))
+    before = sorted(Path(store.root).rglob("*"))
+    assert Ledger(store).latest() == manifest(4)
+    with pytest.raises(CheckpointError, match="is not claimed"):
+        Ledger(store).commit(manifest(5))
+    assert sorted(Path(store.root).rglob("*")) == before
+
+
+def test_who_is_taken_over_commits_no_more(store: Store):
+    first = claimed(store)
+    first.commit(manifest(0))
+    second = claimed(store)
+    assert second.latest() == manifest(0)
+    with pytest.raises(CheckpointError, match="another driver has started on the checkpoint"):
+        first.ownership.check()
+    with pytest.raises(CheckpointError, match="another driver has started on the checkpoint"):
+        first.commit(manifest(1))
+    assert files(store) == ["000000000000.json"]
+    second.commit(manifest(1))
+    third = claimed(store)
+    for loser in (first, second):
+        with pytest.raises(CheckpointError, match="another driver"):
+            loser.commit(manifest(2))
+    third.commit(manifest(2))
+
+
+def test_a_driver_that_sleeps_in_the_middle_of_a_commit_is_taken_over_too(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    """It has looked, and written its draft: all that is left is to move it."""
+    first = claimed(store)
+    move, taken = Store.move, list[Ledger]()
+
+    def asleep(self: Store, name: str, target: Store, target_name: str) -> None:
+        if target.root.endswith("/ledger") and not taken:
+            taken.append(claimed(store))
+        move(self, name, target, target_name)
+
+    monkeypatch.setattr(Store, "move", asleep)
+    with pytest.raises(CheckpointError, match="another driver"):
+        first.commit(manifest(0))
+    assert taken[0].latest() is None
+    assert files(store) == []
+
+
+def test_of_many_drivers_that_start_at_once_one_is_in_charge(store: Store):
+    barrier = threading.Barrier(8)
+
+    def start(_: int) -> Ledger | CheckpointError:
+        barrier.wait()
+        try:
+            return claimed(store)
+        except CheckpointError as lost:
+            return lost
+
+    def commit(ledger: Ledger | CheckpointError) -> bool:
+        try:
+            assert isinstance(ledger, Ledger)
+            ledger.commit(manifest(0))
+        except (CheckpointError, AssertionError):
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(map(commit, list(pool.map(start, range(8))))) == 1
+
+
+def test_a_wrong_start_takes_nothing_over(store: Store):
+    right = claimed(store)
+    right.commit(manifest(0))
+    with pytest.raises(CheckpointError, match="another query"):
+        claimed(store, DEFINITION | {"time": "other"})
+    right.commit(manifest(1))
+    Path(store.child("ledger").path("000000000001.json")).write_text("damaged", encoding="ascii")
+    with pytest.raises(CheckpointError, match="is damaged"):
+        claimed(store)
+    right.ownership.check()
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "half": lambda text: text[: len(text) // 2],
+    "empty": lambda _: b"",
+    "a list": lambda _: b"[]",
+    "another document": lambda text: text.replace(b'"rows": 7', b'"rows": 8'),
+    "no text": lambda _: b"\xff\x00",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_manifest_is_named(store: Store, damage: Callable[[bytes], bytes]):
+    claimed(store).commit(manifest(7))
     file = Path(store.child("ledger").path("000000000007.json"))
-    file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
+    file.write_bytes(damage(file.read_bytes()))
     with pytest.raises(CheckpointError, match=f"^manifest {file} is damaged .*: restore it from a copy"):
         Ledger(store).latest()
 
 
+@given(st.data())
+def test_no_bit_of_a_manifest_can_flip_unseen(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
+    store = Store.at(str(tmp_path_factory.mktemp("flipped")))
+    claimed(store).commit(manifest(7))
+    file = Path(store.child("ledger").path("000000000007.json"))
+    whole = file.read_bytes()
+    bit = data.draw(st.integers(0, 8 * len(whole) - 1))
+    file.write_bytes(flipped(whole, bit))
+    with pytest.raises(CheckpointError, match="is damaged"):
+        Ledger(store).latest()
+
+
 def test_the_same_query_may_go_on_under_the_same_name(store: Store):
-    name = Ledger(store).claim(DEFINITION)
-    assert Ledger(store).claim(dict(reversed(DEFINITION.items()))) == name
+    name = name_of(store)
+    assert name_of(store, dict(reversed(DEFINITION.items()))) == name
     other = Store.at(store.path("other"))
-    assert Ledger(other).claim(DEFINITION) != name, "another checkpoint is another query"
+    assert name_of(other) != name, "another checkpoint is another query"
 
 
 def test_a_definition_with_tuples_is_recognised_after_json(store: Store):
     """A query of one's own may describe itself with what JSON turns into something else."""
     described: dict[str, Any] = {"columns": ("a", "b"), "limits": {1: 2.0}}
-    name = Ledger(store).claim(described)
-    assert Ledger(store).claim(described) == name
+    assert name_of(store, described) == name_of(store, described)
 
 
 @pytest.mark.parametrize(("change", "difference"), [
@@ -113,17 +229,66 @@ def test_a_definition_with_tuples_is_recognised_after_json(store: Store):
     ({"source": {"name": "s"}}, "source was None, is {'name': 's'}"),
 ])  # fmt: skip
 def test_another_query_is_refused_with_each_difference(store: Store, change: dict[str, Any], difference: str):
-    Ledger(store).claim(DEFINITION)
+    claimed(store)
     with pytest.raises(CheckpointError) as refused:
-        Ledger(store).claim(DEFINITION | change)
+        claimed(store, DEFINITION | change)
     assert f"belongs to another query: {difference}. Use another checkpoint" in str(refused.value)
-    Ledger(store).claim(DEFINITION)  # the definition there has not changed
+    assert "The numbers of a progress policy (delay, budget, bounds), splitting, workers and sinks may" in str(
+        refused.value
+    )
+    claimed(store)  # the definition there has not changed
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "7"])
 def test_a_damaged_definition_is_named(store: Store, text: str):
-    Ledger(store).claim(DEFINITION)
+    claimed(store)
     file = Path(store.path("definition.json"))
     file.write_text(text, encoding="ascii")
     with pytest.raises(CheckpointError, match=f"^{file} is damaged"):
-        Ledger(store).claim(DEFINITION)
+        claimed(store)
+
+
+def test_a_definition_that_is_gone_beside_a_ledger_is_missed(store: Store):
+    claimed(store).commit(manifest(0))
+    store.remove(["definition.json"])
+    with pytest.raises(CheckpointError, match=r"definition\.json is gone, while the ledger beside it has batches"):
+        claimed(store)
+
+
+def test_another_version_of_the_format_is_told_from_damage(store: Store):
+    claimed(store)
+    store.write_json("definition.json", store.read_json("definition.json") | {"format": 1})
+    with pytest.raises(CheckpointError, match="is of format 1, and this version of skypane reads format 2"):
+        claimed(store)
+
+
+def test_what_may_change_is_noted_anew(store: Store):
+    name = Ledger(store).claim(Definition(DEFINITION, {"delay": 1}))
+    assert Ledger(store).claim(Definition(DEFINITION, {"delay": 2})) == name
+    assert Definition.free_of(store) == {"delay": 2}
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Root may write anywhere: be somebody else for a while."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def test_a_checkpoint_that_cannot_be_written_says_so():
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.at(folder).child("skypane")
+        claimed(store).commit(manifest(0))
+        for path in (Path(folder), *Path(folder).rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        with as_nobody():
+            assert Ledger(store).latest() == manifest(0), "it can be looked at"
+            with pytest.raises(PermissionError):
+                claimed(store)
+        for path in (Path(folder), *Path(folder).rglob("*")):
+            path.chmod(0o755)

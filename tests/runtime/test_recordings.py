@@ -58,7 +58,7 @@ def test_any_rows_of_any_file(tmp_path_factory, start, end):
 def test_the_schema_is_one_that_spark_takes(thirty):
     assert thirty.schema == pa.schema([("arrived", pa.timestamp("us", "UTC")), ("row", pa.int64())])
     assert {batch.schema for batch in thirty.slice(3, 20)} == {thirty.schema}
-    assert thirty.rows == 30
+    assert thirty.row_count == 30
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30).map(sorted), st.integers(0, 30), st.integers(0, 10**12))
@@ -103,8 +103,8 @@ def test_a_task_carries_the_path_and_not_the_rows(tmp_path):
 
 
 def test_a_file_that_is_written_anew_is_read_anew(tmp_path):
-    assert written(tmp_path, table_of(range(3))).rows == 3
-    assert written(tmp_path, table_of(range(5))).rows == 5
+    assert written(tmp_path, table_of(range(3))).row_count == 3
+    assert written(tmp_path, table_of(range(5))).row_count == 5
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,21 @@ def test_files_that_cannot_be_read_are_named(tmp_path, name, content, complaint)
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=complaint):
-        _ = Recording(str(path)).rows
+        _ = Recording(str(path)).row_count
 
 
 def test_a_file_that_is_not_there_is_named():
     with pytest.raises(ConfigError, match=r"cannot read nowhere\.arrow to replay it: No such file or directory"):
-        _ = Recording("nowhere.arrow").rows
+        _ = Recording("nowhere.arrow").row_count
+
+
+def test_a_damaged_row_group_is_named_with_its_rows_and_its_file(tmp_path):
+    table = table_of(range(4_000)).append_column("noise", pa.array(np.random.default_rng(1).random(4_000)))
+    recording = written(tmp_path, table, "parquet", group=2_000)
+    path = tmp_path / "rows.parquet"
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 4_000] = b"\xff" * 4_000
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=rf"cannot read rows 0 to 4000 of {path}: "):
+        list(recording.slice(0, 4_000))

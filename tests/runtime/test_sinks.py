@@ -12,11 +12,20 @@ import pyarrow as pa
 import pyarrow.csv as pc_csv
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from tests.rows import NAN, SCHEMA, multiset, table
 
+from skypane.runtime.spark.sinks import text
 from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.sink import OWNER, STAGE, Call, Console, Directory, Format, Memory, Sink, sink
+from skypane.runtime.spark.sinks.call import Call
+from skypane.runtime.spark.sinks.claim import OWNER, STAGE, Claim
+from skypane.runtime.spark.sinks.console import Console
+from skypane.runtime.spark.sinks.directory import Directory, Format
+from skypane.runtime.spark.sinks.door import sink, sinks
+from skypane.runtime.spark.sinks.memory import Memory
+from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import CheckpointError, ConfigError
 
 NO_SPARK = cast("SparkSession", None)
@@ -30,7 +39,7 @@ def answers(*tables: pa.Table) -> Answers:
 
 def staged(out: Directory, tables: Sequence[pa.Table]) -> Answers:
     """Answers that workers wrote where the sink wants them."""
-    stage = out.stage()
+    stage = out.stage("driver")
     assert stage is not None
     names = tuple(f"run-{i}.parquet" for i in range(len(tables)))
     for name, rows in zip(names, tables, strict=True):
@@ -40,7 +49,7 @@ def staged(out: Directory, tables: Sequence[pa.Table]) -> Answers:
 
 def opened(path: Path, kind: Format = "parquet") -> Directory:
     out = Directory(str(path), kind)
-    out.open("q")
+    out.open(Claim("q"))
     return out
 
 
@@ -67,7 +76,7 @@ def test_files_of_workers_are_moved_not_copied(tmp_path: Path):
     out = opened(tmp_path)
     out.write(NO_SPARK, staged(out, [ONE, TWO]), 3)
     assert visible(tmp_path) == ["part-000000000003-00000.parquet", "part-000000000003-00001.parquet"]
-    assert list((tmp_path / STAGE).iterdir()) == []
+    assert list((tmp_path / STAGE / "driver").iterdir()) == []
     assert content(tmp_path) == multiset(pa.concat_tables([ONE, TWO]))
 
 
@@ -96,7 +105,7 @@ def test_a_try_that_was_killed_halfway_is_repaired(tmp_path: Path):
     out = opened(tmp_path)
     lost = staged(out, [THREE, THREE, THREE])
     for index, name in enumerate(lost.files[:2]):
-        (tmp_path / STAGE / name).rename(tmp_path / f"part-000000000005-{index:05d}.parquet")
+        (tmp_path / STAGE / "driver" / name).rename(tmp_path / f"part-000000000005-{index:05d}.parquet")
     out.write(NO_SPARK, staged(out, [ONE]), 5)
     assert content(tmp_path) == multiset(ONE)
 
@@ -116,27 +125,27 @@ def test_a_batch_without_rows_leaves_no_file(tmp_path: Path):
 
 
 def test_a_folder_has_one_owner(tmp_path: Path):
-    opened(tmp_path).open("q")  # a restart
+    opened(tmp_path).open(Claim("q"))  # a restart
     with pytest.raises(CheckpointError, match=f"^{tmp_path} holds the output of another query"):
-        opened(tmp_path).open("another")
-    assert json.loads((tmp_path / OWNER).read_text(encoding="ascii")) == {"query": "q"}
+        opened(tmp_path).open(Claim("another"))
+    assert json.loads((tmp_path / OWNER).read_text(encoding="ascii"))["document"] == {"query": "q", "holds": "part"}
 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_text_formats_are_written_from_either_side_once(tmp_path: Path, kind: Format):
     out = opened(tmp_path / "out", kind)
-    assert out.stage() is None, "workers write parquet: it is read back"
+    assert out.stage("driver") is None, "workers write parquet: it is read back"
     out.write(NO_SPARK, answers(ONE, TWO), 1)
     parquet = opened(tmp_path / "parquet")
     out.write(NO_SPARK, staged(parquet, [ONE, THREE]), 1)
     assert visible(tmp_path / "out") == [f"part-000000000001-00000.{kind}"]
-    text = tmp_path / "out" / f"part-000000000001-00000.{kind}"
+    written = tmp_path / "out" / f"part-000000000001-00000.{kind}"
     if kind == "csv":
-        read = pc_csv.read_csv(text)
+        read = pc_csv.read_csv(written)
         assert read.schema.names == SCHEMA.names
         assert read.column("x").to_pylist() == [1, 3]
     else:
-        lines = [json.loads(line) for line in text.read_text(encoding="utf-8").splitlines()]
+        lines = [json.loads(line) for line in written.read_text(encoding="utf-8").splitlines()]
         assert lines == [
             {"time": f"1970-01-01T00:00:00.00000{at}+00:00", "x": float(at), "y": 1.0, "label": "r0"} for at in (1, 3)
         ]
@@ -169,12 +178,50 @@ def test_json_loses_nothing(tmp_path: Path):
         "raw": "/w==",
         "list": [{"a": "-Infinity", "at": "2024-03-10T12:00:00"}],
         "pairs": {"k": 1.5},
-        "lasted": "1 day, 0:00:00.000001",
+        "lasted": "INTERVAL '1 00:00:00.000001' DAY TO SECOND",
         "text": 'süß "\n',
         "flag": True,
     }
     nulls = dict.fromkeys(columns) | {"float": "NaN", "day": "9999-12-31", "text": ""}
     assert json.loads(second) == nulls
+
+
+EDGES = {
+    "day": (pa.date32(), "date", [-719_162, 2_932_896, -719_163, 2_932_897, -800_000, -2_000_000, 30_000_000, 0]),
+    "at": (
+        pa.timestamp("us", "UTC"),
+        "timestamp",
+        [-62_135_596_800_000_000, 253_402_300_800_000_000 - 1, 253_402_300_800_000_000, -(1 << 63), (1 << 63) - 1, -1],
+    ),
+    "local": (pa.timestamp("us"), "timestamp_ntz", [-62_135_596_800_000_001, 300_000_000_000_000_000, 1_500_000, 0]),
+}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
+@pytest.mark.parametrize("name", EDGES)
+def test_spark_reads_times_of_any_year_as_they_were(kind: Format, name: str, spark: SparkSession, tmp_path: Path):
+    arrow, sql, ticks = EDGES[name]
+    plain = pa.array(ticks, pa.int32() if name == "day" else pa.int64())
+    rows = pa.table({"id": pa.array(range(len(ticks))), name: plain.cast(arrow)})
+    opened(tmp_path, kind).write(NO_SPARK, Answers(rows.schema, rows.num_rows, tables=(rows,)), 0)
+    reader = spark.read.schema(f"id long, {name} {sql}").option("header", value=True)
+    read = getattr(reader, kind)(str(tmp_path)).toArrow().sort_by("id")
+    assert read[name].cast(plain.type).to_pylist() == ticks
+
+
+def test_json_keeps_times_of_any_year_inside_of_others(tmp_path: Path):
+    moments = pa.array([[(1 << 63) - 1, None], None], pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("us", "UTC")))
+    rows = pa.table({"at": moments, "pairs": pa.array([[("k", 30_000_000)], None], pa.map_(pa.string(), pa.int32()))})
+    rows = rows.cast(rows.schema.set(1, pa.field("pairs", pa.map_(pa.string(), pa.date32()))))
+    opened(tmp_path, "json").write(NO_SPARK, Answers(rows.schema, 2, tables=(rows,)), 0)
+    first, _ = (tmp_path / "part-000000000000-00000.json").read_text(encoding="utf-8").splitlines()
+    assert json.loads(first) == {"at": ["+294247-01-10T04:00:54.775807+00:00", None], "pairs": {"k": "+84107-03-19"}}
+
+
+@given(st.datetimes())
+def test_times_of_the_usual_years_are_written_as_python_writes_them(at: datetime):
+    micros = (at - datetime(1970, 1, 1)) // timedelta(microseconds=1)  # noqa: DTZ001 - a time without zone is meant
+    assert text.moment(micros) == at.isoformat()
 
 
 def test_an_unknown_format_is_refused():
@@ -226,7 +273,7 @@ def test_a_callable_gets_a_dataframe_and_the_batch(spark: SparkSession, tmp_path
 
     local = SCHEMA.append(pa.field("local", pa.timestamp("us")))
     rows = ONE.append_column(local.field("local"), pa.array([datetime(2024, 3, 10, 2, 30)], pa.timestamp("us")))  # noqa: DTZ001
-    stage = opened(tmp_path).stage()
+    stage = opened(tmp_path).stage("driver")
     assert stage is not None
     stage.write_parquet("run.parquet", local, [rows])
     made = [
@@ -247,6 +294,67 @@ def test_a_console_prints_batches_that_have_rows(spark: SparkSession, capsys: py
     assert "only showing top 1 row" in printed
     Console().write(spark, answers(), 5)
     assert capsys.readouterr().out == ""
+
+
+def test_output_and_late_are_two_folders_however_they_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "link").symlink_to("out")
+    for other in (
+        "out/",
+        "x/../out",
+        "./out",
+        "link",
+        f"file:{tmp_path}/out",
+        f"file://{tmp_path}/link",
+        tmp_path / "out",
+    ):
+        with pytest.raises(ConfigError, match=f"^output and late must be two folders, both are {tmp_path}/out$"):
+            sinks("out", other, SCHEMA, SCHEMA)
+    with pytest.raises(ConfigError, match=r"both are s3://bucket/out$"):
+        sinks("s3a://bucket/out", Directory("s3://bucket/out/", "csv"), SCHEMA, SCHEMA)
+    assert sinks("out", None, SCHEMA, SCHEMA) == (Directory("out"), None)
+
+
+def test_answers_and_late_rows_have_names_of_their_own_and_no_folder_in_common(tmp_path: Path):
+    """Two mounts of one folder look like two places: what lies there tells."""
+    output, late = sinks(tmp_path / "out", tmp_path / "late", SCHEMA, SCHEMA)
+    assert late is not None
+    for taker in (output, late):
+        taker.open(Claim("q"))
+        taker.write(NO_SPARK, answers(ONE), 0)
+    assert visible(tmp_path / "out") == ["part-000000000000-00000.parquet"]
+    assert visible(tmp_path / "late") == ["late-000000000000-00000.parquet"]
+    with pytest.raises(CheckpointError, match="holds the answers of this query, and late rows are to go there"):
+        Directory(str(tmp_path / "out")).for_rejected().open(Claim("q"))
+
+
+def test_a_damaged_note_of_the_owner_is_named(tmp_path: Path):
+    (tmp_path / OWNER).write_text("{", encoding="ascii")
+    with pytest.raises(CheckpointError, match=f"^{tmp_path / OWNER}, .* is damaged"):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["", "dbfs:/x", "file://host/x"])
+def test_an_output_that_cannot_be_written_is_refused_at_the_call(path: str):
+    with pytest.raises(ConfigError, match=r"^output"):
+        sinks(path, None, SCHEMA, SCHEMA)
+
+
+def test_a_sink_of_ones_own_must_only_write():
+    class Count(Sink):
+        rows = 0
+
+        def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+            del spark, batch_id
+            self.rows += answers.rows
+
+    mine = Count()
+    assert sinks(mine, mine, SCHEMA, SCHEMA) == (mine, mine)
+    mine.open(Claim("q"))
+    assert mine.stage("driver") is None
+    mine.write(NO_SPARK, answers(ONE), 0)
+    assert mine.rows == 1
 
 
 def test_whatever_a_user_means_becomes_a_sink(tmp_path: Path):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import os
 import pickle
 from datetime import datetime
 from decimal import Decimal
@@ -10,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rows import SCHEMA, chunked, table, tables
+from tests.rows import SCHEMA, flipped, table
 
-from skypane.runtime.spark.store import DRAFT, ROW_GROUP, PartialRef, Store, attempt_name, tables_of
+from skypane.runtime.spark.store import DRAFT, ROW_GROUP, Store
 
 NESTED = pa.table({
     "list": pa.array([[1, None], None, []], pa.list_(pa.int32())),
@@ -43,7 +45,7 @@ def test_a_path_and_a_uri_reach_the_same_files(tmp_path: Path, uri: bool):
     store = Store.at(tmp_path.as_uri() if uri else str(tmp_path)).child("s")
     store.make()
     store.write_json("a.json", [1])
-    assert (tmp_path / "s" / "a.json").read_text() == "[1]"
+    assert json.loads((tmp_path / "s" / "a.json").read_text())["document"] == [1]
     assert store.path("a.json") == str(tmp_path / "s" / "a.json")
     assert store.url("a.json") == (tmp_path / "s" / "a.json").as_uri()
 
@@ -90,9 +92,49 @@ def test_a_document_is_replaced_whole_or_not_at_all(store: Store, monkeypatch: p
 def test_a_document_that_is_not_there_or_not_whole_is_told_apart(store: Store):
     with pytest.raises(FileNotFoundError):
         store.read_json("state.json")
-    Path(store.path("state.json")).write_text('{"batch": ', encoding="ascii")
-    with pytest.raises(ValueError, match="Expecting value"):
+    store.write_json("state.json", {"batch": 1})
+    file = Path(store.path("state.json"))
+    file.write_bytes(file.read_bytes()[:20])
+    with pytest.raises(ValueError, match="20 bytes that are not one document"):
         store.read_json("state.json")
+
+
+@given(st.data())
+def test_no_bit_of_a_document_can_flip_unseen(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
+    store = Store.at(str(tmp_path_factory.mktemp("flipped")))
+    store.write_json("state.json", {"batch": 1, "name": "é", "share": 0.1})
+    file = Path(store.path("state.json"))
+    whole = file.read_bytes()
+    file.write_bytes(flipped(whole, data.draw(st.integers(0, 8 * len(whole) - 1))))
+    with pytest.raises(ValueError, match=r"checksum|not one document"):
+        store.read_json("state.json")
+
+
+def test_a_folder_has_one_maker(store: Store):
+    store.child("first").make_first()
+    with pytest.raises(FileExistsError):
+        store.child("first").make_first()
+    assert store.folders() == ["first"]
+    assert store.child("first").exists
+    store.remove_folder("first")
+    store.remove_folder("first")
+    assert not store.child("first").exists
+
+
+def test_documents_and_what_is_asked_for_reach_the_disk(store: Store, monkeypatch: pytest.MonkeyPatch):
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def noted(handle: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    store.write_json("state.json", 1)
+    assert [Path(path).name.split(".")[:2] for path in synced[:1]] == [["", "draft-state"]]
+    assert synced[1:] == [store.path("")], "the name is there after a power cut too"
+    store.sync("state.json")
+    assert synced[2:] == [store.path("state.json")]
 
 
 def test_a_file_is_moved_over_another(store: Store):
@@ -103,43 +145,6 @@ def test_a_file_is_moved_over_another(store: Store):
     store.move("new", target, "there")
     assert target.read_json("there") == "new"
     assert not store.has("new")
-
-
-@given(st.lists(tables(clean=False), min_size=1, max_size=4))
-def test_partials_come_back_one_by_one_in_any_order(tmp_path_factory: pytest.TempPathFactory, partials: list[pa.Table]):
-    store = Store.at(str(tmp_path_factory.mktemp("partials")))
-    refs = store.write_partials("p.arrow", partials)
-    assert refs == [PartialRef("p.arrow", i, partial.num_rows) for i, partial in enumerate(partials)]
-    read = store.reader()
-    for ref, partial in reversed(list(zip(refs, partials, strict=True))):
-        assert repr(read(ref).to_pylist()) == repr(partial.to_pylist())  # NaN equals itself as text
-    assert [part.num_rows for part in tables_of(store, "p.arrow")] == [partial.num_rows for partial in partials]
-
-
-@pytest.mark.parametrize("partial", [
-    NESTED, NESTED.slice(1, 1), NESTED.slice(0, 0), NESTED.schema.empty_table(), chunked(NESTED, [1, 1]),
-    SCHEMA.empty_table(), pa.Table.from_batches([], NESTED.schema),
-])  # fmt: skip
-def test_partials_of_any_type_and_none_at_all_come_back_as_they_were(store: Store, partial: pa.Table):
-    (ref,) = store.write_partials("p.arrow", [partial])
-    back = store.reader()(ref)
-    assert back.schema == partial.schema
-    assert back.to_pylist() == partial.to_pylist()
-    assert [table.to_pylist() for table in tables_of(store, "p.arrow")] == [partial.to_pylist()]
-
-
-def test_a_partial_outlives_its_file(store: Store):
-    """The engine removes files while a window's answer may still be made of them."""
-    (ref,) = store.write_partials("p.arrow", [table(range(1_000))])
-    partial = store.reader()(ref)
-    store.remove(["p.arrow"])
-    assert partial.equals(table(range(1_000)))
-
-
-def test_no_two_attempts_share_a_name_and_batches_sort():
-    names = [attempt_name(batch, task) for batch in (9, 10) for task in (1, 1, 2)]
-    assert len(set(names)) == len(names)
-    assert sorted(names)[:3] == sorted(names[:3])
 
 
 def test_parquet_gathers_small_tables_into_row_groups(store: Store):

@@ -114,6 +114,7 @@ def assert_once_and_in_order(windows: Sequence[Window]) -> None:
     assert starts == sorted(set(starts))
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_a_stream_answers_as_the_oracle(case: Case, spark: SparkSession, tmp_path: Path):
     batches, memory = case.batches(), sp.Memory()
@@ -140,6 +141,7 @@ def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "JOB_SECONDS", -1.0)
 
 
+@pytest.mark.core
 @pytest.mark.usefixtures("exchanged", "answered_by_workers")
 @pytest.mark.parametrize("splitting", ["PB_RR", "TB_RR"])
 def test_answers_do_not_depend_on_who_works(splitting: str, spark: SparkSession, tmp_path: Path):
@@ -176,6 +178,7 @@ def json_rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in sorted(folder.glob("part-*.json")) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.core
 @pytest.mark.usefixtures("answered_by_workers")
 def test_workers_hand_answers_to_any_output(spark: SparkSession, tmp_path: Path):
     case, taken = Case(SKYLINE, 50, 10), []
@@ -261,6 +264,7 @@ def usable_rows(batch: pa.Table) -> pa.Table:
     return batch.slice(3)
 
 
+@pytest.mark.core
 def test_late_and_unusable_rows_reach_their_sink_with_a_reason(mixed: tuple[Any, ...]):
     folder, batches, metrics, _ = mixed
     naive = NaiveKSlack(10 * SECOND)
@@ -378,6 +382,7 @@ def micros(time: datetime) -> int:
     return (time - epoch) // timedelta(microseconds=1)
 
 
+@pytest.mark.core
 def test_a_stopped_stream_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path):
     case = Case(SKYLINE, 50, 20)
     batches = case.batches()

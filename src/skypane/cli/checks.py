@@ -17,7 +17,10 @@ from pathlib import Path
 import pyarrow as pa
 from packaging.requirements import Requirement
 
+from skypane.places import Place
 from skypane.runtime.resources import GIB, available_memory_bytes, cores, memory_bytes
+from skypane.runtime.spark.machine import interpreter
+from skypane.runtime.spark.machine.interpreter import Interpreter
 from skypane.runtime.spark.machine.java import JavaError, find_java
 from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.store import Store
@@ -28,7 +31,6 @@ COMPARED = ("pyspark", "pyarrow", "pandas", "numpy", "numba")
 MINIMUM_MEMORY = 2 * GIB
 MINIMUM_DISK = 1 * GIB
 
-_WHO = "import sys; print(f'Python {sys.version.split()[0]} of {sys.prefix}')"
 _COUNT_COMPILED = "from skypane.kernels import warm; print(len(warm().compiled))"
 
 
@@ -65,23 +67,24 @@ def java() -> Finding:
 
 def worker_interpreter() -> Finding:
     """Check that Spark's workers will run this interpreter: what is pickled by one Python is read by the same."""
-    name, chosen = "workers' interpreter", os.environ.get("PYSPARK_PYTHON")
-    if chosen is None:
-        return Finding(name, "this one")
+    name, program = "workers' interpreter", interpreter.chosen()
+    told = "PYSPARK_PYTHON" in os.environ
     try:
-        answer = subprocess.run([chosen, "-c", _WHO], capture_output=True, text=True, check=True).stdout  # noqa: S603
-    except (OSError, subprocess.SubprocessError) as error:
-        return Finding(name, f"PYSPARK_PYTHON={chosen} does not run: {error}", "unset PYSPARK_PYTHON")
-    if answer.strip() != _who():
-        return Finding(
-            name, f"PYSPARK_PYTHON={chosen} is {answer.strip()}", f"unset PYSPARK_PYTHON, or set it to {sys.executable}"
+        found = interpreter.ask(program)
+        fault = found.fault
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        found, fault = None, f"does not run: {error}"
+    if not told:
+        own = (
+            ""
+            if fault is None
+            else f"; in a session of your own {program}, which {fault}, unless PYSPARK_PYTHON is set"
         )
-    return Finding(name, f"this one, by PYSPARK_PYTHON={chosen}")
-
-
-def _who() -> str:
-    """Return what tells one Python environment from another."""
-    return f"Python {sys.version.split()[0]} of {sys.prefix}"
+        return Finding(name, f"this one, where sp.session() starts Spark{own}")
+    if fault is not None:
+        mend = f"unset PYSPARK_PYTHON, or set it to {sys.executable}"
+        return Finding(name, f"PYSPARK_PYTHON={program} {fault}", mend)
+    return Finding(name, f"{found}, by PYSPARK_PYTHON={program}")
 
 
 def versions() -> Iterator[Finding]:
@@ -119,13 +122,13 @@ def memory() -> Finding:
 
 def disk(checkpoint: str | None) -> Iterator[Finding]:
     """Check free space where Spark spills, and where a local checkpoint lies."""
-    places = {"temporary files": tempfile.gettempdir()}
-    if checkpoint is not None and "://" not in checkpoint:
-        places["checkpoint"] = checkpoint
-    for purpose, place in places.items():
-        free = shutil.disk_usage(_existing(Path(place))).free
-        mend = None if free >= MINIMUM_DISK else f"free at least {MINIMUM_DISK // GIB} GiB on the disk of {place}"
-        yield Finding(f"disk for {purpose}", f"{free / GIB:.1f} GiB free in {place}", mend)
+    folders = {"temporary files": tempfile.gettempdir()}
+    if checkpoint is not None and (place := Place.of(checkpoint, "checkpoint")).is_local:
+        folders["checkpoint"] = str(place)
+    for purpose, folder in folders.items():
+        free = shutil.disk_usage(_existing(Path(folder))).free
+        mend = None if free >= MINIMUM_DISK else f"free at least {MINIMUM_DISK // GIB} GiB on the disk of {folder}"
+        yield Finding(f"disk for {purpose}", f"{free / GIB:.1f} GiB free in {folder}", mend)
 
 
 def _existing(path: Path) -> Path:
@@ -138,8 +141,9 @@ def checkpoint_directory(checkpoint: str | None) -> Finding:
     """Check that the ledger's way of committing works there: write a draft, rename it over what is there, read it."""
     place = checkpoint or tempfile.gettempdir()
     name = "checkpoint" if checkpoint else "checkpoint (temporary folder; --checkpoint checks yours)"
-    store, document = Store(place), f"doctor-{uuid.uuid4().hex}.json"
+    document = f"doctor-{uuid.uuid4().hex}.json"
     try:
+        store = Store.at(place, "checkpoint")
         store.make()
         for value in (1, 2):
             store.write_json(document, value)
@@ -181,7 +185,7 @@ def spark() -> Finding:
     (worker,) = returned["worker"].unique().to_pylist()
     if not returned.select(sent.column_names).cast(sent.schema).sort_by("id").equals(sent):
         return Finding(name, "rows came back changed", "report this as a bug, with the versions above")
-    if worker != _who():
+    if worker != str(Interpreter.this()):
         return Finding(name, f"workers run {worker}", f"set PYSPARK_PYTHON to {sys.executable}")
     return Finding(name, f"Spark {running.version}: {sent.num_rows} rows to a worker and back ({worker})")
 
@@ -201,4 +205,4 @@ def _sample() -> pa.Table:
 
 def _signed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield batch.append_column("worker", pa.array([_who()] * batch.num_rows))
+        yield batch.append_column("worker", pa.array([str(Interpreter.this())] * batch.num_rows))

@@ -44,9 +44,9 @@ def run(arguments: Namespace) -> int:
     spark = demo.session(arguments.master)
     ended = demo.run(settings, spark, view, live.display(view, console, demo.COLUMNS))
     if settings.log.batches():
-        found = demo.snapshot(settings)
-        settings.report.write_text(report.render(found), encoding="utf-8")
-        for text in report.lines(found):
+        snapshot = demo.snapshot(settings)
+        settings.report.write_text(report.render(snapshot), encoding="utf-8")
+        for text in report.lines(snapshot):
             console.print(text, soft_wrap=True)
         demo.tell_where(settings, lambda text: console.print(text, soft_wrap=True))
     if not ended:

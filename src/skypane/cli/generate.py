@@ -49,14 +49,14 @@ def _parser(name: str) -> ArgumentParser:
     from skypane.workloads.parameters import accepted  # noqa: PLC0415
     from skypane.workloads.registry import Named  # noqa: PLC0415
 
-    def told(named: Named) -> str:
+    def listed(named: Named) -> str:
         return ", ".join(name for name in accepted(named.config) if name not in named.settled) or "none"
 
-    lines = [f"parameters of {name}: {told(ARRIVALS[name])}", "", "of all workloads:"]
+    lines = [f"parameters of {name}: {listed(ARRIVALS[name])}", "", "of all workloads:"]
     lines += ["  d, keys, keys_exponent, keys_move_every, keys_move_by, sources, source_exponent"]
     lines += [f"  presence_{parameter}" for parameter in ("join_within", "stay", "stall_every", "stall_for")]
-    lines += [f"  points={points}: points_... {told(named)}" for points, named in POINTS.items()]
-    lines += [f"  delay={delay}: delay_... {told(named)}" for delay, named in DELAYS.items()]
+    lines += [f"  points={points}: points_... {listed(named)}" for points, named in POINTS.items()]
+    lines += [f"  delay={delay}: delay_... {listed(named)}" for delay, named in DELAYS.items()]
     parser = ArgumentParser(
         prog=f"skypane generate {name}",
         usage=_USAGE.replace("WORKLOAD", name),
@@ -73,19 +73,19 @@ def _parser(name: str) -> ArgumentParser:
 
 def _pairs(words: list[str]) -> dict[str, str]:
     """Return `--name value` and `--name=value` as a dictionary; dashes within a name are underscores."""
-    given: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     rest = iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
         if not name.startswith("--") or len(name) == len("--"):
             raise ConfigError(f"need parameters as --name value, got {word!r}")
         if not equals:
-            found = next(rest, None)
-            if found is None:
+            next_word = next(rest, None)
+            if next_word is None:
                 raise ConfigError(f"parameter {name} lacks its value")
-            value = found
-        given[name.removeprefix("--").replace("-", "_")] = value
-    return given
+            value = next_word
+        parameters[name.removeprefix("--").replace("-", "_")] = value
+    return parameters
 
 
 def _made(name: str, options: Namespace, parameters: dict[str, str]) -> Workload:

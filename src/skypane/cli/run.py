@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     import skypane as sp
-    from skypane.jobs import Job
+    from skypane.jobs import JobFile
 
 
 def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
@@ -53,7 +52,7 @@ def run(arguments: Namespace) -> int:
     return _run(job, arguments, console)
 
 
-def _run(job: Job, arguments: Namespace, console: Console) -> int:
+def _run(job: JobFile, arguments: Namespace, console: Console) -> int:
     from pyspark.sql import DataFrame  # noqa: PLC0415
 
     from skypane.jobs import building, telling  # noqa: PLC0415
@@ -68,7 +67,7 @@ def _run(job: Job, arguments: Namespace, console: Console) -> int:
     return _batch(job, ready, console) if isinstance(ready, DataFrame) else _stream(job, ready, arguments, console)
 
 
-def _batch(job: Job, ready: DataFrame, console: Console) -> int:
+def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
     from skypane.jobs import building  # noqa: PLC0415
 
     building.write(job, ready)
@@ -77,15 +76,12 @@ def _batch(job: Job, ready: DataFrame, console: Console) -> int:
     return 0
 
 
-def _stream(job: Job, ready: sp.Job, arguments: Namespace, console: Console) -> int:
+def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console) -> int:
     from skypane.jobs import running  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
-    from skypane.reporting.runlog import RunLog  # noqa: PLC0415
     from skypane.reporting.view import View  # noqa: PLC0415
 
-    # Beside the checkpoint: the log of a run that is resumed goes on with it.
-    folder = Path(f"{job.checkpoint}-metrics") if job.checkpoint else Path(tempfile.mkdtemp(prefix="skypane-metrics-"))
-    log = RunLog(folder)
+    log = running.run_log(job)
     resumed = log.begin({"job": job.summary()})
     view = View(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
     ended = running.run_stream(job, ready, live.display(view, console), log, seconds=arguments.seconds)

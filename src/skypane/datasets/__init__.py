@@ -1,7 +1,7 @@
 """Readers for the layouts of the field's data sets: lines of text to Arrow tables with an event time and a source."""
 
 from skypane.datasets.cabs import CABS
-from skypane.datasets.layout import Field, Layout, Reading
+from skypane.datasets.layout import Field, LineLayout, Reading
 from skypane.datasets.lines import read, read_all
 from skypane.datasets.meters import meters
 from skypane.datasets.rates import RATES, counts
@@ -17,7 +17,7 @@ __all__ = [
     "SENSORSCOPE",
     "SOCCER",
     "Field",
-    "Layout",
+    "LineLayout",
     "Reading",
     "counts",
     "meters",

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.layout import Checks, Field, Layout, fails, in_seconds, rows_at, unlikely
+from skypane.datasets.layout import Checks, Field, LineLayout, fails, in_seconds, rows_at, unlikely
 
 
 def _build(fields: pa.Table, path: Path) -> tuple[pa.Table, Checks]:
@@ -28,7 +28,7 @@ def _build(fields: pa.Table, path: Path) -> tuple[pa.Table, Checks]:
     return rows_at(in_seconds(fields["epoch"]), cab, fields.drop_columns(["epoch"])), checks
 
 
-CABS = Layout(
+CABS = LineLayout(
     "San Francisco cabs",
     (
         Field("latitude", unit="degrees"),

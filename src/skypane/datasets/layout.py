@@ -47,7 +47,7 @@ Checks = list[tuple[str, BoolArray]]
 
 
 @dataclass(frozen=True)
-class Layout:
+class LineLayout:
     """How the lines of a data set are laid out.
 
     separator: one character, or None for any white space. build: from the fields, one column each, and the file's path,
@@ -66,7 +66,7 @@ class Layout:
 class Reading:
     """Rows of a layout (time: timestamp[us, UTC], source: string, then its readings) and the lines that are none."""
 
-    rows: pa.Table
+    table: pa.Table
     rejected: pa.Table
 
     @property
@@ -77,8 +77,8 @@ class Reading:
 
     def by_time(self) -> Reading:
         """Return the same with its rows in ascending order of time; rows of one time keep their order."""
-        times = self.rows.column(TIME).cast(pa.int64()).to_numpy()
-        return Reading(self.rows.take(pa.array(np.argsort(times, kind="stable"))), self.rejected)
+        times = self.table.column(TIME).cast(pa.int64()).to_numpy()
+        return Reading(self.table.take(pa.array(np.argsort(times, kind="stable"))), self.rejected)
 
 
 def in_seconds(seconds: pa.ChunkedArray) -> pa.ChunkedArray:

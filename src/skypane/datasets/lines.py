@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.layout import REJECTED, Field, Layout, Reading
+from skypane.datasets.layout import REJECTED, Field, LineLayout, Reading
 from skypane.types import BoolArray, ConfigError, IntArray
 
 #: bytes read at once: some hundred thousand lines
@@ -27,7 +27,7 @@ _PLAIN = b"0123456789-+.eEnNaA,; \t\r"
 _MUST_BE = {"whole": "a whole number", "real": "a number"}
 
 
-def read(layout: Layout, paths: Iterable[Path]) -> Iterator[Reading]:
+def read(layout: LineLayout, paths: Iterable[Path]) -> Iterator[Reading]:
     """Yield the readings of files, in order, one or more for each; ConfigError if a file cannot be read."""
     for path in paths:
         try:
@@ -38,18 +38,18 @@ def read(layout: Layout, paths: Iterable[Path]) -> Iterator[Reading]:
             raise ConfigError(f"cannot read {path} as {layout.name}: {error.strerror or error}") from error
 
 
-def read_all(layout: Layout, paths: Iterable[Path]) -> Reading:
+def read_all(layout: LineLayout, paths: Iterable[Path]) -> Reading:
     """Return all readings of files as one, in the order of the files; ConfigError if there are none to read."""
     parts = list(read(layout, paths))
     if not parts:
         raise ConfigError(f"no file to read as {layout.name}, or only empty ones")
     return Reading(
-        pa.concat_tables(part.rows for part in parts).combine_chunks(),
+        pa.concat_tables(part.table for part in parts).combine_chunks(),
         pa.concat_tables(part.rejected for part in parts).combine_chunks(),
     )
 
 
-def parse(layout: Layout, lines: list[bytes], path: Path, first: int = 1) -> Reading:
+def parse(layout: LineLayout, lines: list[bytes], path: Path, first: int = 1) -> Reading:
     """Return what `lines` hold, the first of which has the number `first` in its file."""
     text = pa.array([line.decode("utf-8", "replace").strip("\r") for line in lines], pa.string())
     number = np.arange(first, first + len(lines))
@@ -58,21 +58,21 @@ def parse(layout: Layout, lines: list[bytes], path: Path, first: int = 1) -> Rea
     reason = np.full(len(text), "", dtype=object)
 
     fields = _split(text, layout.separator)
-    found = pc.list_value_length(fields).to_numpy()
+    field_counts = pc.list_value_length(fields).to_numpy()
     need = len(layout.fields)
-    _reject(reason, found != need, f"is not {need} fields")
-    table = _numbers(fields, layout, found == need, reason, plain=not b"".join(lines).translate(None, _PLAIN))
-    rows, checks = layout.build(table, path)
-    within = np.flatnonzero(found == need)
+    _reject(reason, field_counts != need, f"is not {need} fields")
+    table = _numbers(fields, layout, field_counts == need, reason, plain=not b"".join(lines).translate(None, _PLAIN))
+    table, checks = layout.build(table, path)
+    within = np.flatnonzero(field_counts == need)
     for why, failing in checks:
         _reject(reason, within[failing], why)
 
     good: BoolArray = reason == ""
-    rows = rows.filter(pa.array(good[within]))
+    table = table.filter(pa.array(good[within]))
     rejected = _rejected(path, number[~good], reason[~good], text.filter(pa.array(~good)))
     if layout.newest_first:
-        rows = rows.take(pa.array(np.arange(rows.num_rows)[::-1]))
-    return Reading(rows, rejected)
+        table = table.take(pa.array(np.arange(table.num_rows)[::-1]))
+    return Reading(table, rejected)
 
 
 def _blocks(file: BinaryIO, *, whole: bool) -> Iterator[tuple[int, list[bytes]]]:
@@ -96,7 +96,9 @@ def _split(text: pa.StringArray, separator: str | None) -> pa.ListArray:
     return pc.split_pattern(text, separator)
 
 
-def _numbers(fields: pa.ListArray, layout: Layout, whole: BoolArray, reason: np.ndarray, *, plain: bool) -> pa.Table:
+def _numbers(
+    fields: pa.ListArray, layout: LineLayout, whole: BoolArray, reason: np.ndarray, *, plain: bool
+) -> pa.Table:
     """Return the columns of the lines that have all fields; what is no number becomes null, and a reason."""
     flat = fields.filter(pa.array(whole)).flatten()
     within = np.flatnonzero(whole)
@@ -135,9 +137,9 @@ def _finite(values: pa.Array) -> tuple[pa.Array, BoolArray]:
 
 def _reject(reason: np.ndarray, which: BoolArray | IntArray, why: str) -> None:
     """Note `why` for those rows of `which`, a mask or row numbers, that have no reason yet: the first one counts."""
-    rows = np.flatnonzero(which) if which.dtype == bool else which
-    rows = rows[reason[rows] == ""]
-    reason[rows] = why
+    indices = np.flatnonzero(which) if which.dtype == bool else which
+    indices = indices[reason[indices] == ""]
+    reason[indices] = why
 
 
 def _rejected(path: Path, number: IntArray, reason: np.ndarray, text: pa.StringArray) -> pa.Table:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.layout import Checks, Field, Layout, rows_at
+from skypane.datasets.layout import Checks, Field, LineLayout, rows_at
 from skypane.types import Micros
 
 _DAY: Micros = 86_400_000_000
@@ -27,10 +27,10 @@ _LAST_CODE = 99_999
 _FIRST_DAY = date(2009, 1, 1)
 
 
-def meters(zone: str = "Europe/Dublin", first_day: date = _FIRST_DAY) -> Layout:
+def meters(zone: str = "Europe/Dublin", first_day: date = _FIRST_DAY) -> LineLayout:
     """Return the layout of meters in a time zone (its IANA name), whose day 1 is `first_day`."""
     fields = (Field("meter", "whole"), Field("code", "whole"), Field("kwh", unit="kWh"))
-    return Layout("energy meters", fields, partial(_build, zone=zone, first_day=first_day))
+    return LineLayout("energy meters", fields, partial(_build, zone=zone, first_day=first_day))
 
 
 def _build(fields: pa.Table, path: Path, zone: str, first_day: date) -> tuple[pa.Table, Checks]:

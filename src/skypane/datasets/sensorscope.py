@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from skypane.datasets.layout import Checks, Field, Layout, in_seconds, rows_at, unlikely
+from skypane.datasets.layout import Checks, Field, LineLayout, in_seconds, rows_at, unlikely
 
 _CALENDAR = ("year", "month", "day", "hour", "minute", "second")
 #: the four criteria of paper 4
@@ -26,7 +26,7 @@ def _build(fields: pa.Table, path: Path) -> tuple[pa.Table, Checks]:
     return rows_at(in_seconds(fields["epoch"]), fields["station"], readings), checks
 
 
-SENSORSCOPE = Layout(
+SENSORSCOPE = LineLayout(
     "SensorScope monitor",
     (
         Field("station", "whole"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.layout import Checks, Field, Layout, fails, rows_at
+from skypane.datasets.layout import Checks, Field, LineLayout, fails, rows_at
 
 PICOS_PER_MICRO = 1_000_000
 
@@ -26,7 +26,7 @@ def _build(fields: pa.Table, path: Path) -> tuple[pa.Table, Checks]:
     return rows_at(time, fields["sid"], fields.drop_columns(["sid", "ts"])), checks
 
 
-SOCCER = Layout(
+SOCCER = LineLayout(
     "DEBS 2013 soccer",
     (
         Field("sid", "whole"),

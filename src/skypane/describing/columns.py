@@ -1,18 +1,24 @@
-"""The columns of a file that figures are about, as arrays in the order of arrival."""
+"""The columns of a file that figures are about, as arrays in the order of arrival; times in microseconds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from skypane.naming import shortened
 from skypane.preference import Preference
 from skypane.preference.schema import field_of
-from skypane.types import BadInputError, ConfigError, FloatArray, IntArray
+from skypane.types import TICKS_PER_SECOND, BadInputError, ConfigError, FloatArray, IntArray
+
+#: what a whole number counts, where it is a time
+Unit: TypeAlias = Literal["s", "ms", "us", "ns"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -26,13 +32,17 @@ _FORMATS = {
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column is what. `time` is the event time; rows without `arrival` are taken in the order of the file."""
+    """Which column is what. `time` is the event time; rows without `arrival` are taken in the order of the file.
+
+    unit: what times count that are whole numbers; None: microseconds, with a warning where the years are doubtful.
+    """
 
     time: str
     arrival: str | None = None
     source: str | None = None
     key: str | None = None
     criteria: Preference | None = None
+    unit: Unit | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -57,6 +67,8 @@ class Stream:
     points: FloatArray | None = None
     #: rows left out of `points`, because a criterion of theirs is null or NaN
     incomparable: int = 0
+    #: whether event times are whole numbers whose unit no one has named
+    unit_assumed: bool = False
 
     @property
     def clock(self) -> IntArray:
@@ -91,41 +103,60 @@ def stream_of(table: pa.Table, roles: Roles) -> Stream:
     """Return what the roles' columns of a table hold, rows that arrive at the same time in the table's order."""
     for name in roles.columns:
         field_of(table.schema, name)
-    event = _micros(table, roles.time)
-    arrival = None if roles.arrival is None else _micros(table, roles.arrival)
+    event = _micros(table, roles.time, roles.unit)
+    arrival = None if roles.arrival is None else _micros(table, roles.arrival, roles.unit)
     if arrival is not None and np.any(arrival[1:] < arrival[:-1]):
         order = np.argsort(arrival, kind="stable")
         table, event, arrival = table.take(pa.array(order)), event[order], arrival[order]
     points, incomparable = _points(table, roles.criteria)
-    return Stream(event, arrival, _codes(table, roles.source), _codes(table, roles.key), points, incomparable)
+    assumed = roles.unit is None and pa.types.is_integer(table.schema.field(roles.time).type)
+    source, key = _codes(table, roles.source), _codes(table, roles.key)
+    return Stream(event, arrival, source, key, points, incomparable, assumed)
 
 
 def _table(path: Path, roles: Roles) -> pa.Table:
-    kind = "parquet" if path.is_dir() else _FORMATS.get(path.suffix)
-    if kind is None:
-        raise ConfigError(f"cannot tell from {path.suffix!r} how {path} is to be read; need .parquet, .csv or .arrow")
     try:
+        kind = "parquet" if path.is_dir() else _FORMATS.get(path.suffix)
+        if kind is None:
+            raise ConfigError(
+                f"cannot tell from {path.suffix!r} how {path} is to be read; need .parquet, .csv or .arrow"
+            )
         file = ds.dataset(path, format=kind)
         for name in roles.columns:
             field_of(file.schema, name)
         return file.to_table(columns=roles.columns)
     except (pa.ArrowInvalid, OSError) as error:
-        raise ConfigError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
+        raise ConfigError(f"cannot read {shortened(str(path))}: {shortened(str(error).splitlines()[0])}") from error
 
 
-def _micros(table: pa.Table, name: str) -> IntArray:
+def _micros(table: pa.Table, name: str, unit: Unit | None) -> IntArray:
     column = table.column(name)
     kind = column.type
+    if pa.types.is_date(kind):
+        column, kind = column.cast(pa.timestamp("s")), pa.timestamp("s")
     if pa.types.is_timestamp(kind):
-        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
-    elif pa.types.is_date(kind):
-        column = column.cast(pa.timestamp("us"))
-    elif not pa.types.is_int64(kind):
-        raise ConfigError(f"column {name!r} is {kind}, need a timestamp, a date, or int64 microseconds")
+        unit = kind.unit
+    elif not pa.types.is_integer(kind):
+        raise ConfigError(f"column {name!r} is {kind}, need a timestamp, a date, or whole numbers")
     if column.null_count:
         raise BadInputError(f"column {name!r} has {column.null_count} nulls, need a time in each row")
-    times: IntArray = column.cast(pa.int64()).to_numpy()
-    return times
+    try:
+        ticks: IntArray = column.cast(pa.int64()).to_numpy()
+    except pa.ArrowInvalid as error:
+        raise ConfigError(f"column {name!r} holds a number that is no time: {error}") from error
+    return _in_micros(ticks, unit or "us", name)
+
+
+def _in_micros(ticks: IntArray, unit: Unit, name: str) -> IntArray:
+    """Return ticks of a unit as microseconds; of finer ones the rest is cut off. ConfigError where that overflows."""
+    per_second, micro = TICKS_PER_SECOND[unit], TICKS_PER_SECOND["us"]
+    if per_second > micro:
+        return ticks // (per_second // micro)
+    scale = micro // per_second
+    longest = np.iinfo(np.int64).max // scale
+    if len(ticks) and not -longest <= ticks.min() <= ticks.max() <= longest:
+        raise ConfigError(f"column {name!r} holds {ticks.max()}, which is no time in {unit}; give another unit")
+    return ticks * scale
 
 
 def _codes(table: pa.Table, name: str | None) -> IntArray | None:
@@ -144,6 +175,7 @@ def _points(table: pa.Table, criteria: Preference | None) -> tuple[FloatArray | 
     whole = np.ones(table.num_rows, np.bool_)
     for name in criteria.columns:
         column = table.column(name)
-        missing = pc.or_(column.is_null(), pc.is_nan(column)) if pa.types.is_floating(column.type) else column.is_null()
-        whole &= ~missing.combine_chunks().to_numpy(zero_copy_only=False)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)  # in a dictionary NaN is a value like any other
+        whole &= ~column.is_null(nan_is_null=True).to_numpy()
     return criteria.orient(table.filter(pa.array(whole))), int((~whole).sum())

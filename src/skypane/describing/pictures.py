@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from io import StringIO
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib import dates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from skypane.describing import years
 from skypane.describing.columns import Stream
+from skypane.naming import shortened
 from skypane.reporting.style import PLAIN
-from skypane.types import ConfigError, FloatArray, IntArray
+from skypane.types import ConfigError, FloatArray, IntArray, Micros
 from skypane.workloads.estimators import Dispersion, dispersion, dispersion_of_counts
+
+#: how the name of a file of plots may end
+FORMATS = (".svg", ".png", ".pdf", ".html")
 
 _BLUE, _RED = "#1b6ca8", "#d1495b"
 _SLOTS = 300
 _POINTS = 200
 _SECOND = 1_000_000
+_DAY = 86_400
+_DPI = 160
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <style>body{{font:15px sans-serif;margin:2rem}}svg{{max-width:100%;height:auto}}</style></head>
@@ -26,55 +37,84 @@ _PAGE = """<!doctype html>
 """
 
 
+@dataclass(frozen=True, eq=False)
+class _Rate:
+    """Tuples per second over slots of time: `edges` (n + 1,) in seconds since the first, or since `start` where known."""
+
+    edges: FloatArray
+    per_second: FloatArray
+    #: the date that `edges` count from, if times are dates
+    start: Micros | None = None
+
+
+def check_format(path: Path) -> None:
+    """Raise ConfigError if plots cannot be written in the format that the file's name asks for."""
+    if path.suffix.lower() not in FORMATS:
+        raise ConfigError(f"need a plot that ends in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, got {path}")
+
+
 def draw(stream: Stream, path: Path, title: str) -> None:
-    """Write the plots of a stream as SVG, or as a page of HTML with them in it, as the file's name ends."""
+    """Write the plots of a stream, which has rows, in the format that the file's name ends in (see FORMATS)."""
     clock = stream.clock
-    edges = np.linspace(clock[0], clock[-1] + 1, _SLOTS + 1)
-    rate = np.histogram(clock, edges)[0] / (np.diff(edges) / _SECOND)
-    try:
-        curve = dispersion(clock)
-    except ConfigError:
-        curve = None  # too short a stream to say anything about scale
-    _write(path, title, (edges - edges[0]) / _SECOND, rate, stream.delay, curve)
+    slots = max(1, min(_SLOTS, int(clock[-1] - clock[0])))
+    edges = (np.linspace(0, clock[-1] - clock[0] + 1, slots + 1)) / _SECOND
+    rows = np.histogram((clock - clock[0]) / _SECOND, edges)[0]
+    start = int(clock[0]) if years.credible(int(clock[0]), int(clock[-1])) else None
+    _write(path, title, _Rate(edges, rows / np.diff(edges), start), stream.delay, _curve(lambda: dispersion(clock)))
 
 
 def draw_counts(series: IntArray, path: Path, title: str) -> None:
-    """Write the plots of tuples per second, of which no delays are known."""
+    """Write the plots of tuples per second, of which neither dates nor delays are known."""
+    edges = np.unique(np.linspace(0, len(series), min(_SLOTS, len(series)) + 1).astype(np.int64))
+    sums = np.add.reduceat(series, edges[:-1]).astype(np.float64)
+    rate = _Rate(edges.astype(np.float64), sums / np.diff(edges))
+    _write(path, title, rate, None, _curve(lambda: dispersion_of_counts(series, 1.0)))
+
+
+def _curve(estimate: Callable[[], Dispersion]) -> Dispersion | None:
     try:
-        curve = dispersion_of_counts(series, 1.0)
+        return estimate()
     except ConfigError:
-        curve = None
-    edges = np.arange(len(series) + 1, dtype=np.float64)
-    _write(path, title, edges, series.astype(np.float64), None, curve)
+        return None  # too short a stream to say anything about scale
 
 
-def _write(
-    path: Path, title: str, edges: FloatArray, rate: FloatArray, delay: IntArray | None, curve: Dispersion | None
-) -> None:
+def _write(path: Path, title: str, rate: _Rate, delay: IntArray | None, curve: Dispersion | None) -> None:
+    check_format(path)
+    kind = path.suffix.lower().removeprefix(".")
+    title = shortened(title, 80)
     with mpl.rc_context(PLAIN):
         figure = Figure(figsize=(11, 3.2), layout="constrained")
         left, middle, right = figure.subplots(1, 3, width_ratios=(1.6, 1, 1))
-        _rate(left, edges, rate)
+        _rate(left, rate)
         _delays(middle, delay)
         _scales(right, curve)
-        figure.suptitle(title)
-        drawn = StringIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None})
-    svg = drawn.getvalue()
-    if path.suffix == ".html":
-        svg = _PAGE.format(title=title, svg=svg[svg.index("<svg") :])
+        figure.suptitle(title, parse_math=False)
+        file = BytesIO()
+        metadata = {"png": None, "pdf": {"CreationDate": None}}.get(kind, {"Date": None})
+        figure.savefig(file, format="svg" if kind == "html" else kind, dpi=_DPI, metadata=metadata)
+    content = file.getvalue()
+    if kind == "html":
+        svg = content.decode()
+        content = _PAGE.format(title=escape(title), svg=svg[svg.index("<svg") :]).encode()
     try:
-        path.write_text(svg, encoding="utf-8")
+        path.write_bytes(content)
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _rate(axes: Axes, edges: FloatArray, rate: FloatArray) -> None:
-    axes.stairs(rate, edges, fill=True, color=_BLUE, linewidth=0)
-    axes.axhline(float(np.average(rate, weights=np.diff(edges))), color=_RED, linewidth=0.9)
+def _rate(axes: Axes, rate: _Rate) -> None:
+    edges, label = rate.edges, "seconds since the first"
+    if rate.start is not None:
+        edges, label = (rate.start / _SECOND + rate.edges) / _DAY, ""
+        locator = dates.AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    # The outline keeps a slot visible that is narrower than a pixel.
+    axes.stairs(rate.per_second, edges, fill=True, color=_BLUE, linewidth=0.8)
+    axes.axhline(float(np.average(rate.per_second, weights=np.diff(rate.edges))), color=_RED, linewidth=0.9)
     axes.set_xlim(edges[0], edges[-1])
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("seconds since the first")
+    axes.set_xlabel(label)
     axes.set_ylabel("tuples/s (line: mean)")
 
 
@@ -88,6 +128,8 @@ def _delays(axes: Axes, delay: IntArray | None) -> None:
     axes.plot(np.quantile(delay, 1 - later) / _SECOND, later, color=_BLUE)
     axes.set_yscale("log")
     axes.set_xscale("symlog", linthresh=max(float(np.quantile(delay[delay > 0], 0.1)) / _SECOND, 1e-6))
+    if delay.min() >= 0:
+        axes.set_xlim(left=0)
 
 
 def _scales(axes: Axes, curve: Dispersion | None) -> None:

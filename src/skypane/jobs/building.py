@@ -1,13 +1,12 @@
-"""From a checked Job to what runs: its DataFrame, its query on it, its sinks. Nothing is read or written here."""
+"""From a checked JobFile to what runs: its DataFrame, its query on it, its sinks. Nothing is read or written here."""
 
 from __future__ import annotations
 
-import atexit
 import re
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -15,32 +14,29 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 import skypane as sp
-from skypane.datasets.flights import departures
-from skypane.jobs.model import FILE_FORMATS, FLIGHTS, Job, Late, Output, Source
-from skypane.runtime.spark.sources.recordings import write_recording
-from skypane.runtime.spark.sources.replay import FORMAT, register
+from skypane.jobs.model import FILE_FORMATS, JobFile, Late, Output, Source
+from skypane.places import Place
+from skypane.runtime.spark.sources.named import load
 from skypane.types import ConfigError, SkypaneError
 
 #: "pyspark.errors.SomeError: why"
 _RAISED = re.compile(r"(: )?[\w.]+(Error|Exception): ")
-#: "s3a://", "file:/"
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/")
 
 
-def session(job: Job) -> SparkSession:
+def session(job: JobFile) -> SparkSession:
     """Return the running session, or one as the job wants it."""
     return sp.session(job.spark.master, job.name, {name: _text(value) for name, value in job.spark.conf.items()})
 
 
-def build(job: Job, spark: SparkSession) -> DataFrame | sp.Job:
+def build(job: JobFile, spark: SparkSession) -> DataFrame | sp.Job:
     """Return the answers of a batch, not yet computed, or a streaming job that is ready to start.
 
     Raise ConfigError naming the section of the file, if Spark or the query cannot make sense of it.
     """
-    return sp.ask(rows(job, spark), job.query.build(), **options(job))
+    return sp.ask(frame(job, spark), job.query.build(), **options(job))
 
 
-def rows(job: Job, spark: SparkSession) -> DataFrame:
+def frame(job: JobFile, spark: SparkSession) -> DataFrame:
     """Return the rows that the query sees: source, derive, where, select."""
     frame = _during("source", lambda: _source(job.source, spark, streaming=job.mode == "stream"))
     for name, expression in job.derive.items():
@@ -51,15 +47,15 @@ def rows(job: Job, spark: SparkSession) -> DataFrame:
     return _during("select", lambda: frame.selectExpr(*job.select)) if job.select else frame
 
 
-def options(job: Job) -> dict[str, Any]:
+def options(job: JobFile) -> dict[str, Any]:
     """Return the keyword arguments that the job's sections mean."""
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if job.window is not None:
         window = job.window
-        given |= {"time": window.time, "window": window.length, "offset": window.offset}
-        given |= {} if window.slide is None else {"slide": window.slide}
+        arguments |= {"time": window.time, "window": window.length, "offset": window.offset}
+        arguments |= {} if window.slide is None else {"slide": window.slide}
     if job.mode == "batch":
-        return given | {"invalid": job.invalid}
+        return arguments | {"invalid": job.invalid}
     parts = {
         "progress": None if job.progress is None else job.progress.build(),
         "source": job.late_by,
@@ -67,17 +63,17 @@ def options(job: Job) -> dict[str, Any]:
         "plq_workers": job.workers.plq_workers,
         "wlq_workers": job.workers.wlq_workers,
     }
-    given |= {name: value for name, value in parts.items() if value is not None}
-    checkpoint = absolute(job.checkpoint) if job.checkpoint is not None else tempfile.mkdtemp(prefix="skypane-")
-    return given | {"output": _sink(job.output), "checkpoint": checkpoint, "splitting": job.workers.splitting}
+    arguments |= {name: value for name, value in parts.items() if value is not None}
+    checkpoint = job.checkpoint if job.checkpoint is not None else _temporary()
+    return arguments | {"output": _sink(job.output), "checkpoint": checkpoint, "splitting": job.workers.splitting}
 
 
-def absolute(path: str) -> str:
-    """Return a path of this machine as seen from the working folder, which Java need not share; URIs as they are."""
-    return path if _SCHEME.match(path) else str(Path(path).absolute())
+def _temporary() -> str:
+    """Return a place for a checkpoint that no one will look for; it is made when the stream starts, and not before."""
+    return str(Path(tempfile.gettempdir()) / f"skypane-{uuid4().hex}")
 
 
-def write(job: Job, answers: DataFrame) -> None:
+def write(job: JobFile, answers: DataFrame) -> None:
     """Write or print the answers of a batch job; SkypaneError with the cause if that fails."""
     output = job.output
     try:
@@ -85,7 +81,9 @@ def write(job: Job, answers: DataFrame) -> None:
             answers.show(output.rows, truncate=False)
             return
         writer = answers.write.format(output.format).mode("overwrite" if output.if_exists == "overwrite" else "error")
-        (writer.option("header", value=True) if output.format == "csv" else writer).save(absolute(output.path))
+        (writer.option("header", value=True) if output.format == "csv" else writer).save(
+            Place.of(output.path, "output.path").spark
+        )
     except (PySparkException, Py4JJavaError) as error:
         raise SkypaneError(f"the batch has failed: {_cause(error)}") from error
 
@@ -100,36 +98,23 @@ def _cause(error: Exception) -> str:
 def _sink(output: Output | Late) -> sp.Sink:
     if isinstance(output, Output) and output.path is None:
         return sp.Console(output.rows)
-    return sp.Directory(absolute(str(output.path)), format=output.format)  # type: ignore[arg-type]
+    return sp.Directory(str(output.path), format=output.format)  # type: ignore[arg-type]
 
 
 def _source(source: Source, spark: SparkSession, *, streaming: bool) -> DataFrame:
-    path = None if source.path is None else absolute(source.path)
-    name, given = source.format, {key: _text(value) for key, value in source.options.items()}
-    if name in {FLIGHTS, FORMAT}:
-        register(spark)
-    if name == FLIGHTS:
-        name, given = FORMAT, {"path": str(_recorded()), "arrival": "departed", **given}
+    path = None if source.path is None else Place.of(source.path, "source.path").spark
+    name, options = load(spark, source.format, {key: _text(value) for key, value in source.options.items()})
     if source.max_files_per_trigger is not None:
-        given["maxFilesPerTrigger"] = str(source.max_files_per_trigger)
-    reader: Any = (spark.readStream if streaming else spark.read).format(name).options(**given)
+        options["maxFilesPerTrigger"] = str(source.max_files_per_trigger)
+    reader: Any = (spark.readStream if streaming else spark.read).format(name).options(**options)
     schema = source.schema_
     if schema is None and streaming and name in FILE_FORMATS:
         # Spark does not look into the files of a stream before it runs; those that are there tell.
-        schema = spark.read.format(name).options(**given).load(path).schema  # type: ignore[assignment]
+        schema = spark.read.format(name).options(**options).load(path).schema  # type: ignore[assignment]
     if schema is not None:
         reader = reader.schema(schema)
     frame: DataFrame = reader.load(path) if path is not None else reader.load()
     return frame
-
-
-def _recorded() -> Path:
-    """Write the flights to a file to replay, for as long as this process lives; its content is always the same."""
-    folder = Path(tempfile.mkdtemp(prefix="skypane-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / "flights.arrow"
-    write_recording(departures(), path)
-    return path
 
 
 def _during(section: str, action: Any) -> DataFrame:

@@ -6,7 +6,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from skypane.jobs.model import Job
+from skypane.jobs.model import JobFile
 from skypane.jobs.reading import parse, read
 from skypane.types import ConfigError
 
@@ -23,9 +23,9 @@ def text(name: str) -> str:
     return _folder().joinpath(f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def find(job: str) -> Job:
+def find(job: str) -> JobFile:
     """Return the job of the file `job`, or of the shipped example of that name."""
-    if not Path(job).exists() and job in names():
+    if job in names() and not Path(job).exists():
         return parse(text(job), job)
     return read(Path(job))
 

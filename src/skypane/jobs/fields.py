@@ -18,8 +18,8 @@ class Part(BaseModel):
 class MisfitError(ConfigError):
     """A field that is fine by itself and does not fit the others; `field` is its name within its section."""
 
-    def __init__(self, field: str, told: str) -> None:
-        super().__init__(told)
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(problem)
         self.field = field
 
 

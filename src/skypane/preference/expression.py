@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from skypane.naming import backticked, shortened
 from skypane.types import ConfigError, FloatArray
 
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
@@ -36,6 +37,8 @@ _FUNCTIONS: Mapping[str, tuple[Callable[..., Any], range]] = {
 }
 _NAMES = ", ".join(_FUNCTIONS)
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
+_DEEPEST = 200
+"""Operations within operations; a sum of n terms has n - 1. Far from where Python's own recursion ends, in any process."""
 
 
 class Expression:
@@ -46,14 +49,18 @@ class Expression:
         source, self._quoted = _without_quotes(self._text)
         self._source = re.sub(r"\s", " ", source)  # so that an expression may take several lines
         if "#" in self._source:
-            raise ConfigError(f"score {text!r}: cannot read '#'; a column of such a name stands in backticks")
+            raise ConfigError(f"{self._called}: cannot read '#'; a column of such a name stands in backticks")
         try:
             self._tree = ast.parse(self._source, mode="eval").body
         except (SyntaxError, ValueError) as error:
             at = getattr(error, "offset", None) or 1
             raise ConfigError(
-                f"score {text!r}: cannot read it at character {at}; write arithmetic over columns"
+                f"{self._called}: cannot read it at character {at}; write arithmetic over columns"
             ) from None
+        except (RecursionError, MemoryError):
+            raise self._too_deep() from None
+        if _depth(self._tree) > _DEEPEST:
+            raise self._too_deep()
         self._check(self._tree)
 
     def columns(self) -> Iterator[str]:
@@ -69,7 +76,7 @@ class Expression:
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):
                 column = self._column(node)
-                node.id = column if _is_plain(column) else _backticked(column)
+                node.id = column if _is_plain(column) else backticked(column)
         return ast.unparse(tree)
 
     def evaluate(self, columns: Mapping[str, FloatArray]) -> Any:
@@ -128,8 +135,17 @@ class Expression:
         source = self._source.encode()
         start = len(source[: node.col_offset].decode())
         stop = len(source[: node.end_col_offset].decode())
-        part = self._text[start:stop]
-        return ConfigError(f"score {self._text!r}: {part!r} at character {start + 1} is not allowed; {reason}")
+        part = shortened(self._text[start:stop])
+        return ConfigError(f"{self._called}: {part!r} at character {start + 1} is not allowed; {reason}")
+
+    def _too_deep(self) -> ConfigError:
+        return ConfigError(
+            f"{self._called}: more than {_DEEPEST} operations within each other; compute parts of it as columns first"
+        )
+
+    @property
+    def _called(self) -> str:
+        return f"score {shortened(self._text)!r}"
 
     def _column(self, node: ast.Name) -> str:
         written = self._written(node)  # node.id would be a normal form of it (NFKC), another column
@@ -143,8 +159,14 @@ def _is_plain(column: str) -> bool:
     return column.isascii() and column.isidentifier() and not iskeyword(column)
 
 
-def _backticked(column: str) -> str:
-    return "`" + column.replace("`", "``") + "`"
+def _depth(tree: ast.expr) -> int:
+    """Return how many operations and calls stand within each other; without recursion, which is what it guards."""
+    deepest, todo = 0, [(tree, 1)]
+    while todo:
+        node, depth = todo.pop()
+        deepest = max(deepest, depth)
+        todo.extend((inner, depth + 1) for inner in ast.iter_child_nodes(node) if isinstance(inner, ast.expr))
+    return deepest
 
 
 def _without_quotes(text: str) -> tuple[str, dict[str, str]]:

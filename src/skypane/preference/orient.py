@@ -75,11 +75,11 @@ def _write_distances(column: pa.ChunkedArray, criterion: Around, out: FloatArray
     column = rankable(column)
     kind = column.type
     values = whole_numbers(column) if is_whole(kind) else column.cast(pa.float64()).to_numpy()
-    found = distances(values, criterion, kind)
-    if found.dtype == np.float64:
-        out[:] = found
+    away = distances(values, criterion, kind)
+    if away.dtype == np.float64:
+        out[:] = away
     else:
-        _write_whole(found, out)
+        _write_whole(away, out)
 
 
 def _write_whole(values: NDArray[Any], out: FloatArray) -> None:

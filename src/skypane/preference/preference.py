@@ -16,11 +16,11 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 
+from skypane.naming import shortened
 from skypane.preference import text
 from skypane.preference.criteria import Around, Component, Criterion, High, Level, Low, Target
 from skypane.preference.groups import group_codes
@@ -44,7 +44,9 @@ class Preference:
     def __post_init__(self) -> None:
         repeated = [column for column, count in Counter(self.columns).items() if count > 1]
         if repeated:
-            raise ConfigError(f"column {repeated[0]!r} is named twice in {self!r}; each column may have one direction")
+            raise ConfigError(
+                f"column {repeated[0]!r} is named twice in {shortened(repr(self))}; each column may have one direction"
+            )
 
     @classmethod
     def of(cls, preference: Preference | str) -> Preference:
@@ -73,22 +75,13 @@ class Preference:
         """Pareto product: both count equally. Commutative and associative."""
         if not isinstance(other, Preference):
             return NotImplemented
-        groups = self.groups + other.groups
-        if not self.levels or not other.levels:
-            return Preference(self.levels + other.levels, groups)
-        whole = f"({self!r}) * ({other!r})"
-        return Preference((_factors(self, whole) + _factors(other, whole),), groups)
+        return _product((self, other))
 
     def __and__(self, other: Preference) -> Preference:
         """Prioritised: `other` counts only among rows that this preference ranks equal. Associative."""
         if not isinstance(other, Preference):
             return NotImplemented
-        if other.groups:
-            raise ConfigError(
-                f"diff({other.groups[0]!r}) cannot stand on the right of &: groups are formed before anything is ranked; "
-                f"write diff({other.groups[0]!r}) * (...)"
-            )
-        return Preference(self.levels + other.levels, self.groups)
+        return _chain((self, other))
 
     def validate(self, schema: pa.Schema) -> None:
         """Raise ConfigError, naming column and type, if rows of `schema` cannot be compared."""
@@ -190,7 +183,7 @@ def from_sense(columns: Sequence[str], sense: Sequence[str]) -> Preference:
     for column, one in zip(columns, sense, strict=True):
         if one not in makers:
             raise ConfigError(f"column {column!r}: sense must be 'min', 'max' or 'diff', got {one!r}")
-    return reduce(Preference.__mul__, (makers[one](column) for column, one in zip(columns, sense, strict=True)))
+    return _product([makers[one](column) for column, one in zip(columns, sense, strict=True)])
 
 
 def _single(criterion: Criterion) -> Preference:
@@ -200,24 +193,53 @@ def _single(criterion: Criterion) -> Preference:
 def _built(tree: text.Tree) -> Preference:
     match tree:
         case text.Product(terms):
-            return reduce(Preference.__mul__, map(_built, terms))
+            return _product([_built(term) for term in terms])
         case text.Chain(terms):
-            return reduce(Preference.__and__, map(_built, terms))
+            return _chain([_built(term) for term in terms])
         case text.Diff(column):
             return diff(column)
     return _single(tree)
 
 
-def _factors(preference: Preference, whole: str) -> tuple[Component, ...]:
-    """Return the components that `preference` adds to a product; a chain of single criteria is one component."""
-    if len(preference.levels) == 1:
-        return preference.levels[0]
-    if all(len(level) == 1 for level in preference.levels):
-        return (tuple(criterion for (component,) in preference.levels for criterion in component),)
-    raise ConfigError(
-        f"a Pareto product inside & cannot be a factor of *: {whole}; "
-        f"write the products as whole levels, (a * b) & c, or chains of single criteria as factors, (a & b) * c"
-    )
+def _product(factors: Sequence[Preference]) -> Preference:
+    """Return the Pareto product of all factors, in one step: a step for each would take time with their square."""
+    groups = tuple(column for factor in factors for column in factor.groups)
+    ranking = [factor for factor in factors if factor.levels]
+    if len(ranking) < 2:
+        return Preference(ranking[0].levels if ranking else (), groups)
+    components: list[Component] = []
+    for factor in ranking:
+        if not _is_factor(factor):
+            whole = shortened(" * ".join(f"({one!r})" for one in factors))
+            raise ConfigError(
+                f"a Pareto product inside & cannot be a factor of *: {whole}; "
+                f"write the products as whole levels, (a * b) & c, or chains of single criteria as factors, (a & b) * c"
+            )
+        components.extend(_components(factor))
+    return Preference((tuple(components),), groups)
+
+
+def _chain(preferences: Sequence[Preference]) -> Preference:
+    """Return all of them one after the other, each of which counts only among rows that those before it rank equal."""
+    first, *others = preferences
+    for other in others:
+        if other.groups:
+            raise ConfigError(
+                f"diff({other.groups[0]!r}) cannot stand on the right of &: groups are formed before anything is ranked; "
+                f"write diff({other.groups[0]!r}) * (...)"
+            )
+    return Preference(tuple(level for one in preferences for level in one.levels), first.groups)
+
+
+def _is_factor(preference: Preference) -> bool:
+    return len(preference.levels) == 1 or all(len(level) == 1 for level in preference.levels)
+
+
+def _components(factor: Preference) -> tuple[Component, ...]:
+    """Return the components that a factor adds to a product; a chain of single criteria is one component."""
+    if len(factor.levels) == 1:
+        return factor.levels[0]
+    return (tuple(criterion for (component,) in factor.levels for criterion in component),)
 
 
 def _shown(component: Component) -> str:

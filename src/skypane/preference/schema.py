@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 
 import pyarrow as pa
 
+from skypane.naming import nearest, shortened
 from skypane.preference.around import check_target
 from skypane.preference.criteria import Around, Criterion
 from skypane.types import ConfigError
@@ -14,12 +14,12 @@ from skypane.types import ConfigError
 
 def field_of(schema: pa.Schema, column: str) -> pa.Field:
     """Return the one field called `column`; ConfigError naming near ones if there is none, or if there are several."""
-    found = schema.get_all_field_indices(column)
-    if len(found) == 1:
-        return schema.field(found[0])
-    if found:
-        raise ConfigError(f"column {column!r} occurs {len(found)} times in the schema; rename all but one")
-    raise ConfigError(f"column {column!r} does not exist; {_near(schema.names, column)}")
+    indices = schema.get_all_field_indices(column)
+    if len(indices) == 1:
+        return schema.field(indices[0])
+    if indices:
+        raise ConfigError(f"column {column!r} occurs {len(indices)} times in the schema; rename all but one")
+    raise ConfigError(f"column {shortened(column)!r} does not exist; {_near(schema.names, column)}")
 
 
 def check_criterion(schema: pa.Schema, criterion: Criterion) -> None:
@@ -72,9 +72,8 @@ def value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _near(names: Iterable[str], column: str) -> str:
-    by_lower = {name.lower(): name for name in names}
-    near = [by_lower[n] for n in get_close_matches(column.lower(), by_lower, n=3)]
+def _near(names: Sequence[str], column: str) -> str:
+    near = nearest(column, names, most=3)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
-    return f"there are {', '.join(map(repr, by_lower.values())) or 'no columns'}"
+    return f"there are {', '.join(map(repr, names)) or 'no columns'}"

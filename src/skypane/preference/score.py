@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from skypane.naming import shortened
 from skypane.preference.expression import Expression
 from skypane.preference.schema import field_of
 from skypane.types import BadInputError, ConfigError, FloatArray
@@ -25,7 +26,7 @@ class Score:
 
     def __post_init__(self) -> None:
         if not self.columns:
-            raise ConfigError(f"score {self.text!r} names no column; every row would score the same")
+            raise ConfigError(f"score {shortened(self.text)!r} names no column; every row would score the same")
         object.__setattr__(self, "text", self._expression.canonical())
 
     @classmethod
@@ -48,7 +49,9 @@ class Score:
             kind = field_of(schema, column).type
             t = pa.types
             if not (t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_boolean(kind)):
-                raise ConfigError(f"column {column!r} of type {kind} is no number, so {self.text!r} cannot be computed")
+                raise ConfigError(
+                    f"column {column!r} of type {kind} is no number, so {shortened(self.text)!r} cannot be computed"
+                )
 
     def values(self, table: pa.Table) -> FloatArray:
         """Return the score of each row, shape (n,); BadInputError naming the column if it is null in some row."""

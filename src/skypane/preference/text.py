@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TypeAlias
 
+from skypane.naming import backticked, shortened
 from skypane.preference.criteria import Around, Component, Criterion, High, Level, Low, Target
 from skypane.types import ConfigError
 
@@ -53,6 +54,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _PLAIN = re.compile(r"[^\W\d]\w*")
+_DEEPEST = 50
+"""Parentheses within parentheses."""
 _KEYWORDS = frozenset({"MIN", "MAX", "DIFF", "AROUND", "TO", "PRIOR"})
 
 
@@ -96,7 +99,7 @@ def _criterion(criterion: Criterion) -> str:
 def _column(name: str) -> str:
     if _PLAIN.fullmatch(name) and name.upper() not in _KEYWORDS:
         return name
-    return "`" + name.replace("`", "``") + "`"
+    return backticked(name)
 
 
 def _literal(target: Target) -> str:
@@ -128,6 +131,7 @@ class _Reader:
         self._text = text
         self._tokens = list(self._scan())
         self._next = 0
+        self._depth = 0
 
     def preference(self) -> Tree:
         terms = [self._product()]
@@ -148,9 +152,7 @@ class _Reader:
 
     def _term(self) -> Tree:
         if self._accept("("):
-            inner = self.preference()
-            self._expect(")")
-            return inner
+            return self._inner()
         if self._peek().kind not in ("word", "quoted"):
             raise self._error("a column")
         column = self._take().unquoted
@@ -162,7 +164,16 @@ class _Reader:
             return Diff(column)
         if self._accept("AROUND"):
             return self._around(column)
-        raise self._error(f"MIN, MAX, DIFF or AROUND after column {column!r}")
+        raise self._error(f"MIN, MAX, DIFF or AROUND after column {shortened(column)!r}")
+
+    def _inner(self) -> Tree:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ConfigError(f"{self._called}: more than {_DEEPEST} parentheses within each other; leave out some")
+        inner = self.preference()
+        self._expect(")")
+        self._depth -= 1
+        return inner
 
     def _around(self, column: str) -> Around:
         lo = self._target()
@@ -185,7 +196,7 @@ class _Reader:
             match = _TOKEN.match(self._text, at)
             if match is None:
                 at += len(self._text[at:]) - len(self._text[at:].lstrip())
-                raise ConfigError(f"preference {self._text!r}: cannot read character {at + 1}, {self._text[at]!r}")
+                raise ConfigError(f"{self._called}: cannot read character {at + 1}, {self._text[at]!r}")
             kind = str(match.lastgroup)
             yield _Token(kind, match[kind], match.start(kind))
             at = match.end()
@@ -200,9 +211,9 @@ class _Reader:
 
     def _accept(self, what: str) -> bool:
         token = self._peek()
-        found = token.keyword == what or (token.kind == "mark" and token.text == what)
-        self._next += found
-        return found
+        accepted = token.keyword == what or (token.kind == "mark" and token.text == what)
+        self._next += accepted
+        return accepted
 
     def _expect(self, what: str) -> None:
         if not self._accept(what):
@@ -211,8 +222,12 @@ class _Reader:
     def _error(self, wanted: str) -> ConfigError:
         token = self._peek()
         return ConfigError(
-            f"preference {self._text!r}: expected {wanted} at character {token.at + 1}, got {token.text}"
+            f"{self._called}: expected {wanted} at character {token.at + 1}, got {shortened(token.text)}"
         )
+
+    @property
+    def _called(self) -> str:
+        return f"preference {shortened(self._text)!r}"
 
 
 def _number(text: str) -> int | float:

@@ -40,8 +40,9 @@ class KSlack(PunctuationLaw[Progress]):
         return Progress()
 
     def restore(self, snapshot: Mapping[str, Any]) -> Progress:
-        """Return the state whose snapshot() this is."""
-        return Progress.restored(snapshot)
+        """Return the state whose snapshot() this is; a slack beyond this law's bound is cut to it."""
+        state = Progress.restored(snapshot)
+        return state if self.max_slack is None else replace(state, slack=min(state.slack, micros(self.max_slack)))
 
     def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:
         if before.newest is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from skypane.progress.arrivals import Arrivals
@@ -33,8 +33,8 @@ class Watermark(PunctuationLaw[Progress]):
         return Progress(slack=micros(self.delay))
 
     def restore(self, snapshot: Mapping[str, Any]) -> Progress:
-        """Return the state whose snapshot() this is."""
-        return Progress.restored(snapshot)
+        """Return the state whose snapshot() this is; of a law with another delay, with this one's."""
+        return replace(Progress.restored(snapshot), slack=micros(self.delay))
 
     def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:  # noqa: ARG002
         return counted

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from skypane.metrics import BatchMetrics
 from skypane.reporting.snapshot import Criterion, Example, FrontSizes
-from skypane.reporting.timing import WindowTimes
+from skypane.reporting.timing import AnswerTimes
 from skypane.types import FloatArray, IntArray
 
 #: stand-in colour -> CSS variable of the page
@@ -78,7 +78,7 @@ def rate(batches: Sequence[BatchMetrics]) -> str:
         return _svg(figure)
 
 
-def latency(times: WindowTimes, speedup: float | None) -> str:
+def latency(times: AnswerTimes, speedup: float | None) -> str:
     """From a window's first tuple, and from its end, to its answer; in the stream's own time, if it was replayed."""
     scale, unit = (speedup / 3600.0, "stream hours") if speedup else (1.0, "seconds")
     with _styled():

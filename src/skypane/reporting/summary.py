@@ -10,7 +10,7 @@ import numpy as np
 
 from skypane.metrics import BatchMetrics
 from skypane.reporting.snapshot import Snapshot
-from skypane.reporting.timing import WindowTimes, window_times
+from skypane.reporting.timing import AnswerTimes, answer_times
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Summary:
     drop_budget: float | None
     #: median and 95th percentile of one batch
     batch_seconds: tuple[float, float]
-    times: WindowTimes
+    times: AnswerTimes
 
     @property
     def rate(self) -> float:
@@ -61,13 +61,13 @@ def summarise(snapshot: Snapshot) -> Summary:
     )
 
 
-def _times(snapshot: Snapshot) -> WindowTimes:
+def _times(snapshot: Snapshot) -> AnswerTimes:
     if snapshot.sizes is not None:
         ends = snapshot.sizes.end
     else:
         latest = [metrics.latest_window for metrics in snapshot.batches]
         ends = np.array([window["end"] for window in latest if window is not None], np.int64)
-    return window_times(snapshot.batches, ends, snapshot.window)
+    return answer_times(snapshot.batches, ends, snapshot.window)
 
 
 #: seconds without a batch that count as "not running": a stream that was stopped, and resumed later

@@ -22,7 +22,7 @@ from skypane.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class WindowTimes:
+class AnswerTimes:
     """Equal-length arrays, one entry per answered window, in order of `end`.
 
     end      (n,) int64, event time in microseconds
@@ -35,7 +35,7 @@ class WindowTimes:
     lag: FloatArray
 
 
-def window_times(batches: Sequence[BatchMetrics], ends: IntArray, length: int) -> WindowTimes:
+def answer_times(batches: Sequence[BatchMetrics], ends: IntArray, length: int) -> AnswerTimes:
     """Return when the windows with these `ends` (any order, microseconds; windows `length` long) were answered.
 
     Windows that no punctuation has passed are left out.
@@ -43,7 +43,7 @@ def window_times(batches: Sequence[BatchMetrics], ends: IntArray, length: int) -
     told = [metrics for metrics in batches if metrics.newest is not None and metrics.punctuation is not None]
     ends = np.unique(np.asarray(ends, np.int64))
     if not told:
-        return WindowTimes(ends[:0], np.empty(0), np.empty(0))
+        return AnswerTimes(ends[:0], np.empty(0), np.empty(0))
     # Both never decrease, but a crash may have lost a line of the log in between.
     newest = np.maximum.accumulate([metrics.newest or 0 for metrics in told])
     punctuation = np.maximum.accumulate([metrics.punctuation or 0 for metrics in told])
@@ -54,4 +54,4 @@ def window_times(batches: Sequence[BatchMetrics], ends: IntArray, length: int) -
     opened = began[np.searchsorted(newest, ends - length)]
     passed = began[np.searchsorted(newest, ends)]
     answered = ended[np.searchsorted(punctuation, ends)]
-    return WindowTimes(ends, answered - opened, answered - passed)
+    return AnswerTimes(ends, answered - opened, answered - passed)

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from skypane.types import Micros
 
 UNKNOWN = "n/a"
+#: what Python's calendar holds, the years 1 to 9999, half-open; and a mean year (microseconds)
+_FIRST, _END, _YEAR = -62_135_596_800_000_000, 253_402_300_800_000_000, 31_556_952_000_000
 
 
 def count(number: int) -> str:
@@ -22,9 +24,11 @@ def percent(share: float | None) -> str:
 
 
 def stamp(time: Micros | None) -> str:
-    """Return an event time as "2013-01-01 05:15" (UTC, to the minute)."""
+    """Return an event time as "2013-01-01 05:15" (UTC, to the minute); the year alone, where no calendar has it."""
     if time is None:
         return UNKNOWN
+    if not _FIRST <= time < _END:
+        return f"the year {1970 + time // _YEAR:,}"
     return f"{datetime.fromtimestamp(time / 1e6, UTC):%Y-%m-%d %H:%M}"
 
 

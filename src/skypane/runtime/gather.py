@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 
-def gathered(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """Yield the same rows, in order, in tables of at least `rows` rows, the last one excepted; nothing is copied."""
-    held: list[pa.Table] = []
+def gathered(tables: Iterable[pa.Table], row_count: int) -> Iterator[pa.Table]:
+    """Yield the same rows, in order, in tables of at least `row_count` rows, the last one excepted; nothing is copied."""
+    waiting: list[pa.Table] = []
     count = 0
     for table in tables:
-        held.append(table)
+        waiting.append(table)
         count += table.num_rows
-        if count >= rows:
-            yield pa.concat_tables(held)
-            held, count = [], 0
-    if held:
-        yield pa.concat_tables(held)
+        if count >= row_count:
+            yield pa.concat_tables(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting)
 
 
 def as_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from skypane.naming import shortened
+from skypane.places import whole
 from skypane.runtime.gather import as_tables, gathered
 from skypane.types import ConfigError
 from skypane.workloads import Workload
@@ -23,17 +25,13 @@ def write(workload: Workload, path: Path, progress: Callable[[int], None] = lamb
     """
     if workload.rows is None and workload.length is None:
         raise ConfigError("an endless workload fills any disk: say how many rows, or how many seconds")
-    part = path.with_name(path.name + ".part")
-    rows = 0
+    row_count = 0
     try:
-        with pq.ParquetWriter(part, workload.schema) as writer:
+        with whole(path) as part, pq.ParquetWriter(part, workload.schema) as writer:
             for group in gathered(as_tables(workload.batches()), ROW_GROUP):
                 writer.write_table(group, row_group_size=ROW_GROUP)
-                rows += group.num_rows
-                progress(rows)
-        part.replace(path)
+                row_count += group.num_rows
+                progress(row_count)
     except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
-    return rows
+        raise ConfigError(f"cannot write {shortened(str(path))}: {error.strerror or error}") from error
+    return row_count

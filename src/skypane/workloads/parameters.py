@@ -19,21 +19,21 @@ def accepted(config: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in sorted(fields(config), key=lambda f: not _required(f)))
 
 
-def build(config: type[T], given: Mapping[str, Any], what: str) -> T:
+def build(config: type[T], parameters: Mapping[str, Any], what: str) -> T:
     """Return the config with the given parameters; texts are read as the field's type.
 
     Raises ConfigError, naming `what` and the parameter, for one that is unknown, missing, or cannot be read.
     """
     known = {field.name: field for field in fields(config)}  # type: ignore[arg-type]
-    for name in given:
+    for name in parameters:
         if name not in known:
             raise ConfigError(f"{what} has no parameter {name!r}; it takes {', '.join(accepted(config)) or 'none'}")
     for name, field in known.items():
-        if _required(field) and name not in given:
+        if _required(field) and name not in parameters:
             raise ConfigError(f"{what} needs {name}; it takes {', '.join(accepted(config))}")
     # skypane.types writes Duration as a text, which cannot be evaluated in `Duration | None`.
     hints = get_type_hints(config, localns={"Duration": str | timedelta | int})
-    return config(**{name: _read(value, hints[name], f"{what}: {name}") for name, value in given.items()})
+    return config(**{name: _read(value, hints[name], f"{what}: {name}") for name, value in parameters.items()})
 
 
 def _required(field: Field[Any]) -> bool:

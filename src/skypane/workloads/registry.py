@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from skypane.types import ConfigError
@@ -30,7 +30,7 @@ from skypane.workloads.disorder.delays import (
     UniformDelay,
 )
 from skypane.workloads.disorder.held import HeldBack
-from skypane.workloads.parameters import build
+from skypane.workloads.parameters import accepted, build
 from skypane.workloads.workload import Workload
 
 
@@ -72,6 +72,7 @@ DELAYS: Final[Mapping[str, Named]] = {
 }
 
 _OF_ALL: Final = ("seed", "rows", "length", "start")
+_UNPREFIXED: Final = ("d", "points", "delay", "sources", "keys")
 _PARTS: Final = ("points", "keys", "delay", "source", "presence")
 
 
@@ -89,17 +90,18 @@ def workload(arrivals: str, **parameters: Any) -> Workload:
 
     Raises ConfigError, naming the parameter, for whatever is unknown, missing or out of range.
     """
-    given = dict(parameters)
-    of_all = {name: given.pop(name) for name in _OF_ALL if name in given}
-    parts = {part: _taken(given, f"{part}_") for part in _PARTS}
+    parameters = dict(parameters)
+    _check_parts(arrivals, parameters)
+    of_all = {name: parameters.pop(name) for name in _OF_ALL if name in parameters}
+    parts = {part: _pop_prefixed(parameters, f"{part}_") for part in _PARTS}
     named = {"d": "points", "keys": "keys"}
     for name, part in named.items():
-        if name in given:
-            parts[part][name] = given.pop(name)
-    points = _named(POINTS, "points", given.pop("points", "independent"), parts["points"])
-    delays = _delays(given.pop("delay", "none"), parts["delay"])
-    shares = {"streams": given.pop("sources")} if "sources" in given else {}
-    made = _shared(arrivals, _named(ARRIVALS, "arrivals", arrivals, given), shares | parts["source"])
+        if name in parameters:
+            parts[part][name] = parameters.pop(name)
+    points = _named(POINTS, "points", parameters.pop("points", "independent"), parts["points"])
+    delays = _delays(parameters.pop("delay", "none"), parts["delay"])
+    shares = {"streams": parameters.pop("sources")} if "sources" in parameters else {}
+    made = _shared(arrivals, _named(ARRIVALS, "arrivals", arrivals, parameters), shares | parts["source"])
     rest = {
         "arrivals": made,
         "points": points,
@@ -110,27 +112,48 @@ def workload(arrivals: str, **parameters: Any) -> Workload:
     return build(Workload, rest | of_all, "workload")
 
 
-def _taken(given: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Take the parameters with that prefix out of `given`."""
-    return {name.removeprefix(prefix): given.pop(name) for name in list(given) if name.startswith(prefix)}
+def _check_parts(arrivals: str, parameters: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a parameter of another part of the workload that lacks the part's name before it."""
+    if arrivals not in ARRIVALS:
+        return  # which is said later
+    own = {*accepted(ARRIVALS[arrivals].config), *_OF_ALL, *_UNPREFIXED}
+    for name in parameters:
+        meant = [known for known in _prefixed(parameters) if known.endswith(f"_{name}")]
+        if name not in own and meant:
+            raise ConfigError(f"arrivals {arrivals!r} has no parameter {name!r}; did you mean {' or '.join(meant)}?")
 
 
-def _named(registry: Mapping[str, Named], part: str, name: str, given: Mapping[str, Any]) -> Any:
+def _prefixed(parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the parameters that belong to points, keys, delay, source and presence."""
+    configs = {"keys": Zipf, "source": Shared, "presence": Presence}
+    for part, registry, usual in (("points", POINTS, "independent"), ("delay", DELAYS, "none")):
+        if parameters.get(part, usual) in registry:
+            configs[part] = registry[parameters.get(part, usual)].config
+    for part, config in configs.items():
+        yield from (f"{part}_{name}" for name in accepted(config))
+
+
+def _pop_prefixed(parameters: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the parameters with that prefix, without it, and remove them from `parameters`."""
+    return {name.removeprefix(prefix): parameters.pop(name) for name in list(parameters) if name.startswith(prefix)}
+
+
+def _named(registry: Mapping[str, Named], part: str, name: str, parameters: Mapping[str, Any]) -> Any:
     if name not in registry:
         raise ConfigError(f"{part}: unknown {name!r}; use one of {', '.join(registry)}")
     config, settled = registry[name]
-    clash = next((parameter for parameter in given if parameter in settled), None)
+    clash = next((parameter for parameter in parameters if parameter in settled), None)
     if clash is not None:
         raise ConfigError(f"{part} {name!r} has {clash}={settled[clash]!r}, so {clash} cannot be given")
-    return build(config, {**settled, **given}, f"{part} {name!r}")
+    return build(config, {**settled, **parameters}, f"{part} {name!r}")
 
 
-def _delays(name: str, given: dict[str, Any]) -> Any:
-    if "usual" in given:
-        usual = given.pop("usual")
-        inner = _taken(given, "usual_")
-        given["usual"] = _named(DELAYS, "delay_usual", usual, inner)
-    return _named(DELAYS, "delay", name, given)
+def _delays(name: str, parameters: dict[str, Any]) -> Any:
+    if "usual" in parameters:
+        usual = parameters.pop("usual")
+        inner = _pop_prefixed(parameters, "usual_")
+        parameters["usual"] = _named(DELAYS, "delay_usual", usual, inner)
+    return _named(DELAYS, "delay", name, parameters)
 
 
 def _shared(name: str, made: Any, shares: Mapping[str, Any]) -> Any:

@@ -10,13 +10,11 @@ import pyarrow.compute as pc
 
 from skypane.operators.entry.counts import PaneCount, PaneRows, by_pane, counts_of
 from skypane.operators.entry.reasons import FUTURE, LATE, Reasons, is_null
-from skypane.types import BoolArray, ConfigError, IntArray, Micros
+from skypane.types import TICKS_PER_SECOND, BoolArray, ConfigError, IntArray, Micros
 from skypane.windows import Windows
 
 _SECONDS = (-62_135_596_800, 253_402_300_800)
 """The years 1 to 9999, half-open: neither Python nor SQL writes other times, and none overflows the arithmetic."""
-
-_TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ def _times(column: pa.ChunkedArray) -> tuple[IntArray, BoolArray | None, BoolArr
     """Return times in microseconds, where they are null, and where they are out of range (both are 0 there)."""
     nulls = is_null(column) if column.null_count else None
     ticks: IntArray = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
-    per_second = _TICKS_PER_SECOND[column.type.unit]
+    per_second = TICKS_PER_SECOND[column.type.unit]
     earliest, latest = (second * per_second for second in _SECONDS)
     absurd = None
     if len(ticks) and (ticks.min() < earliest or ticks.max() >= latest):

@@ -24,11 +24,14 @@ from skypane.plan import Plan
 from skypane.preference import Preference, Score
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.runtime.spark import batch
-from skypane.runtime.spark.engine.shell import Setting
+from skypane.runtime.spark.engine.rejects import schema_of
+from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.job import Job
+from skypane.runtime.spark.machine.interpreter import check_workers
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import arrow_schema
-from skypane.runtime.spark.sinks.sink import Directory, Sink, sink
+from skypane.runtime.spark.sinks.door import sinks
+from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.store import Store
 from skypane.types import ConfigError, Duration
 from skypane.windows import Windows
@@ -123,6 +126,7 @@ def ask(rows: DataFrame, query: Query, **options: Unpack[Options]) -> DataFrame 
     if not isinstance(rows, DataFrame):
         raise ConfigError(f"the first argument must be a DataFrame, got {type(rows).__name__}")
     options = cast("Options", {name: value for name, value in options.items() if value is not None})
+    check_workers(rows.sparkSession)
     _check_names(rows)
     schema = arrow_schema(rows)
     if rows.isStreaming:
@@ -156,7 +160,7 @@ def _job(rows: DataFrame, query: Query, schema: pa.Schema, options: Options) -> 
         rows=schema,
         answers=answers,
         # Absolute, because Java resolves a relative path against the folder that it was started in.
-        checkpoint=Store.at(os.fspath(_needed(options, "checkpoint"))).root,
+        checkpoint=Store.at(_needed(options, "checkpoint"), "checkpoint").root,
         output=output,
         late=late,
         splitting=splitting(options.get("splitting", "PB_RR")),
@@ -186,19 +190,10 @@ def _progress(options: Options) -> ProgressPolicy:
 
 
 def _sinks(options: Options, schema: pa.Schema, answers: pa.Schema) -> tuple[Sink, Sink | None]:
-    output = sink(_needed(options, "output"))
-    if isinstance(output, Directory):
-        output.check(answers)
-    if "late" not in options:
-        return output, None
-    if REASON in schema.names:
+    late = options.get("late")
+    if late is not None and REASON in schema.names:
         raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
-    late = sink(options["late"])
-    if isinstance(late, Directory):
-        late.check(schema)
-    if isinstance(late, Directory) and isinstance(output, Directory) and late.store == output.store:
-        raise ConfigError(f"output and late must be two folders, both are {late.path!r}")
-    return output, late
+    return sinks(_needed(options, "output"), late, answers, schema_of(schema))
 
 
 def _windows(options: Options) -> Windows:

@@ -24,7 +24,8 @@ from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.runtime.gather import as_tables, gathered
 from skypane.runtime.spark.machine.session import parallelism
-from skypane.runtime.spark.schema import answer_schema
+from skypane.runtime.spark.schema import answer_schema, from_spark
+from skypane.runtime.spark.versions import partitioned
 from skypane.types import BadInputError
 
 Invalid: TypeAlias = Literal["error", "drop"]
@@ -57,7 +58,7 @@ def _windowed(rows: DataFrame, query: WindowQuery, schema: pa.Schema, gate: Gate
     )
     runs = sf.explode(sf.sequence("first", "last")).alias("run")
     placed = lifted.select("pane", "partial", runs)
-    routed = placed.repartitionById(workers, sf.pmod("run", sf.lit(workers)).cast("int"))
+    routed = partitioned(placed, workers, sf.pmod("run", sf.lit(workers)).cast("int"))
     return routed.mapInArrow(_AnswerRuns(query, run), answer_schema(query.output_schema(schema), rows, schema))
 
 
@@ -76,7 +77,7 @@ class _LiftAll:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: list[pa.Table] = []
-        for rows in gathered(as_tables(batches), BUFFER_ROWS):
+        for rows in gathered(as_tables(from_spark(batches)), BUFFER_ROWS):
             usable, rejected = rankable(rows, tuple(self.query.columns))
             _checked(rejected, self.invalid)
             partials.append(self.query.lift(usable))
@@ -107,7 +108,7 @@ class _LiftPanes:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         worker = PaneQuery(self.query, self.gate, None)
-        for batch in batches:
+        for batch in from_spark(batches):
             worker.absorb(batch)
         lifted = worker.close()
         _checked(lifted.rejected, self.invalid)

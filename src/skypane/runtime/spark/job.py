@@ -14,7 +14,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from skypane import kernels
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
-from skypane.runtime.spark.engine.shell import Engine, Setting
+from skypane.places import Place
+from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.engine.shell import Engine
+from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.types import SkypaneError
 
 log = logging.getLogger(__name__)
@@ -44,10 +47,11 @@ class Job:
         trigger   an interval such as "5 seconds"; "available now": take what is there, then end; None: at once, on and on
         Raises CheckpointError if the checkpoint belongs to another query.
         """
+        try_workers(self.rows.sparkSession)
         kernels.warm(log.warning)
         engine = Engine(self.setting, self.workers, on_batch)
         writer = self.rows.writeStream.foreachBatch(_Batches(engine)).option(
-            "checkpointLocation", self.setting.checkpoint
+            "checkpointLocation", Place.of(self.setting.checkpoint).spark
         )
         if name is not None:
             writer = writer.queryName(name)

@@ -43,11 +43,11 @@ class ConstantFleet:
         """Yield chunks of tuples in the order of their event times, without end."""
         rates = rng.uniform(self.low, self.high, self.streams)
 
-        def held() -> Iterator[Pieces]:
+        def constant_pieces() -> Iterator[Pieces]:
             while True:
                 yield Pieces(np.ones(1), rates[None, :])
 
-        return poisson(held(), rng)
+        return poisson(constant_pieces(), rng)
 
 
 @dataclass(frozen=True, slots=True)

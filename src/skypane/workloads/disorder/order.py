@@ -21,19 +21,19 @@ def by_arrival(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     No arrival may be before its time: then whatever arrives by the newest time seen can no longer be overtaken.
     """
     under_way: list[pa.RecordBatch] = []
-    held = fresh = 0
+    waiting = fresh = 0
     for batch in batches:
         if not batch.num_rows:
             continue
         under_way.append(batch)
         fresh += batch.num_rows
         # Sorting only once as much is new as was held makes the work per row constant, however long the delays are.
-        if fresh < held:
+        if fresh < waiting:
             continue
         rows = _sorted(under_way)
         ready = int(np.searchsorted(micros_of(rows, "arrival"), micros_of(batch, "time")[-1], side="right"))
         yield rows.slice(0, ready)
-        under_way, held, fresh = [rows.slice(ready)], rows.num_rows - ready, 0
+        under_way, waiting, fresh = [rows.slice(ready)], rows.num_rows - ready, 0
     if under_way:
         yield _sorted(under_way)
 

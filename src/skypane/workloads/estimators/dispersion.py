@@ -26,7 +26,7 @@ class Dispersion(NamedTuple):
     """An index of dispersion: the estimate, the interval it is stable at, and the whole curve over interval lengths.
 
     `value` is the ratio at the longest interval looked at. `stable` is False if it still changed when too few intervals
-    were left: the true one (if there is any: a self-similar stream has none) lies above it as a rule.
+    were left: the true one (if there is any: a self-similar stream has none) lies further the way that `trend` goes.
     """
 
     value: float
@@ -34,6 +34,14 @@ class Dispersion(NamedTuple):
     stable: bool
     intervals: FloatArray
     ratios: FloatArray
+
+    @property
+    def trend(self) -> int:
+        """Which way the ratio goes as intervals grow: 1 up, -1 down, 0 if it is stable, or goes up and down."""
+        last = self.ratios[-_PLATEAU:]
+        if self.stable or abs(last[-1] - last[0]) < np.ptp(last) / 2:
+            return 0
+        return int(np.sign(last[-1] - last[0]))
 
 
 def dispersion(times: IntArray, *, tolerance: float = 0.1, least_intervals: int = 50) -> Dispersion:

@@ -18,13 +18,13 @@ def zipf_exponent(keys: IntArray, among: int | None = None) -> float:
     `among`: how many keys there are; by default those that occur. Where the tail's keys occur a few times only, chance
     orders them, and the estimate lies a little above the truth.
     """
-    _, found = np.unique(keys, return_counts=True)
-    n = len(found) if among is None else among
-    if n < max(2, len(found)):
-        raise ConfigError(f"need two keys or more, and all that occur, got among={n} with {len(found)} occurring")
+    _, key_counts = np.unique(keys, return_counts=True)
+    n = len(key_counts) if among is None else among
+    if n < max(2, len(key_counts)):
+        raise ConfigError(f"need two keys or more, and all that occur, got among={n} with {len(key_counts)} occurring")
     logs = np.log(np.arange(1, n + 1))
     # The likelihood is highest where the expected log-rank is the observed one; it falls as the exponent grows.
-    observed = float(np.sort(found)[::-1] @ logs[: len(found)] / found.sum())
+    observed = float(np.sort(key_counts)[::-1] @ logs[: len(key_counts)] / key_counts.sum())
     low, high = 0.0, _STEEPEST
     while high - low > 1e-9:
         middle = (low + high) / 2

@@ -1,21 +1,23 @@
 """The engine's memory: one manifest per micro-batch, written atomically, and the definition of the query.
 
-    <checkpoint>/skypane/definition.json     what is asked; another query is refused
+    <checkpoint>/skypane/definition.json      what is asked; another query is refused
+    <checkpoint>/skypane/owner/<epoch>/       the driver in charge                                   ownership.py
     <checkpoint>/skypane/ledger/<batch>.json  what is true after the batch
     <checkpoint>/skypane/partials/*.arrow     the partials that the newest manifest names, and nothing else for long
 
 A manifest is the commit: what it names is so, what it does not name never happened. Spark replays a batch that it
 has not committed; the engine then starts from the manifest before it, or does nothing if the batch has one.
+Reading a ledger changes nothing; what changes it needs the ownership that claim() takes.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from skypane.runtime.spark.engine.definition import Definition
+from skypane.runtime.spark.engine.ownership import Ownership
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
@@ -46,52 +48,44 @@ class Manifest:
 
 
 class Ledger:
-    """Reads and writes the manifests of one query."""
+    """Reads the manifests of one query, and writes them once it is claimed."""
 
     def __init__(self, store: Store) -> None:
         self._root = store
         self._store = store.child("ledger")
-        self._root.make()
-        self._store.make()
-        for folder in (self._root, self._store):
-            folder.remove_drafts()
-        # Whatever else lies there, an editor's backup or a file manager's notes, is none of ours.
-        self._held = [int(found[1]) for name in self._store.names() if (found := _MANIFEST.fullmatch(name))]
+        self._ownership: Ownership | None = None
+        self._held = self._found()
 
-    def claim(self, definition: dict[str, Any]) -> str:
-        """Write the definition of the query, or raise CheckpointError naming how it differs from the one there.
+    def claim(self, definition: Definition) -> str:
+        """Take the checkpoint over for this driver, unless it is another query's.
 
-        Returns the name that the query has for as long as its checkpoint lives.
+        Returns the name that the query has for as long as its checkpoint lives. Raises CheckpointError, before anything
+        is changed, if the definition there is another one, damaged, or gone, or the newest manifest is damaged.
         """
-        wanted = json.loads(json.dumps({"format": FORMAT, **definition}))  # as it will be read: a tuple is a list there
-        try:
-            there = self._root.read_json("definition.json")
-            name = str(there.pop("name"))
-        except FileNotFoundError:
-            name = uuid.uuid4().hex
-            self._root.write_json("definition.json", {"name": name, **wanted})
-            return name
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CheckpointError(
-                f"{self._root.path('definition.json')} is damaged ({error!r}): restore it from a copy, "
-                f"or start again with a new checkpoint"
-            ) from error
-        differences = list(_differences("", there, wanted))
-        if differences:
-            raise CheckpointError(
-                f"the checkpoint {self._root.root} belongs to another query: {'; '.join(differences)}. "
-                f"Use another checkpoint, or put the query back"
-            )
-        return name
+        definition.check(self._root, begun=bool(self._held))
+        self.latest()
+        self._store.make()
+        self._ownership = Ownership.take(self._root)
+        self._held = self._found()
+        return definition.settle(self._root, self._ownership)
+
+    @property
+    def ownership(self) -> Ownership:
+        if self._ownership is None:
+            raise CheckpointError(f"the checkpoint {self._root.root} is not claimed, so it may only be read")
+        return self._ownership
 
     def latest(self) -> Manifest | None:
         """Return the newest manifest; raise CheckpointError if it is damaged."""
         return self._read(self._held[-1]) if self._held else None
 
     def commit(self, manifest: Manifest) -> None:
-        """Make the batch true; forget manifests that are too old to matter."""
+        """Make the batch true; forget manifests that are too old to matter.
+
+        Raises CheckpointError, with nothing changed, if another driver has taken the checkpoint over.
+        """
         value = {"format": FORMAT, **{name: getattr(manifest, name) for name in Manifest.__slots__}}
-        self._store.write_json(_name(manifest.batch_id), value)
+        self.ownership.write(self._store, _name(manifest.batch_id), value)
         self._held.append(manifest.batch_id)
         self._store.remove(_name(batch_id) for batch_id in self._held[:-KEEP])
         del self._held[:-KEEP]
@@ -100,11 +94,15 @@ class Ledger:
         """Return the metrics of the last batches, oldest first."""
         return [self._read(batch_id).metrics for batch_id in self._held[-last:]] if last > 0 else []
 
+    def _found(self) -> list[int]:
+        """Return the batches that have a manifest; whatever else lies there, an editor's backup, is none of ours."""
+        return [int(found[1]) for name in self._store.names() if (found := _MANIFEST.fullmatch(name))]
+
     def _read(self, batch_id: int) -> Manifest:
         try:
             value = self._store.read_json(_name(batch_id))
             return Manifest(**{name: value[name] for name in Manifest.__slots__})
-        except (ValueError, KeyError, TypeError, AttributeError, FileNotFoundError) as error:
+        except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
             raise CheckpointError(
                 f"manifest {self._store.path(_name(batch_id))} is damaged ({error!r}): restore it from a copy, "
                 f"or start again with a new checkpoint"
@@ -113,14 +111,3 @@ class Ledger:
 
 def _name(batch_id: int) -> str:
     return f"{batch_id:012d}.json"
-
-
-def _differences(path: str, there: Any, wanted: Any) -> list[str]:
-    if isinstance(there, dict) and isinstance(wanted, dict):
-        keys = sorted({*there, *wanted})
-        return [
-            line
-            for key in keys
-            for line in _differences(f"{path}.{key}" if path else key, there.get(key), wanted.get(key))
-        ]
-    return [] if there == wanted else [f"{path or 'definition'} was {there!r}, is {wanted!r}"]

@@ -19,8 +19,12 @@ from skypane.control.splitting import Routing
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.pane_query import Lifted, PaneQuery
 from skypane.plan import Plan
+from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
-from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
+from skypane.runtime.spark.schema import from_spark
+from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.versions import partitioned
 
 REJECTED = "rejected"
 
@@ -44,7 +48,7 @@ class TaskReport:
     late: tuple[PaneCount, ...]
     rejected: dict[str, int]
     late_by_source: dict[str, int]
-    rejected_file: str | None
+    rejected_rows: tuple[PartialRef, ...]
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -60,6 +64,7 @@ class TaskReport:
             | {
                 "fingerprint": Fingerprint(**value["fingerprint"]),
                 "panes": tuple(panes),
+                "rejected_rows": tuple(PartialRef(**ref) for ref in value["rejected_rows"]),
                 "late": tuple(PaneCount(**count) for count in value["late"]),
             }
         )
@@ -87,7 +92,7 @@ class LiftStage:
             self.plan.query, self.plan.gate, self.first_open, keep_rejected=self.keep_rejected, clock=clock
         )
         busy, seen = 0.0, Fingerprint()
-        for batch in batches:
+        for batch in from_spark(batches):
             began = clock()
             worker.absorb(batch)
             seen += fingerprint_of(batch, self.plan.time)
@@ -102,11 +107,11 @@ class LiftStage:
         refs = []
         if lifted.partials:
             name = attempt_name(self.batch_id, task)
-            refs = self.store.child(PARTIALS).write_partials(name, [part.partial for part in lifted.partials])
-        rejected = None
+            refs = partials.write(self.store.child(PARTIALS), name, [part.partial for part in lifted.partials])
+        rejected: list[PartialRef] = []
         if lifted.rejected_rows:
-            rejected = attempt_name(self.batch_id, task)
-            self.store.child(REJECTED).write_partials(rejected, lifted.rejected_rows)
+            name = attempt_name(self.batch_id, task)
+            rejected = partials.write(self.store.child(REJECTED), name, lifted.rejected_rows)
         return TaskReport(
             fingerprint=seen,
             busy=busy(),
@@ -116,7 +121,7 @@ class LiftStage:
             late=lifted.late,
             rejected=lifted.rejected,
             late_by_source=lifted.late_by_source,
-            rejected_file=rejected,
+            rejected_rows=tuple(rejected),
         )
 
 
@@ -153,8 +158,8 @@ class PaneLevel:
         return sum((Counter(task.late_by_source) for task in self.tasks), Counter())
 
     @property
-    def rejected_files(self) -> frozenset[str]:
-        return frozenset(task.rejected_file for task in self.tasks if task.rejected_file)
+    def rejected_rows(self) -> list[PartialRef]:
+        return [ref for task in self.tasks for ref in task.rejected_rows]
 
 
 def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel:
@@ -172,7 +177,7 @@ def _routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
     pane = sf.floor(sf.try_subtract(micros, sf.lit(plan.windows.offset)) / sf.lit(plan.windows.pane))
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
-    return rows.repartitionById(routing.workers, worker)
+    return partitioned(rows, routing.workers, worker)
 
 
 def _quoted(name: str) -> str:

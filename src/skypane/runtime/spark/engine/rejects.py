@@ -12,9 +12,11 @@ from pyspark.sql import DataFrame
 
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import FUTURE, REASON
+from skypane.runtime.spark.engine.partials import PartialReader
 from skypane.runtime.spark.engine.plq import REJECTED, PaneLevel
+from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.store import Store, tables_of
+from skypane.runtime.spark.store import Store
 from skypane.types import Micros
 
 
@@ -31,7 +33,7 @@ class FutureStage:
     limit: Micros
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
+        for batch in from_spark(batches):
             entry = self.gate.split(pa.Table.from_batches([batch]), None, limit=self.limit, keep_rejected=True)
             rejected = entry.rejected_rows
             if rejected is not None:
@@ -44,7 +46,7 @@ def gather(rows: DataFrame, schema: pa.Schema, level: PaneLevel, store: Store, f
     The tasks that lifted the batch wrote the late and the unusable ones. Only the driver can tell which are too far in
     the future, when it has seen the whole batch; for those, which are rare, the batch is read once more.
     """
-    tables = [table for name in sorted(level.rejected_files) for table in tables_of(store.child(REJECTED), name)]
+    tables = list(map(PartialReader(store.child(REJECTED)), level.rejected_rows))
     if future is not None:
         columns = copy.deepcopy(rows.schema).add(REASON, "string")
         tables.append(rows.mapInArrow(future, columns).toArrow())

@@ -14,75 +14,30 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from skypane.control.splitting import Splitting
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
-from skypane.plan import Plan
+from skypane.runtime.spark.engine import fingerprint
 from skypane.runtime.spark.engine.control import Control, ControlState
-from skypane.runtime.spark.engine.fingerprint import Fingerprint
-from skypane.runtime.spark.engine.ledger import Ledger, Manifest
+from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import Batch, Outcome
+from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.engine.standing import Standing
 from skypane.runtime.spark.engine.state import State
+from skypane.runtime.spark.engine.takeover import take_over, tidy
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.windowed import WindowedProgram
-from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.store import PARTIALS, Store
+from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
 log = logging.getLogger(__name__)
 
 ANSWERS = "answers"
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A plan and all that is needed to run it on Spark; `rows` and `answers` are the schemas of what goes in and out."""
-
-    plan: Plan
-    rows: pa.Schema
-    answers: pa.Schema
-    checkpoint: str
-    output: Sink
-    late: Sink | None
-    splitting: Splitting
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What is true after `batch_id`, the last batch committed (-1: none yet)."""
-
-    batch_id: int
-    state: State
-    control: ControlState
-    fingerprint: Fingerprint
-
-    @classmethod
-    def restored(cls, program: WindowedProgram, control: Control, manifest: Manifest | None) -> Self:
-        if manifest is None:
-            return cls(-1, program.init(), control.init(), Fingerprint())
-        return cls(
-            manifest.batch_id,
-            program.restore(manifest.progress, manifest.operator),
-            control.restore(manifest.control),
-            Fingerprint(**manifest.fingerprint),
-        )
-
-    def manifest(self, metrics: BatchMetrics) -> Manifest:
-        return Manifest(
-            batch_id=self.batch_id,
-            fingerprint=self.fingerprint.to_json(),
-            progress=dict(self.state.progress.snapshot()),
-            operator=self.state.snapshot(),
-            control=self.control.snapshot(),
-            metrics=metrics.to_json(),
-        )
 
 
 class Engine:
@@ -99,15 +54,14 @@ class Engine:
         )
         self._control = Control(setting.splitting, workers)
         self.ledger = Ledger(self._store)
-        owner = self.ledger.claim({**setting.plan.describe(), **_columns(setting.rows)})
-        for sink in self._sinks:
-            sink.open(owner)
+        take_over(self.ledger, self._store, setting)
+        driver = self.ledger.ownership.driver
         self._program = WindowedProgram(
             setting.plan,
             setting.rows,
             setting.answers,
             store=self._store,
-            staged=setting.output.stage() or self._answers,
+            staged=setting.output.stage(driver) or self._answers,
             keep_rejected=setting.late is not None,
             splitting=setting.splitting.name,
         )
@@ -117,7 +71,7 @@ class Engine:
         self._began: float | None = None
         #: what made the query fail, in full
         self.error: Exception | None = None
-        self._remove_leftovers()
+        tidy(self._partials, self._standing.state.files, (self._rejected, self._answers))
 
     @property
     def workers(self) -> Workers:
@@ -130,14 +84,16 @@ class Engine:
         self._request = Workers(now.plq if plq is None else plq, now.wlq if wlq is None else wlq)
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
-        """Process one micro-batch; one that the ledger already holds is done."""
-        if batch_id == self._standing.batch_id:
-            log.info("batch %d is in the ledger already", batch_id)
-            return
+        """Process one micro-batch; one that the ledger already holds is only read."""
         try:
+            self.ledger.ownership.check()
+            if batch_id == self._standing.batch_id:
+                self._read_again(rows, batch_id)
+                return
             self._check_next(batch_id)
             metrics = self._process(rows, batch_id)
-        except Exception as error:
+        except Exception as caught:
+            error = self._cause(caught)
             # Spark 4.3 looks for the cause with a regular expression that overflows the stack on a long message.
             log.exception("batch %d failed", batch_id)
             self.error = error
@@ -145,9 +101,29 @@ class Engine:
             raise RuntimeError(message) from None
         self._tell(metrics)
 
-    @property
-    def _sinks(self) -> list[Sink]:
-        return [sink for sink in (self._setting.output, self._setting.late) if sink is not None]
+    def _cause(self, error: Exception) -> Exception:
+        """Return what is behind an error: of a driver that was taken over, every error is that."""
+        try:
+            self.ledger.ownership.check()
+        except CheckpointError as lost:
+            return lost
+        return error
+
+    def _read_again(self, rows: DataFrame, batch_id: int) -> None:
+        """Read the rows of a batch that is in the ledger, so that operators before the engine keep their state of it.
+
+        They must be the rows that it was made of: if Spark has lost its record of the batch, it fills it anew, and what
+        was not in it before would be lost.
+        """
+        read, known = fingerprint.read(rows, self._setting.plan.time), self._standing.fingerprint
+        if read != known:
+            raise CheckpointError(
+                f"batch {batch_id} is in the ledger with {known.rows} rows, and Spark brings it again with {read.rows} "
+                f"rows, or with other event times: Spark's record of it (offsets/{batch_id} in the checkpoint) was lost, "
+                f"or the source or what stands before the query gives other rows each time. Restore the whole "
+                f"checkpoint from a copy, or start with a new one"
+            )
+        log.info("batch %d is in the ledger already", batch_id)
 
     def _check_next(self, batch_id: int) -> None:
         """Spark counts batches without a gap; a gap means that one of the two checkpoints is not the other's."""
@@ -167,8 +143,8 @@ class Engine:
 
     def _process(self, rows: DataFrame, batch_id: int) -> BatchMetrics:
         timer, before = Timer(), self._standing
-        control, interval = self._requested(before.control), self._interval(timer)
-        batch = Batch(batch_id, rows, self._control.decide(control), timer, interval)
+        control, steering = self._control.decide(self._requested(before.control))
+        batch = Batch(batch_id, rows, steering, timer, self._interval(timer))
         outcome = self._program.run(batch, before.state)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)
@@ -177,7 +153,7 @@ class Engine:
                 batch_id, outcome.state, self._control.observe(control, outcome.measured), outcome.fingerprint
             )
             metrics = replace(outcome.metrics, seconds=timer.stop())
-            self.ledger.commit(after.manifest(metrics))
+            self.ledger.commit(after.manifest(self._control, metrics))
             self._standing = after
             self._remove_unneeded(before, outcome)
         return replace(metrics, seconds=timer.stop())
@@ -192,26 +168,14 @@ class Engine:
         return None if before is None else timer.began - before
 
     def _deliver(self, rows: DataFrame, outcome: Outcome[State], batch_id: int) -> None:
-        self._setting.output.write(rows.sparkSession, outcome.answers, batch_id)
+        driver = self.ledger.ownership.driver
+        self.ledger.ownership.check()
+        self._setting.output.write(rows.sparkSession, replace(outcome.answers, driver=driver), batch_id)
         if self._setting.late is not None and outcome.rejected is not None:
-            self._setting.late.write(rows.sparkSession, outcome.rejected, batch_id)
+            self._setting.late.write(rows.sparkSession, replace(outcome.rejected, driver=driver), batch_id)
 
     def _remove_unneeded(self, before: Standing, outcome: Outcome[State]) -> None:
         self._partials.remove((before.state.files | outcome.written) - outcome.state.files)
         self._rejected.remove(outcome.rejected_files)
         if outcome.answers.store == self._answers:
             self._answers.remove(outcome.answers.files)
-
-    def _remove_leftovers(self) -> None:
-        """Remove what tries that were never committed have left."""
-        for store in (self._partials, self._rejected, self._answers):
-            store.make()
-        self._partials.remove(set(self._partials.names()) - self._standing.state.files)
-        for leftover in (self._rejected, self._answers, self._setting.output.stage()):
-            if leftover is not None:
-                leftover.remove(leftover.names())
-
-
-def _columns(schema: pa.Schema) -> dict[str, Any]:
-    """Return what of the rows' schema a checkpoint depends on: the open panes' partials have it."""
-    return {"columns": {field.name: str(field.type) for field in schema}, "column order": schema.names}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
 from skypane.progress.policy import ProgressState
-from skypane.runtime.spark.store import PartialRef
+from skypane.runtime.spark.engine.partials import PartialRef
+from skypane.types import CheckpointError
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,18 @@ class State:
 
     @classmethod
     def restored(cls, plan: Plan, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> Self:
-        panes = {int(pane): tuple(PartialRef(*ref) for ref in refs) for pane, refs in operator["panes"].items()}
-        held = replace(OpenPanes[PartialRef].empty(plan.windows), panes=panes, next_window=operator["next_window"])
+        """Return the state whose snapshots these are; raise CheckpointError if they cannot be."""
+        try:
+            panes = {int(pane): tuple(map(PartialRef.from_json, refs)) for pane, refs in operator["panes"].items()}
+            next_window = operator["next_window"]
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"the open panes in the checkpoint cannot be read: {error!r}") from error
+        held = replace(OpenPanes[PartialRef].empty(plan.windows), panes=panes, next_window=next_window)
         return cls(plan.progress.restore(progress), held)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the panes and the next window as a JSON value."""
-        panes = {str(pane): [list(astuple(ref)) for ref in refs] for pane, refs in self.open.panes.items()}
+        panes = {str(pane): [ref.to_json() for ref in refs] for pane, refs in self.open.panes.items()}
         return {"panes": panes, "next_window": self.open.next_window}
 
     @property

@@ -19,14 +19,15 @@ from skypane.control.placement import Placement, place
 from skypane.operators.advance import Advance, advance
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
-from skypane.runtime.spark.engine import plq, rejects, wlq
+from skypane.runtime.spark.engine import partials, plq, rejects, wlq
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel
 from skypane.runtime.spark.engine.program import Batch, Outcome
 from skypane.runtime.spark.engine.rejects import FutureStage
 from skypane.runtime.spark.engine.state import State
 from skypane.runtime.spark.engine.telemetry import batch_metrics
 from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.store import PARTIALS, PartialRef, Store, attempt_name
+from skypane.runtime.spark.store import Store
 
 DRIVER_ROWS = 400_000
 """Rows that the driver merges for keeping, at most; more of them lie in partials that are large enough as they are."""
@@ -92,7 +93,7 @@ class WindowedProgram:
             answers=answers,
             rejected=rejected,
             written=frozenset(pane.ref.file for pane in level.panes) | merged,
-            rejected_files=level.rejected_files,
+            rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
             metrics=batch_metrics(self._plan, self._splitting, batch, after, level, step, placement, answers),
             measured=Measured(
@@ -125,9 +126,9 @@ class WindowedProgram:
         panes = held.scattered(step.state.punctuation)
         if not panes or sum(ref.rows for pane in panes for ref in held.panes[pane]) > DRIVER_ROWS:
             return held, frozenset()
-        read = self._partials.reader()
+        read = PartialReader(self._partials)
         merged = [self._plan.query.combine([read(ref) for ref in held.panes[pane]]) for pane in panes]
-        refs = self._partials.write_partials(attempt_name(batch_id, MERGED), merged)
+        refs = partials.write(self._partials, attempt_name(batch_id, MERGED), merged)
         return held.replace(zip(panes, refs, strict=True)), frozenset(ref.file for ref in refs)
 
     def _answer(self, spark: SparkSession, due: list[wlq.RefTask], placement: Placement, batch_id: int) -> Answers:

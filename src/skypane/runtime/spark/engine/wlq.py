@@ -16,15 +16,17 @@ from pyspark.sql import SparkSession
 
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.window_query import WindowQuery, WindowWorker
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef
 from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.store import PARTIALS, PartialRef, Store
+from skypane.runtime.spark.store import Store
+from skypane.types import CheckpointError
 
 RefTask = WindowTask[PartialRef]
 
 
 def in_driver(worker: WindowWorker, store: Store, tasks: Sequence[RefTask], schema: pa.Schema) -> Answers:
     """Answer windows here and now; `schema` is that of the answers."""
-    load = store.child(PARTIALS).reader()
+    load = PartialReader(store.child(PARTIALS))
     answers = [worker.answer(task, load) for task in tasks]
     return Answers(
         schema,
@@ -46,16 +48,22 @@ class RunStage:
     schema: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Answer the runs whose numbers come in; yield, per run, its file and windows as one row."""
+        """Answer the runs whose numbers come in; yield, per run, its file and windows as one row, or what is damaged."""
         for run in (index for batch in batches for index in batch.column(0).to_pylist()):
             name = f"{self.prefix}-{run:05d}-{uuid.uuid4().hex}.parquet"
             windows: list[tuple[int, int]] = []
-            self.target.write_parquet(name, self.schema, self._answers(run, windows))
-            yield pa.RecordBatch.from_pydict({"run": [json.dumps({"file": name, "windows": windows})]})
+            damage = None
+            try:
+                self.target.write_parquet(name, self.schema, self._answers(run, windows))
+            except CheckpointError as error:  # as a value: of an exception Spark would make a page of trace
+                damage = str(error)
+            yield pa.RecordBatch.from_pydict(
+                {"run": [json.dumps({"file": name, "windows": windows, "damage": damage})]}
+            )
 
     def _answers(self, run: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Yield the rows of each window; note its number and row count in `windows`."""
-        worker, load = self.query.worker(), self.store.child(PARTIALS).reader()
+        worker, load = self.query.worker(), PartialReader(self.store.child(PARTIALS))
         for task in self.runs[run]:
             answer = worker.answer(task, load)
             windows.append((answer.window, answer.rows.num_rows))
@@ -67,6 +75,8 @@ def on_workers(spark: SparkSession, stage: RunStage) -> Answers:
     numbers = spark.range(0, len(stage.runs), 1, len(stage.runs))
     rows = numbers.mapInArrow(stage, "run string").collect()
     runs = sorted((json.loads(row.run) for row in rows), key=lambda run: run["file"])
+    for damage in (run["damage"] for run in runs if run["damage"]):
+        raise CheckpointError(damage)
     windows = tuple((window, count) for run in runs for window, count in run["windows"])
     return Answers(
         stage.schema,

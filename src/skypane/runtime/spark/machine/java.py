@@ -11,15 +11,14 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
-from tempfile import NamedTemporaryFile
 
+from skypane.places import whole
 from skypane.types import SkypaneError
 
 MINIMUM = 17
@@ -120,7 +119,9 @@ def launcher_home(java: Java, cache: Path) -> Path:
     launcher = home / "bin" / "java"
     if not launcher.exists():
         launcher.parent.mkdir(parents=True, exist_ok=True)
-        _write_executable(launcher, script)
+        with whole(launcher) as draft:
+            draft.write_text(script, encoding="utf-8")
+            draft.chmod(0o755)
     return home
 
 
@@ -161,18 +162,3 @@ for argument do
 done
 exec {quote(str(java.home / "bin" / "java"))} "$@"
 """
-
-
-def _write_executable(path: Path, text: str) -> None:
-    """Write so that another process sees the whole file or none."""
-    with NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False) as draft:
-        draft.write(text)
-    Path(draft.name).chmod(0o755)
-    Path(draft.name).replace(path)
-
-
-def use_this_interpreter(environment: MutableMapping[str, str] | None = None) -> None:
-    """Make Spark's Python workers run the interpreter that runs the driver, unless the user has said otherwise."""
-    target = os.environ if environment is None else environment
-    target.setdefault("PYSPARK_PYTHON", sys.executable)
-    target.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

@@ -15,7 +15,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from skypane.runtime.resources import GIB, cores, memory_bytes
-from skypane.runtime.spark.machine.java import ensure_java, use_this_interpreter
+from skypane.runtime.spark.machine.interpreter import use_this_interpreter
+from skypane.runtime.spark.machine.java import ensure_java
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _TEMPORARY = Path(tempfile.gettempdir())

@@ -26,12 +26,12 @@ from skypane.workloads import Workload, workload
 def read_parameters(text: str) -> dict[str, Any]:
     """Return the parameters that a text in JSON gives by name; ConfigError if it does not."""
     try:
-        given = json.loads(text)
+        parameters = json.loads(text)
     except json.JSONDecodeError as error:
         raise ConfigError(f"parameters of a workload must be JSON, got {text!r}: {error}") from error
-    if not isinstance(given, dict):
+    if not isinstance(parameters, dict):
         raise ConfigError(f'parameters of a workload must be names with values, as {{"rate": 1000}}, got {text!r}')
-    return given
+    return parameters
 
 
 def generated(name: str, parameters: Mapping[str, Any]) -> Generated:
@@ -54,12 +54,12 @@ class Generated(Replayable):
         return self.workload.schema
 
     @cached_property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """Return how many rows there may be; a workload that ends before them, by its length, has fewer."""
         return self.workload.rows or 0
 
     def due(self, start: int, elapsed: Micros) -> int:
-        return _clock(self.workload).due(start, elapsed, self.rows)
+        return _clock(self.workload).due(start, elapsed, self.row_count)
 
     def slice(self, start: int, end: int, since: int | None = None) -> Iterator[pa.RecordBatch]:
         return _maker(self.workload).slice(start, end, start if since is None else since)
@@ -123,25 +123,25 @@ class _Clock:
         #: how far time has gone: what was due before is forgotten
         self.elapsed: Micros = 0
 
-    def due(self, start: int, elapsed: Micros, rows: int) -> int:
-        """Return the first row, of `rows`, that has not come `elapsed` after row `start` did."""
+    def due(self, start: int, elapsed: Micros, row_count: int) -> int:
+        """Return the first row, of `row_count`, that has not come `elapsed` after row `start` did."""
         if self.origin is None or self.origin[0] != start or elapsed < self.elapsed:
             self.stream.go_to(start + 1, start)
             if self.stream.made <= start:
-                return rows  # it ended before
+                return row_count  # it ended before
             first, batch = self.stream.kept[0]
             self.origin = start, int(_arrivals(batch)[start - first])
         self.elapsed = elapsed
-        return self._after(self.origin[1] + elapsed, rows)
+        return self._after(self.origin[1] + elapsed, row_count)
 
-    def _after(self, time: Micros, rows: int) -> int:
+    def _after(self, time: Micros, row_count: int) -> int:
         while self.stream.kept or self.stream.go_on():
             first, batch = self.stream.kept[0]
             arrivals = _arrivals(batch)
             if arrivals[-1] > time:
-                return min(first + int(np.searchsorted(arrivals, time, side="right")), rows)
+                return min(first + int(np.searchsorted(arrivals, time, side="right")), row_count)
             self.stream.forget(first + batch.num_rows)
-        return rows
+        return row_count
 
 
 def _arrivals(batch: pa.RecordBatch) -> IntArray:

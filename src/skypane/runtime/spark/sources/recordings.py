@@ -21,8 +21,13 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from skypane.places import whole
 from skypane.preference.schema import field_of
+from skypane.runtime.spark.sources.arrow_types import as_in_spark
 from skypane.types import ConfigError, IntArray, Micros
+
+FORMAT = "skypane-replay"
+"""The name by which Spark knows the source that reads them."""
 
 _END_OF_TIME = np.iinfo(np.int64).max
 
@@ -31,25 +36,16 @@ CHUNK_ROWS = 8192
 
 
 def write_recording(table: pa.Table, path: Path) -> None:
-    """Write `table`, already in the order of arrival, as an Arrow file to replay; atomically."""
+    """Write `table`, already in the order of arrival, as an Arrow file to replay; atomically.
+
+    Raises ConfigError if there is no place for it, or a column of a type that Spark does not have.
+    """
     table = table.cast(as_in_spark(table.schema))
-    part = path.with_name(path.name + ".part")
-    with pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=CHUNK_ROWS)
-    part.replace(path)
-
-
-def as_in_spark(schema: pa.Schema) -> pa.Schema:
-    """Return the schema as Spark insists on it when a source hands over Arrow: microseconds, UTC, plain values."""
-    return pa.schema([pa.field(field.name, _plain(field.type)) for field in schema])
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind):
-        return _plain(kind.value_type)
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", "UTC" if kind.tz is not None else None)
-    return kind
+    try:
+        with whole(path) as part, pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=CHUNK_ROWS)
+    except OSError as error:
+        raise ConfigError(f"cannot write the recording {path}: {error.strerror or error}") from error
 
 
 class Replayable(ABC):
@@ -62,7 +58,7 @@ class Replayable(ABC):
 
     @property
     @abstractmethod
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """How many there are."""
 
     @abstractmethod
@@ -90,8 +86,8 @@ class Recording(Replayable):
         return as_in_spark(self._file.schema)
 
     @property
-    def rows(self) -> int:
-        return self._file.rows
+    def row_count(self) -> int:
+        return self._file.row_count
 
     @cached_property
     def arrivals(self) -> IntArray:
@@ -101,16 +97,19 @@ class Recording(Replayable):
         return _ascending(self._file.column(field_of(self._file.schema, self.arrival).name), self.arrival, self.path)
 
     def due(self, start: int, elapsed: Micros) -> int:
-        if start >= self.rows:
-            return self.rows
+        if start >= self.row_count:
+            return self.row_count
         clock = min(int(self.arrivals[start]) + elapsed, _END_OF_TIME)
         return max(start, int(np.searchsorted(self.arrivals, clock, side="right")))
 
     def slice(self, start: int, end: int, since: int | None = None) -> Iterator[pa.RecordBatch]:
         del since
         schema = self.schema
-        for part in self._file.slice(start, end):
-            yield from part.cast(schema, safe=False).to_batches(max_chunksize=CHUNK_ROWS)
+        try:
+            for part in self._file.slice(start, end):
+                yield from part.cast(schema, safe=False).to_batches(max_chunksize=CHUNK_ROWS)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise ConfigError(f"cannot read rows {start} to {end} of {self.path}: {error}") from error
 
     @property
     def _file(self) -> _File:
@@ -142,7 +141,7 @@ class _File(ABC):
     """An opened file."""
 
     schema: pa.Schema
-    rows: int
+    row_count: int
 
     @abstractmethod
     def column(self, name: str) -> pa.ChunkedArray:
@@ -159,7 +158,7 @@ class _InMemory(_File):
     def __init__(self, table: pa.Table) -> None:
         self.table = table
         self.schema = table.schema
-        self.rows = table.num_rows
+        self.row_count = table.num_rows
 
     def column(self, name: str) -> pa.ChunkedArray:
         return self.table.column(name)
@@ -177,8 +176,9 @@ class _Parquet(_File):
         counts = [self.file.metadata.row_group(group).num_rows for group in range(self.file.metadata.num_row_groups)]
         #: row number at which each row group begins, and the end
         self.begins = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        self.rows = int(self.begins[-1])
-        self.held: tuple[int, pa.Table] | None = None
+        self.row_count = int(self.begins[-1])
+        #: the row group that is decoded: its number, its rows
+        self.decoded: tuple[int, pa.Table] | None = None
 
     def column(self, name: str) -> pa.ChunkedArray:
         return self.file.read(columns=[name]).column(0)
@@ -192,9 +192,9 @@ class _Parquet(_File):
             start, group = max(start, ends), group + 1
 
     def _group(self, group: int) -> pa.Table:
-        if self.held is None or self.held[0] != group:
-            self.held = group, self.file.read_row_group(group)
-        return self.held[1]
+        if self.decoded is None or self.decoded[0] != group:
+            self.decoded = group, self.file.read_row_group(group)
+        return self.decoded[1]
 
 
 #: (size, time of last change): another file under the same name is not taken for the one that is open
@@ -203,10 +203,10 @@ _Stamp = tuple[int, int]
 
 def _stamp(path: str) -> _Stamp:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError as error:
         raise ConfigError(f"cannot read {path} to replay it: {error.strerror or error}") from error
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=4)

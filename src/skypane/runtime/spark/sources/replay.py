@@ -28,19 +28,25 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
+from skypane.places import Place
+from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources.generated import generated, read_parameters
-from skypane.runtime.spark.sources.recordings import Recording, Replayable
+from skypane.runtime.spark.sources.recordings import FORMAT, Recording, Replayable
 from skypane.types import CheckpointError, ConfigError
 
-FORMAT = "skypane-replay"
+try:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
+except ImportError:
+    versions.need("4.2", FORMAT)
+    raise
+
 PARTITIONS = 2
 
 
@@ -58,7 +64,7 @@ def replay(
     With no speed-up all rows are there at once, and the trigger decides, or `rows_per_trigger`. `arrival` names the
     timestamp column whose order the rows have.
     """
-    options = {"path": str(path.resolve()), "arrival": arrival}
+    options = {"path": str(Place.of(path).resolved()), "arrival": arrival}
     return _stream(spark, options, speedup=speedup, rowsPerTrigger=rows_per_trigger, partitions=partitions)
 
 
@@ -93,8 +99,8 @@ def register(spark: SparkSession) -> None:
 
 def _stream(spark: SparkSession, options: Mapping[str, str | None], **numbers: float | None) -> DataFrame:
     register(spark)
-    given = {name: str(value) for name, value in {**options, **numbers}.items() if value is not None}
-    return spark.readStream.format(FORMAT).options(**given).load()
+    as_texts = {name: str(value) for name, value in {**options, **numbers}.items() if value is not None}
+    return spark.readStream.format(FORMAT).options(**as_texts).load()
 
 
 @dataclass
@@ -125,25 +131,27 @@ class ReplaySource(DataSource):
         return FORMAT
 
     @cached_property
-    def rows(self) -> Replayable:
+    def source(self) -> Replayable:
         path, name = self.options.get("path"), self.options.get("workload")
         if (path is None) == (name is None):
             raise ConfigError(f"{FORMAT} needs option path, a file to replay, or workload, got {dict(self.options)}")
         if path is not None:
-            return Recording(path, self.options.get("arrival"))
+            return Recording(
+                Place.of(path, f"{FORMAT} option path").of_this_machine("a replay reads"), self.options.get("arrival")
+            )
         return generated(str(name), read_parameters(self.options.get("parameters", "{}")))
 
     def schema(self) -> StructType:
-        return from_arrow_schema(self.rows.schema, prefer_timestamp_ntz=True)
+        return from_arrow_schema(self.source.schema, prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         del schema
-        return ReplayReader(self.rows, self._number("partitions", int, PARTITIONS))
+        return ReplayReader(self.source, self._number("partitions", int, PARTITIONS))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         del schema
         return ReplayStreamReader(
-            self.rows,
+            self.source,
             speedup=self._number("speedup", float, None),
             limit=self._number("rowsPerTrigger", int, None),
             partitions=self._number("partitions", int, PARTITIONS),
@@ -165,16 +173,16 @@ class ReplaySource(DataSource):
 class ReplayReader(DataSourceReader):
     """All rows, for batch queries."""
 
-    def __init__(self, rows: Replayable, partitions: int) -> None:
-        self.rows = rows
+    def __init__(self, source: Replayable, partitions: int) -> None:
+        self.source = source
         self.count = partitions
 
     def partitions(self) -> list[Rows]:
-        return partitions_of(0, self.rows.rows, self.count)
+        return partitions_of(0, self.source.row_count, self.count)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         part = cast("Rows", partition)
-        return self.rows.slice(part.start, part.end, part.since)
+        return self.source.slice(part.start, part.end, part.since)
 
 
 class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -182,7 +190,7 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(
         self,
-        rows: Replayable,
+        source: Replayable,
         *,
         speedup: float | None,
         limit: int | None,
@@ -190,8 +198,8 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if speedup is not None:
-            rows.due(0, 0)  # unusable arrival times are told of before the query starts
-        self.rows = rows
+            source.due(0, 0)  # unusable arrival times are told of before the query starts
+        self.source = source
         self.speedup = speedup
         self.limit = limit
         self.count = partitions
@@ -205,23 +213,23 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         row = start["row"]
-        if row > self.rows.rows:
+        if row > self.source.row_count:
             raise CheckpointError(
-                f"the checkpoint stands at row {row} of {self.rows.rows} rows: they are other ones now"
+                f"the checkpoint stands at row {row} of {self.source.row_count} rows: they are other ones now"
             )
-        most = row + limit.max_rows if isinstance(limit, ReadMaxRows) else self.rows.rows
+        most = row + limit.max_rows if isinstance(limit, ReadMaxRows) else self.source.row_count
         return {"row": min(most, self._due(row))}
 
     def _due(self, row: int) -> int:
         if self.speedup is None:
-            return self.rows.rows
+            return self.source.row_count
         if not self.primed:
             self.primed = True
-            return min(row + 1, self.rows.rows)
+            return min(row + 1, self.source.row_count)
         if self.began is None:
             self.began = (self.clock(), row)
         since, first = self.began
-        return max(row, self.rows.due(first, round((self.clock() - since) * self.speedup * 1e6)))
+        return max(row, self.source.due(first, round((self.clock() - since) * self.speedup * 1e6)))
 
     def prepareForTriggerAvailableNow(self) -> None:
         self.speedup = None  # a recording is complete: all of it is available now
@@ -230,11 +238,11 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if self.limit is None else ReadMaxRows(self.limit)
 
     def reportLatestOffset(self) -> dict[str, int]:
-        return {"row": self.rows.rows}
+        return {"row": self.source.row_count}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Rows]:
         return partitions_of(start["row"], end["row"], self.count)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         part = cast("Rows", partition)
-        return self.rows.slice(part.start, part.end, part.since)
+        return self.source.slice(part.start, part.end, part.since)

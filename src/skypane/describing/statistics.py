@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from skypane.describing import years
 from skypane.describing.columns import Stream
-from skypane.reporting.wording import count, percent, seconds, stamp
+from skypane.reporting.wording import UNKNOWN, count, percent, seconds, stamp
 from skypane.types import ConfigError, IntArray
 from skypane.workloads.estimators import (
     Dispersion,
@@ -36,7 +38,7 @@ _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
 
 @dataclass(frozen=True)
-class Finding:
+class Statistic:
     """One line of a description. `value` is what is printed; `meaning` helps to read it."""
 
     topic: str
@@ -45,9 +47,9 @@ class Finding:
     meaning: str = ""
 
 
-def findings(stream: Stream) -> Iterator[Finding]:
+def statistics(stream: Stream) -> Iterator[Statistic]:
     """Yield all that can be said about a stream; nothing but its length if it has no rows."""
-    yield Finding("rows", "rows", count(len(stream.event)))
+    yield Statistic("rows", "rows", count(len(stream.event)))
     if not len(stream.event):
         return
     yield from _span(stream)
@@ -58,13 +60,13 @@ def findings(stream: Stream) -> Iterator[Finding]:
     yield from _criteria(stream)
 
 
-def of_counts(series: IntArray) -> Iterator[Finding]:
+def of_counts(series: IntArray) -> Iterator[Statistic]:
     """Yield what can be said about tuples per second, if nothing but these is known."""
-    yield Finding("rows", "rows", count(int(series.sum())))
-    yield Finding("rows", "seconds", count(len(series)))
+    yield Statistic("rows", "rows", count(int(series.sum())))
+    yield Statistic("rows", "seconds", count(len(series)))
     if not len(series):
         return
-    yield Finding("rate", "mean rate", f"{series.mean():,.6g}/s")
+    yield Statistic("rate", "mean rate", f"{series.mean():,.6g}/s")
     yield _tried("rate", "peak to mean", lambda: f"{peak_to_mean(series):.3g}", "of tuples per second")
     yield _tried("bursts", "index of dispersion", lambda: _dispersed(dispersion_of_counts(series, 1.0)), _I)
     yield from _memory(series, 1.0)
@@ -72,21 +74,25 @@ def of_counts(series: IntArray) -> Iterator[Finding]:
 
 _I = "1: Poisson; papers 1 and 5: 155 to 8,000"
 _H = "0.5: no long memory; towards 1: bursts at all scales"
+_NO_H = "outside 0 to 1, so no Hurst parameter: the rate has a trend or a period, or too few rows come"
 
 
-def _span(stream: Stream) -> Iterator[Finding]:
+def _span(stream: Stream) -> Iterator[Statistic]:
     first, last = int(stream.event.min()), int(stream.event.max())
-    yield Finding("rows", "event time", f"{stamp(first)} to {stamp(last)}", seconds((last - first) / _SECOND))
+    yield Statistic("rows", "event time", f"{stamp(first)} to {stamp(last)}", seconds((last - first) / _SECOND))
+    doubt = years.doubt(first, last, unit_assumed=stream.unit_assumed)
+    if doubt:
+        yield Statistic("rows", "warning", "years", doubt)
 
 
-def rate(clock: IntArray) -> Iterator[Finding]:
+def rate(clock: IntArray) -> Iterator[Statistic]:
     """Yield figures about arrivals at those times, ascending microseconds."""
     length = int(clock[-1] - clock[0])
     if not length:
-        yield Finding("rate", "mean rate", "n/a", "all rows come at one time")
+        yield Statistic("rate", "mean rate", UNKNOWN, "all rows come at one time")
         return
     # Beginning with an arrival, a stream of n gaps has n + 1 of them.
-    yield Finding("rate", "mean rate", f"{(len(clock) - 1) / length * _SECOND:,.6g}/s")
+    yield Statistic("rate", "mean rate", f"{(len(clock) - 1) / length * _SECOND:,.6g}/s")
     yield _tried("rate", "peak to mean", lambda: f"{peak_to_mean(counts(clock, _SECOND)):.3g}", "of tuples per second")
     yield _tried("bursts", "index of dispersion", lambda: _dispersed(dispersion(clock)), _I)
     between = gaps(clock)
@@ -100,50 +106,65 @@ def rate(clock: IntArray) -> Iterator[Finding]:
     yield from _memory(counts(clock, interval), interval / _SECOND)
 
 
-def _memory(series: IntArray, interval: float) -> Iterator[Finding]:
-    of = f"of counts per {seconds(interval)}; {_H}"
-    yield _tried("bursts", "Hurst, variance", lambda: f"{hurst_by_variance(series):.2f}", of)
-    yield _tried("bursts", "Hurst, range", lambda: f"{hurst_by_range(series):.2f}", of)
+def _memory(series: IntArray, interval: float) -> Iterator[Statistic]:
+    of = f"of counts per {seconds(interval)}; "
+    for name, estimator in (("Hurst, variance", hurst_by_variance), ("Hurst, range", hurst_by_range)):
+        yield _hurst(name, partial(estimator, series), of)
 
 
-def _dispersed(found: Dispersion) -> str:
-    at = f"at {seconds(found.seconds)}"
-    return f"{found.value:,.4g} {at}" if found.stable else f"above {found.value:,.4g}, still changing {at}"
+def _hurst(name: str, estimate: Callable[[], float], of: str) -> Statistic:
+    """Return the statistic; an estimate that no Hurst parameter can have is marked, not told as one."""
+    try:
+        value = estimate()
+    except ConfigError as error:
+        return Statistic("bursts", name, UNKNOWN, str(error))
+    if 0 <= value <= 1:
+        return Statistic("bursts", name, f"{value:.2f}", of + _H)
+    return Statistic("bursts", name, f"({value:.2f})", of + _NO_H)
 
 
-def _disorder(stream: Stream) -> Iterator[Finding]:
-    yield Finding(
+def _dispersed(index: Dispersion) -> str:
+    at = f"{index.value:,.4g} at {seconds(index.seconds)}"
+    if index.stable:
+        return at
+    return {1: f"above {at}, still rising", -1: f"below {at}, still falling", 0: f"about {at}, not settled"}[
+        index.trend
+    ]
+
+
+def _disorder(stream: Stream) -> Iterator[Statistic]:
+    yield Statistic(
         "disorder", "late share", percent(late_share(stream.event)), "rows that come after one with a later event time"
     )
     delay = stream.delay
     how = "arrival minus event time" if stream.arrival is not None else "behind the newest event time before it"
-    yield Finding("disorder", "mean delay", _span_text(float(delay.mean())), how)
+    yield Statistic("disorder", "mean delay", _span_text(float(delay.mean())), how)
     names = ("median delay", "90 % within", "99 % within", "longest delay")
     for name, value in zip(names, np.quantile(delay, _QUANTILES), strict=True):
-        yield Finding("disorder", name, _span_text(float(value)))
+        yield Statistic("disorder", name, _span_text(float(value)))
 
 
 def _span_text(length: float) -> str:
     return seconds(length / _SECOND)
 
 
-def _skew(name: str, codes: IntArray | None) -> Iterator[Finding]:
+def _skew(name: str, codes: IntArray | None) -> Iterator[Statistic]:
     if codes is None:
         return
-    found = np.bincount(codes)
-    found = found[found > 0]
-    yield Finding(name, f"{name}s", count(len(found)))
-    yield Finding(name, f"share of the largest {name}", percent(float(found.max() / found.sum())))
-    if len(found) > 1:
+    row_counts = np.bincount(codes)
+    row_counts = row_counts[row_counts > 0]
+    yield Statistic(name, f"{name}s", count(len(row_counts)))
+    yield Statistic(name, f"share of the largest {name}", percent(float(row_counts.max() / row_counts.sum())))
+    if len(row_counts) > 1:
         yield _tried(name, "Zipf exponent", lambda: f"{zipf_exponent(codes):.2f}", "0: all alike")
 
 
-def _criteria(stream: Stream) -> Iterator[Finding]:
+def _criteria(stream: Stream) -> Iterator[Statistic]:
     points = stream.points
     if points is None:
         return
     if stream.incomparable:
-        yield Finding("criteria", "incomparable rows", count(stream.incomparable), "a criterion is null or NaN")
+        yield Statistic("criteria", "incomparable rows", count(stream.incomparable), "a criterion is null or NaN")
     if not len(points):
         return
     if points.shape[1] > 1:
@@ -151,18 +172,18 @@ def _criteria(stream: Stream) -> Iterator[Finding]:
     blocks = [points[start : start + _SAMPLE] for start in _starts(len(points))]
     share = float(np.mean([skyline_share(np.asfortranarray(block)) for block in blocks]))
     of = f"mean of {len(blocks)} times {count(len(blocks[0]))} rows"
-    yield Finding("criteria", "skyline share", percent(share), of)
+    yield Statistic("criteria", "skyline share", percent(share), of)
 
 
-def _starts(rows: int) -> list[int]:
+def _starts(row_count: int) -> list[int]:
     """Return where up to five samples begin, spread evenly."""
-    last = max(rows - _SAMPLE, 0)
+    last = max(row_count - _SAMPLE, 0)
     return sorted({round(last * part / 4) for part in range(5)}) if last >= _SAMPLE else [0]
 
 
-def _tried(topic: str, name: str, value: Callable[[], str], meaning: str = "") -> Finding:
-    """Return the finding, or why there is none: an estimator that has too little to go by says so."""
+def _tried(topic: str, name: str, value: Callable[[], str], meaning: str = "") -> Statistic:
+    """Return the statistic, or why there is none: an estimator that has too little to go by says so."""
     try:
-        return Finding(topic, name, value(), meaning)
+        return Statistic(topic, name, value(), meaning)
     except ConfigError as error:
-        return Finding(topic, name, "n/a", str(error))
+        return Statistic(topic, name, UNKNOWN, str(error))

@@ -6,14 +6,14 @@ import pytest
 
 import skypane as sp
 from skypane.describing.columns import Roles, Stream, stream_of
-from skypane.describing.findings import findings, of_counts
+from skypane.describing.statistics import of_counts, statistics
 from skypane.workloads import workload
 
 ROLES = Roles("time", "arrival", "source", "key", sp.low("c0") * sp.low("c1"))
 
 
 def told(found):
-    return {finding.name: finding.value for finding in found}
+    return {statistic.name: statistic.value for statistic in found}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def made():
         keys_exponent=1,
         rows=100_000,
     )
-    return told(findings(stream_of(ordered.table(), ROLES)))
+    return told(statistics(stream_of(ordered.table(), ROLES)))
 
 
 def number(text):
@@ -60,7 +60,7 @@ def test_skew_and_criteria(made):
 
 def test_order_stands_for_arrival_where_there_is_none():
     table = workload("poisson", rate=1_000, delay="uniform", delay_mean="100 ms", d=1, rows=20_000).table()
-    found = told(findings(stream_of(table, Roles("time"))))
+    found = told(statistics(stream_of(table, Roles("time"))))
     assert number(found["mean rate"]) == pytest.approx(1_000, rel=0.03)
     assert 150 < number(found["longest delay"]) <= 200
     assert "sources" not in found
@@ -68,7 +68,7 @@ def test_order_stands_for_arrival_where_there_is_none():
 
 def test_few_rows_are_told_why_there_is_no_figure():
     stream = Stream(np.array([5, 7]), np.array([8, 9]), np.array([0, 0]), np.array([0, 1]), np.zeros((0, 2)), 2)
-    found = {finding.name: finding for finding in findings(stream)}
+    found = {statistic.name: statistic for statistic in statistics(stream)}
     assert found["index of dispersion"].value == "n/a"
     assert found["index of dispersion"].meaning.startswith("need counts of")
     assert found["incomparable rows"].value == "2"
@@ -80,7 +80,7 @@ def test_few_rows_are_told_why_there_is_no_figure():
     [(Stream(np.array([], np.int64)), "0"), (Stream(np.array([3, 3])), "2"), (Stream(np.array([3])), "1")],
 )
 def test_hardly_any_rows(stream, rows):
-    assert told(findings(stream))["rows"] == rows
+    assert told(statistics(stream))["rows"] == rows
 
 
 def test_counts_alone():
@@ -97,4 +97,35 @@ def test_no_counts():
 
 def test_nothing_is_read_from_an_empty_table():
     empty = pa.table({"time": pa.array([], pa.timestamp("us"))})
-    assert told(findings(stream_of(empty, Roles("time")))) == {"rows": "0"}
+    assert told(statistics(stream_of(empty, Roles("time")))) == {"rows": "0"}
+
+
+def walk(rng, seconds):
+    """Counts whose mean wanders: they vary more, the longer the interval."""
+    return rng.poisson(np.exp(np.cumsum(rng.normal(0, 0.05, seconds))) * 1_000)
+
+
+def test_an_index_of_dispersion_says_which_way_it_goes():
+    rng = np.random.default_rng(2)
+    in_turn = 1_000 + 300 * (-1) ** np.arange(3_000) + rng.integers(-9, 9, 3_000)
+    rising = {statistic.name: statistic.value for statistic in of_counts(walk(rng, 3_000))}["index of dispersion"]
+    falling = {statistic.name: statistic.value for statistic in of_counts(in_turn)}["index of dispersion"]
+    assert rising.startswith("above ")
+    assert rising.endswith(", still rising")
+    assert falling.startswith("below ")
+    assert falling.endswith(", still falling")
+
+
+def test_an_estimate_that_no_hurst_parameter_has_is_marked():
+    in_turn = {f.name: f for f in of_counts(np.tile([900, 1_100], 2_000))}["Hurst, variance"]
+    assert in_turn.value.startswith("(-")
+    assert in_turn.meaning.startswith("of counts per 1 s; outside 0 to 1, so no Hurst parameter")
+    poisson = {f.name: f for f in of_counts(np.random.default_rng(3).poisson(1_000, 4_000))}["Hurst, variance"]
+    assert float(poisson.value) == pytest.approx(0.5, abs=0.1)
+
+
+def test_years_that_no_calendar_has_are_told_and_doubted():
+    stream = Stream(np.array([1_700_000_000 * 10**9, 1_700_000_001 * 10**9]), unit_assumed=True)
+    named = {statistic.name: statistic for statistic in statistics(stream)}
+    assert named["event time"].value == "the year 55,840 to the year 55,840"
+    assert named["warning"].meaning.endswith("--unit ns gives 2023")

@@ -1,0 +1,43 @@
+"""How names are written in errors and expressions: quoted, shortened, and with the nearest one that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+#: characters of a user's text that an error repeats
+_SHOWN = 200
+
+
+def backticked(name: str) -> str:
+    """Return a column's name in backticks, as Spark SQL and our own texts read it back.
+
+    >>> backticked("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def nearest(name: str, names: Sequence[str], most: int = 1) -> list[str]:
+    """Return up to `most` of `names` that are written much like `name`, in upper case or lower."""
+    if len(name) > _SHOWN:
+        return []  # comparing takes the product of both lengths, and no one mistypes a page
+    by_lower = {known.lower(): known for known in names}
+    return [by_lower[near] for near in get_close_matches(name.lower(), by_lower, n=most)]
+
+
+def instead(name: str, names: Sequence[str], most: int = 1) -> str:
+    """Return what to write for a `name` that is unknown: the nearest of `names`, or a list of them all.
+
+    >>> instead("pric", ["price", "rating"])
+    "did you mean 'price'?"
+    >>> instead("colour", ["price", "rating"])
+    'use one of price, rating'
+    """
+    near = nearest(name, names, most)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"use one of {', '.join(names)}"
+
+
+def shortened(text: str, most: int = _SHOWN) -> str:
+    """Return `text`, or its beginning where it is longer than `most` characters: what an error may repeat of it."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"

@@ -1,0 +1,29 @@
+"""All that is needed to run a plan on Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from skypane.control.splitting import Splitting
+from skypane.plan import Plan
+from skypane.runtime.spark.sinks.sink import Sink
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A plan and all that is needed to run it on Spark; `rows` and `answers` are the schemas of what goes in and out."""
+
+    plan: Plan
+    rows: pa.Schema
+    answers: pa.Schema
+    checkpoint: str
+    output: Sink
+    late: Sink | None
+    splitting: Splitting
+
+    @property
+    def sinks(self) -> dict[str, Sink]:
+        """The sinks by the name of the option that names them."""
+        return {"output": self.output} if self.late is None else {"output": self.output, "late": self.late}

@@ -1,0 +1,49 @@
+"""What is true after the last committed batch, and its form in the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from skypane.metrics import BatchMetrics
+from skypane.runtime.spark.engine.control import Control, ControlState
+from skypane.runtime.spark.engine.fingerprint import Fingerprint
+from skypane.runtime.spark.engine.ledger import Manifest
+from skypane.runtime.spark.engine.state import State
+from skypane.runtime.spark.engine.windowed import WindowedProgram
+from skypane.types import CheckpointError
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is true after `batch_id`, the last batch committed (-1: none yet)."""
+
+    batch_id: int
+    state: State
+    control: ControlState
+    fingerprint: Fingerprint
+
+    @classmethod
+    def restored(cls, program: WindowedProgram, control: Control, manifest: Manifest | None) -> Self:
+        if manifest is None:
+            return cls(-1, program.init(), control.init(), Fingerprint())
+        try:
+            fingerprint = Fingerprint(**manifest.fingerprint)
+        except TypeError as error:
+            raise CheckpointError(f"the fingerprint in the checkpoint cannot be read: {error}") from error
+        return cls(
+            manifest.batch_id,
+            program.restore(manifest.progress, manifest.operator),
+            control.restore(manifest.control),
+            fingerprint,
+        )
+
+    def manifest(self, control: Control, metrics: BatchMetrics) -> Manifest:
+        return Manifest(
+            batch_id=self.batch_id,
+            fingerprint=self.fingerprint.to_json(),
+            progress=dict(self.state.progress.snapshot()),
+            operator=self.state.snapshot(),
+            control=control.snapshot(self.control),
+            metrics=metrics.to_json(),
+        )

@@ -1,0 +1,102 @@
+"""Whose output a folder is: one query's, one start of it at a time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from skypane.runtime.spark.store import Store
+from skypane.types import CheckpointError
+
+STAGE = "_staging"
+"""Folder, unseen by readers because of its underscore, in which the files of a batch wait for being complete."""
+
+OWNER = "_skypane.json"
+"""File that says which query writes into the folder, and what."""
+
+ANSWERS, REJECTED = "part", "late"
+"""How the files' names begin, by what they hold."""
+
+_WORDS = {ANSWERS: "answers", REJECTED: "late rows"}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One start of a query, as its sinks are told of it.
+
+    query       name of the query, for as long as its checkpoint lives
+    driver      name of this start: no other has it
+    next_batch  the first batch that is not committed; what a sink has of it may be half of it
+    before      the place that the last start wrote to, if it was another folder or is expected to be this one
+    """
+
+    query: str
+    driver: str = "driver"
+    next_batch: int = 0
+    before: str | None = None
+
+
+def staging(target: Store, driver: str) -> Store:
+    """Return the folder in which the files of one start wait: for a start that was taken over it is not there."""
+    return target.child(STAGE).child(driver)
+
+
+def take_folder(target: Store, claim: Claim, prefix: str) -> None:
+    """Make a folder this start's alone; its files are named `prefix`-<batch>-...
+
+    Every change of the folder moves a file out of the start's own staging folder or into it. Those of other starts are
+    removed here, so that a driver that has been taken over, however late it wakes, can change nothing.
+    Raises CheckpointError if the folder is another query's, or has batches that the checkpoint knows nothing of.
+    """
+    _check_owner(target, claim, prefix)
+    _check_batches(target, claim, prefix)
+    stage = target.child(STAGE)
+    stage.make()
+    stage.remove(stage.names())
+    for other in stage.folders():
+        if other != claim.driver:
+            stage.remove_folder(other)
+    staging(target, claim.driver).make()
+    if not target.has(OWNER):
+        target.write_json(OWNER, {"query": claim.query, "holds": prefix})
+
+
+def _check_owner(target: Store, claim: Claim, prefix: str) -> None:
+    try:
+        there = target.read_json(OWNER)
+    except FileNotFoundError:
+        if claim.before is not None:
+            raise CheckpointError(
+                f"the checkpoint has written to {claim.before} so far, and {target.path(OWNER)} does not say that this "
+                f"folder goes on from there: move the old folder here with all its files, or, to have only what comes "
+                f"from now on here, copy its {OWNER}"
+            ) from None
+        return
+    except ValueError as error:
+        raise CheckpointError(
+            f"{target.path(OWNER)}, which says whose output this is, is damaged ({error}): restore it from a copy, "
+            f"or choose another folder"
+        ) from error
+    other = ANSWERS if prefix == REJECTED else REJECTED
+    if there == {"query": claim.query, "holds": other}:
+        raise CheckpointError(
+            f"{target.root} holds the {_WORDS[other]} of this query, and {_WORDS[prefix]} are to go there: "
+            f"they need a folder of their own"
+        )
+    if there != {"query": claim.query, "holds": prefix}:
+        raise CheckpointError(
+            f"{target.root} holds the output of another query, or of a checkpoint that is gone: "
+            f"batches would overwrite its files; choose another folder, or remove this one"
+        )
+
+
+def _check_batches(target: Store, claim: Claim, prefix: str) -> None:
+    """Refuse a folder that is ahead of the checkpoint: its windows would be answered a second time, in other batches."""
+    part = re.compile(rf"{re.escape(prefix)}-(\d{{12}})-\d{{5}}\.\w+")
+    ahead = [name for name in target.names() if (found := part.fullmatch(name)) and int(found[1]) > claim.next_batch]
+    if ahead:
+        raise CheckpointError(
+            f"{target.path(ahead[0])} and {len(ahead) - 1} more files are of batches after {claim.next_batch}, which the "
+            f"checkpoint has yet to come to: it is an older copy than the output. Restore the copy of the output that "
+            f"belongs to it, or remove those files: their windows will be answered again"
+        )

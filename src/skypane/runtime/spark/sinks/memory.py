@@ -1,0 +1,35 @@
+"""Answers in the driver's memory."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.sink import Sink
+from skypane.types import ConfigError
+
+
+class Memory(Sink):
+    """Keeps the answers of the last `batches` batches in the driver: for tests and notebooks."""
+
+    def __init__(self, batches: int | None = None) -> None:
+        if batches is not None and batches < 1:
+            raise ConfigError(f"a memory must hold at least 1 batch, got batches={batches}")
+        self._tables: dict[int, pa.Table] = {}
+        self._batches = batches
+
+    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        del spark
+        # A new dictionary each time: another thread may be reading the old one.
+        tables = {**self._tables, batch_id: answers.table()}
+        while self._batches is not None and len(tables) > self._batches:
+            del tables[next(iter(tables))]
+        self._tables = tables
+
+    def table(self) -> pa.Table:
+        """Return all rows kept, in batch order; raise LookupError before the first batch."""
+        tables = self._tables
+        if not tables:
+            raise LookupError("no batch has been answered yet")
+        return pa.concat_tables(tables.values())

@@ -1,0 +1,53 @@
+"""A law whose numbers have changed between two starts goes on with the state that the old numbers have led to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from tests.progress.streams import PANE, batches, steps
+
+from skypane.progress import AqKSlack, Arrivals, KSlack, ProgressPolicy, Watermark
+
+PAIRS = [
+    (Watermark(30), Watermark(5)),
+    (Watermark(5), Watermark(30)),
+    (KSlack(max_slack=40), KSlack(max_slack=3)),
+    (KSlack(max_slack=3), KSlack(max_slack=None)),
+    (AqKSlack(0.2, max_slack=40), AqKSlack(0.01, max_slack=7)),
+    (AqKSlack(0.01, max_slack=7), AqKSlack(0.2, max_slack=40)),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), PAIRS, ids=str)
+@given(before=batches(), after=batches())
+def test_a_punctuation_is_never_taken_back(
+    old: ProgressPolicy, new: ProgressPolicy, before: list[list[int]], after: list[list[int]]
+):
+    last = steps(old, before)[-1]
+    state = new.restore(json.loads(json.dumps(last.snapshot())))
+    assert (state.punctuation, state.newest, state.seen) == (last.punctuation, last.newest, last.seen)
+    for times in after:
+        arrivals = Arrivals.of_times(times, PANE)
+        state, known = new.step(state, arrivals.upto(new.limit(state, arrivals))), state
+        assert state.punctuation is not None
+        assert state.punctuation >= (known.punctuation or state.punctuation)
+
+
+def test_a_changed_delay_holds_from_the_first_batch_on():
+    last = steps(Watermark(30), [[1_000], [1_100]])[-1]
+    assert last.punctuation == 1_070
+    state = Watermark(5).restore(last.snapshot())
+    assert state.slack == 5
+    assert Watermark(5).step(state, Arrivals.of_times([1_101], PANE)).punctuation == 1_096
+    longer = Watermark(60).restore(last.snapshot())
+    assert Watermark(60).step(longer, Arrivals.of_times([1_101], PANE)).punctuation == 1_070, "not taken back"
+
+
+def test_a_smaller_bound_of_the_slack_holds_from_the_first_batch_on():
+    last = steps(KSlack(max_slack=100), [[1_000], [1_100, 940]])[-1]
+    assert last.slack == 60
+    state = KSlack(max_slack=7).restore(last.snapshot())
+    assert state.slack == 7
+    assert KSlack(max_slack=7).step(state, Arrivals.of_times([1_101], PANE)).punctuation == 1_094

@@ -1,0 +1,125 @@
+"""What workers do in the two stages, and what the engine remembers, without a Java in sight."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.rows import SCHEMA, SKYLINE, multiset, split, tables, windows
+
+from skypane.operators.open_panes import OpenPanes, WindowTask
+from skypane.plan import Plan
+from skypane.progress import KSlack
+from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
+from skypane.runtime.spark.engine.state import State
+from skypane.runtime.spark.engine.wlq import RunStage, cut, distinct_rows, in_driver, rows_of
+from skypane.runtime.spark.store import PARTIALS, PartialRef, Store
+from skypane.windows import Windows
+
+RefTask = WindowTask[PartialRef]
+REFS = st.builds(PartialRef, st.sampled_from(["a.arrow", "b.arrow"]), st.integers(0, 3), st.integers(0, 1_000))
+PANES = st.dictionaries(st.integers(-5, 20), st.lists(REFS, min_size=1, max_size=3).map(tuple), min_size=1, max_size=6)
+TASKS = st.lists(PANES, min_size=1, max_size=20).map(
+    lambda windows: [WindowTask(k, tuple(sorted(panes.items()))) for k, panes in enumerate(windows)]
+)
+FEW = settings(max_examples=20)  # each example writes files
+
+
+def store(factory: pytest.TempPathFactory) -> Store:
+    root = Store.at(str(factory.mktemp("stages")))
+    for name in (PARTIALS, "rejected", "answers"):
+        root.child(name).make()
+    return root
+
+
+def plan(shape: Windows) -> Plan:
+    return Plan(SKYLINE, shape, "time", KSlack())
+
+
+def lifted(asked: Plan, folder: Store, parts: list[pa.Table]) -> PaneLevel:
+    """The reports of a batch whose rows come in these parts, one to each task."""
+    stage = LiftStage(asked, folder, 7, None, keep_rejected=False)
+    reports = [report for part in parts for report in stage(part.to_batches())]
+    return PaneLevel(tuple(TaskReport.from_json(report.column(0)[0].as_py()) for report in reports))
+
+
+@FEW
+@given(tables(clean=False), windows(), st.lists(st.integers(0, 25), max_size=3))
+def test_a_batch_is_lifted_alike_however_its_rows_are_dealt_to_tasks(
+    tmp_path_factory: pytest.TempPathFactory, rows: pa.Table, shape: Windows, cuts: list[int]
+):
+    folder, asked = store(tmp_path_factory), plan(shape)
+    alone = lifted(asked, folder, [rows])
+    together = lifted(asked, folder, split(rows, [min(at, rows.num_rows) for at in cuts]))
+    load = folder.child(PARTIALS).reader()
+    for level in (alone, together):
+        assert level.fingerprint == alone.fingerprint
+        assert sum(task.rows for task in level.work) == rows.num_rows
+        counted: dict[int, int] = {}
+        for count in level.counts:
+            counted[count.pane] = counted.get(count.pane, 0) + count.rows
+        assert counted == {pane.count.pane: pane.count.rows for pane in alone.panes}
+        for pane in alone.panes:
+            partials = [load(other.ref) for other in level.panes if other.count.pane == pane.count.pane]
+            assert multiset(SKYLINE.combine(partials)) == multiset(load(pane.ref))
+
+
+@FEW
+@given(tables(), windows(), st.integers(1, 4), st.lists(st.integers(0, 25), max_size=3))
+def test_runs_on_workers_answer_as_the_driver_and_the_definition(
+    tmp_path_factory: pytest.TempPathFactory, rows: pa.Table, shape: Windows, runs: int, cuts: list[int]
+):
+    folder, asked = store(tmp_path_factory), plan(shape)
+    level = lifted(asked, folder, split(rows, [min(at, rows.num_rows) for at in cuts]))
+    panes = OpenPanes[PartialRef].empty(shape).add((pane.count.pane, pane.ref) for pane in level.panes)
+    tasks = panes.all_windows()
+    schema, query = asked.validate(SCHEMA), asked.window_query(SCHEMA)
+    here = in_driver(query.worker(), folder, tasks, schema)
+    stage = RunStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema)
+    numbers = pa.RecordBatch.from_pydict({"id": list(range(len(stage.runs)))})
+    done = [json.loads(text) for batch in stage([numbers]) for text in batch.column(0).to_pylist()]
+    there = [folder.child("answers").read_parquet(run["file"], schema) for run in done]
+    assert [tuple(window) for run in done for window in run["windows"]] == list(here.windows)
+    answered = multiset(pa.concat_tables([schema.empty_table(), *here.tables]))
+    assert multiset(pa.concat_tables([schema.empty_table(), *there])) == answered
+    assert here.rows == sum(answered.values())
+    for window, row_count in here.windows:
+        start, end = shape.bounds(window)
+        inside = rows.filter((pc.field("time") >= _stamp(start)) & (pc.field("time") < _stamp(end)))
+        assert row_count == SKYLINE.lift(inside).num_rows > 0
+
+
+def _stamp(time: int) -> pa.Scalar:
+    return pa.scalar(time, pa.timestamp("us", "UTC"))
+
+
+@given(TASKS, st.integers(1, 8))
+def test_runs_are_consecutive_and_of_about_the_same_weight(tasks: list[RefTask], runs: int):
+    parts = cut(tasks, runs)
+    assert [task for part in parts for task in part] == tasks
+    assert 1 <= len(parts) <= runs
+    assert all(parts)
+    weights = [rows_of(task) + 1 for task in tasks]
+    for part in parts:
+        assert sum(rows_of(task) + 1 for task in part) <= sum(weights) / runs + max(weights)
+
+
+@given(TASKS)
+def test_a_pane_of_several_windows_counts_once(tasks: list[RefTask]):
+    assert distinct_rows(tasks) <= sum(rows_of(task) for task in tasks)
+    assert distinct_rows([tasks[0], tasks[0]]) == rows_of(tasks[0])
+
+
+@FEW
+@given(PANES, st.none() | st.integers(-9, 9))
+def test_what_is_remembered_survives_the_ledger(panes: dict[int, tuple[PartialRef, ...]], next_window: int | None):
+    asked = plan(Windows(20, 10))
+    state = State(asked.progress.init(), OpenPanes(asked.windows, panes, next_window))
+    saved = json.loads(json.dumps([dict(state.progress.snapshot()), state.snapshot()]))
+    assert State.restored(asked, *saved) == state
+    assert state.files == {ref.file for refs in panes.values() for ref in refs}
+    assert state.rows == sum(ref.rows for refs in panes.values() for ref in refs)

@@ -1,0 +1,246 @@
+"""A session may keep any time zone: what is answered, and what is written, is the same everywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+from tests.runtime.streams import (
+    SECOND,
+    NaiveKSlack,
+    Window,
+    answers,
+    finish,
+    late_rows,
+    parquet_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
+
+import skypane as sp
+from skypane.control import placement
+from skypane.operators.skyline import SkylineQuery
+from skypane.plan import Plan
+from skypane.runtime.spark.schema import spark_schema
+from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.call import Call
+from skypane.runtime.spark.sinks.claim import Claim
+from skypane.windows import Windows
+
+CLOCKS_GO_BACK = 1_730_613_600  # in New York, 3 November 2024: the hour before is told twice
+ZONES = ["Etc/UTC", "GMT", "America/New_York", "Asia/Kathmandu"]
+PARETO = sp.low("price") * sp.high("rating")
+PLAN = Plan(SkylineQuery(PARETO, ("sensor",)), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
+
+
+def batches_of(zone: str | None) -> list[pa.Table]:
+    """Return batches of times around the hour that is told twice, `sent` an hour earlier, and times inside a list."""
+    return [
+        batch.append_column(
+            "seen", pa.array([[time] for time in batch["sent"].to_pylist()], pa.list_(batch["ts"].type))
+        )
+        for batch in late_rows(5, start=(CLOCKS_GO_BACK - 60) * SECOND, zone=zone)
+    ]
+
+
+def windows(table: pa.Table) -> list[Window]:
+    """Return the windows of an output, the one time of each list for the list."""
+    column = table.schema.get_field_index("seen")
+    return windows_of(table.set_column(column, "seen", pc.list_flatten(table["seen"])))
+
+
+def job_on(rows: DataFrame, folder: Path, **options: Any) -> sp.Job:
+    job = sp.skyline(
+        rows,
+        PARETO,
+        by="sensor",
+        time="ts",
+        window="50 seconds",
+        slide="20 seconds",
+        checkpoint=folder / "checkpoint",
+        **options,
+    )
+    assert isinstance(job, sp.Job)
+    return job
+
+
+class Everywhere(sp.Sink):
+    """Hands the answers to a sink of every kind; the folder of parquet comes last, because it moves the files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.memory = sp.Memory()
+        self.frames: list[pa.Table] = []
+        #: the answers' columns, as Spark has them
+        self.schema = StructType()
+        self.parquet = sp.Directory(str(folder / "parquet"))
+        json_lines = sp.Directory(str(folder / "json"), "json")
+        self._all = [self.memory, Call(self._call), sp.Console(), json_lines, self.parquet]
+
+    def _call(self, frame: DataFrame, batch_id: int) -> None:
+        del batch_id
+        self.frames.append(frame.toArrow().cast(self.memory.table().schema))
+        self.schema = frame.schema
+
+    def open(self, claim: Claim) -> None:
+        for each in self._all:
+            each.open(claim)
+
+    def stage(self, driver: str) -> Any:
+        return self.parquet.stage(driver)
+
+    def write(self, spark: SparkSession, rows: Answers, batch_id: int) -> None:
+        for each in self._all:
+            each.write(spark, rows, batch_id)
+
+
+def session_in(zone: str, spark: SparkSession) -> SparkSession:
+    """Return a session in another zone; its settings are its own."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", zone)
+    return session
+
+
+@pytest.fixture
+def elsewhere(spark: SparkSession, zone: str) -> SparkSession:
+    return session_in(zone, spark)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("zone", "kind", "where"),
+    [
+        ("Etc/UTC", "with zone", "driver"),
+        ("GMT", "with zone", "workers"),
+        ("America/New_York", "with zone", "workers"),
+        ("America/New_York", "without zone", "driver"),
+        ("Asia/Kathmandu", "with zone", "driver"),
+        ("Asia/Kathmandu", "without zone", "workers"),
+    ],
+)
+def test_a_stream_in_any_zone_answers_as_the_oracle(
+    kind: str, where: str, elsewhere: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(placement, "JOB_SECONDS", -1.0 if where == "workers" else 1e9)
+    batches = batches_of("UTC" if kind == "with zone" else None)
+    write_batches(tmp_path / "in", batches)
+    output = Everywhere(tmp_path)
+    rows = read_batches(elsewhere, tmp_path / "in", batches[0].schema)
+    metrics = finish(job_on(rows, tmp_path, output=output, late=tmp_path / "late"))
+    wanted = windows(answers(PLAN, batches))
+    assert sum(batch.windows for batch in metrics if (batch.wlq_where == "spark") == (where == "workers")) > 3
+    assert windows(parquet_rows(tmp_path / "parquet")) == wanted
+    assert windows(output.memory.table()) == wanted
+    # A DataFrame of many files promises no order of its rows.
+    assert windows(pa.concat_tables(output.frames).sort_by("window_start")) == wanted
+    read = elsewhere.read.schema(output.schema).json(str(tmp_path / "json")).toArrow()
+    assert windows(read.cast(output.memory.table().schema).sort_by("window_start")) == wanted
+    late = elsewhere.read.parquet(str(tmp_path / "late")).select("id", "ts").toArrow()
+    naive = NaiveKSlack(10 * SECOND)
+    for batch in batches:
+        naive.take(batch)
+    times = dict(zip(late["id"].to_pylist(), late["ts"].to_pylist(), strict=True))
+    assert naive.late
+    assert times == {row: time for batch in batches for row, time in _times(batch) if row in naive.late}
+
+
+def _times(batch: pa.Table) -> Iterator[tuple[int, datetime]]:
+    return zip(batch["id"].to_pylist(), batch["ts"].to_pylist(), strict=True)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("zone", ZONES)
+def test_a_static_frame_in_any_zone_has_the_same_windows(elsewhere: SparkSession):
+    with_zone, without = (pa.concat_tables(batches_of(zone)) for zone in ("UTC", None))
+    for rows in (with_zone, without):
+        frame = elsewhere.createDataFrame(rows, spark_schema(rows.schema)).repartition(3)
+        asked = sp.skyline(frame, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
+        assert isinstance(asked, DataFrame)
+        found = windows(asked.toArrow().sort_by("window_start"))
+        whole = Plan(PLAN.query, PLAN.windows, "ts", sp.Watermark("10 minutes"))
+        last = rows.slice(0, 1).set_column(1, "ts", pa.array([(CLOCKS_GO_BACK + 3_600) * SECOND], rows["ts"].type))
+        assert found == windows(answers(whole, [rows, last]))
+
+
+def test_the_zone_may_change_between_two_starts(spark: SparkSession, tmp_path: Path):
+    batches = batches_of("UTC")
+    for zone, first, last in (("America/New_York", 0, 3), ("Asia/Kathmandu", 3, 6)):
+        write_batches(tmp_path / "in", batches[first:last], first=first)
+        rows = read_batches(session_in(zone, spark), tmp_path / "in", batches[0].schema)
+        finish(job_on(rows, tmp_path, output=str(tmp_path / "out")))
+    assert windows(parquet_rows(tmp_path / "out")) == windows(answers(PLAN, batches))
+
+
+SCRIPT = """
+import json, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+from tests.runtime.streams import finish, parquet_rows, read_batches, write_batches
+from tests.runtime.test_zones import PLAN, batches_of, job_on, windows
+from tests.runtime.streams import answers
+
+def main(folder, conf):
+    builder = SparkSession.builder.config("spark.ui.enabled", "false")
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    batches = batches_of("UTC")
+    write_batches(folder / "in", batches)
+    finish(job_on(read_batches(spark, folder / "in", batches[0].schema), folder, output=str(folder / "out"), late=str(folder / "late")))
+    print(spark.conf.get("spark.sql.session.timeZone"), windows(parquet_rows(folder / "out")) == windows(answers(PLAN, batches)))
+    spark.stop()
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]))
+"""
+
+
+def run_elsewhere(folder: Path, conf: dict[str, str], **environment: str) -> list[str]:
+    """Run a stream in a process of its own, in a session as a user makes one; return its last line's words."""
+    root = str(Path(__file__).parent.parent.parent)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
+    environment = {"PYTHONPATH": root, "PYSPARK_PYTHON": sys.executable, **environment}
+    script = folder / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, script, str(folder), json.dumps(conf)],
+        cwd=folder, env=inherited | environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.splitlines()[-1].split()
+
+
+def test_a_session_of_a_users_own_may_take_the_zone_of_its_machine(tmp_path: Path):
+    assert run_elsewhere(tmp_path, {"spark.master": "local[2]"}, TZ="Asia/Kathmandu") == ["Asia/Kathmandu", "True"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "Etc/UTC", "GMT"])
+def test_any_machine_has_a_zone_that_will_do(zone: str, tmp_path: Path):
+    assert run_elsewhere(tmp_path, {"spark.master": "local[2]"}, TZ=zone) == [zone, "True"]
+
+
+@pytest.mark.slow
+def test_workers_in_processes_of_their_own(tmp_path: Path):
+    """A cluster in small: two executors, which share nothing with the driver but the files."""
+    pytest.importorskip("pyspark")
+    conf = {"spark.master": "local-cluster[2,1,1024]", "spark.executor.memory": "1g"}
+    assert run_elsewhere(tmp_path, conf, TZ="America/New_York") == ["America/New_York", "True"]
+
+
+@pytest.mark.slow
+def test_spark_connect(tmp_path: Path):
+    """The driver is a client of a server, which it starts here by itself."""
+    pytest.importorskip("grpc")
+    assert run_elsewhere(tmp_path, {"spark.remote": "local[2]"}, TZ="Asia/Kolkata") == ["Asia/Kolkata", "True"]
