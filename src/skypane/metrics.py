@@ -54,6 +54,12 @@ class BatchMetrics:
     task_rows: tuple[int, ...] = ()
     #: when the batch began, seconds since the epoch
     started_at: float = 0.0
+    #: why panes were split as they were
+    splitting_because: str = ""
+    #: splitting factor: partitions per pane of the batch; None if it had no panes
+    sigma: float | None = None
+    #: utilisation factor of the pane-level query; None for the first batch after a start, or if nothing was lifted
+    rho: float | None = None
 
     @property
     def drop_ratio(self) -> float:

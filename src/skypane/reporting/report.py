@@ -171,6 +171,8 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     last = batches[-1]
     exchanged = [metrics for metrics in batches if metrics.exchange]
     yield "splitting", f"{last.splitting}; pane workers: {last.plq_workers}, window workers: {last.wlq_workers}"
+    if last.splitting_because:
+        yield "why, in the last one", last.splitting_because
     yield "exchange of rows", f"in {count(len(exchanged))} of {count(len(batches))} batches"
     yield "why, in the last one", last.exchange_because or UNKNOWN
     where = Counter(metrics.wlq_where for metrics in batches if metrics.windows)

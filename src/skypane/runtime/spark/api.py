@@ -57,7 +57,8 @@ class Options(TypedDict, total=False):
       checkpoint    folder for Spark's checkpoint and the engine's; needed
       output        where answers go: a path or Directory, Console(), Memory(), or a function of (DataFrame, batch id); needed
       late          where late and quarantined rows go, with their reason; counted only, if left out
-      splitting     "PB_RR" (panes to workers in turn) or "TB_RR" (rows to workers in turn)
+      splitting     where rows are exchanged: "PB_RR" (panes to workers in turn), "TB_RR" (rows to workers in turn), "AS"
+                    (large panes are split), "AS_PID" (just enough of them to keep up)
       plq_workers   tasks that lift, where rows are exchanged; the default parallelism, if left out
       wlq_workers   tasks that combine
     """

@@ -11,8 +11,9 @@ from functools import reduce
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import MapType
 
 from skypane.control.measured import PaneWork, TaskWork
 from skypane.control.splitting import Routing
@@ -24,9 +25,13 @@ from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
 from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.store import Store
-from skypane.runtime.spark.versions import partitioned
 
 REJECTED = "rejected"
+
+_SLOTS = 64
+"""Places among which the rows of a pane are spread; a share is met to within one of them."""
+_MOST_PANES = 1024
+"""Panes, the newest first, whose shares are looked up; older ones have one owner each, by turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +170,36 @@ class PaneLevel:
 def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel:
     """Lift a batch: one job, one Python hop, and an exchange before it only where a routing is given."""
     if routing is not None:
-        rows = _routed(rows, stage.plan, routing)
+        rows = routed(rows, stage.plan, routing)
     reports = rows.mapInArrow(stage, "report string").collect()
     return PaneLevel(tuple(TaskReport.from_json(row.report) for row in reports))
 
 
-def _routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
+def routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
+    """Move each row to the task of its worker: natively, and by the row alone, so that a task tried again gets the same.
+
+    Rows of a pane with several owners are spread over them by a hash, in the proportions of the shares.
+    """
     if routing.everywhere:
         return rows.repartition(routing.workers)
     micros = sf.unix_micros(sf.col(_quoted(plan.time)).cast("timestamp"))
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
     pane = sf.floor(sf.try_subtract(micros, sf.lit(plan.windows.offset)) / sf.lit(plan.windows.pane))
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
-    return partitioned(rows, routing.workers, worker)
+    if routing.shares:
+        worker = sf.coalesce(_shared(rows, pane, routing), worker)
+    return rows.repartitionById(routing.workers, worker)
+
+
+def _shared(rows: DataFrame, pane: Column, routing: Routing) -> Column:
+    """Return the worker of a row whose pane has shares, null for others: one look-up, however many panes there are."""
+    last = max(routing.shares)
+    first = max(min(routing.shares), last - _MOST_PANES + 1)
+    slots = [worker for known in range(first, last + 1) for worker in routing.slots(known, _SLOTS)]
+    table = sf.split(sf.lit(",".join(map(str, slots))), ",").cast("array<int>")  # a constant: folded by Spark, once
+    hashed = [_quoted(field.name) for field in rows.schema.fields if not isinstance(field.dataType, MapType)]
+    place = (pane - sf.lit(first)) * sf.lit(_SLOTS) + sf.pmod(sf.xxhash64(*hashed), sf.lit(_SLOTS))
+    return sf.get(table, place.cast("int"))
 
 
 def _quoted(name: str) -> str:

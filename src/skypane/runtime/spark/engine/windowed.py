@@ -41,7 +41,6 @@ class WindowedProgram:
     rows, answers   schemas of what goes in and out
     store           where partials are kept
     staged          where workers write answers
-    splitting       name of the policy, for the metrics
     """
 
     def __init__(
@@ -53,7 +52,6 @@ class WindowedProgram:
         store: Store,
         staged: Store,
         keep_rejected: bool,
-        splitting: str,
     ) -> None:
         self._plan = plan
         self._rows = rows
@@ -61,7 +59,6 @@ class WindowedProgram:
         self._store = store
         self._staged = staged
         self._keep_rejected = keep_rejected
-        self._splitting = splitting
         self._partials = store.child(PARTIALS)
         self._window_query = plan.window_query(rows)
         self._window_worker = self._window_query.worker()
@@ -88,6 +85,12 @@ class WindowedProgram:
         with timer("sink"):
             rejected = self._rejected(batch, level, step)
         after = State(step.state, held.retire(step.state.punctuation))
+        measured = Measured(
+            tasks=level.work,
+            merge_seconds=timer.seconds["wlq"],
+            interval=batch.interval,
+            exchanged=batch.steering.routing is not None,
+        )
         return Outcome(
             state=after,
             answers=answers,
@@ -95,13 +98,8 @@ class WindowedProgram:
             written=frozenset(pane.ref.file for pane in level.panes) | merged,
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
-            metrics=batch_metrics(self._plan, self._splitting, batch, after, level, step, placement, answers),
-            measured=Measured(
-                tasks=level.work,
-                merge_seconds=timer.seconds["wlq"],
-                interval=batch.interval,
-                exchanged=batch.steering.routing is not None,
-            ),
+            metrics=batch_metrics(self._plan, batch, after, level, step, placement, answers, measured),
+            measured=measured,
         )
 
     def _lift_stage(self, batch_id: int, state: State) -> LiftStage:
