@@ -132,9 +132,9 @@ def identity(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> st
 
 def engine(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> str:
     """Run the query."""
-    job = sp.skyline(
+    job = sp.stream(
         stream(spark, folder),
-        sp.from_sense(case.columns(), ["min"] * case.criteria),
+        sp.Skyline(sp.from_sense(case.columns(), ["min"] * case.criteria)),
         time="time",
         window="1 second",
         slide="200 milliseconds",
@@ -142,7 +142,6 @@ def engine(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> str:
         checkpoint=str(scratch / "checkpoint"),
         output=str(scratch / "out"),
     )
-    assert isinstance(job, sp.Job)
     handle = job.start(trigger="available now")
     handle.await_termination()
     return str(handle.query.id)

@@ -15,13 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import strategies as st
 
-from skypane.operators.skyline import SkylineQuery
+from skypane.operators.query import Query
+from skypane.operators.skyline import Skyline
 from skypane.preference import Preference
 from skypane.windows import Windows
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema([("time", UTC), ("x", pa.float64()), ("y", pa.float64()), ("label", pa.string())])
-SKYLINE = SkylineQuery(Preference.of("x MIN, y MAX"))
+SKYLINE = Skyline(Preference.of("x MIN, y MAX"))
 NAN = float("nan")
 
 LENGTHS = st.integers(1, 60)
@@ -89,10 +90,10 @@ def _walk(start: int, steps: Sequence[int], low: int, high: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Bag:
+class Bag(Query):
     """The query whose answer is all rows of a window: it shows what was in, what was not, and what came twice."""
 
-    columns: Sequence[str] = ("x",)
+    required: Sequence[str] = ("x",)
 
     def validate(self, schema: pa.Schema) -> None:
         del schema
@@ -114,17 +115,21 @@ class Bag:
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Query):
     """Rows per value of a column: a user's own query, with partials and answers unlike the rows that go in."""
 
     key: str
 
     @property
-    def columns(self) -> Sequence[str]:
+    def required(self) -> Sequence[str]:
         return ()
 
     def validate(self, schema: pa.Schema) -> None:
         del schema
+
+    def reads(self, schema: pa.Schema) -> Sequence[str]:
+        del schema
+        return (self.key,)
 
     def lift(self, rows: pa.Table) -> pa.Table:
         return rows.group_by(self.key).aggregate([([], "count_all")]).select([self.key, "count_all"])

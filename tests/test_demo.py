@@ -95,7 +95,7 @@ def same_as_the_definition(settings):
 
 @pytest.fixture(scope="module")
 def finished(spark, tmp_path_factory):
-    settings = Demo(tmp_path_factory.mktemp("demo"), rows=3000)
+    settings = Demo(tmp_path_factory.mktemp("demo"), speedup=525_600.0, rows=3000)
     watcher = Watcher()
     _, ended = run(settings, spark, watcher)
     assert ended
@@ -165,11 +165,11 @@ def test_an_interrupted_run_goes_on_where_it_was(spark, tmp_path):
 def test_other_settings_do_not_resume(finished):
     settings, _ = finished
     with pytest.raises(CheckpointError, match=r"holds a run with rows=3000, this one has rows=10; .* --fresh"):
-        demo.prepare(Demo(settings.out, rows=10))
+        demo.prepare(Demo(settings.out, speedup=525_600.0, rows=10))
 
 
 def test_fresh_clears_its_own_files_only(tmp_path):
-    settings = Demo(tmp_path / "out", rows=10)
+    settings = Demo(tmp_path / "out", speedup=525_600.0, rows=10)
     demo.prepare(settings)
     (settings.out / "mine.txt").write_text("keep")
     settings.clear()
@@ -184,7 +184,7 @@ def test_days_count_from_the_first_departure(tmp_path):
 
 
 def test_the_year_is_complete(tmp_path):
-    assert demo.flights(Demo(tmp_path)).num_rows == 336_776
+    assert demo.flights(Demo(tmp_path, days=None)).num_rows == 336_776
 
 
 @pytest.mark.parametrize("setting", [{"speedup": 0.0}, {"rows": -1}, {"days": 0}])

@@ -22,14 +22,14 @@ LAYERS = (
     ("skypane",),  # the public names
     ("skypane.runtime.spark", "skypane.runtime.local", "skypane.runtime.sim"),
     ("skypane.runtime", "skypane.runtime.resources"),
-    ("skypane.datasets", "skypane.metrics"),
+    ("skypane.datasets", "skypane.metrics", "skypane.testing"),
     ("skypane.places",),
     ("skypane.plan",),
     ("skypane.operators",),
     ("skypane.progress", "skypane.control", "skypane.workloads"),
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
-    ("skypane.types",),  # imported everywhere
+    ("skypane.types", "skypane.notebook"),  # imported everywhere
     ("skypane.naming",),
 )
 

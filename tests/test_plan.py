@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from tests.rows import SCHEMA, SKYLINE, Bag, Counts
 
-from skypane.operators.skyline import SkylineQuery
+from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
 from skypane.preference import high, low
 from skypane.progress import KSlack, Watermark
@@ -33,8 +33,8 @@ def test_stamps_have_the_time_zone_of_the_time_column():
     (replace(PLAN, time="when"), "unknown column 'when'"),
     (replace(PLAN, time="x"), "time column 'x' is of type double"),
     (replace(PLAN, source="carrier"), "unknown column 'carrier'"),
-    (replace(PLAN, query=SkylineQuery(low("z"))), "unknown column 'z'"),
-    (replace(PLAN, query=SkylineQuery(low("x"), ("z",))), "'z'"),
+    (replace(PLAN, query=Skyline(low("z"))), "unknown column 'z'"),
+    (replace(PLAN, query=Skyline(low("x"), ("z",))), "'z'"),
 ])  # fmt: skip
 def test_a_plan_that_does_not_fit_the_rows_is_refused(plan: Plan, message: str):
     with pytest.raises(ConfigError, match=message):
@@ -54,8 +54,8 @@ def test_a_description_is_json_and_survives_it():
 
 @pytest.mark.parametrize("other", [
     replace(PLAN, query=Bag()),
-    replace(PLAN, query=SkylineQuery(low("x") * low("y"))),
-    replace(PLAN, query=SkylineQuery(low("x") * high("y"), ("label",))),
+    replace(PLAN, query=Skyline(low("x") * low("y"))),
+    replace(PLAN, query=Skyline(low("x") * high("y"), ("label",))),
     replace(PLAN, windows=Windows(30, 10, 3)),
     replace(PLAN, windows=Windows(20, 5, 3)),
     replace(PLAN, windows=Windows(20, 10)),

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import ast
+import json
 from datetime import timedelta
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.types import BadInputError, CheckpointError, ConfigError, SkypaneError, micros
+from skypane.types import BadInputError, CheckpointError, ConfigError, Length, SkypaneError, micros
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -55,15 +58,26 @@ def test_an_unknown_unit_is_named(unit: str):
         micros(f"2 {unit}", "window")
 
 
-@pytest.mark.parametrize("value", [None, 1.5, True, [1], b"1 hour"])
+@pytest.mark.parametrize("value", [None, True, [1], b"1 hour"])
 def test_another_type_is_refused(value: Any):
     with pytest.raises(ConfigError, match=r"^offset must be a text"):
         micros(value, "offset")
 
 
+@pytest.mark.parametrize("value", [3600, 0, -1, 1.5, np.int64(5)])
+def test_a_bare_number_has_no_unit_and_what_may_be_meant_is_said(value: Any):
+    with pytest.raises(
+        ConfigError, match=rf"^window must be a text .*, got .*{value}.* '{value} seconds' or timedelta"
+    ):
+        micros(value, "window")
+
+
 @given(st.integers())
-def test_an_integer_is_microseconds(n: int):
-    assert micros(n) == n
+def test_what_was_read_can_be_read_again_and_shows_itself_as_a_text_that_means_the_same(n: int):
+    length = Length(n)
+    assert micros(length) is length
+    assert micros(ast.literal_eval(repr(length))) == n
+    assert f"{length}" == json.dumps(length) == str(n)
 
 
 @given(st.timedeltas())

@@ -93,8 +93,8 @@ def test_of_takes_what_a_user_writes():
 
 
 @pytest.mark.parametrize(("name", "window", "slide", "offset"), [
-    ("window", "1 moon", None, 0), ("slide", "1 hour", "1 moon", 0), ("offset", "1 hour", None, "1 moon"),
+    ("window", "1 moon", None, "0 s"), ("slide", "1 hour", "1 moon", "0 s"), ("offset", "1 hour", None, "1 moon"),
 ])  # fmt: skip
-def test_of_names_the_argument_that_it_cannot_read(name: str, window: str, slide: str | None, offset: str | int):
+def test_of_names_the_argument_that_it_cannot_read(name: str, window: str, slide: str | None, offset: str):
     with pytest.raises(ConfigError, match=f"^{name}: unknown unit 'moon'"):
         Windows.of(window, slide, offset)

@@ -3,14 +3,22 @@
 >>> import skypane as sp
 >>> sp.low("price") * sp.high("rating")
 low('price') * high('rating')
+
+skyline, top_k, k_dominant, top_delta and ask answer a static DataFrame; stream makes a Job of a streaming one.
 """
+
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as _version
 
 from skypane.control.splitting import PaneRoundRobin, TupleRoundRobin
 from skypane.metrics import BatchMetrics
-from skypane.operators.query import Query
+from skypane.operators.dominance import KDominant, TopDelta
+from skypane.operators.query import BulkQuery, Query
+from skypane.operators.skyline import Skyline
+from skypane.operators.topk import TopK
 from skypane.preference import Preference, Score, around, diff, from_sense, high, low, parse
 from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Watermark
-from skypane.runtime.spark.api import Options, ask, k_dominant, skyline, top_delta, top_k
+from skypane.runtime.spark.api import ask, k_dominant, skyline, stream, top_delta, top_k
 from skypane.runtime.spark.job import Job, StreamHandle
 from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.sinks.console import Console
@@ -19,28 +27,38 @@ from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import BadInputError, CheckpointError, ConfigError, SkypaneError
 
+try:
+    __version__ = _version("skypane")
+except PackageNotFoundError:  # run from a checkout that is not installed
+    __version__ = "unknown"
+
 __all__ = [
     "AqKSlack",
     "BadInputError",
     "BatchMetrics",
+    "BulkQuery",
     "CheckpointError",
     "ConfigError",
     "Console",
     "Directory",
     "Job",
+    "KDominant",
     "KSlack",
     "Memory",
-    "Options",
     "PaneRoundRobin",
     "Preference",
     "ProgressPolicy",
     "Query",
     "Score",
     "Sink",
+    "Skyline",
     "SkypaneError",
     "StreamHandle",
+    "TopDelta",
+    "TopK",
     "TupleRoundRobin",
     "Watermark",
+    "__version__",
     "around",
     "ask",
     "diff",
@@ -51,6 +69,12 @@ __all__ = [
     "parse",
     "session",
     "skyline",
+    "stream",
     "top_delta",
     "top_k",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return what a user may want, without the rooms of the package."""
+    return sorted(__all__)

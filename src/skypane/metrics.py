@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from typing import Any, Self
 
+from skypane import notebook
 from skypane.types import Micros
 
 
@@ -70,6 +72,27 @@ class BatchMetrics:
     def rows_per_second(self) -> float:
         total = self.seconds.get("total", 0.0)
         return self.rows / total if total else 0.0
+
+    def __str__(self) -> str:
+        """The batch in one line."""
+        said = ", ".join(f"{value} {name}" for name, value in self._counts() if value != "0")
+        return f"batch {self.batch_id} ({self.seconds.get('total', 0.0):.2f} s): {said or 'no rows'}"
+
+    def _repr_html_(self) -> str:
+        waiting = "nothing yet" if self.slack is None else f"{timedelta(microseconds=self.slack)} behind the newest row"
+        return notebook.table(f"micro-batch {self.batch_id}", [
+            *self._counts(), ("seconds", f"{self.seconds.get('total', 0.0):.2f}"), ("late rows are awaited", waiting)
+        ])  # fmt: skip
+
+    def _counts(self) -> list[tuple[str, str]]:
+        return [
+            ("rows", f"{self.rows:,}"),
+            ("late rows", f"{self.late_rows:,}"),
+            ("rows put aside", f"{sum(self.quarantined.values()):,}"),
+            ("windows answered", f"{self.windows:,}"),
+            ("rows in their answers", f"{self.window_rows:,}"),
+            ("panes still open", f"{self.open_panes:,}"),
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON value; drop_ratio is written out too."""

@@ -1,8 +1,8 @@
-"""One frozen description of a job, validated once; both runtimes, local and Spark, run it."""
+"""One frozen description of a windowed query, validated once; local and Spark run it, in batch and in stream."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from skypane.operators.entry.gate import Gate
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
-from skypane.progress.policy import ProgressPolicy
+from skypane.progress import KSlack, ProgressPolicy
 from skypane.windows import Windows
 
 
@@ -19,25 +19,31 @@ from skypane.windows import Windows
 class Plan:
     """What is asked, of which windows, over which time column, and when a pane counts as complete.
 
-    time    event-time column, a timestamp
-    source  column that names the source of a row, to count late rows by; or None
+    time      event-time column, a timestamp
+    progress  of a stream; a batch has all its rows before it answers, and looks neither here nor at `source`
+    source    column that names the source of a row, to count late rows by; or None
     """
 
     query: Query
     windows: Windows
     time: str
-    progress: ProgressPolicy
+    progress: ProgressPolicy = field(default_factory=KSlack)
     source: str | None = None
 
     @cached_property
     def gate(self) -> Gate:
-        return Gate(self.windows, self.time, tuple(self.query.columns), self.source)
+        return Gate(self.windows, self.time, tuple(self.query.required), self.source)
 
     def validate(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the answers; raise ConfigError where rows of `schema` cannot be answered."""
         self.gate.validate(schema)
         self.query.validate(schema)
         return self.window_query(schema).output_schema(schema)
+
+    def reads(self, schema: pa.Schema) -> tuple[str, ...]:
+        """Return the columns of `schema` that anything here looks at, in its order."""
+        read = {self.time, self.source, *self.query.required, *self.query.reads(schema)}
+        return tuple(name for name in schema.names if name in read)
 
     def window_query(self, schema: pa.Schema) -> WindowQuery:
         return WindowQuery(self.query, self.windows, schema.field(self.time).type.tz)

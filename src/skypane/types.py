@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from fractions import Fraction
+from numbers import Real
 from typing import TypeAlias
 
 import numpy as np
@@ -20,8 +21,29 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-Duration: TypeAlias = "str | timedelta | int"
-"""What a user may write for a length of time: "1 hour 30 minutes", a timedelta, or whole microseconds."""
+
+class Length(int):
+    """A length of time in microseconds that micros() has read: it may be handed in again, where a bare number may not.
+
+    >>> Length(5_400_000_000), Length(5_400_000_000) + 1
+    ('90 minutes', 5400000001)
+    """
+
+    __slots__ = ()
+
+    __str__ = int.__repr__
+
+    def __repr__(self) -> str:
+        """The text that micros() reads back, in the largest unit that leaves no fraction."""
+        unit = next(
+            unit for unit in ("day", "hour", "minute", "second", "millisecond", "us") if self % _UNITS[unit] == 0
+        )
+        number = self // _UNITS[unit]
+        return repr(f"{number} {unit}" if number == 1 or unit == "us" else f"{number} {unit}s")
+
+
+Duration: TypeAlias = "str | timedelta | Length"
+"""A length of time as a user writes it: "1 hour 30 minutes", or a timedelta. A bare number is refused: it has no unit."""
 
 TICKS_PER_SECOND: Mapping[str, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """What Arrow's units of time count."""
@@ -69,24 +91,33 @@ _LONGEST_NUMBER = 100
 _TERM = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*,?")
 
 
-def micros(duration: Duration, name: str = "duration") -> Micros:
+def micros(duration: Duration, name: str = "duration") -> Length:
     """Return `duration` in whole microseconds, a text's fraction of one rounded.
 
-    Months and years are refused: they have no fixed length, as in Spark's own window().
+    Months and years are refused: they have no fixed length, as in Spark's own window(). So is a bare number, which
+    could mean any unit; only what this function has returned may be handed in again.
 
-    >>> micros("1 hour 30 minutes")
+    >>> int(micros("1 hour 30 minutes"))
     5400000000
     """
-    if isinstance(duration, timedelta):
-        return duration // timedelta(microseconds=1)
-    if isinstance(duration, int) and not isinstance(duration, bool):
+    if isinstance(duration, Length):
         return duration
+    if isinstance(duration, timedelta):
+        return Length(duration // timedelta(microseconds=1))
     if not isinstance(duration, str):
-        raise ConfigError(f"{name} must be a text such as '10 minutes', a timedelta or microseconds, got {duration!r}")
+        raise ConfigError(
+            f"{name} must be a text such as '10 minutes' or a timedelta, got {duration!r}{_meant(duration)}"
+        )
     return _parse(duration, name)
 
 
-def _parse(text: str, name: str) -> Micros:
+def _meant(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return ""
+    return f", which has no unit: if seconds are meant, '{value} seconds' or timedelta(seconds={value})"
+
+
+def _parse(text: str, name: str) -> Length:
     body = text.strip().lower().removeprefix("interval ")
     total, at = Fraction(0), 0
     while match := _TERM.match(body, at):
@@ -104,7 +135,7 @@ def _parse(text: str, name: str) -> Micros:
         raise ConfigError(
             f"{name}: cannot read {shortened(text)!r} as a length of time; write it like '1 hour 30 minutes'"
         )
-    return round(total)
+    return Length(round(total))
 
 
 def _scale(unit: str) -> Micros | None:

@@ -30,7 +30,7 @@ class Windows:
             raise ConfigError(f"need 0 < slide <= length, got slide={self.slide}, length={self.length} (microseconds)")
 
     @classmethod
-    def of(cls, length: Duration, slide: Duration | None = None, offset: Duration = 0) -> Self:
+    def of(cls, length: Duration, slide: Duration | None = None, offset: Duration = "0 seconds") -> Self:
         """Build from durations as a user writes them; no slide means tumbling windows."""
         w = micros(length, "window")
         return cls(w, w if slide is None else micros(slide, "slide"), micros(offset, "offset"))

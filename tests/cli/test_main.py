@@ -6,6 +6,7 @@ from argparse import Namespace
 
 import pytest
 
+import skypane
 from skypane.cli import main as module
 from skypane.cli.main import VERBS, main
 from skypane.types import ConfigError
@@ -65,3 +66,33 @@ def test_an_interrupt_exits_as_shells_expect(monkeypatch: pytest.MonkeyPatch):
 def test_python_dash_m_is_the_command(package: str):
     done = subprocess.run([sys.executable, "-m", package, "--help"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("usage: skypane")
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as exit_:
+        main(["--version"])
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out == f"skypane {skypane.__version__}\n"
+
+
+WITHOUT_CLI = """
+import sys
+from importlib.abc import MetaPathFinder
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"matplotlib", "rich", "pydantic", "pydantic_core", "yaml"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+import skypane
+from skypane.cli.main import main
+print(main(["run", "--examples"]), main(["demo", "--out", "nowhere"]))
+"""
+
+
+def test_without_the_extra_the_package_is_whole_and_the_verbs_name_it():
+    """What executors import needs none of it, and what does says what to install."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT_CLI], capture_output=True, text=True, check=True)
+    assert done.stdout == "1 1\n"
+    assert set(done.stderr.splitlines()) == {
+        "skypane: this needs rich, which is not installed: pip install 'skypane[cli]'"
+    }

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from skypane.jobs import parse, read
 from skypane.jobs.examples import find
 from skypane.jobs.policies import AqKSlackLaw
-from skypane.operators.topk import TopKQuery
+from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.progress import AqKSlack, KSlack, Watermark
 from skypane.types import ConfigError
@@ -50,10 +50,10 @@ def test_jobs_are_frozen():
 @pytest.mark.parametrize(
     ("query", "built"),
     [
-        ({"kind": "skyline", "preference": "price MIN"}, "SkylineQuery"),
-        ({"kind": "k_dominant", "preference": "price MIN, rating MAX", "k": 2}, "KDominantQuery"),
-        ({"kind": "top_delta", "preference": "price MIN, rating MAX", "delta": 10}, "TopDeltaQuery"),
-        ({"kind": "top_k", "score": "rating - price", "k": 3, "by": ["a", "b"]}, "TopKQuery"),
+        ({"kind": "skyline", "preference": "price MIN"}, "Skyline"),
+        ({"kind": "k_dominant", "preference": "price MIN, rating MAX", "k": 2}, "KDominant"),
+        ({"kind": "top_delta", "preference": "price MIN, rating MAX", "delta": 10}, "TopDelta"),
+        ({"kind": "top_k", "score": "rating - price", "k": 3, "by": ["a", "b"]}, "TopK"),
     ],
 )
 def test_the_four_queries(query, built):
@@ -62,7 +62,7 @@ def test_the_four_queries(query, built):
 
 def test_top_k_takes_the_largest_unless_told():
     asked = {"kind": "top_k", "score": "price", "k": 3, "largest": False}
-    assert parse(changed(query=asked)).query.build() == TopKQuery(3, Score.of("price"), (), largest=False)
+    assert parse(changed(query=asked)).query.build() == TopK(3, Score.of("price"), (), largest=False)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,9 @@ def test_a_kernel_without_a_place_to_cache_is_compiled_all_the_same(monkeypatch)
         return numba.njit(**options)
 
     monkeypatch.setattr(compiled, "njit", njit)
+    monkeypatch.setattr(compiled, "UNCACHED", [])
     assert compiled.kernel(lambda x: x + 1)(2) == 3
+    assert len(compiled.UNCACHED) == 1
 
 
 def test_the_cache_is_stamped_with_every_source_of_the_package():

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 
+import numba
 import pytest
 
 from skypane import kernels
+
+warm_module = importlib.import_module("skypane.kernels.warm")
 
 PROGRAM = """
 import numpy as np
@@ -53,3 +57,18 @@ def test_warm_twice_compiles_nothing():
     said: list[str] = []
     assert kernels.warm(said.append).compiled == ()
     assert said == []
+
+
+@pytest.mark.parametrize(("uncached", "said"), [([], "once per installation"), (["scan"], "set NUMBA_CACHE_DIR")])
+def test_who_compiles_is_told_how_often_and_how_not_to(monkeypatch, uncached: list[str], said: str):
+    monkeypatch.setattr(warm_module, "UNCACHED", uncached)
+    lines: list[str] = []
+    with warm_module.compilations(lines.append):
+
+        @numba.njit
+        def fresh(x):
+            return x + 1
+
+        fresh(1)
+    assert len(lines) == 1
+    assert said in lines[0]

@@ -14,7 +14,9 @@ from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.progress.arrivals import Arrivals
 from skypane.windows import Windows
 
-POLICIES = st.sampled_from([Watermark(7), Watermark(0, max_ahead=15, support=3), KSlack(max_ahead=25), KSlack()])
+POLICIES = st.sampled_from(
+    [Watermark("7 us"), Watermark("0 us", max_ahead="15 us", support=3), KSlack(max_ahead="25 us"), KSlack()]
+)
 
 
 def counted(w: Windows, rows: pa.Table, first_open: int | None = None) -> tuple[PaneCount, ...]:
@@ -43,14 +45,14 @@ def test_the_policy_is_told_of_every_time(w: Windows, batches: list[pa.Table], p
 
 @given(windows(), tables(), st.integers(0, 25), st.randoms(use_true_random=False))
 def test_counts_may_come_in_parts_and_in_any_order(w: Windows, rows: pa.Table, cut: int, random: Random):
-    policy = Watermark(5, max_ahead=20, support=3)
+    policy = Watermark("5 us", max_ahead="20 us", support=3)
     parts = [*counted(w, rows.slice(0, cut)), *counted(w, rows.slice(min(cut, rows.num_rows)))]
     random.shuffle(parts)
     assert advance(policy, w, policy.init(), parts) == advance(policy, w, policy.init(), counted(w, rows))
 
 
 def test_a_clock_in_the_future_is_set_aside_and_moves_nothing():
-    w, policy = Windows(10, 10), Watermark(0, max_ahead=100)
+    w, policy = Windows(10, 10), Watermark("0 us", max_ahead="100 us")
     state = advance(policy, w, policy.init(), counted(w, table([1, 12, 25]))).state
     step = advance(policy, w, state, counted(w, table([27, 9_005, 9_007])))
     assert step.future == {900}
@@ -60,7 +62,7 @@ def test_a_clock_in_the_future_is_set_aside_and_moves_nothing():
 
 
 def test_without_a_bound_nothing_is_set_aside():
-    w, policy = Windows(10, 10), Watermark(0, max_ahead=None)
+    w, policy = Windows(10, 10), Watermark("0 us", max_ahead=None)
     step = advance(policy, w, policy.init(), counted(w, table([1, 10**15])))
     assert (step.limit, step.future, step.state.punctuation) == (None, frozenset(), 10**15)
 

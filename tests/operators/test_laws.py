@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -17,22 +16,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.preference.oracle import multiset
 
-from skypane.operators.dominance import KDominantQuery, TopDeltaQuery
-from skypane.operators.query import Query
-from skypane.operators.skyline import SkylineQuery
-from skypane.operators.topk import TopKQuery
+from skypane.operators.dominance import KDominant, TopDelta
+from skypane.operators.query import Query, lift_panes
+from skypane.operators.skyline import Skyline
+from skypane.operators.topk import TopK
 from skypane.preference import Preference, Score
 from skypane.preference.schema import field_of
+from skypane.testing import check_query
+from skypane.types import ConfigError
 
 
 @dataclass(frozen=True)
-class CountPerKey:
+class CountPerKey(Query):
     """A query of a user's own: how many rows per key; the partial is one row per key."""
 
     key: str
 
     @property
-    def columns(self) -> Sequence[str]:
+    def required(self) -> Sequence[str]:
         return (self.key,)
 
     def validate(self, schema: pa.Schema) -> None:
@@ -61,17 +62,17 @@ class CountPerKey:
 
 PARETO = Preference.of("price MIN, rating MAX, size AROUND 1, code MIN")
 QUERIES: list[Query] = [
-    SkylineQuery(Preference.of("price MIN, rating MAX")),
-    SkylineQuery(Preference.of("price MIN, rating MAX PRIOR TO size MIN"), by=("city",)),
-    SkylineQuery(Preference.of("city DIFF, (price MIN PRIOR TO code MAX), size AROUND 1")),
-    SkylineQuery(PARETO, by=("city", "seen")),
-    TopKQuery(3, Score("rating - price")),
-    TopKQuery(1, Score("price"), by=("city",), largest=False),
-    TopKQuery(2, Score("size / price"), by=("code", "city")),
-    KDominantQuery(3, PARETO),
-    KDominantQuery(2, PARETO, by=("city",)),
-    TopDeltaQuery(2, PARETO),
-    TopDeltaQuery(1, PARETO, by=("city",)),
+    Skyline(Preference.of("price MIN, rating MAX")),
+    Skyline(Preference.of("price MIN, rating MAX PRIOR TO size MIN"), by=("city",)),
+    Skyline(Preference.of("city DIFF, (price MIN PRIOR TO code MAX), size AROUND 1")),
+    Skyline(PARETO, by=("city", "seen")),
+    TopK(3, Score("rating - price")),
+    TopK(1, Score("price"), by=("city",), largest=False),
+    TopK(2, Score("size / price"), by=("code", "city")),
+    KDominant(3, PARETO),
+    KDominant(2, PARETO, by=("city",)),
+    TopDelta(2, PARETO),
+    TopDelta(1, PARETO, by=("city",)),
     CountPerKey("city"),
 ]
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
@@ -124,59 +125,76 @@ each_query = pytest.mark.parametrize("query", QUERIES, ids=lambda q: f"{type(q).
 
 
 @each_query
-@given(parts=splits(), data=st.data())
-def test_any_split_in_any_order_gives_the_same_rows(query: Query, parts: list[pa.Table], data: st.DataObject):
-    whole = pa.concat_tables(parts)
-    shuffled = whole.take(data.draw(st.permutations(range(whole.num_rows))) or pa.array([], pa.int64()))
-    split = query.lower(query.combine([query.lift(part) for part in data.draw(st.permutations(parts))]))
-    assert multiset(split) == multiset(query.lower(query.lift(whole))) == multiset(query.lower(query.lift(shuffled)))
+@given(parts=splits())
+def test_keeps_the_laws(query: Query, parts: list[pa.Table]):
+    check_query(query, pa.concat_tables(parts), tries=3)
 
 
-@each_query
+BREAKS: dict[str, tuple[Any, str]] = {
+    "the first row only": (lambda rows: rows.slice(0, 1), "any split|equals p"),
+    "one row more": (lambda rows: pa.concat_tables([rows, rows.slice(0, 1)]), "any split|associative|equals p"),
+}
+
+
+@pytest.mark.parametrize(("combined", "law"), BREAKS.values(), ids=BREAKS)
+def test_the_kit_names_the_law_that_is_broken(combined: Callable[[pa.Table], pa.Table], law: str):
+    class Broken(CountPerKey):
+        def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
+            return combined(pa.concat_tables(partials))
+
+    with pytest.raises(AssertionError, match=f"breaks a law: .*({law})"):
+        check_query(Broken("city"), POOL)
+
+
+class Secretive(CountPerKey):
+    """Counts rows of a price twice where it sees one, and says that it reads the key alone."""
+
+    def reads(self, schema: pa.Schema) -> Sequence[str]:
+        del schema
+        return (self.key,)
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        counted = super().lift(rows)
+        return self._summed(pa.concat_tables([counted, counted])) if "price" in rows.column_names else counted
+
+
+def test_the_kit_finds_a_query_that_reads_more_than_it_says():
+    with pytest.raises(AssertionError, match=r"columns beyond required and reads\(\)"):
+        check_query(Secretive("city"), POOL)
+
+
+@dataclass(frozen=True)
+class BulkCount(CountPerKey):
+    """The same counts, with all panes lifted by one aggregation."""
+
+    def lift_panes(self, rows: pa.Table, starts: Sequence[int]) -> Sequence[pa.Table]:
+        sizes = np.diff([*starts, rows.num_rows])
+        tagged = rows.select([self.key]).append_column("pane", pa.array(np.repeat(np.arange(len(starts)), sizes)))
+        counted = tagged.group_by(["pane", self.key]).aggregate([([], "count_all")]).sort_by("pane")
+        panes = counted["pane"].to_numpy()
+        kept = counted.select([self.key, "count_all"]).rename_columns([self.key, "rows"])
+        edges = np.searchsorted(panes, np.arange(len(starts) + 1)).tolist()
+        return [kept.slice(begin, end - begin) for begin, end in pairwise(edges)]
+
+
+def test_a_bulk_lift_is_held_to_the_laws_too():
+    check_query(BulkCount("city"), POOL)
+
+
 @given(parts=splits(parts=3))
-def test_combine_is_associative_and_commutative(query: Query, parts: list[pa.Table]):
-    a, b, c = map(query.lift, parts)
-    at_once = multiset(query.combine([a, b, c]))
-    assert multiset(query.combine([query.combine([a, b]), c])) == at_once
-    assert multiset(query.combine([a, query.combine([b, c])])) == at_once
-    assert multiset(query.combine([c, a, b])) == at_once
-    assert multiset(query.combine([a])) == multiset(a)
+def test_many_panes_are_lifted_in_one_go_where_a_query_can(parts: list[pa.Table]):
+    panes = [part for part in parts if part.num_rows]
+    one_by_one, at_once = lift_panes(CountPerKey("city"), panes), lift_panes(BulkCount("city"), panes)
+    assert list(map(multiset, one_by_one)) == list(map(multiset, at_once))
 
 
-@each_query
-@given(parts=splits(parts=2))
-def test_arguments_are_left_as_they_were(query: Query, parts: list[pa.Table]):
-    before = [multiset(part) for part in parts]
-    partials = [query.lift(part) for part in parts]
-    lifted = [multiset(partial) for partial in partials]
-    combined = query.combine(partials)
-    whole = multiset(combined)
-    query.lower(combined)
-    assert [multiset(part) for part in parts] == before
-    assert [multiset(partial) for partial in partials] == lifted
-    assert multiset(combined) == whole
+def test_a_bulk_lift_that_loses_a_pane_is_found_where_it_happens():
+    class Losing(BulkCount):
+        def lift_panes(self, rows: pa.Table, starts: Sequence[int]) -> Sequence[pa.Table]:
+            return super().lift_panes(rows, starts)[1:]
 
-
-@each_query
-@given(parts=splits(parts=2))
-def test_rows_have_the_output_schema(query: Query, parts: list[pa.Table]):
-    query.validate(SCHEMA)
-    partial = query.combine([query.lift(part) for part in parts])
-    assert query.lower(partial).schema == query.output_schema(SCHEMA)
-
-
-@each_query
-def test_no_rows(query: Query):
-    empty = query.lift(SCHEMA.empty_table())
-    assert query.lower(query.combine([empty, empty])).num_rows == 0
-
-
-@each_query
-@given(parts=splits(parts=1))
-def test_a_pickled_query_answers_the_same(query: Query, parts: list[pa.Table]):
-    again = pickle.loads(pickle.dumps(query))  # noqa: S301
-    assert multiset(again.lower(again.lift(parts[0]))) == multiset(query.lower(query.lift(parts[0])))
-    assert again.describe() == query.describe()
+    with pytest.raises(ConfigError, match=r"Losing\.lift_panes returned 2 partials for 3 panes"):
+        lift_panes(Losing("city"), [POOL, POOL, POOL])
 
 
 def test_descriptions_are_json_and_tell_queries_apart():
@@ -188,4 +206,4 @@ def test_descriptions_are_json_and_tell_queries_apart():
 @each_query
 def test_keeps_the_protocol(query: Query):
     assert isinstance(query, Query)
-    assert set(query.columns) <= set(SCHEMA.names)
+    assert set(query.required) <= set(SCHEMA.names)

@@ -23,7 +23,7 @@ OPEN = st.none() | st.integers(-10, 30)
 def lifted(
     query: Query, w: Windows, first_open: int | None, batches: list[pa.Table], buffer_rows: int, *, keep: bool = True
 ) -> Lifted:
-    gate = Gate(w, "time", tuple(query.columns), "label")
+    gate = Gate(w, "time", tuple(query.required), "label")
     worker = PaneQuery(query, gate, first_open, keep_rejected=keep, buffer_rows=buffer_rows)
     for rows in batches:
         for batch in rows.to_batches():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.operators.topk import TopKQuery
+from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.types import ConfigError
 
@@ -47,14 +47,14 @@ def shown(rows: list[tuple[Any, ...]]) -> list[str]:
     return [repr(row) for row in rows]
 
 
-def answer(query: TopKQuery, table: pa.Table) -> list[str]:
+def answer(query: TopK, table: pa.Table) -> list[str]:
     return shown([tuple(row.values()) for row in query.lower(query.lift(table)).to_pylist()])
 
 
 @given(ROWS, st.integers(1, 8), st.booleans())
 def test_is_the_definition(rows: list[tuple[Any, ...]], k: int, largest: bool):
     wanted = sorted(rows, key=lambda row: rank(row, largest=largest))[:k]
-    assert answer(TopKQuery(k, Score("a"), largest=largest), make(rows)) == shown(wanted)
+    assert answer(TopK(k, Score("a"), largest=largest), make(rows)) == shown(wanted)
 
 
 @given(ROWS, st.integers(1, 5), st.booleans())
@@ -63,23 +63,23 @@ def test_each_group_has_its_own_best(rows: list[tuple[Any, ...]], k: int, larges
     for group in ("A", "B", None):
         members = [row for row in rows if row[1] == group]
         wanted += sorted(members, key=lambda row: rank(row, largest=largest))[:k]
-    assert answer(TopKQuery(k, Score("a"), by=("g",), largest=largest), make(rows)) == shown(wanted)
+    assert answer(TopK(k, Score("a"), by=("g",), largest=largest), make(rows)) == shown(wanted)
 
 
 @given(ROWS, st.integers(1, 8))
 def test_lift_keeps_exactly_k_or_all(rows: list[tuple[Any, ...]], k: int):
-    assert TopKQuery(k, Score("a")).lift(make(rows)).num_rows == min(k, len(rows))
+    assert TopK(k, Score("a")).lift(make(rows)).num_rows == min(k, len(rows))
 
 
 def test_groups_come_in_ascending_order_best_first():
     table = pa.table({"a": [1, 9, 5, 7, 7], "g": ["B", "A", "B", "B", None], "h": [1, 1, 1, 2, 0]})
-    query = TopKQuery(2, Score("a"), by=("g", "h"))
+    query = TopK(2, Score("a"), by=("g", "h"))
     assert query.lower(query.lift(table))["a"].to_pylist() == [9, 5, 1, 7, 7]
 
 
 def test_ties_beyond_the_last_place_leave_the_others_alone():
     table = pa.table({"a": [3, 2, 2, 2, 1], "tags": [["z"], ["c"], ["a"], ["b"], []]})
-    query = TopKQuery(3, Score("a"))
+    query = TopK(3, Score("a"))
     assert query.lower(query.lift(table))["tags"].to_pylist() == [["z"], ["a"], ["b"]]
 
 
@@ -88,7 +88,7 @@ def test_many_rows_against_a_sort(n: int):
     rng = np.random.default_rng(n)
     a, b = rng.random(n), rng.random(n)
     table = pa.table({"a": a, "b": b, "row": np.arange(n)})
-    query = TopKQuery(50, Score("2 * a - b"))
+    query = TopK(50, Score("2 * a - b"))
     found = query.lower(query.combine([query.lift(table.slice(0, n // 2)), query.lift(table.slice(n // 2))]))
     assert found["row"].to_pylist() == np.argsort(b - 2 * a, kind="stable")[:50].tolist()
 
@@ -96,20 +96,20 @@ def test_many_rows_against_a_sort(n: int):
 @pytest.mark.parametrize("k", [0, -1, 2.0, True])
 def test_k_must_be_a_count(k):
     with pytest.raises(ConfigError, match=f"need a whole k >= 1, got k={k!r}"):
-        TopKQuery(k, Score("a"))
+        TopK(k, Score("a"))
 
 
 def test_text_is_taken():
-    query = TopKQuery(3, "a+b", by="g")  # type: ignore[arg-type]
-    assert query == TopKQuery(3, Score("a + b"), by=("g",))
-    assert query.columns == ("a", "b")
+    query = TopK(3, "a+b", by="g")
+    assert query == TopK(3, Score("a + b"), by=("g",))
+    assert query.required == ("a", "b")
     assert query.describe() == {"query": "top_k", "k": 3, "score": "a + b", "largest": True, "by": ["g"]}
 
 
 def test_validate_looks_at_score_and_by():
     schema = pa.schema({"a": pa.float64(), "t": pa.list_(pa.int64())})
-    TopKQuery(1, Score("a"), by=("a",)).validate(schema)
+    TopK(1, Score("a"), by=("a",)).validate(schema)
     with pytest.raises(ConfigError, match=r"column 't' of type list<item: int64> is no number"):
-        TopKQuery(1, Score("t")).validate(schema)
+        TopK(1, Score("t")).validate(schema)
     with pytest.raises(ConfigError, match=r"column 't' .* cannot form groups"):
-        TopKQuery(1, Score("a"), by=("t",)).validate(schema)
+        TopK(1, Score("a"), by=("t",)).validate(schema)

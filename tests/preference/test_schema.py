@@ -37,7 +37,7 @@ def test_types_without_an_order(kind: pa.DataType):
 def test_column_names():
     assert column_names("a", "by") == ("a",)
     assert column_names(["b", "a", "b"], "by") == ("b", "a")
-    with pytest.raises(ConfigError, match=r"by must name columns, got \[3\]"):
+    with pytest.raises(ConfigError, match=r"by must name a column, got 3"):
         column_names([3], "by")  # type: ignore[list-item]
 
 

@@ -11,12 +11,12 @@ from tests.progress.streams import PANE, batches, steps
 from skypane.progress import AqKSlack, Arrivals, KSlack, ProgressPolicy, Watermark
 
 PAIRS = [
-    (Watermark(30), Watermark(5)),
-    (Watermark(5), Watermark(30)),
-    (KSlack(max_slack=40), KSlack(max_slack=3)),
-    (KSlack(max_slack=3), KSlack(max_slack=None)),
-    (AqKSlack(0.2, max_slack=40), AqKSlack(0.01, max_slack=7)),
-    (AqKSlack(0.01, max_slack=7), AqKSlack(0.2, max_slack=40)),
+    (Watermark("30 us"), Watermark("5 us")),
+    (Watermark("5 us"), Watermark("30 us")),
+    (KSlack(max_slack="40 us"), KSlack(max_slack="3 us")),
+    (KSlack(max_slack="3 us"), KSlack(max_slack=None)),
+    (AqKSlack(0.2, max_slack="40 us"), AqKSlack(0.01, max_slack="7 us")),
+    (AqKSlack(0.01, max_slack="7 us"), AqKSlack(0.2, max_slack="40 us")),
 ]
 
 
@@ -36,18 +36,18 @@ def test_a_punctuation_is_never_taken_back(
 
 
 def test_a_changed_delay_holds_from_the_first_batch_on():
-    last = steps(Watermark(30), [[1_000], [1_100]])[-1]
+    last = steps(Watermark("30 us"), [[1_000], [1_100]])[-1]
     assert last.punctuation == 1_070
-    state = Watermark(5).restore(last.snapshot())
+    state = Watermark("5 us").restore(last.snapshot())
     assert state.slack == 5
-    assert Watermark(5).step(state, Arrivals.of_times([1_101], PANE)).punctuation == 1_096
-    longer = Watermark(60).restore(last.snapshot())
-    assert Watermark(60).step(longer, Arrivals.of_times([1_101], PANE)).punctuation == 1_070, "not taken back"
+    assert Watermark("5 us").step(state, Arrivals.of_times([1_101], PANE)).punctuation == 1_096
+    longer = Watermark("60 us").restore(last.snapshot())
+    assert Watermark("60 us").step(longer, Arrivals.of_times([1_101], PANE)).punctuation == 1_070, "not taken back"
 
 
 def test_a_smaller_bound_of_the_slack_holds_from_the_first_batch_on():
-    last = steps(KSlack(max_slack=100), [[1_000], [1_100, 940]])[-1]
+    last = steps(KSlack(max_slack="100 us"), [[1_000], [1_100, 940]])[-1]
     assert last.slack == 60
-    state = KSlack(max_slack=7).restore(last.snapshot())
+    state = KSlack(max_slack="7 us").restore(last.snapshot())
     assert state.slack == 7
-    assert KSlack(max_slack=7).step(state, Arrivals.of_times([1_101], PANE)).punctuation == 1_094
+    assert KSlack(max_slack="7 us").step(state, Arrivals.of_times([1_101], PANE)).punctuation == 1_094

@@ -25,13 +25,13 @@ def test_k_is_known_before_the_punctuation_of_the_same_batch():
 
 
 def test_a_tuple_from_1970_leaves_k_alone():
-    states = steps(KSlack(max_slack=100), [[5_000], [5_010, 3], [5_020, 4_990]])
+    states = steps(KSlack(max_slack="100 us"), [[5_000], [5_010, 3], [5_020, 4_990]])
     assert [state.slack for state in states] == [0, 0, 20]
     assert states[1].dropped == 1
 
 
 def test_a_pane_across_max_slack_counts_as_max_slack():
-    policy = KSlack(max_slack=100)
+    policy = KSlack(max_slack="100 us")
     state = policy.step(policy.init(), Arrivals.of_times([1_000], pane=50))
     state = policy.step(state, Arrivals.of_times([860, 899, 990], pane=50))
     assert state.slack == 10  # both of [850, 900) are too old
@@ -88,6 +88,6 @@ def test_tuple_grain_never_goes_back_and_never_leads(stream):
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(ConfigError, match=r"max_slack.*-1"):
-        KSlack(max_slack=-1)
+        KSlack(max_slack="-1 us")
     with pytest.raises(ConfigError, match=r"support.*0"):
         KSlack(support=0)

@@ -20,7 +20,7 @@ def test_worked_by_hand():
     # event     1  4       12   3     9  25               41
     tuples = stream([(1, 1), (4, 4), (12, 12), (3, 15), (9, 20), (25, 29), (41, 39)])
     batches = Batches.of(tuples, Windows(10, 10), every=10)
-    trace = run(Watermark(5), batches)
+    trace = run(Watermark("5 us"), batches)
     assert trace.clock.tolist() == [10, 20, 30, 40]
     assert trace.punctuation.tolist() == [-1, 7, 20, 36]
     assert trace.seen.tolist() == [2, 4, 6, 7]
@@ -40,7 +40,7 @@ def test_intervals_in_which_nothing_came_are_no_batches():
 def test_a_window_whose_tuples_were_all_dropped_does_not_exist():
     tuples = stream([(5, 5), (35, 15), (12, 25), (55, 35)])
     batches = Batches.of(tuples, Windows(10, 10), every=10)
-    trace = run(Watermark(0), batches)
+    trace = run(Watermark("0 us"), batches)
     assert trace.dropped.tolist() == [0, 0, 1, 1]
     assert trace.drop_ratio_after(2) == 1 / 2
     assert trace.worst_drop_ratio(1) == 1 / 3

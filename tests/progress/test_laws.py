@@ -14,10 +14,10 @@ from skypane.progress import AqKSlack, Arrivals, KSlack, Watermark
 from skypane.types import CheckpointError
 
 POLICIES = [
-    Watermark("20 microseconds", max_ahead=1_000),
-    KSlack(max_ahead=1_000),
-    KSlack(max_slack=60, max_ahead=1_000),
-    AqKSlack(0.3, reserve=1, max_slack=100, max_ahead=1_000),
+    Watermark("20 microseconds", max_ahead="1000 us"),
+    KSlack(max_ahead="1000 us"),
+    KSlack(max_slack="60 us", max_ahead="1000 us"),
+    AqKSlack(0.3, reserve=1, max_slack="100 us", max_ahead="1000 us"),
 ]
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from skypane.types import ConfigError
 def test_worked_by_hand():
     #            batch 1       2: older      3: 40 ahead
     stream = [[1_000, 1_012], [1_005, 990], [1_052, 1_000]]
-    states = steps(Watermark(delay=15, max_ahead=100), stream)
+    states = steps(Watermark(delay="15 us", max_ahead="100 us"), stream)
     assert [state.punctuation for state in states] == [997, 997, 1_037]
     assert [state.newest for state in states] == [1_012, 1_012, 1_052]
     assert [state.seen for state in states] == [2, 4, 6]
@@ -20,7 +22,7 @@ def test_worked_by_hand():
 
 
 def test_a_row_is_dropped_once_its_pane_is_closed():
-    states = steps(Watermark(delay=0), [[1_000], [1_025], [1_009, 1_010, 1_019, 1_020]])
+    states = steps(Watermark(delay="0 us"), [[1_000], [1_025], [1_009, 1_010, 1_019, 1_020]])
     assert states[1].punctuation == 1_025
     assert states[2].dropped == 3  # panes [1000, 1010) and [1010, 1020)
 
@@ -28,7 +30,7 @@ def test_a_row_is_dropped_once_its_pane_is_closed():
 @given(batches(), st.integers(0, 50))
 def test_is_sparks_rule(stream, delay):
     newest = None
-    for state, times in zip(steps(Watermark(delay), stream), stream, strict=True):
+    for state, times in zip(steps(Watermark(timedelta(microseconds=delay)), stream), stream, strict=True):
         newest = max(times) if newest is None else max(newest, *times)
         assert (state.punctuation, state.slack) == (newest - delay, delay)
 
@@ -41,6 +43,6 @@ def test_durations_are_read_and_checked():
         "support": 32,
     }
     with pytest.raises(ConfigError, match=r"delay.*-5"):
-        Watermark(-5)
+        Watermark("-5 us")
     with pytest.raises(ConfigError, match="unknown unit"):
         Watermark("10 moons")

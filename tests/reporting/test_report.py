@@ -80,7 +80,7 @@ def test_all_cards_are_there():
     assert page.headings == [
         "An example front",
         "Size of the front over time",
-        "Drop ratio against the budget",
+        "Late rows against the budget, and the waiting that keeps them few",
         "Window latency",
         "Rate",
         "Where a batch's time goes",

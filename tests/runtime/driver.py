@@ -22,19 +22,19 @@ from tests.runtime.streams import SECOND, CountBySensor, late_rows, read_batches
 import skypane as sp
 from skypane import kernels
 from skypane.operators.query import Query
-from skypane.operators.skyline import SkylineQuery
+from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.runtime.spark.api import ask
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import defaults, session
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.store import Store
+from skypane.types import Length
 from skypane.windows import Windows
 
 SCHEMA = late_rows(0, batches=1).pop().schema
 WINDOWS = Windows(50 * SECOND, 20 * SECOND)
-SKYLINE = SkylineQuery(sp.low("price") * sp.high("rating"), ("sensor",))
+SKYLINE = Skyline(sp.low("price") * sp.high("rating"), ("sensor",))
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def job_of(spark: SparkSession, task: Task, query: Query | None = None, **option
     folder = Path(task.folder)
     own: dict[str, Any] = {
         "time": "ts",
-        "window": WINDOWS.length,
-        "slide": WINDOWS.slide,
+        "window": Length(WINDOWS.length),
+        "slide": Length(WINDOWS.slide),
         "progress": task.plan.progress,
         "checkpoint": folder / "checkpoint",
         "output": folder / "out",
@@ -81,9 +81,7 @@ def job_of(spark: SparkSession, task: Task, query: Query | None = None, **option
     if task.unique:
         spark.conf.set("spark.sql.shuffle.partitions", 2)
         rows = rows.withWatermark("ts", "1 day").dropDuplicatesWithinWatermark(["id"])
-    job = ask(rows, query or task.query, **own | options)
-    assert isinstance(job, sp.Job)
-    return job
+    return sp.stream(rows, query or task.query, **own | options)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
+from skypane.operators.query import Query
 from skypane.plan import Plan
 from skypane.runtime import local
 
@@ -79,9 +80,8 @@ def read_batches(spark: SparkSession, folder: Path, schema: pa.Schema, *, files:
     return spark.readStream.schema(columns).option("maxFilesPerTrigger", files).parquet(str(folder))
 
 
-def finish(job: DataFrame | sp.Job, **options: Any) -> list[sp.BatchMetrics]:
+def finish(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
     """Run a job over all that is there; return the metrics of its batches."""
-    assert isinstance(job, sp.Job)
     seen: list[sp.BatchMetrics] = []
     handle = job.start(trigger="available now", on_batch=seen.append, **options)
     assert handle.await_termination(120), handle.status
@@ -110,10 +110,10 @@ def parquet_rows(folder: Path) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class CountBySensor:
+class CountBySensor(Query):
     """A query of a user's own, with rows unlike those that come in: how many rows each sensor has sent."""
 
-    columns: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
     def validate(self, schema: pa.Schema) -> None:
         if "sensor" not in schema.names:

@@ -27,15 +27,15 @@ from tests.runtime.streams import (
 
 import skypane as sp
 from skypane.operators.query import Query
-from skypane.operators.skyline import SkylineQuery
+from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.runtime.spark.api import ask
+from skypane.types import Length
 from skypane.windows import Windows
 
 NOON = 1_700_000_000 * SECOND
 CENTURY = 100 * 365 * 86_400 * SECOND
 PARETO = sp.low("price") * sp.high("rating")
-SKYLINE = SkylineQuery(PARETO, ("sensor",))
+SKYLINE = Skyline(PARETO, ("sensor",))
 WINDOWS = Windows(30 * SECOND, 10 * SECOND)
 WATERMARK = sp.Watermark("10 seconds")
 
@@ -80,12 +80,12 @@ def outcome(
     """Stream `batches`; hold the answers against the oracle, and the counts against what came out."""
     write_batches(folder / "in", batches)
     memory = sp.Memory()
-    job = ask(
+    job = sp.stream(
         read_batches(spark, folder / "in", SCHEMA),
         query,
         time="ts",
-        window=windows.length,
-        slide=windows.slide,
+        window=Length(windows.length),
+        slide=Length(windows.slide),
         progress=WATERMARK,
         checkpoint=folder / "checkpoint",
         output=memory,
@@ -205,10 +205,9 @@ def test_a_million_equal_rows_are_all_kept(spark: SparkSession, tmp_path: Path):
     )  # fmt: skip
     write_batches(tmp_path / "in", [equal, rows((n, 300 * SECOND, "a", 1.0, 1.0))])
     metrics = finish(
-        sp.skyline(
+        sp.stream(
             read_batches(spark, tmp_path / "in", SCHEMA),
-            PARETO,
-            by="sensor",
+            sp.Skyline(PARETO, by="sensor"),
             time="ts",
             window="30 seconds",
             checkpoint=tmp_path / "checkpoint",
@@ -236,7 +235,8 @@ GOOD: dict[str, Any] = {
 def job(frame: DataFrame, **options: Any) -> Any:
     """Return the skyline job of GOOD's options, changed by `options`; None leaves one out."""
     changed = {name: value for name, value in (GOOD | options).items() if value is not None}
-    return sp.skyline(frame, changed.pop("preference", PARETO), **changed)
+    query = sp.Skyline(changed.pop("preference", PARETO), changed.pop("by", ()))
+    return sp.stream(frame, query, **changed)
 
 
 REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
@@ -250,9 +250,9 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     ),
     "time of a wrong type": (lambda df: job(df, time="price"), r"time column 'price' is of type double; cast it"),
     "slide over length": (lambda df: job(df, slide="2 minutes"), r"slide=120000000, length=60000000"),
-    "no slide": (lambda df: job(df, slide=0), r"need 0 < slide <= length, got slide=0"),
+    "no slide": (lambda df: job(df, slide="0 s"), r"need 0 < slide <= length, got slide=0"),
     "negative slide": (lambda df: job(df, slide="-1 minutes"), r"slide.*-"),
-    "negative length": (lambda df: job(df, window=-5, slide=-6), r"slide=-6, length=-5"),
+    "negative length": (lambda df: job(df, window="-5 us", slide="-6 us"), r"slide=-6, length=-5"),
     "unknown unit": (lambda df: job(df, window="1 fortnight"), r"window: unknown unit 'fortnight'"),
     "months": (lambda df: job(df, window="1 month"), r"window: unknown unit 'month'"),
     "not a duration": (lambda df: job(df, window=1.5), r"window must be .*got 1\.5"),
@@ -261,10 +261,15 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
         r"add columns window_start and window_end: rename window_start",
     ),
     "column reason": (lambda df: job(df.withColumnRenamed("id", "reason"), late="late"), r"'reason'.*rename"),
-    "no checkpoint": (lambda df: job(df, checkpoint=None), r"checkpoint= is needed"),
-    "no output": (lambda df: job(df, output=None), r"output= is needed"),
-    "no time": (lambda df: job(df, time=None), r"time= is needed"),
-    "no window": (lambda df: job(df, window=None), r"window= is needed"),
+    "one option missing": (lambda df: job(df, checkpoint=None), r"^checkpoint= is needed"),
+    "all that is missing": (
+        lambda df: sp.stream(df, sp.Skyline(PARETO)),
+        r"time= and window= and checkpoint= and output= are needed",
+    ),
+    "a static door": (lambda df: sp.skyline(df, PARETO), r"is a stream.*sp\.stream\(rows, sp\.Skyline"),
+    "memory by name": (lambda _: sp.Memory("name"), r"batches.*got 'name'"),  # type: ignore[arg-type]
+    "share as a text": (lambda _: sp.AqKSlack("1%"), r"max_drop is a share.*0\.01.*got '1%'"),  # type: ignore[arg-type]
+    "a bare number": (lambda df: job(df, window=3600), r"window must be.*got 3600.*'3600 seconds'"),
     "output of no kind": (lambda df: job(df, output=5), r"output must be a path.*got 5"),
     "output and late in one": (lambda df: job(df, late="/nowhere/out"), r"two folders, both are '/nowhere/out'"),
     "format": (lambda _: sp.Directory("out", "orc"), r"parquet, csv or json, got 'orc'"),  # type: ignore[arg-type]
@@ -273,14 +278,12 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     "wlq workers": (lambda df: job(df, wlq_workers=-1), r"wlq.*at least 1.*got -1"),
     "progress": (lambda df: job(df, progress="1 hour"), r"progress must be a policy.*got '1 hour'"),
     "drop budget": (lambda _: sp.AqKSlack(max_drop=2), r"max_drop.*got 2"),
-    "delay": (lambda _: sp.Watermark("-1 second"), r"delay must not be negative, got -1000000"),
-    "typing error": (lambda df: job(df, windw="1 hour"), r"windw=.*did you mean 'window'"),
-    "option of batches": (lambda df: job(df, invalid="drop"), r"invalid= is no option for a streaming DataFrame"),
+    "delay": (lambda _: sp.Watermark("-1 second"), r"delay must not be negative, got '-1 seconds'"),
     "no criterion": (lambda df: job(df, preference=sp.diff("sensor")), r"at least one of low, high or around"),
-    "k of top-k": (lambda df: sp.top_k(df, 0, "price", **GOOD), r"k >= 1, got k=0"),
-    "k of k-dominant": (lambda df: sp.k_dominant(df, 3, PARETO, **GOOD), r"1 <= k <= 2.*got k=3"),
-    "delta": (lambda df: sp.top_delta(df, -1, PARETO, **GOOD), r"delta >= 0, got delta=-1"),
-    "score": (lambda df: sp.top_k(df, 3, "price +", **GOOD), r"price \+"),
+    "k of top-k": (lambda _: sp.TopK(0, "price"), r"k >= 1, got k=0"),
+    "k of k-dominant": (lambda _: sp.KDominant(3, PARETO), r"1 <= k <= 2.*got k=3"),
+    "delta": (lambda _: sp.TopDelta(-1, PARETO), r"delta >= 0, got delta=-1"),
+    "score": (lambda _: sp.TopK(3, "price +"), r"price \+"),
 }
 
 

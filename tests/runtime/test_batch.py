@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from random import Random
-from typing import Any, cast
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import PythonException
+from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests import oracles
@@ -27,9 +27,9 @@ PREFERENCE = "x MIN, y MAX"
 MINUTE = 60_000_000
 
 
-def rows_of(df: Any) -> Counter[str]:
+def rows_of(df: DataFrame) -> Counter[str]:
     """Rows of a DataFrame without their order."""
-    return multiset(cast("DataFrame", df).toArrow())
+    return multiset(df.toArrow())
 
 
 def sample(n: int = 400, seed: int = 0, labels: int = 3) -> pa.Table:
@@ -132,16 +132,14 @@ def test_every_window_is_answered_as_the_definition_says(df: DataFrame, name: st
 
 def test_windows_are_those_of_sparks_own_window(df: DataFrame):
     """Which rows are in which window, and with which bounds, for a shape whose runs go over several tasks."""
-    asked = cast(
-        "DataFrame", sp.ask(df, Bag(), time="time", window="5 minutes", slide="2 minutes", offset="30 seconds")
-    )
+    asked = sp.ask(df, Bag(), time="time", window="5 minutes", slide="2 minutes", offset="30 seconds")
     spans = df.select(sf.window("time", "5 minutes", "2 minutes", "30 seconds").alias("w"), "*")
     expected = spans.select(sf.col("w.start").alias("window_start"), sf.col("w.end").alias("window_end"), *df.columns)
     assert rows_of(asked) == rows_of(expected)
 
 
 def test_a_query_of_ones_own_has_its_own_partials_and_answers(df: DataFrame):
-    asked = cast("DataFrame", sp.ask(df, Counts("label"), time="time", window="1 hour"))
+    asked = sp.ask(df, Counts("label"), time="time", window="1 hour")
     expected = df.groupBy(sf.window("time", "1 hour"), "label").agg(sf.count("*").alias("n"))
     flat = expected.select(sf.col("window.start").alias("window_start"), sf.col("window.end").alias("window_end"),
                            "label", "n")  # fmt: skip
@@ -150,7 +148,7 @@ def test_a_query_of_ones_own_has_its_own_partials_and_answers(df: DataFrame):
 
 
 def test_batch_and_local_agree_where_nothing_is_late(df: DataFrame):
-    plan = Plan(SKYLINE, Windows.of("30 minutes", "10 minutes"), "time", sp.Watermark(0, max_ahead=None))
+    plan = Plan(SKYLINE, Windows.of("30 minutes", "10 minutes"), "time", sp.Watermark("0 us", max_ahead=None))
     closing = table([10**12])
     answers = [answer.rows for answer in local.run(plan, [ROWS, closing])]
     asked = sp.skyline(df, PREFERENCE, time="time", window="30 minutes", slide="10 minutes")
@@ -180,8 +178,23 @@ def test_any_preference_is_answered(df: DataFrame, name: str):
     assert rows_of(sp.skyline(df, WRITTEN[name])) == multiset(best)
 
 
+def test_columns_of_spark_are_as_good_as_names(df: DataFrame):
+    named = sp.top_k(df, 2, "y - 0.5 * x", by="label", time="time", window="1 hour")
+    meant = sp.top_k(df, 2, df.y - 0.5 * df.x, by=df.label, time=df.time, window="1 hour")
+    assert rows_of(meant) == rows_of(named)
+    assert sp.low(df.x) * sp.high(df["y"]) == sp.parse(PREFERENCE)
+
+
+def test_columns_that_a_query_does_not_read_stay_in_java(df: DataFrame):
+    """A column that would fail when it is computed is not computed."""
+    wide = df.withColumn("costly", sf.raise_error(sf.lit("nobody asked for this")).cast("double"))
+    assert rows_of(sp.ask(wide, Counts("label"))) == rows_of(sp.ask(df, Counts("label")))
+    windowed: dict[str, Any] = {"time": "time", "window": "1 hour"}
+    assert rows_of(sp.ask(wide, Counts("label"), **windowed)) == rows_of(sp.ask(df, Counts("label"), **windowed))
+
+
 def test_it_fits_transform(df: DataFrame):
-    chained = df.transform(sp.skyline, PREFERENCE, by=["label"]).filter("label = 'a'").select("x", "y")  # type: ignore[arg-type]
+    chained = df.transform(sp.skyline, PREFERENCE, by=["label"]).filter("label = 'a'").select("x", "y")
     expected = [{"x": row["x"], "y": row["y"]} for row in by_label(ROWS).to_pylist() if row["label"] == "a"]
     assert rows_of(chained) == multiset(expected)
 
@@ -202,7 +215,7 @@ def test_partitions_make_no_difference_empty_ones_neither(
 
 @pytest.mark.parametrize("options", [{}, {"time": "time", "window": "20 minutes"}])
 def test_no_rows_give_no_rows(df: DataFrame, options: dict[str, Any]):
-    asked = cast("DataFrame", sp.skyline(df.limit(0), PREFERENCE, **options))
+    asked = sp.skyline(df.limit(0), PREFERENCE, **options)
     assert asked.toArrow().num_rows == 0
     assert asked.columns == [*(["window_start", "window_end"] if options else []), *df.columns]
 
@@ -226,8 +239,8 @@ def test_columns_of_every_type_come_through_as_they_were(spark: SparkSession):
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         rows = spark.createDataFrame([values, worse, (1, *[None] * 13, noon)], ddl).repartition(2)
-        best = cast("DataFrame", sp.skyline(rows, "x MIN"))
-        windowed = cast("DataFrame", sp.skyline(rows, "x MIN", time="time", window="1 hour"))
+        best = sp.skyline(rows, "x MIN")
+        windowed = sp.skyline(rows, "x MIN", time="time", window="1 hour")
         expected = rows.filter("x = 1").collect()
         assert best.schema == rows.schema
         assert sorted(best.collect(), key=repr) == sorted(expected, key=repr)
@@ -244,31 +257,43 @@ def test_absurd_times_are_left_out_with_the_others(spark: SparkSession):
     limits = 2**63 - 1
     rows = spark.createDataFrame([(-limits - 1, 1.0), (5, 2.0), (limits, 0.0), (None, 0.0)], "t long, x double")
     timed = rows.select("x", sf.timestamp_micros("t").alias("t"))
-    asked = cast("DataFrame", sp.skyline(timed, "x MIN", time="t", window="1 hour", offset="7 minutes", invalid="drop"))
+    asked = sp.skyline(timed, "x MIN", time="t", window="1 hour", offset="7 minutes", invalid="drop")
     assert [row.x for row in asked.collect()] == [2.0]
 
 
 BAD = table([1, None, 3, 4, 5], [1.0, 0.0, NAN, None, 2.0])
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({}, "cannot rank 1 rows with NaN x, 1 rows with null x"),
-    ({"time": "time", "window": "1 hour"}, "cannot rank 1 rows with NaN x, 1 rows with null time, 1 rows with null x"),
+@pytest.mark.parametrize(("options", "rows", "lack"), [
+    ({}, [2], "x is null or NaN"),
+    ({}, [3], "x is null or NaN"),
+    ({"time": "time", "window": "1 hour"}, [1], "time is null"),
+    ({"time": "time", "window": "1 hour"}, [0, 2], "x is null or NaN"),
 ])  # fmt: skip
 def test_rows_that_cannot_be_ranked_fail_the_query_with_what_they_lack(
-    spark: SparkSession, options: dict[str, Any], message: str
+    spark: SparkSession, options: dict[str, Any], rows: list[int], lack: str
 ):
-    asked = cast("DataFrame", sp.skyline(spark.createDataFrame(BAD).coalesce(1), PREFERENCE, **options))
-    with pytest.raises(PythonException) as failed:
+    """Whatever the partition: in one line, with no trace of a Python worker."""
+    asked = sp.skyline(spark.createDataFrame(BAD.take(pa.array(rows))).coalesce(1), PREFERENCE, **options)
+    with pytest.raises(SparkRuntimeException) as failed:
         asked.collect()
-    assert message in str(failed.value)
-    assert "invalid='drop'" in str(failed.value)
+    said = str(failed.value)
+    assert f"cannot rank rows whose {lack}: clean them first, or leave them out with invalid='drop'" in said
+    assert len(said.splitlines()) < 4
+
+
+def test_rows_that_a_later_condition_of_the_user_took_away_fail_nothing(spark: SparkSession):
+    """A check that Spark could move below a join or a filter would see rows that are not asked about."""
+    rows = spark.createDataFrame(BAD)
+    known = spark.createDataFrame([("r0",), ("r4",)], "label string")
+    assert [row.label for row in sp.skyline(rows.join(known, "label"), "x MIN").collect()] == ["r0"]
+    assert [row.label for row in sp.skyline(rows.where("x > 0"), "x MIN").where("y > 0").collect()] == ["r0"]
 
 
 @pytest.mark.parametrize(("options", "best"), [({}, ["r1"]), ({"time": "time", "window": "1 hour"}, ["r0"])])
 def test_rows_that_cannot_be_ranked_can_be_left_out(spark: SparkSession, options: dict[str, Any], best: list[str]):
     """Without windows the row without a time is as good as any."""
-    asked = cast("DataFrame", sp.skyline(spark.createDataFrame(BAD), PREFERENCE, invalid="drop", **options))
+    asked = sp.skyline(spark.createDataFrame(BAD), PREFERENCE, invalid="drop", **options)
     assert [row.label for row in asked.collect()] == best
 
 
@@ -291,9 +316,18 @@ def test_rows_that_cannot_be_ranked_can_be_left_out(spark: SparkSession, options
     (lambda df: sp.skyline(df.withColumnRenamed("label", "x"), PREFERENCE), "there are 2 columns 'x'"),
     (lambda df: sp.skyline(df, PREFERENCE, invalid="ignore"),  # type: ignore[arg-type]
      "invalid must be 'error' or 'drop', got 'ignore'"),
-    (lambda df: sp.skyline(df, PREFERENCE, checkpoint="c"), "checkpoint= is no option for a static DataFrame"),
-    (lambda df: sp.skyline(df, PREFERENCE, windw="1 hour"),  # type: ignore[call-arg]
-     "windw= .* did you mean 'window'"),
+    (lambda df: sp.skyline(df, PREFERENCE, slide="1 hour"), "time= and window= are needed here"),
+    (lambda df: sp.skyline(df, PREFERENCE, time="time", window=3600),  # type: ignore[arg-type]
+     r"window must be a text .* got 3600, .* '3600 seconds' or timedelta\(seconds=3600\)"),
+    (lambda df: sp.skyline(df.toPandas(), PREFERENCE),
+     r"must be a Spark DataFrame, got a pandas.DataFrame: .* spark.createDataFrame\(rows\)"),
+    (lambda df: sp.skyline(df.toArrow(), PREFERENCE), r"got a pyarrow.Table: .* spark.createDataFrame\(rows\)"),
+    (lambda df: sp.ask(df, sp.Skyline),  # type: ignore[arg-type]
+     "got the class Skyline itself"),
+    (lambda df: sp.ask(df, PREFERENCE),  # type: ignore[arg-type]
+     "need a query .* got str, which has no required, reads, validate"),
+    (lambda df: sp.skyline(df, "label MIN"), "column 'label' of type string is text"),
+    (lambda df: sp.stream(df, sp.Skyline(PREFERENCE)), "this DataFrame is static: read it by spark.readStream"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_is_refused_at_the_call(df: DataFrame, call: Callable[[DataFrame], Any], message: str):
     with pytest.raises(ConfigError, match=message):

@@ -17,8 +17,6 @@ from skypane.control.exchange import CONFIRM
 from skypane.control.measured import Measured, PaneWork, TaskWork
 from skypane.control.splitting import PidSplitting, Routing, splitting
 from skypane.control.workers import Workers
-from skypane.operators.skyline import SkylineQuery
-from skypane.runtime.spark.api import ask
 from skypane.runtime.spark.engine.control import Control
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.store import Store
@@ -83,9 +81,9 @@ def test_workers_belong_to_a_start_and_outlive_it(spark: SparkSession, tmp_path:
     """scale() holds from the next batch on, and for later starts; a handle that has ended changes nothing."""
     batches = late_rows(3, batches=3)
     write_batches(tmp_path / "in", batches[:2])
-    job = ask(
+    job = sp.stream(
         read_batches(spark, tmp_path / "in", batches[0].schema),
-        SkylineQuery(sp.low("price")),
+        sp.Skyline(sp.low("price")),
         time="ts",
         window="50 s",
         checkpoint=tmp_path / "checkpoint",
@@ -93,7 +91,6 @@ def test_workers_belong_to_a_start_and_outlive_it(spark: SparkSession, tmp_path:
         plq_workers=2,
         wlq_workers=2,
     )
-    assert isinstance(job, sp.Job)
     used: list[Any] = []
     handles: list[sp.StreamHandle] = []
     started = threading.Event()

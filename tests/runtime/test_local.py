@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests import oracles
 from tests.rows import NAN, SCHEMA, SKYLINE, Bag, Counts, chunked, micros_of, multiset, table, tables, windows
 
-from skypane.operators.dominance import KDominantQuery, TopDeltaQuery
+from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
-from skypane.operators.skyline import SkylineQuery
-from skypane.operators.topk import TopKQuery
+from skypane.operators.skyline import Skyline
+from skypane.operators.topk import TopK
 from skypane.operators.window_query import Answer
 from skypane.plan import Plan
 from skypane.preference import Preference, Score, high, low
@@ -31,21 +31,27 @@ PREFERENCE = Preference.of("x MIN, y MAX")
 QUERIES = st.sampled_from(
     [
         SKYLINE,
-        SkylineQuery(low("x") & high("y")),
-        SkylineQuery(PREFERENCE, ("label",)),
-        KDominantQuery(1, PREFERENCE),
-        TopDeltaQuery(2, PREFERENCE),
-        TopKQuery(3, Score.of("x - y")),
+        Skyline(low("x") & high("y")),
+        Skyline(PREFERENCE, ("label",)),
+        KDominant(1, PREFERENCE),
+        TopDelta(2, PREFERENCE),
+        TopK(3, Score.of("x - y")),
         Bag(("x", "y")),
         Counts("label"),
     ]
 )
 POLICIES: st.SearchStrategy[ProgressPolicy] = st.sampled_from(
-    [Watermark(0), Watermark(6), Watermark(3, max_ahead=20, support=4), KSlack(), KSlack(max_slack=9, max_ahead=30)]
+    [
+        Watermark("0 us"),
+        Watermark("6 us"),
+        Watermark("3 us", max_ahead="20 us", support=4),
+        KSlack(),
+        KSlack(max_slack="9 us", max_ahead="30 us"),
+    ]
 )
 BATCHES = st.lists(tables(clean=False), max_size=6)
 TUMBLING = Windows(10, 10)
-PLAN = Plan(SKYLINE, TUMBLING, "time", Watermark(0))
+PLAN = Plan(SKYLINE, TUMBLING, "time", Watermark("0 us"))
 
 Answers = list[tuple[int, Any]]
 
@@ -56,7 +62,7 @@ def run(plan: Plan, batches: list[pa.Table]) -> Answers:
 
 
 def rankable(row: dict[str, Any], query: Query) -> bool:
-    return row["time"] is not None and not any(row[c] is None or row[c] != row[c] for c in query.columns)
+    return row["time"] is not None and not any(row[c] is None or row[c] != row[c] for c in query.required)
 
 
 def definition(plan: Plan, batches: list[pa.Table]) -> Iterator[tuple[int, pa.Table]]:
@@ -190,7 +196,7 @@ def test_a_row_is_late_from_the_moment_its_pane_is_closed():
     batch 2    r0 at 9    r1 at 19   r2 at 20   r3 at 29   r4 at 40
     late       yes        yes        no         no         no
     """
-    plan = Plan(Bag(), Windows(20, 10), "time", Watermark(0))
+    plan = Plan(Bag(), Windows(20, 10), "time", Watermark("0 us"))
     first, second = table([5, 20]), table([9, 19, 20, 29, 40])
     tagged = second.set_column(3, "label", pa.array(["late 9", "late 19", "20", "29", "40"]))
     assert labels(local.run(plan, [first, tagged])) == {
@@ -202,13 +208,13 @@ def test_a_row_is_late_from_the_moment_its_pane_is_closed():
 
 
 def test_a_pane_may_be_closed_while_a_window_still_waits_for_the_next_one():
-    plan = Plan(Bag(), Windows(20, 10), "time", Watermark(0))
+    plan = Plan(Bag(), Windows(20, 10), "time", Watermark("0 us"))
     answers = local.run(plan, [table([5]), table([11]), table([6, 12]), table([20])])
     assert labels(answers) == {-1: ["r0"], 0: ["r0", "r0", "r1"]}, "the row at 6 comes when pane 0 is closed: late"
 
 
 def test_a_clock_in_the_far_future_closes_nothing_and_is_in_no_answer():
-    plan = Plan(Bag(), TUMBLING, "time", Watermark(0, max_ahead=100))
+    plan = Plan(Bag(), TUMBLING, "time", Watermark("0 us", max_ahead="100 us"))
     batches = [table([1, 2]), table([3, 10**15]), table([4, 12]), table([25])]
     assert labels(local.run(plan, batches)) == {0: ["r0", "r0", "r0", "r1"], 1: ["r1"]}
 

@@ -15,6 +15,7 @@ from tests.runtime.streams import SECOND, STEP, late_rows, read_batches, write_b
 
 import skypane as sp
 from skypane.runtime.spark.engine import ledger
+from skypane.types import Length
 
 MIB = 1 << 20
 LENGTH, SLIDE = 60 * SECOND, 20 * SECOND
@@ -25,19 +26,16 @@ MOST_PANES = (LENGTH + 60 * SECOND + STEP) // SLIDE + 2
 def job_of(spark: SparkSession, folder: Path, batches: int) -> sp.Job:
     stream = late_rows(1, batches=batches)
     write_batches(folder / "in", stream)
-    job = sp.skyline(
+    return sp.stream(
         read_batches(spark, folder / "in", stream[0].schema),
-        sp.low("price") * sp.high("rating"),
-        by="sensor",
+        sp.Skyline(sp.low("price") * sp.high("rating"), by="sensor"),
         time="ts",
-        window=LENGTH,
-        slide=SLIDE,
+        window=Length(LENGTH),
+        slide=Length(SLIDE),
         checkpoint=folder / "checkpoint",
         output=folder / "out",
         late=folder / "late",
     )
-    assert isinstance(job, sp.Job)
-    return job
 
 
 def files(folder: Path, name: str) -> list[Path]:

@@ -35,8 +35,8 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.operators.skyline import SkylineQuery
-from skypane.operators.topk import TopKQuery
+from skypane.operators.skyline import Skyline
+from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger
 from skypane.runtime.spark.store import DRAFT, Store
@@ -277,9 +277,9 @@ def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 OTHERS: dict[str, tuple[dict[str, Any], str]] = {
-    "query": ({"query": TopKQuery(3, Score.of("price"), ("sensor",))}, r"query\.query was 'skyline', is 'top_k'"),
-    "preference": ({"query": SkylineQuery(sp.low("price") & sp.high("rating"), ("sensor",))}, r"query\.levels was "),
-    "groups": ({"query": SkylineQuery(SKYLINE.preference)}, r"query\.by was \['sensor'\], is \[\]"),
+    "query": ({"query": TopK(3, Score.of("price"), ("sensor",))}, r"query\.query was 'skyline', is 'top_k'"),
+    "preference": ({"query": Skyline(sp.low("price") & sp.high("rating"), ("sensor",))}, r"query\.levels was "),
+    "groups": ({"query": Skyline(SKYLINE.preference)}, r"query\.by was \['sensor'\], is \[\]"),
     "slide": ({"slide": 10 * SECOND}, r"window\.slide was 20000000, is 10000000"),
     "length": ({"window": 70 * SECOND}, r"window\.length was 50000000, is 70000000"),
     "offset": ({"offset": 5}, r"window\.offset was 0, is 5"),

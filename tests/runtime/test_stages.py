@@ -14,14 +14,17 @@ from tests.rows import SCHEMA, SKYLINE, multiset, split, tables, windows
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
 from skypane.progress import KSlack
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
 from skypane.runtime.spark.engine.state import State
 from skypane.runtime.spark.engine.wlq import RunStage, cut, distinct_rows, in_driver, rows_of
-from skypane.runtime.spark.store import PARTIALS, PartialRef, Store
+from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
 RefTask = WindowTask[PartialRef]
-REFS = st.builds(PartialRef, st.sampled_from(["a.arrow", "b.arrow"]), st.integers(0, 3), st.integers(0, 1_000))
+FILES = [attempt_name(0, task) for task in range(2)]
+NUMBERS = st.integers(0, 1_000)
+REFS = st.builds(PartialRef, st.sampled_from(FILES), NUMBERS, NUMBERS, NUMBERS, NUMBERS)
 PANES = st.dictionaries(st.integers(-5, 20), st.lists(REFS, min_size=1, max_size=3).map(tuple), min_size=1, max_size=6)
 TASKS = st.lists(PANES, min_size=1, max_size=20).map(
     lambda windows: [WindowTask(k, tuple(sorted(panes.items()))) for k, panes in enumerate(windows)]
@@ -55,7 +58,7 @@ def test_a_batch_is_lifted_alike_however_its_rows_are_dealt_to_tasks(
     folder, asked = store(tmp_path_factory), plan(shape)
     alone = lifted(asked, folder, [rows])
     together = lifted(asked, folder, split(rows, [min(at, rows.num_rows) for at in cuts]))
-    load = folder.child(PARTIALS).reader()
+    load = PartialReader(folder.child(PARTIALS))
     for level in (alone, together):
         assert level.fingerprint == alone.fingerprint
         assert sum(task.rows for task in level.work) == rows.num_rows

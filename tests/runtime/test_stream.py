@@ -36,20 +36,20 @@ from tests.runtime.streams import (
 import skypane as sp
 from skypane.control import placement
 from skypane.control.exchange import Exchange
-from skypane.operators.dominance import KDominantQuery, TopDeltaQuery
+from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
-from skypane.operators.skyline import SkylineQuery
-from skypane.operators.topk import TopKQuery
+from skypane.operators.skyline import Skyline
+from skypane.operators.topk import TopK
 from skypane.plan import Plan
 from skypane.preference import Score
 from skypane.progress import ProgressPolicy
 from skypane.runtime import local
-from skypane.runtime.spark.api import ask
 from skypane.runtime.spark.engine import control
+from skypane.types import Length
 from skypane.windows import Windows
 
 PARETO = sp.low("price") * sp.high("rating")
-SKYLINE = SkylineQuery(PARETO, ("sensor",))
+SKYLINE = Skyline(PARETO, ("sensor",))
 
 
 @dataclass(frozen=True)
@@ -76,16 +76,16 @@ class Case:
 
 CASES = {
     "skyline by group, panes shorter than the slide": Case(SKYLINE, 50, 20, files=2),
-    "skyline without groups, merges shared between windows": Case(SkylineQuery(PARETO), 60, 5, start=-40),
-    "prioritised, times without zone": Case(SkylineQuery(sp.low("price") & sp.high("rating")), 40, 40, 7, zone=None),
-    "one skyline per value of diff": Case(SkylineQuery(PARETO * sp.diff("weight")), 45, 30, -4, start=-1_000_000_000),
+    "skyline without groups, merges shared between windows": Case(Skyline(PARETO), 60, 5, start=-40),
+    "prioritised, times without zone": Case(Skyline(sp.low("price") & sp.high("rating")), 40, 40, 7, zone=None),
+    "one skyline per value of diff": Case(Skyline(PARETO * sp.diff("weight")), 45, 30, -4, start=-1_000_000_000),
     "top-k, before 1970, without zone": Case(
-        TopKQuery(3, Score.of("rating - price"), ("sensor",)), 30, 10, 3, sp.Watermark("15 seconds"), -86_400, None
+        TopK(3, Score.of("rating - price"), ("sensor",)), 30, 10, 3, sp.Watermark("15 seconds"), -86_400, None
     ),
     "k-dominant, a budget of drops": Case(
-        KDominantQuery(2, PARETO * sp.around("weight", 0)), 40, 10, progress=sp.AqKSlack(0.05, "20 seconds"), files=2
+        KDominant(2, PARETO * sp.around("weight", 0)), 40, 10, progress=sp.AqKSlack(0.05, "20 seconds"), files=2
     ),
-    "top-delta": Case(TopDeltaQuery(2, PARETO * sp.low("weight"), ("sensor",)), 35, 15, progress=sp.Watermark(0)),
+    "top-delta": Case(TopDelta(2, PARETO * sp.low("weight"), ("sensor",)), 35, 15, progress=sp.Watermark("0 us")),
     "user-defined": Case(CountBySensor(), 120, 10, 5, sp.Watermark("5 seconds"), files=2),
 }
 
@@ -94,19 +94,17 @@ def job_of(spark: SparkSession, case: Case, folder: Path, batches: Sequence[pa.T
     """Return the job of a case over `batches`, which are written for it."""
     write_batches(folder / "in", batches, files=case.files)
     windows = case.plan.windows
-    job = ask(
+    return sp.stream(
         read_batches(spark, folder / "in", batches[0].schema, files=case.files),
         case.query,
         time="ts",
-        window=windows.length,
-        slide=windows.slide,
-        offset=windows.offset,
+        window=Length(windows.length),
+        slide=Length(windows.slide),
+        offset=Length(windows.offset),
         progress=case.progress,
         checkpoint=str(folder / "checkpoint"),
         **options,
     )
-    assert isinstance(job, sp.Job)
-    return job
 
 
 def assert_once_and_in_order(windows: Sequence[Window]) -> None:
@@ -205,7 +203,7 @@ def test_output_as_csv(spark: SparkSession, tmp_path: Path):
 
 
 def test_output_as_json_keeps_numbers_and_nulls(spark: SparkSession, tmp_path: Path):
-    case = Case(SkylineQuery(PARETO, ("sensor",)), 60, 20)
+    case = Case(Skyline(PARETO, ("sensor",)), 60, 20)
     batches = [with_hard_values(batch) for batch in case.batches()]
     finish(job_of(spark, case, tmp_path, batches, output=sp.Directory(str(tmp_path / "out"), "json")))
     written = json_rows(tmp_path / "out")

@@ -31,7 +31,7 @@ from tests.runtime.streams import (
 
 import skypane as sp
 from skypane.control import placement
-from skypane.operators.skyline import SkylineQuery
+from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
 from skypane.runtime.spark.schema import spark_schema
 from skypane.runtime.spark.sinks.answers import Answers
@@ -42,7 +42,7 @@ from skypane.windows import Windows
 CLOCKS_GO_BACK = 1_730_613_600  # in New York, 3 November 2024: the hour before is told twice
 ZONES = ["Etc/UTC", "GMT", "America/New_York", "Asia/Kathmandu"]
 PARETO = sp.low("price") * sp.high("rating")
-PLAN = Plan(SkylineQuery(PARETO, ("sensor",)), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
+PLAN = Plan(Skyline(PARETO, ("sensor",)), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
 
 
 def batches_of(zone: str | None) -> list[pa.Table]:
@@ -62,18 +62,15 @@ def windows(table: pa.Table) -> list[Window]:
 
 
 def job_on(rows: DataFrame, folder: Path, **options: Any) -> sp.Job:
-    job = sp.skyline(
+    return sp.stream(
         rows,
-        PARETO,
-        by="sensor",
+        Skyline(PARETO, by="sensor"),
         time="ts",
         window="50 seconds",
         slide="20 seconds",
         checkpoint=folder / "checkpoint",
         **options,
     )
-    assert isinstance(job, sp.Job)
-    return job
 
 
 class Everywhere(sp.Sink):

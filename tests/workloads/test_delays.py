@@ -129,12 +129,12 @@ def test_delayed_delivery_makes_even_streams_bursty():
     ("make", "complaint"),
     [
         (lambda: UniformDelay("0 s"), "need mean > 0, got mean='0 s'"),
-        (lambda: ExponentialDelay(-1), "need mean > 0"),
+        (lambda: ExponentialDelay("-1 s"), "need mean > 0"),
         (lambda: ParetoDelay("1 s", tail=1), "need 1 < tail < infinity for a finite mean, got tail=1"),
         (lambda: LognormalDelay("1 s", sigma=0), "need 0 < sigma"),
         (lambda: EmpiricalDelay(()), "need at least one measured delay"),
         (lambda: EmpiricalDelay((5, -3)), "need measured delays >= 0 microseconds, got -3"),
-        (lambda: HeldBack(hold=0), "need hold > 0"),
+        (lambda: HeldBack(hold="0 s"), "need hold > 0"),
     ],
 )
 def test_what_cannot_be_is_refused(make, complaint: str):

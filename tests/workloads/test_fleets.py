@@ -84,7 +84,7 @@ def test_bursty_streams_are_periodic_while_active_and_silent_while_idle():
         (lambda: FluctuatingFleet(1, 4, shape="wave"), "need shape 'step' or 'trend', got shape='wave'"),  # type: ignore[arg-type]
         (lambda: FluctuatingFleet(1, 4, total="some"), "got total='some'"),  # type: ignore[arg-type]
         (lambda: BurstyFleet(0), "need 0 < rate"),
-        (lambda: BurstyFleet(1, idle=0), "need idle > 0"),
+        (lambda: BurstyFleet(1, idle="0 s"), "need idle > 0"),
     ],
 )
 def test_what_cannot_be_is_refused(make, complaint: str):

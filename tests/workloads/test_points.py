@@ -86,7 +86,7 @@ def test_drifting_points_pass_from_kind_to_kind_and_back():
         (lambda: Classic(d=17), "need d <= 16, got d=17"),
         (lambda: Classic("round"), "need one of independent, correlated, anticorrelated for the points"),  # type: ignore[arg-type]
         (lambda: Drifting(("correlated",)), "need two kinds or more"),
-        (lambda: Drifting(period=0), "need period > 0"),
+        (lambda: Drifting(period="0 s"), "need period > 0"),
     ],
 )
 def test_what_cannot_be_is_refused(make, complaint: str):

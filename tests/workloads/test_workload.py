@@ -130,7 +130,7 @@ def test_a_stream_whose_only_source_stalls_for_good_ends_at_its_length():
         ({"arrivals": 5}, r"need arrivals with times\(\) or sent\(\), got 5"),
         ({"arrivals": Poisson(1), "seed": -1}, "need a whole number seed >= 0"),
         ({"arrivals": Poisson(1), "rows": 1.5}, "need a whole number rows >= 0, got rows=1.5"),
-        ({"arrivals": Poisson(1), "length": 0}, "need length > 0"),
+        ({"arrivals": Poisson(1), "length": "0 s"}, "need length > 0"),
     ],
 )
 def test_what_cannot_be_is_refused(given, complaint: str):

@@ -1,4 +1,4 @@
-"""`skypane demo`: a year of flights as a stream, answered live, with a report in the end."""
+"""`skypane demo`: weeks of flights as a stream, answered live, with a report in the end."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     """Add the verb's parser."""
     parser = verbs.add_parser(
-        "demo", help="replay a year of flights as a stream: the best departures of the last 24 hours, every hour"
+        "demo", help="replay four weeks of flights as a stream: the best departures of the last 24 hours, every hour"
     )
     parser.add_argument("--out", type=Path, default=Path("skypane-demo"), help="folder for all output (./skypane-demo)")
     parser.add_argument(
-        "--speedup", type=float, help="how many times faster than it happened (525600: a year a minute)"
+        "--speedup", type=float, help="how many times faster than it happened (20000: four weeks in two minutes)"
     )
-    parser.add_argument("--days", type=int, help="only the first DAYS days")
+    parser.add_argument("--days", type=int, help="only the first DAYS days (28; 365 for the year)")
     parser.add_argument("--rows", type=int, help="only the first ROWS flights")
     parser.add_argument(
         "--max-drop", type=float, default=0.01, help="share of flights that may be dropped as late (0.01)"
@@ -35,7 +35,13 @@ def run(arguments: Namespace) -> int:
 
     console = Console(highlight=False)
     speedup = demo.SPEEDUP if arguments.speedup is None else arguments.speedup
-    settings = demo.Demo(arguments.out, speedup, arguments.days, arguments.rows, arguments.max_drop)
+    settings = demo.Demo(
+        arguments.out,
+        speedup,
+        demo.DAYS if arguments.days is None else arguments.days,
+        arguments.rows,
+        arguments.max_drop,
+    )
     if arguments.fresh:
         settings.clear()
     view = demo.prepare(settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import REMAINDER, ArgumentParser, Namespace, RawDescriptionHelpFormatter, _SubParsersAction
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,7 @@ def _made(name: str, options: Namespace, parameters: dict[str, str]) -> Workload
     if options.rows is not None:
         limits["rows"] = options.rows
     if options.seconds is not None:
-        limits["length"] = round(options.seconds * 1e6)
+        limits["length"] = timedelta(seconds=options.seconds)
     if not limits:
         raise ConfigError("say how many --rows, or how many --seconds")
     return workload(name, **parameters, **limits, seed=options.seed)

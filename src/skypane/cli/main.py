@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
 from skypane.cli import demo, describe, doctor, generate, run, warm
@@ -27,6 +28,16 @@ class Verb(Protocol):
 VERBS: tuple[Verb, ...] = (demo, run, generate, describe, doctor, warm)
 
 
+_OF_CLI = {
+    "matplotlib": "matplotlib",
+    "pydantic": "pydantic",
+    "pydantic_core": "pydantic",
+    "rich": "rich",
+    "yaml": "PyYAML",
+}
+"""Modules of the extra `cli`, and the packages that they come in."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; return 0 if all is well, 1 if not, 2 for a command line that cannot be read."""
     arguments = _parser().parse_args(argv)
@@ -36,13 +47,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Ours are written for the user: one sentence with cause and value. Anything else is a bug and keeps its trace.
         print(f"skypane: {error}", file=sys.stderr)
         return 1
+    except ModuleNotFoundError as error:
+        package = _OF_CLI.get((error.name or "").partition(".")[0])
+        if package is None:
+            raise
+        print(f"skypane: this needs {package}, which is not installed: pip install 'skypane[cli]'", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
     return code
 
 
+def _version() -> str:
+    try:
+        return version("skypane")
+    except PackageNotFoundError:
+        return "of a checkout that is not installed"
+
+
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="skypane", description="Sliding-window preference queries on PySpark.")
+    parser.add_argument("--version", action="version", version=f"skypane {_version()}")
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
     for verb in VERBS:
         verb.add_parser(verbs).set_defaults(run=verb.run)

@@ -33,7 +33,8 @@ def build(job: JobFile, spark: SparkSession) -> DataFrame | sp.Job:
 
     Raise ConfigError naming the section of the file, if Spark or the query cannot make sense of it.
     """
-    return sp.ask(frame(job, spark), job.query.build(), **options(job))
+    door = sp.stream if job.mode == "stream" else sp.ask
+    return door(frame(job, spark), job.query.build(), **options(job))
 
 
 def frame(job: JobFile, spark: SparkSession) -> DataFrame:

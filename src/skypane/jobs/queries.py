@@ -1,16 +1,17 @@
-"""The `query` section: which of the four, and what it needs."""
+"""The `query` section: one model for each query there is, made from what its constructor takes."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+import inspect
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, PositiveInt, model_validator
+from pydantic import AfterValidator, Field, PositiveInt, create_model, model_validator
 
 from skypane.jobs.fields import Columns, Part
-from skypane.operators.dominance import KDominantQuery, TopDeltaQuery
+from skypane.operators.queries import QUERIES
 from skypane.operators.query import Query
-from skypane.operators.skyline import SkylineQuery
-from skypane.operators.topk import TopKQuery
 from skypane.preference import Preference, Score
 
 
@@ -30,8 +31,11 @@ PreferenceText: TypeAlias = Annotated[str, AfterValidator(_is_preference)]
 ScoreText: TypeAlias = Annotated[str, AfterValidator(_is_score)]
 
 
-class _Asked(Part):
+class QueryPart(Part):
+    """A query by its kind, with the arguments of its constructor; preferences and scores are texts."""
+
     by: Columns = ()
+    kind: str
 
     @model_validator(mode="after")
     def _can_be_built(self) -> Any:
@@ -40,51 +44,31 @@ class _Asked(Part):
 
     def build(self) -> Query:
         """Return the query itself."""
-        raise NotImplementedError
+        query: Query = QUERIES[self.kind](**self.model_dump(exclude={"kind"}))
+        return query
 
 
-class Skyline(_Asked):
-    """Rows that no other row is better than."""
-
-    kind: Literal["skyline"]
-    preference: PreferenceText
-
-    def build(self) -> Query:
-        return SkylineQuery(Preference.of(self.preference), self.by)
-
-
-class TopK(_Asked):
-    """The k rows with the best score."""
-
-    kind: Literal["top_k"]
-    k: PositiveInt
-    score: ScoreText
-    largest: bool = True
-
-    def build(self) -> Query:
-        return TopKQuery(self.k, Score.of(self.score), self.by, self.largest)
+#: how a job file writes an argument, by the annotation that it has in the constructor
+_WRITTEN = {
+    "int": PositiveInt,
+    "bool": bool,
+    "Columns": Columns,
+    "Preference | str": PreferenceText,
+    "Score | ColumnLike": ScoreText,
+}
 
 
-class KDominant(_Asked):
-    """Rows that no other row k-dominates."""
-
-    kind: Literal["k_dominant"]
-    preference: PreferenceText
-    k: PositiveInt
-
-    def build(self) -> Query:
-        return KDominantQuery(self.k, Preference.of(self.preference), self.by)
+def _model(kind: str, query: type[Query]) -> type[QueryPart]:
+    fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
+    for name, parameter in inspect.signature(query).parameters.items():
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[name] = (_WRITTEN[parameter.annotation], default)
+    return create_model(query.__name__, __base__=QueryPart, __doc__=query.__doc__, **fields)
 
 
-class TopDelta(_Asked):
-    """About delta rows: the k-dominant skyline of the smallest k that has more."""
+MODELS = {kind: _model(kind, query) for kind, query in QUERIES.items()}
 
-    kind: Literal["top_delta"]
-    preference: PreferenceText
-    delta: PositiveInt
-
-    def build(self) -> Query:
-        return TopDeltaQuery(self.delta, Preference.of(self.preference), self.by)
-
-
-AnyQuery: TypeAlias = Annotated[Skyline | TopK | KDominant | TopDelta, Field(discriminator="kind")]
+if TYPE_CHECKING:
+    AnyQuery: TypeAlias = QueryPart
+else:
+    AnyQuery = Annotated[reduce(or_, MODELS.values()), Field(discriminator="kind")]

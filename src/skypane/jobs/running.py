@@ -8,7 +8,7 @@ from pathlib import Path
 
 import skypane as sp
 from skypane.jobs.model import JobFile
-from skypane.jobs.telling import criteria, query, told
+from skypane.jobs.telling import criteria, told
 from skypane.places import Place
 from skypane.reporting.following import follow
 from skypane.reporting.live import Display
@@ -40,15 +40,16 @@ def snapshot(job: JobFile, log: RunLog) -> Snapshot:
     """Return what the report of a streaming job is drawn from: its log, and its windows if they are parquet."""
     folder = _windows_folder(job)
     windows = None if folder is None else answers(folder)
+    by = job.query.by
     return Snapshot(
         title=job.name,
-        question=job.question or f"{query(job)}.",
+        question=job.question or f"{job.query.build()}.",
         window=job.window.build().length if job.window is not None else 0,
         criteria=criteria(job),
         batches=log.batches(),
         settings=tuple(told(job)),
-        sizes=None if windows is None else front_sizes(windows, job.query.by),
-        example=None if windows is None else example(windows, job.query.by),
+        sizes=None if windows is None else front_sizes(windows, by),
+        example=None if windows is None else example(windows, by),
         meaning=SKYLINE if job.query.kind == "skyline" else "",
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from skypane.jobs.model import JobFile
-from skypane.jobs.queries import TopK
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.reporting.snapshot import Criterion
@@ -12,7 +11,7 @@ from skypane.reporting.wording import count, span
 
 def told(job: JobFile) -> list[tuple[str, str]]:
     """Return (name, value) pairs that say what the job does, section by section."""
-    pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", query(job))]
+    pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.query.build()))]
     pairs.append(("window", _window(job)))
     if job.mode == "stream":
         law = job.progress.build() if job.progress is not None else "KSlack(), the default"
@@ -28,23 +27,10 @@ def told(job: JobFile) -> list[tuple[str, str]]:
     return pairs
 
 
-def query(job: JobFile) -> str:
-    """Return the query in a few words."""
-    asked = job.query
-    by = f", one per {', '.join(asked.by)}" if asked.by else ""
-    if isinstance(asked, TopK):
-        end = "largest" if asked.largest else "smallest"
-        return f"the {asked.k} rows with the {end} {asked.score}{by}"
-    extra = {"k_dominant": "k", "top_delta": "delta"}.get(asked.kind)
-    number = f"({extra}={getattr(asked, extra)}) " if extra else ""
-    return f"{asked.kind.replace('_', '-')} {number}of {Preference.of(asked.preference)!r}{by}"
-
-
 def criteria(job: JobFile) -> tuple[Criterion, ...]:
     """Return the columns that the query ranks by, where each has a good end."""
-    if isinstance(job.query, TopK):
-        return ()
-    ranked = Preference.of(job.query.preference).criteria
+    preference = getattr(job.query.build(), "preference", None)
+    ranked = preference.criteria if isinstance(preference, Preference) else ()
     ends = [(c.column, "low" if isinstance(c, Low) else "high") for c in ranked if isinstance(c, Low | High)]
     return tuple(Criterion(column, end) for column, end in ends)
 

@@ -16,6 +16,9 @@ from numba import njit
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+UNCACHED: Final[list[str]] = []
+"""Kernels for which there was no place to cache them."""
+
 _KERNELS: Final = Path(__file__).parent
 
 
@@ -30,6 +33,7 @@ def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
     try:
         compiled: Any = njit(cache=True, nogil=True)(function)
     except RuntimeError:  # no directory that Numba may write to: compile in each process, better than not at all
+        UNCACHED.append(function.__qualname__)
         compiled = njit(nogil=True)(function)
     _stamp_with_all_sources(compiled, Path(function.__code__.co_filename).parent)
     return compiled  # type: ignore[no-any-return]

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numba.core import event
 
+from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_rows_by_group
 from skypane.kernels.kdominance import dominance_factors, k_dominant_rows, top_delta_rows
 from skypane.kernels.skyline import skyline_rows
@@ -59,6 +60,15 @@ def _points(n: int, d: int) -> FloatArray:
     return np.asfortranarray(np.outer(np.arange(1, n + 1), steps) % 1.0)
 
 
+def _announcement() -> str:
+    if not UNCACHED:
+        return f"compiling kernels (once per installation, about {_USUAL_SECONDS} s)"
+    return (
+        f"compiling kernels, about {_USUAL_SECONDS} s in each process, workers too: there is no folder to keep them in; "
+        f"set NUMBA_CACHE_DIR to one that this user can write, on every machine"
+    )
+
+
 class _Watch(event.Listener):  # type: ignore[misc]
     """Notes each compilation as it starts; Numba raises no such event when it loads from its cache."""
 
@@ -70,7 +80,7 @@ class _Watch(event.Listener):  # type: ignore[misc]
         function = event.data["dispatcher"].py_func
         if self._report is not None:
             report, self._report = self._report, None
-            report(f"compiling kernels (once per installation, about {_USUAL_SECONDS} s)")
+            report(_announcement())
         if function.__module__.startswith(__package__ or ""):  # not Numba's own helpers
             self.compiled.append(function.__qualname__)
 

@@ -16,26 +16,32 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.kernels import k_dominant_rows, top_delta_rows
-from skypane.operators.skyline import SkylineQuery, is_count, taken
-from skypane.preference import Preference
+from skypane.operators.query import Query
+from skypane.operators.skyline import Skyline, is_count, taken
+from skypane.preference import Columns, Preference
 from skypane.preference.groups import group_codes
 from skypane.types import ConfigError, FloatArray, IntArray
 
 
-class _SkylineFilter:
+class _SkylineFilter(Query):
     """What both queries share: they are a skyline query but for lower."""
 
     preference: Preference
     by: tuple[str, ...]
 
+    def _rank_by(self, preference: Preference | str, by: Columns) -> None:
+        skyline = Skyline(preference, by)
+        object.__setattr__(self, "preference", skyline.preference)
+        object.__setattr__(self, "by", skyline.by)
+
     @cached_property
-    def skyline(self) -> SkylineQuery:
+    def skyline(self) -> Skyline:
         """The query whose partials these are."""
-        return SkylineQuery(self.preference, self.by)
+        return Skyline(self.preference, self.by)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.skyline.columns
+    def required(self) -> tuple[str, ...]:
+        return self.skyline.required
 
     def validate(self, schema: pa.Schema) -> None:
         self.skyline.validate(schema)
@@ -50,22 +56,21 @@ class _SkylineFilter:
         return schema
 
 
-@dataclass(frozen=True)
-class KDominantQuery(_SkylineFilter):
+@dataclass(frozen=True, init=False)
+class KDominant(_SkylineFilter):
     """k-dominant skyline: the rows that no row of their group k-dominates; k = number of criteria is the skyline.
 
     The preference must be one Pareto product; a prioritised chain among its factors counts as one criterion.
     """
 
     k: int
-    #: or its text, e.g. "price MIN, rating MAX"
     preference: Preference
     #: one answer per distinct value of these columns and of the preference's diff() columns
-    by: tuple[str, ...] = ()
+    by: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "preference", self.skyline.preference)
-        object.__setattr__(self, "by", self.skyline.by)
+    def __init__(self, k: int, preference: Preference | str, by: Columns = ()) -> None:
+        object.__setattr__(self, "k", k)
+        self._rank_by(preference, by)
         d = len(self.preference.require_flat("k-dominant queries"))
         if not (is_count(self.k) and 1 <= self.k <= d):
             raise ConfigError(f"need 1 <= k <= {d}, the number of criteria in {self.preference!r}, got k={self.k!r}")
@@ -76,23 +81,26 @@ class KDominantQuery(_SkylineFilter):
     def describe(self) -> dict[str, Any]:
         return {**self.skyline.describe(), "query": "k_dominant", "k": self.k}
 
+    def __str__(self) -> str:
+        """The query in a few words."""
+        return f"{self.k}-dominant {self.skyline}"
 
-@dataclass(frozen=True)
-class TopDeltaQuery(_SkylineFilter):
+
+@dataclass(frozen=True, init=False)
+class TopDelta(_SkylineFilter):
     """Top-delta dominant query: the k-dominant skyline for the smallest k that gives more than `delta` rows per group.
 
-    The whole skyline of a group if no k does. The preference must be one Pareto product, as for KDominantQuery.
+    The whole skyline of a group if no k does. The preference must be one Pareto product, as for KDominant.
     """
 
     delta: int
-    #: or its text, e.g. "price MIN, rating MAX"
     preference: Preference
     #: one answer, with its own k, per distinct value of these columns and of the preference's diff() columns
-    by: tuple[str, ...] = ()
+    by: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "preference", self.skyline.preference)
-        object.__setattr__(self, "by", self.skyline.by)
+    def __init__(self, delta: int, preference: Preference | str, by: Columns = ()) -> None:
+        object.__setattr__(self, "delta", delta)
+        self._rank_by(preference, by)
         self.preference.require_flat("top-delta queries")
         if not (is_count(self.delta) and self.delta >= 0):
             raise ConfigError(f"need a whole delta >= 0, got delta={self.delta!r}")
@@ -103,8 +111,12 @@ class TopDeltaQuery(_SkylineFilter):
     def describe(self) -> dict[str, Any]:
         return {**self.skyline.describe(), "query": "top_delta", "delta": self.delta}
 
+    def __str__(self) -> str:
+        """The query in a few words."""
+        return f"k-dominant {self.skyline}, of the smallest k that gives more than {self.delta} rows"
 
-def _filtered(skyline: pa.Table, query: SkylineQuery, rule: Callable[[FloatArray], IntArray]) -> pa.Table:
+
+def _filtered(skyline: pa.Table, query: Skyline, rule: Callable[[FloatArray], IntArray]) -> pa.Table:
     """Return the rows that `rule` chooses among the points of each group."""
     points = query.preference.orient(skyline)
     members = _members(group_codes(skyline, query.groups), skyline.num_rows)

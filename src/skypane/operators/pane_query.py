@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.entry.gate import Entry, Gate
-from skypane.operators.query import Query
+from skypane.operators.query import BulkQuery, Query, lift_panes
 
 BUFFER_ROWS = 1_000_000
 """Rows held before they are lifted: lifting a whole pane at once is what the kernels do best, memory is the limit."""
@@ -100,10 +100,16 @@ class PaneQuery:
         rows = pa.Table.from_batches(self._buffer)
         self._buffer, self._buffered = [], 0
         entry = self._gate.split(rows, self._first_open, keep_rejected=self._keep_rejected)
-        for part in entry.usable:
+        # One pane at a time, so that each knows its cost; all at once where that is what the query is made for.
+        together = [entry.usable] if isinstance(self._query, BulkQuery) else [(part,) for part in entry.usable]
+        for parts in together:
             began = self._clock()
-            lifted = self._query.lift(part.rows)
-            self._partials.setdefault(part.pane, []).append(PanePartial(part.count, lifted, self._clock() - began))
+            partials = lift_panes(self._query, [part.rows for part in parts])
+            busy = (self._clock() - began) / max(1, sum(part.count.rows for part in parts))
+            for part, partial in zip(parts, partials, strict=True):
+                self._partials.setdefault(part.pane, []).append(
+                    PanePartial(part.count, partial, busy * part.count.rows)
+                )
         self._note(entry)
 
     def _note(self, entry: Entry) -> None:

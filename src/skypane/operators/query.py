@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
+
+from skypane.types import ConfigError
 
 
 @runtime_checkable
@@ -13,16 +16,23 @@ class Query(Protocol):
     """A windowed query over Arrow tables; implement it to run a query of your own in batch, stream and local alike.
 
     Laws, for any way to divide the rows of a window into tables r1..rn:
-      - lower(combine([lift(r1), ..., lift(rn)])) is the same multiset of rows (Query.lift splits freely);
+      - lower(combine([lift(r1), ..., lift(rn)])) is the same multiset of rows (the runtime splits freely);
       - combine is associative and commutative, and combine([p]) equals p;
       - no method writes to its arguments, reads a clock, or draws a random number.
-    Instances are pickled to Spark's workers.
+    skypane.testing.check_query holds a query to them. Instances are pickled to Spark's workers.
     """
 
     @property
-    def columns(self) -> Sequence[str]:
+    def required(self) -> Sequence[str]:
         """Columns that must be there, finite or not: a row in which one of them is null or NaN is quarantined."""
         ...
+
+    def reads(self, schema: pa.Schema) -> Sequence[str]:
+        """Return the columns of `schema` that lift looks at or hands on; no others need cross into Python.
+
+        All of them, for a query whose class derives from this one and does not say otherwise.
+        """
+        return tuple(schema.names)
 
     def validate(self, schema: pa.Schema) -> None:
         """Raise ConfigError, naming column and type, if rows of `schema` cannot be answered."""
@@ -47,3 +57,38 @@ class Query(Protocol):
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two queries exactly when they give the same answers."""
         ...
+
+
+@runtime_checkable
+class BulkQuery(Query, Protocol):
+    """A query that lifts many panes in one go: for panes so short that a call for each would cost more than its rows."""
+
+    def lift_panes(self, rows: pa.Table, starts: Sequence[int]) -> Sequence[pa.Table]:
+        """Return the partial of each pane, as lift() would; `rows` lie pane by pane, pane i from row starts[i] on."""
+        ...
+
+
+def lift_panes(query: Query, panes: Sequence[pa.Table]) -> Sequence[pa.Table]:
+    """Return the partial of each pane's rows: in one go if the query can, else one after the other."""
+    if not isinstance(query, BulkQuery) or len(panes) < 2:
+        return [query.lift(rows) for rows in panes]
+    starts = list(accumulate((rows.num_rows for rows in panes[:-1]), initial=0))
+    partials = query.lift_panes(pa.concat_tables(panes), starts)
+    if len(partials) != len(panes):
+        raise ConfigError(f"{type(query).__name__}.lift_panes returned {len(partials)} partials for {len(panes)} panes")
+    return partials
+
+
+def check_implements(query: object) -> None:
+    """Raise ConfigError, naming what is missing, if `query` is no Query."""
+    if isinstance(query, type):
+        raise ConfigError(f"need a query, got the class {query.__name__} itself: call it with its arguments")
+    missing = [name for name in _MEMBERS if not hasattr(query, name)]
+    if missing:
+        raise ConfigError(
+            f"need a query such as sp.Skyline('price MIN, rating MAX'), got {type(query).__name__}, "
+            f"which has no {', '.join(missing)}"
+        )
+
+
+_MEMBERS = ("required", "reads", "validate", "lift", "combine", "lower", "output_schema", "describe")

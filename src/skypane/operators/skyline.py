@@ -9,32 +9,32 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.preference import Preference
+from skypane.operators.query import Query
+from skypane.preference import Columns, Preference
 from skypane.preference.schema import check_group, column_names
 from skypane.types import ConfigError
 
 
-@dataclass(frozen=True)
-class SkylineQuery:
+@dataclass(frozen=True, init=False)
+class Skyline(Query):
     """Skyline query (paper 1, section 2.1): all rows, with all their columns, that are best under `preference`.
 
     A partial is the skyline of the rows lifted so far. combine is idempotent too: rows lifted twice would survive twice,
     but a partial combined with rows it dominates is unchanged. Rows equal on all criteria are all kept.
     """
 
-    #: or its text, e.g. "price MIN, rating MAX"
     preference: Preference
     #: one skyline per distinct value of these columns and of the preference's diff() columns; nulls are a value
-    by: tuple[str, ...] = ()
+    by: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "preference", Preference.of(self.preference))
-        object.__setattr__(self, "by", column_names(self.by, "by"))
+    def __init__(self, preference: Preference | str, by: Columns = ()) -> None:
+        object.__setattr__(self, "preference", Preference.of(preference))
+        object.__setattr__(self, "by", column_names(by, "by"))
         if not self.preference.levels:
             raise ConfigError(f"need at least one of low, high or around, got {self.preference!r}")
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def required(self) -> tuple[str, ...]:
         """The ranked columns; columns that only form groups may be null."""
         return self.preference.ranked
 
@@ -63,6 +63,15 @@ class SkylineQuery:
     def describe(self) -> dict[str, Any]:
         levels = self.preference.describe()["levels"]
         return {"query": "skyline", "levels": levels, "by": sorted(self.groups)}
+
+    def __str__(self) -> str:
+        """The query in a few words."""
+        return f"skyline of {self.preference}{one_per(self.by)}"
+
+
+def one_per(by: Sequence[str]) -> str:
+    """Return how grouping columns are said in words."""
+    return f", one per {', '.join(by)}" if by else ""
 
 
 def is_count(value: object) -> bool:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skypane.operators.skyline import is_count, taken
+from skypane.operators.query import Query
+from skypane.operators.skyline import is_count, one_per, taken
+from skypane.preference import ColumnLike, Columns
 from skypane.preference.content import content_keys
 from skypane.preference.groups import group_codes
 from skypane.preference.ranks import row_ranks
@@ -20,8 +22,8 @@ from skypane.types import BoolArray, ConfigError, FloatArray, IntArray
 _LAST = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True)
-class TopKQuery:
+@dataclass(frozen=True, init=False)
+class TopK(Query):
     """Top-k query: the k rows of each group with the best score, all of them in groups of fewer; best first.
 
     Which of several rows of equal score get the last places is decided by their content, column by column in ascending
@@ -31,21 +33,23 @@ class TopKQuery:
     """
 
     k: int
-    #: or its text, arithmetic over columns such as "2 * rating - log(price)"
+    #: arithmetic over columns such as "2 * rating - log(price)"
     score: Score
     #: one answer per distinct value of these columns; nulls are a value
-    by: tuple[str, ...] = ()
+    by: tuple[str, ...]
     #: whether a larger score is better
-    largest: bool = True
+    largest: bool
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "score", Score.of(self.score))
-        object.__setattr__(self, "by", column_names(self.by, "by"))
+    def __init__(self, k: int, score: Score | ColumnLike, by: Columns = (), largest: bool = True) -> None:
+        object.__setattr__(self, "k", k)
+        object.__setattr__(self, "score", Score.of(score))
+        object.__setattr__(self, "by", column_names(by, "by"))
+        object.__setattr__(self, "largest", largest)
         if not (is_count(self.k) and self.k >= 1):
             raise ConfigError(f"need a whole k >= 1, got k={self.k!r}")
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def required(self) -> tuple[str, ...]:
         """The columns of the score; columns that only form groups may be null."""
         return self.score.columns
 
@@ -72,6 +76,10 @@ class TopKQuery:
 
     def describe(self) -> dict[str, Any]:
         return {"query": "top_k", "k": self.k, "score": str(self.score), "largest": self.largest, "by": sorted(self.by)}
+
+    def __str__(self) -> str:
+        """The query in a few words."""
+        return f"the {self.k} rows of {'largest' if self.largest else 'smallest'} {self.score}{one_per(self.by)}"
 
     def _keys(self, rows: pa.Table) -> IntArray:
         scores = self.score.values(rows)

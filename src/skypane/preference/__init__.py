@@ -1,6 +1,19 @@
 """Preferences over rows: what is better, settled once as smaller-is-better points; and scores for top-k."""
 
+from skypane.preference.column import ColumnLike, Columns, column_name
 from skypane.preference.preference import Preference, around, diff, from_sense, high, low, parse
 from skypane.preference.score import Score
 
-__all__ = ["Preference", "Score", "around", "diff", "from_sense", "high", "low", "parse"]
+__all__ = [
+    "ColumnLike",
+    "Columns",
+    "Preference",
+    "Score",
+    "around",
+    "column_name",
+    "diff",
+    "from_sense",
+    "high",
+    "low",
+    "parse",
+]

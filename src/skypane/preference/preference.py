@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from skypane.naming import shortened
 from skypane.preference import text
+from skypane.preference.column import ColumnLike, Columns, column_name
 from skypane.preference.criteria import Around, Component, Criterion, High, Level, Low, Target
 from skypane.preference.groups import group_codes
 from skypane.preference.maximal import maximal_rows
@@ -98,7 +99,7 @@ class Preference:
         """
         return orient(table, self.require_flat("points"))
 
-    def best(self, table: pa.Table, by: str | Sequence[str] = ()) -> IntArray:
+    def best(self, table: pa.Table, by: Columns = ()) -> IntArray:
         """Return the indices of the rows that no other row is better than, ascending, shape (m,).
 
         Rows are compared only with rows that agree on the columns of `by` and of diff(). Rows that are equal on all
@@ -106,7 +107,7 @@ class Preference:
         """
         return maximal_rows(table, self.levels, group_codes(table, self.group_columns(by)))
 
-    def group_columns(self, by: str | Sequence[str] = ()) -> tuple[str, ...]:
+    def group_columns(self, by: Columns = ()) -> tuple[str, ...]:
         """Return the columns of `by` and of diff(), each once."""
         return column_names((*column_names(by, "by"), *self.groups), "by")
 
@@ -138,28 +139,28 @@ class Preference:
         return " & ".join(" * ".join(product) for product in products)
 
 
-def low(column: str) -> Preference:
+def low(column: ColumnLike) -> Preference:
     """Smaller values of `column` are better."""
-    return _single(Low(column))
+    return _single(Low(column_name(column, "low()")))
 
 
-def high(column: str) -> Preference:
+def high(column: ColumnLike) -> Preference:
     """Larger values of `column` are better."""
-    return _single(High(column))
+    return _single(High(column_name(column, "high()")))
 
 
-def around(column: str, target: Target | tuple[Target, Target]) -> Preference:
+def around(column: ColumnLike, target: Target | tuple[Target, Target]) -> Preference:
     """Values of `column` nearer to `target` are better: a number, date or datetime, or an interval (lo, hi) of them.
 
     Values at the same distance, and all values inside the interval, are equal for the preference.
     """
     lo, hi = target if isinstance(target, tuple) else (target, target)
-    return _single(Around(column, lo, hi))
+    return _single(Around(column_name(column, "around()"), lo, hi))
 
 
-def diff(column: str) -> Preference:
+def diff(column: ColumnLike) -> Preference:
     """Compare only rows that agree on `column`: one front for each of its values, nulls being one of them."""
-    return Preference((), (column,))
+    return Preference((), (column_name(column, "diff()"),))
 
 
 def parse(preference: str) -> Preference:

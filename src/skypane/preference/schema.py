@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from skypane.naming import nearest, shortened
 from skypane.preference.around import check_target
+from skypane.preference.column import Columns, column_name
 from skypane.preference.criteria import Around, Criterion
 from skypane.types import ConfigError
 
@@ -28,6 +29,12 @@ def check_criterion(schema: pa.Schema, criterion: Criterion) -> None:
     if not is_orderable(kind):
         raise ConfigError(
             f"column {criterion.column!r} of type {kind} has no order; rank a number, text or time instead"
+        )
+    if is_text(kind):
+        raise ConfigError(
+            f"column {criterion.column!r} of type {kind} is text, of which none is better: if it is to form groups, write "
+            f"{criterion.column} DIFF or by={criterion.column!r}; if its values do have an order, rank a number or a date "
+            f"derived from it"
         )
     if isinstance(criterion, Around):
         check_target(criterion, value_type(kind))
@@ -54,17 +61,21 @@ def is_orderable(kind: pa.DataType) -> bool:
         t.is_timestamp,
         t.is_duration,
     )
+    return is_text(kind) or any(test(kind) for test in tests)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Texts and bytes; not those in a dictionary, which are codes, and never come from Spark."""
+    t = pa.types
     texts = (t.is_string, t.is_large_string, t.is_string_view)
     blobs = (t.is_binary, t.is_large_binary, t.is_binary_view, t.is_fixed_size_binary)
-    return any(test(kind) for test in tests + texts + blobs)
+    return any(test(kind) for test in texts + blobs)
 
 
-def column_names(columns: str | Sequence[str], argument: str) -> tuple[str, ...]:
-    """Return one or several column names, as a user may write them, as a tuple without repetition."""
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
-    if not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"{argument} must name columns, got {columns!r}")
-    return tuple(dict.fromkeys(names))
+def column_names(columns: Columns, argument: str) -> tuple[str, ...]:
+    """Return one or several columns, as a user may write them, as a tuple of names without repetition."""
+    several = columns if isinstance(columns, list | tuple) else (columns,)
+    return tuple(dict.fromkeys(column_name(column, argument) for column in several))
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.naming import shortened
+from skypane.preference.column import ColumnLike, score_text
 from skypane.preference.expression import Expression
 from skypane.preference.schema import field_of
 from skypane.types import BadInputError, ConfigError, FloatArray
@@ -30,13 +31,11 @@ class Score:
         object.__setattr__(self, "text", self._expression.canonical())
 
     @classmethod
-    def of(cls, score: Score | str) -> Score:
-        """Return `score`, reading it first if it is text."""
-        if isinstance(score, str):
-            return cls(score)
+    def of(cls, score: Score | ColumnLike) -> Score:
+        """Return `score`, reading it first if it is text or a Spark Column."""
         if isinstance(score, Score):
             return score
-        raise ConfigError(f"a score is text such as '2 * rating - price', got {score!r}")
+        return cls(score if isinstance(score, str) else score_text(score))
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -79,8 +79,9 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.max_drop < 1:
-            raise ConfigError(f"max_drop is a share of rows, need 0 < max_drop < 1, got {self.max_drop}")
+        given: object = self.max_drop
+        if not (isinstance(given, int | float) and 0 < given < 1):
+            raise ConfigError(f"max_drop is a share of rows such as 0.01, need 0 < max_drop < 1, got {self.max_drop!r}")
         if self.reserve < 1:
             raise ConfigError(f"reserve must be at least 1 row, got {self.reserve}")
         not_negative("max_slack", micros(self.max_slack, "max_slack"))  # None is refused: progress would hang

@@ -28,9 +28,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.progress.arrivals import Arrivals
-from skypane.types import ConfigError, Micros
+from skypane.types import ConfigError, Length, Micros
 
-DAY: Micros = 86_400_000_000
+DAY = Length(86_400_000_000)
 SUPPORT = 32
 
 

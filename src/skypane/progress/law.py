@@ -91,4 +91,4 @@ class PunctuationLaw(ABC, Generic[S]):
 def not_negative(name: str, value: Duration | None) -> None:
     """Raise ConfigError if a length of time is below zero."""
     if value is not None and micros(value, name) < 0:
-        raise ConfigError(f"{name} must not be negative, got {value} microseconds")
+        raise ConfigError(f"{name} must not be negative, got {micros(value, name)!r}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from skypane.types import CheckpointError, Micros
+from skypane.types import CheckpointError, Length, Micros
 
 #: Annotations of fields that hold whole numbers.
 _WHOLE = ("int", "Micros", "Micros | None")
@@ -38,7 +38,11 @@ class Progress:
             )
         for item in fields(cls):
             value = snapshot[item.name]
-            if item.type in _WHOLE and type(value) is not int and not (value is None and item.default is None):
+            if (
+                item.type in _WHOLE
+                and type(value) not in {int, Length}
+                and not (value is None and item.default is None)
+            ):
                 raise CheckpointError(
                     f"progress state needs a whole number for {item.name}, the checkpoint has {value!r}"
                 )

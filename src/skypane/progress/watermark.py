@@ -16,8 +16,8 @@ from skypane.types import Duration, micros
 class Watermark(PunctuationLaw[Progress]):
     """tp = max(tp, tmax - delay).
 
-    >>> Watermark("10 minutes").delay
-    600000000
+    >>> Watermark("600 seconds").delay
+    '10 minutes'
     """
 
     delay: Duration

@@ -51,7 +51,7 @@ def panel(view: View, elapsed: float, columns: Sequence[str] | None = None) -> R
 def _alarm(name: str, view: View) -> str:
     m = view.latest
     over = m is not None and m.drop_budget is not None and m.drop_ratio > m.drop_budget
-    return "bold red" if name == "dropped" and over else ""
+    return "bold red" if name == "late rows" and over else ""
 
 
 def front_table(front: pa.Table, columns: Sequence[str] | None = None) -> RenderableType:

@@ -106,7 +106,7 @@ def drops(batches: Sequence[BatchMetrics]) -> str:
         figure = Figure(figsize=(_WIDTH, 3.9), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         ratio = np.array([metrics.drop_ratio for metrics in told]) * 100
-        above.plot(when, ratio, color=_SERIES[0], label="dropped so far")
+        above.plot(when, ratio, color=_SERIES[0], label="late rows so far, dropped")
         budget = told[-1].drop_budget
         if budget is not None:
             above.axhline(budget * 100, color=_BAD, linestyle=(0, (5, 3)), label="budget")
@@ -114,7 +114,7 @@ def drops(batches: Sequence[BatchMetrics]) -> str:
         _legend(above)
         slack = np.array([(metrics.slack or 0) / 3.6e9 for metrics in told])
         below.plot(when, slack, color=_SERIES[1], drawstyle="steps-post")
-        below.set(ylabel="slack K (h)", ylim=(0, None))
+        below.set(ylabel="waiting (h)", ylim=(0, None))
         _date_axis(below)
         return _svg(figure)
 

@@ -45,9 +45,9 @@ def lines(snapshot: Snapshot) -> list[str]:
     told = [
         f"{count(s.rows)} rows in {seconds(s.seconds)}: {count(round(s.rate))} rows/s in {count(s.batches)} micro-batches",
         f"{count(s.windows)} windows answered with {count(s.window_rows)} rows",
-        f"{percent(s.drop_ratio)} dropped as late{budget} ({count(s.late)} rows)",
+        f"{percent(s.drop_ratio)} of the rows came too late{budget} ({count(s.late)} dropped)",
     ]
-    told += [f"{count(rows)} rows quarantined: {reason}" for reason, rows in sorted(s.quarantined.items())]
+    told += [f"{count(rows)} rows put aside: {reason}" for reason, rows in sorted(s.quarantined.items())]
     return told
 
 
@@ -58,15 +58,15 @@ def _when(snapshot: Snapshot, summary: Summary) -> str:
 
 def _tiles(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
     quarantined = sum(summary.quarantined.values())
-    yield _tile("rows read", count(summary.rows), f"{count(quarantined)} of them quarantined")
+    yield _tile("rows read", count(summary.rows), f"{count(quarantined)} of them put aside, unusable")
     yield _tile("rate", f"{count(round(summary.rate))} rows/s", "sustained, waiting included")
     per = f"{summary.window_rows / summary.windows:.1f} rows each" if summary.windows else "none closed yet"
     yield _tile("windows answered", count(summary.windows), per)
     budget = f"budget {percent(summary.drop_budget)}" if summary.drop_budget is not None else "no budget was set"
     yield _tile(
-        "dropped as late",
+        "came too late",
         percent(summary.drop_ratio),
-        f"{count(summary.late)} rows; {budget}",
+        f"{count(summary.late)} rows dropped; {budget}",
         bad=not summary.within_budget,
     )
     if len(summary.times.lag):
@@ -91,10 +91,10 @@ def _cards(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
         )
     if any(metrics.newest is not None for metrics in snapshot.batches):
         yield _card(
-            "Drop ratio against the budget",
+            "Late rows against the budget, and the waiting that keeps them few",
             plots.drops(snapshot.batches),
-            "Above: rows dropped as late among all rows so far, by the newest event time. "
-            "Below: the slack, how far the punctuation is kept behind the newest event time.",
+            "Above: the share of all rows so far that came too late and were dropped, by the newest event time. "
+            "Below: how long behind the newest event time late rows are still waited for (the slack).",
         )
     if len(summary.times.end) > 1:
         yield _card("Window latency", plots.latency(summary.times, snapshot.speedup), _latency_caption(snapshot))
@@ -170,9 +170,9 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     batches = snapshot.batches
     last = batches[-1]
     exchanged = [metrics for metrics in batches if metrics.exchange]
-    yield "splitting", f"{last.splitting}; pane workers: {last.plq_workers}, window workers: {last.wlq_workers}"
-    if last.splitting_because:
-        yield "why, in the last one", last.splitting_because
+    yield "tasks", f"{last.plq_workers} for panes (PLQ), {last.wlq_workers} for windows (WLQ)"
+    yield "panes shared out by", last.splitting
+    yield "why so, in the last one", last.splitting_because or UNKNOWN
     yield "exchange of rows", f"in {count(len(exchanged))} of {count(len(batches))} batches"
     yield "why, in the last one", last.exchange_because or UNKNOWN
     where = Counter(metrics.wlq_where for metrics in batches if metrics.windows)
@@ -180,10 +180,10 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     yield "why, in the last one", last.wlq_because or UNKNOWN
     slack = [metrics.slack for metrics in batches if metrics.slack is not None]
     if slack:
-        yield "slack", f"{span(min(slack))} to {span(max(slack))}, {span(slack[-1])} at the end"
-    yield "punctuation", f"{stamp(last.punctuation)}, newest event {stamp(last.newest)}"
+        yield "waiting for late rows (slack)", f"{span(min(slack))} to {span(max(slack))}, {span(slack[-1])} at the end"
+    yield "complete up to (punctuation)", f"{stamp(last.punctuation)}, newest event {stamp(last.newest)}"
     for reason, rows in sorted(summary.quarantined.items()):
-        yield f"quarantined: {reason}", f"{count(rows)} rows"
+        yield f"put aside (quarantined): {reason}", f"{count(rows)} rows"
     yield "open at the end", f"{count(last.open_panes)} panes holding {count(last.open_rows)} rows"
 
 

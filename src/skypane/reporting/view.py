@@ -76,10 +76,10 @@ def facts(view: View) -> list[tuple[str, str]]:
     budget = f" of {percent(m.drop_budget)} allowed" if m.drop_budget is not None else ""
     return [
         ("rate", f"{count(round(view.rate))} rows/s   ({count(view.read)} read, batch {m.batch_id})"),
-        ("punctuation", f"{stamp(m.punctuation)}   slack {span(m.slack)}"),
-        ("open", f"{count(m.open_panes)} panes holding {count(m.open_rows)} rows"),
-        ("dropped", f"{percent(m.drop_ratio)}{budget}   ({count(m.dropped_rows)} late)"),
-        ("quarantined", f"{count(view.quarantined)} rows"),
+        ("late rows", f"{percent(m.drop_ratio)}{budget}   ({count(m.dropped_rows)} dropped)"),
+        ("waiting", f"{span(m.slack)} for late rows (slack); complete up to {stamp(m.punctuation)}"),
+        ("still open", f"{count(m.open_panes)} panes holding {count(m.open_rows)} rows"),
+        ("put aside", f"{count(view.quarantined)} rows that cannot be used"),
         ("answered", f"{count(view.windows)} windows"),
     ]
 

@@ -9,7 +9,7 @@ from dataclasses import MISSING, Field, fields
 from datetime import timedelta
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from skypane.types import ConfigError
+from skypane.types import ConfigError, Length
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ def build(config: type[T], parameters: Mapping[str, Any], what: str) -> T:
         if _required(field) and name not in parameters:
             raise ConfigError(f"{what} needs {name}; it takes {', '.join(accepted(config))}")
     # skypane.types writes Duration as a text, which cannot be evaluated in `Duration | None`.
-    hints = get_type_hints(config, localns={"Duration": str | timedelta | int})
+    hints = get_type_hints(config, localns={"Duration": str | timedelta | Length})
     return config(**{name: _read(value, hints[name], f"{what}: {name}") for name, value in parameters.items()})
 
 

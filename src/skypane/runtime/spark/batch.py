@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import DoubleType, FloatType
 
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import rankable
@@ -22,6 +23,7 @@ from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
+from skypane.plan import Plan
 from skypane.runtime.gather import as_tables, gathered
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import answer_schema, from_spark
@@ -35,14 +37,11 @@ RUN_OVERLAPS = 8
 """Windows in a run, as a multiple of how many windows overlap: one pane in eight is sent to two runs."""
 
 
-def answer(rows: DataFrame, schema: pa.Schema, query: Query, gate: Gate | None, invalid: Invalid) -> DataFrame:
-    """Return the answer over all rows, or with a `gate`, over each of its windows; `schema` is the rows' in Arrow."""
-    if gate is None:
-        return _whole(rows, schema, query, invalid)
-    return _windowed(rows, WindowQuery(query, gate.windows, schema.field(gate.time).type.tz), schema, gate, invalid)
-
-
-def _whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -> DataFrame:
+def whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -> DataFrame:
+    """Return the answer over all rows; `schema` is the rows' in Arrow."""
+    rows, schema = pruned(rows, schema, {*query.required, *query.reads(schema)})
+    if invalid == "error":
+        rows = _without_gaps(rows, query.required)
     lifted = rows.mapInArrow(_LiftAll(query, invalid), "partial binary")
     # One task merges: partials are small, and one merge of all at once beats a tree of merges.
     return lifted.repartition(1).mapInArrow(
@@ -50,7 +49,12 @@ def _whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -
     )
 
 
-def _windowed(rows: DataFrame, query: WindowQuery, schema: pa.Schema, gate: Gate, invalid: Invalid) -> DataFrame:
+def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -> DataFrame:
+    """Return the answer over each window; `schema` is the rows' in Arrow."""
+    rows, schema = pruned(rows, schema, plan.reads(schema))
+    query, gate = plan.window_query(schema), plan.gate
+    if invalid == "error":
+        rows = _without_gaps(rows, (plan.time, *plan.query.required))
     workers = parallelism(rows.sparkSession)
     run = query.windows.overlap * RUN_OVERLAPS
     lifted = rows.mapInArrow(
@@ -60,6 +64,33 @@ def _windowed(rows: DataFrame, query: WindowQuery, schema: pa.Schema, gate: Gate
     placed = lifted.select("pane", "partial", runs)
     routed = partitioned(placed, workers, sf.pmod("run", sf.lit(workers)).cast("int"))
     return routed.mapInArrow(_AnswerRuns(query, run), answer_schema(query.output_schema(schema), rows, schema))
+
+
+def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[DataFrame, pa.Schema]:
+    """Return the rows, and their schema in Arrow, without the columns that are not `read`; Spark then skips them at the source."""
+    wanted = set(read)
+    if wanted >= set(schema.names):
+        return rows, schema
+    kept = [field for field in schema if field.name in wanted]
+    return rows.select(*(field.name for field in kept)), pa.schema(kept)
+
+
+def _without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:
+    """Return the same rows; a null or NaN in one of `columns` fails the query when it runs.
+
+    In Java, where that is one line; from a Python worker the line would stand below a page of its trace. Within the
+    columns, not as a filter, which Spark may move to where rows are that another filter or a join takes away.
+    """
+    return rows.withColumns({name: _gapless(rows, name) for name in dict.fromkeys(columns)})
+
+
+def _gapless(rows: DataFrame, name: str) -> Column:
+    column = rows[name]
+    gap, what = column.isNull(), "null"
+    if isinstance(rows.schema[name].dataType, FloatType | DoubleType):
+        gap, what = gap | sf.isnan(column), "null or NaN"
+    said = f"cannot rank rows whose {name} is {what}: clean them first, or leave them out with invalid='drop'"
+    return sf.when(gap, sf.raise_error(sf.lit(said))).otherwise(column)
 
 
 def _checked(rejected: dict[str, int], invalid: Invalid) -> None:
@@ -78,7 +109,7 @@ class _LiftAll:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: list[pa.Table] = []
         for rows in gathered(as_tables(from_spark(batches)), BUFFER_ROWS):
-            usable, rejected = rankable(rows, tuple(self.query.columns))
+            usable, rejected = rankable(rows, tuple(self.query.required))
             _checked(rejected, self.invalid)
             partials.append(self.query.lift(usable))
         if partials:

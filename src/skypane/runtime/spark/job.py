@@ -11,14 +11,14 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from skypane import kernels
+from skypane import kernels, notebook
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
 from skypane.places import Place
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.machine.interpreter import try_workers
-from skypane.types import SkypaneError
+from skypane.types import Length, SkypaneError
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +33,26 @@ class Job:
     rows: DataFrame
     setting: Setting
     workers: Workers
+
+    def __repr__(self) -> str:
+        """The job in one line: what is asked of which windows, and where answers go."""
+        said = "; ".join(f"{name}: {value}" for name, value in self._said())
+        return f"<skypane job, not started: {said}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.table("skypane job, not started", self._said())
+
+    def _said(self) -> list[tuple[str, str]]:
+        plan, windows = self.setting.plan, self.setting.plan.windows
+        of = f"{Length(windows.length)!r} of {plan.time}, every {Length(windows.slide)!r}".replace("'", "")
+        return [
+            ("query", str(plan.query)),
+            ("windows", of),
+            ("progress", repr(plan.progress)),
+            ("output", repr(self.setting.output)),
+            ("late rows", "counted" if self.setting.late is None else repr(self.setting.late)),
+            ("checkpoint", self.setting.checkpoint),
+        ]
 
     def start(
         self,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from skypane.types import ConfigError, Duration, FloatArray, IntArray, micros
+from skypane.types import ConfigError, Duration, FloatArray, IntArray, Micros, micros
 
 
-def counts(times: IntArray, interval: Duration) -> IntArray:
+def counts(times: IntArray, interval: Duration | Micros) -> IntArray:
     """Return the number of tuples in each whole interval from the first tuple on; `times` ascending microseconds.
 
     The last interval, which the stream's end cuts short, is left out.
     """
-    length = micros(interval, "interval")
+    length = interval if isinstance(interval, int) else micros(interval, "interval")
     if length <= 0:
         raise ConfigError(f"need interval > 0, got interval={interval!r}")
     if not len(times):

@@ -1,0 +1,102 @@
+"""A column as a user names it: by text, or by a Spark Column, which is known here only by what it says of itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from skypane.types import ConfigError
+
+
+class SparkColumn(Protocol):
+    """What tells a Spark Column, such as df.price, from other objects."""
+
+    def eqNullSafe(self, other: Any, /) -> Any: ...
+
+
+ColumnLike: TypeAlias = str | SparkColumn
+"""A column's name, or the column of a DataFrame."""
+
+Columns: TypeAlias = ColumnLike | Sequence[ColumnLike]
+"""One column or several."""
+
+_SHOWN = re.compile(r"Column<'(.*)'>", re.DOTALL)
+_TOKEN = re.compile(r"\s*(?:(?P<number>-?\d+\.?\d*(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)|(?P<mark>[-+*/(),]))")
+_OPERATORS = frozenset("+-*/")
+_CALLS = {"negative": "-", "ln": "log", "least": "min", "greatest": "max", "abs": "abs", "sqrt": "sqrt", "exp": "exp"}
+
+
+def column_name(column: object, argument: str) -> str:
+    """Return the name of a column given by name or as a Spark Column; ConfigError, naming `argument`, for anything else."""
+    if isinstance(column, str):
+        return column
+    shown = _shown(column)
+    if shown is None:
+        raise ConfigError(f"{argument} must name a column, got {column!r}")
+    return shown
+
+
+def score_text(column: SparkColumn) -> str:
+    """Return the arithmetic that a Spark Column stands for, as a score's text.
+
+    Spark writes `df.rating - 0.1 * df.price` as -(rating, *(price, 0.1)). ConfigError for what a score cannot hold.
+    """
+    shown = _shown(column)
+    if shown is None:
+        raise ConfigError(f"a score is text such as '2 * rating - price', or a Spark Column, got {column!r}")
+    try:
+        return _read(shown)
+    except (ValueError, IndexError) as error:
+        raise ConfigError(
+            f"the Spark Column {shown!r} is no arithmetic over columns: write the score as text, with columns of "
+            f"unusual names in backticks, or add it to the rows by withColumn"
+        ) from error
+
+
+def _read(shown: str) -> str:
+    tokens = list(_tokens(shown))
+    text = _term(tokens)
+    if tokens:
+        raise ValueError(shown)
+    return text
+
+
+def _shown(column: object) -> str | None:
+    match = _SHOWN.fullmatch(str(column)) if hasattr(column, "eqNullSafe") else None
+    return None if match is None else match[1]
+
+
+def _tokens(text: str) -> Iterator[str]:
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise ValueError(text)
+        # A minus before a parenthesis is an operator's name, before a digit a sign.
+        yield match[0].strip()
+        at = match.end()
+
+
+def _term(tokens: list[str]) -> str:
+    """Take one term off the front of `tokens`; return it in the syntax of scores."""
+    head = tokens.pop(0)
+    if not tokens or tokens[0] != "(":
+        return f"({head})" if head.startswith("-") else head
+    tokens.pop(0)
+    arguments = [_term(tokens)]
+    while (mark := tokens.pop(0)) == ",":
+        arguments.append(_term(tokens))
+    if mark != ")":
+        raise ValueError(mark)
+    if head in _OPERATORS and len(arguments) > 1:
+        return f"({f' {head} '.join(arguments)})"
+    if head in {"power", "pow"} and len(arguments) > 1:
+        return f"({' ** '.join(arguments)})"
+    if head == "-":
+        head = "negative"
+    return f"{_CALLS[head]}({', '.join(arguments)})" if head in _CALLS else _unknown(head)
+
+
+def _unknown(function: str) -> str:
+    raise ValueError(function)

@@ -1,0 +1,69 @@
+"""What a user hands to a door, read and refused in one wording: the DataFrame, what is needed, the policy, the windows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from skypane.progress import KSlack, ProgressPolicy
+from skypane.runtime.spark.machine.interpreter import check_workers
+from skypane.runtime.spark.schema import arrow_schema
+from skypane.types import ConfigError, Duration
+from skypane.windows import Windows
+
+
+def rows_schema(rows: object, *, streaming: bool) -> pa.Schema:
+    """Return the rows' schema in Arrow; refuse what is no DataFrame, is one of the other kind, or cannot come to Python."""
+    if not isinstance(rows, DataFrame):
+        kind = f"{type(rows).__module__.partition('.')[0]}.{type(rows).__name__}"
+        remedy = ""
+        if kind in {"pandas.DataFrame", "polars.DataFrame", "pyarrow.Table"}:
+            to_spark = "rows.to_arrow()" if kind.startswith("polars") else "rows"
+            remedy = f": make one of it, spark.createDataFrame({to_spark})"
+        raise ConfigError(f"the first argument must be a Spark DataFrame, got a {kind}{remedy}")
+    if rows.isStreaming and not streaming:
+        raise ConfigError(
+            "this DataFrame is a stream, which has no end to wait for: "
+            "sp.stream(rows, sp.Skyline(...), time=..., window=..., checkpoint=..., output=...) makes a job of it"
+        )
+    if streaming and not rows.isStreaming:
+        raise ConfigError(
+            "this DataFrame is static: read it by spark.readStream, or answer it at once by sp.ask(rows, query)"
+        )
+    check_workers(rows.sparkSession)
+    for name, times in Counter(rows.columns).items():
+        if times > 1:
+            raise ConfigError(f"there are {times} columns {name!r}: rename or drop all but one")
+        if "." in name or "`" in name:
+            # PySpark looks columns up by name, and reads a dot as a field's.
+            raise ConfigError(
+                f"column {name!r} has a dot or a backtick in its name, which PySpark cannot map: rename it"
+            )
+    return arrow_schema(rows)
+
+
+def check_given(needed: Mapping[str, object]) -> None:
+    """Raise ConfigError that names everything of `needed` that is None."""
+    lacking = [f"{name}=" for name, value in needed.items() if value is None]
+    if lacking:
+        raise ConfigError(f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} needed here")
+
+
+def policy_of(progress: ProgressPolicy | None) -> ProgressPolicy:
+    """Return the policy, the default one if there is none; ConfigError for what is no policy."""
+    policy = KSlack() if progress is None else progress
+    if isinstance(policy, type) or not hasattr(policy, "step"):
+        raise ConfigError(
+            f"progress must be a policy such as Watermark('1 hour'), KSlack() or AqKSlack(0.01), got {policy!r}"
+        )
+    return policy
+
+
+def windows_of(window: Duration | None, slide: Duration | None, offset: Duration | None) -> Windows:
+    """Return the windows that three durations mean."""
+    if window is None:
+        raise ConfigError("window= is needed here")
+    return Windows.of(window, slide, "0 seconds" if offset is None else offset)

@@ -1,0 +1,62 @@
+"""What the package says of itself: its examples, its names, and what goes into a distribution."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import skypane as sp
+
+ROOT = Path(__file__).parent.parent
+SOURCES = Path(sp.__file__).parent
+EXAMPLES = sorted(
+    ".".join(path.relative_to(SOURCES.parent).with_suffix("").parts).removesuffix(".__init__")
+    for path in SOURCES.rglob("*.py")
+    if ">>> " in path.read_text()
+)
+DOORS = (sp.skyline, sp.top_k, sp.k_dominant, sp.top_delta, sp.ask, sp.stream)
+
+
+@pytest.mark.parametrize("module", EXAMPLES)
+def test_examples_in_docstrings_give_what_they_show(module: str):
+    tried = doctest.testmod(import_module(module), optionflags=doctest.ELLIPSIS)
+    assert tried.attempted > 0
+    assert tried.failed == 0
+
+
+def test_the_package_shows_its_public_names_and_nothing_else():
+    assert dir(sp) == sorted(sp.__all__)
+    assert all(hasattr(sp, name) for name in sp.__all__)
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+def test_what_the_doors_share_they_call_alike(door: Any):
+    """Same name, same meaning: annotation and default too, except that a stream needs what a batch may leave out."""
+    parameters = inspect.signature(door).parameters
+    for name, parameter in inspect.signature(sp.ask).parameters.items():
+        if name not in parameters or name == "query":
+            continue
+        assert (parameters[name].annotation, parameters[name].default) == (parameter.annotation, parameter.default)
+    assert set(inspect.signature(sp.ask).parameters) - {"query"} <= set(parameters) | {"invalid"}
+    assert all(
+        p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name in {"by", "time", "window", "invalid"}
+    )
+
+
+@pytest.mark.parametrize("door", [sp.ask, sp.stream], ids=lambda door: door.__name__)
+def test_every_option_of_a_door_stands_in_its_help(door: Any):
+    told = inspect.getdoc(door) or ""
+    for name in list(inspect.signature(door).parameters)[2:]:
+        assert f"\n{name} " in told, name
+
+
+def test_a_source_distribution_lists_what_is_there():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    listed = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert [name for name in listed if not (ROOT / name.lstrip("/")).exists()] == []

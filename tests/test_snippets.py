@@ -1,0 +1,71 @@
+"""Every snippet of README and docs, as it stands: python runs, is typed, and commands end well."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_CAB = "37.75 -122.39 0 1213084687\n37.76 -122.40 1 1213084659\n"
+
+OWN_SESSION = """
+from pyspark.sql import SparkSession
+SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+"""
+"""What a user has who never calls sp.session(): stock PySpark with its own settings."""
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for kind, body in _BLOCK.findall(page.read_text()) if kind == language]
+
+
+def commands() -> list[str]:
+    """Return what the pages say to type, but for what installs, measures, or takes minutes."""
+    lines = [line for page in PAGES for body in blocks(page, "sh") for line in body.splitlines()]
+    return [line for line in lines if re.match(r"skypane (generate|describe)\b", line)]
+
+
+def test_every_block_of_code_is_of_a_language_that_is_tried_here():
+    kinds = {kind for page in PAGES for kind, _ in _BLOCK.findall(page.read_text())}
+    assert kinds <= {"python", "sh"}
+
+
+def test_every_python_snippet_and_every_command_runs_as_it_stands(tmp_path: Path):
+    """In one process for all pages, one after the other, in a session that sp.session() did not make."""
+    (tmp_path / "cabspottingdata").mkdir()
+    (tmp_path / "cabspottingdata" / "new_abc.txt").write_text(_CAB)
+    for command in commands():
+        run(tmp_path, "-m", "skypane", *shlex.split(command, comments=True)[1:])
+    pages = [(str(page), "\n".join(blocks(page, "python"))) for page in PAGES]
+    script = OWN_SESSION + "\n".join(f"exec(compile({body!r}, {name!r}, 'exec'), {{}})" for name, body in pages)
+    said = run(tmp_path, "-c", script)
+    assert re.search(r"batch 0 .*18,000 rows, .*windows answered", said), said
+    assert "|2026-01-01 07:" in said, said
+
+
+def run(folder: Path, *arguments: str) -> str:
+    activated = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=folder, env=activated, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{arguments[-1][:2000]}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def test_every_python_snippet_passes_mypy_strict(page: Path, tmp_path: Path):
+    snippet = tmp_path / "snippet.py"
+    snippet.write_text("\n".join(blocks(page, "python")))
+    cache = ROOT / ".mypy_cache"
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", cache, snippet],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
