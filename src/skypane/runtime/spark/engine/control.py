@@ -99,9 +99,7 @@ class Control:
         # A task's partitions end with its batch: no pane of the batch before is being filled any more.
         panes = Panes(expected, state.workers.plq, open_from=max(expected, default=0) + 1)
         splitting, decision = self.splitting.decide(state.splitting, panes)
-        steering = Steering(
-            state.workers, state.exchange, decision.value, self.splitting.name, decision.because
-        )
+        steering = Steering(state.workers, state.exchange, decision.value, self.splitting.name, decision.because)
         return replace(state, splitting=splitting), steering
 
     def observe(self, state: ControlState, measured: Measured) -> ControlState:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import MapType
+from pyspark.sql.types import DataType
 
 from skypane.control.measured import PaneWork, TaskWork
 from skypane.control.splitting import Routing
@@ -197,9 +197,14 @@ def _shared(rows: DataFrame, pane: Column, routing: Routing) -> Column:
     first = max(min(routing.shares), last - _MOST_PANES + 1)
     slots = [worker for known in range(first, last + 1) for worker in routing.slots(known, _SLOTS)]
     table = sf.split(sf.lit(",".join(map(str, slots))), ",").cast("array<int>")  # a constant: folded by Spark, once
-    hashed = [_quoted(field.name) for field in rows.schema.fields if not isinstance(field.dataType, MapType)]
+    hashed = [_quoted(field.name) for field in rows.schema.fields if _hashable(field.dataType)]
     place = (pane - sf.lit(first)) * sf.lit(_SLOTS) + sf.pmod(sf.xxhash64(*hashed), sf.lit(_SLOTS))
     return sf.get(table, place.cast("int"))
+
+
+def _hashable(kind: DataType) -> bool:
+    """Whether Spark hashes values of the type: not maps, nor what holds them."""
+    return not any(word in kind.simpleString() for word in ("map<", "variant"))
 
 
 def _quoted(name: str) -> str:
