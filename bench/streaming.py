@@ -33,7 +33,7 @@ from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryLis
 
 import skypane as sp
 from bench.record import markdown_table, replace_between
-from skypane.runtime.spark.job import ARROW_BATCH_ROWS
+from skypane.runtime.spark.turns import ARROW_BATCH_ROWS
 
 PANE_ROWS = 10_000
 PANE_MICROS = 200_000

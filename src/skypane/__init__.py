@@ -19,7 +19,8 @@ from skypane.operators.topk import TopK
 from skypane.preference import Preference, Score, around, diff, from_sense, high, low, parse
 from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Watermark
 from skypane.runtime.spark.api import ask, k_dominant, skyline, stream, top_delta, top_k
-from skypane.runtime.spark.job import Job, StreamHandle
+from skypane.runtime.spark.handle import StreamHandle
+from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.sinks.console import Console
 from skypane.runtime.spark.sinks.directory import Directory

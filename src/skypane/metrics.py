@@ -54,6 +54,8 @@ class BatchMetrics:
     busy: tuple[float, ...] = ()
     #: rows that each of these tasks read
     task_rows: tuple[int, ...] = ()
+    #: windows without a row that the punctuation passed after the first answer: they are not answered
+    empty_windows: int = 0
     #: when the batch began, seconds since the epoch
     started_at: float = 0.0
     #: why panes were split as they were

@@ -16,6 +16,9 @@ import numpy as np
 
 from skypane.types import ConfigError, Duration, IntArray, Micros, micros
 
+_LONGEST = (1 << 63) - (1 << 59)
+"""So that a window of any time of the years 1 to 9999 begins and ends in 64 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Windows:
@@ -26,6 +29,11 @@ class Windows:
     offset: Micros = 0
 
     def __post_init__(self) -> None:
+        if abs(self.offset) + abs(self.length) > _LONGEST:
+            raise ConfigError(
+                f"window and offset must be below 270,000 years together, got length={self.length}, offset={self.offset} "
+                f"(microseconds)"
+            )
         if not 0 < self.slide <= self.length:
             raise ConfigError(f"need 0 < slide <= length, got slide={self.slide}, length={self.length} (microseconds)")
 

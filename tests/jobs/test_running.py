@@ -148,6 +148,11 @@ def test_a_stream_of_files(spark, folder):
     assert "An example front" in page
 
 
+def test_a_drained_stream_of_files_answers_every_window(spark, folder):
+    assert streamed(job_of(folder), spark, log_in(folder), drain=True)
+    assert found(answers(folder / "out")) == expected()
+
+
 def test_a_batch_over_the_same_files_answers_every_window(spark, folder):
     answered(batch_of(folder), spark)
     assert found(answers(folder / "out")) == expected()

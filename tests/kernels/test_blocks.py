@@ -4,13 +4,30 @@ import numpy as np
 import pytest
 from numba import njit
 
-from skypane.kernels.blocks import BLOCK, LOWER, SAME, WORDS, block_words, fill_block, rows_below, values_dominate
+from skypane.kernels.blocks import (
+    BLOCK,
+    LOWER,
+    SAME,
+    WORDS,
+    Blocks,
+    block_words,
+    fill_block,
+    word_dominates,
+    words_below,
+)
 from skypane.kernels.simd import LANES
+from skypane.kernels.z_order import Candidates
 
 
 @njit
-def below(blocks, at, ranks, k, d):
-    return rows_below(blocks, at, ranks, k, d, SAME), rows_below(blocks, at, ranks, k, d, LOWER)
+def below(bitmaps, at, ranks, k):
+    return words_below(bitmaps, at, ranks, k, SAME), words_below(bitmaps, at, ranks, k, LOWER)
+
+
+@njit
+def dominates(blocks, candidates, k):
+    words = words_below(blocks.bitmaps, block_words(candidates.ranks.shape[1]), candidates.ranks, k, SAME)
+    return word_dominates(blocks, 1, words, candidates, k)
 
 
 def words_with(flags):
@@ -19,35 +36,36 @@ def words_with(flags):
 
 @pytest.fixture(params=[1, 2, 3, 8])
 def block(request):
-    """A block of 512 random rows, second of two in its array; (d, ranks of its rows, array, flat index)."""
+    """A block of 512 random points, second of two; (d, ranks of its points, bitmaps, flat index)."""
     d = request.param
     member_ranks = np.random.default_rng(d).integers(0, 255, (BLOCK, d)).astype(np.uint8)
     tiles = np.ascontiguousarray(member_ranks.reshape(WORDS, LANES, d).transpose(0, 2, 1)).ravel()
-    blocks = np.full(2 * block_words(d), 0xDEADBEEF, np.uint64)
-    fill_block(blocks, block_words(d), tiles, d)
-    return d, member_ranks, blocks, block_words(d)
+    bitmaps = np.full(2 * block_words(d), 0xDEADBEEF, np.uint64)
+    fill_block(bitmaps, block_words(d), tiles, d)
+    return d, member_ranks, bitmaps, block_words(d)
 
 
 def test_levels_exclude_only_rows_that_cannot_dominate(block):
-    d, member_ranks, blocks, at = block
+    d, member_ranks, bitmaps, at = block
     ranks = np.random.default_rng(9).integers(0, 255, (300, d)).astype(np.uint8)
     ranks[0], ranks[1] = 0, 254
     levels, mine = member_ranks >> 2, ranks >> 2
     for k in range(len(ranks)):
         same = (levels <= mine[k]).all(axis=1)
         lower = (levels < mine[k]).all(axis=1)
-        assert below(blocks, at, ranks, k, d) == (words_with(same), words_with(lower))
+        assert below(bitmaps, at, ranks, k) == (words_with(same), words_with(lower))
 
 
-def test_values_decide_among_rows_of_equal_level(block):
-    d, member_ranks, blocks, at = block
-    rows = np.concatenate([member_ranks, member_ranks, member_ranks]).astype(float)
-    rows[BLOCK : 2 * BLOCK] += 0.5  # dominated by its twin
-    rows[2 * BLOCK :, 0] -= 0.5  # dominated by no twin, perhaps by another
-    ranks = np.concatenate([member_ranks] * 3)
-    order, members = np.arange(3 * BLOCK), np.arange(BLOCK)
+def test_values_decide_among_points_of_equal_level(block):
+    _, member_ranks, bitmaps, _ = block
+    values = member_ranks.astype(float)
+    dominated = values + 0.5  # each by its twin
+    shifted = values.copy()
+    shifted[:, 0] -= 0.5  # by no twin, perhaps by another
+    points = np.concatenate([values, dominated, shifted])
+    members = np.tile(np.arange(BLOCK), 2)
+    blocks = Blocks(bitmaps, np.empty(0, np.uint8), members)
+    candidates = Candidates(points, np.concatenate([member_ranks] * 3), np.arange(3 * BLOCK))
     for k in range(0, 3 * BLOCK, 7):
-        words = np.uint64(below(blocks, at, ranks, k, d)[0])
-        others = rows[:BLOCK]
-        expected = ((others <= rows[k]).all(axis=1) & (others < rows[k]).any(axis=1)).any()
-        assert values_dominate(blocks, at, words, rows, ranks, order, k, members, 0) == expected
+        expected = ((values <= points[k]).all(axis=1) & (values < points[k]).any(axis=1)).any()
+        assert dominates(blocks, candidates, k) == expected

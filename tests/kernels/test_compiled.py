@@ -6,7 +6,7 @@ from typing import Any
 
 import numba
 
-from skypane.kernels import compiled, sortfilter
+from skypane.kernels import compiled, sort_filter
 
 
 def test_a_kernel_without_a_place_to_cache_is_compiled_all_the_same(monkeypatch):
@@ -22,9 +22,9 @@ def test_a_kernel_without_a_place_to_cache_is_compiled_all_the_same(monkeypatch)
 
 
 def test_the_cache_is_stamped_with_every_source_of_the_package():
-    scan: Any = sortfilter._skyline
+    scan: Any = sort_filter._skyline
     names = [name for name, *_ in scan._cache._cache_file._source_stamp]
-    assert {"simd.py", "small.py", "sortfilter.py"} <= set(names)
+    assert {"simd.py", "nested_loops.py", "sort_filter.py"} <= set(names)
 
 
 def test_another_numba_without_that_stamp_is_no_error():

@@ -20,11 +20,11 @@ def floats(values, at, x):
 
 
 @njit
-def tile(tiles, at, ranks, k, d, m):
+def tile(tiles, at, ranks, k, m):
     return (
-        simd.lanes_le(tiles, at, ranks, k, d),
-        simd.lanes_le_in_more_than(tiles, at, ranks, k, d, m),
-        simd.most_columns_lt(tiles, at, ranks, k, d, m),
+        simd.lanes_le(tiles, at, ranks, k),
+        simd.lanes_le_in_more_than(tiles, at, ranks, k, m),
+        simd.most_columns_lt(tiles, at, ranks, k, m),
     )
 
 
@@ -60,7 +60,7 @@ def test_tiles_count_columns_per_lane(d):
         lt = (cells[t] < ranks[k][:, None]).sum(axis=0)
         for m in {0, d // 2, d - 1}:
             expected = (mask_of(le == d), mask_of(le > m), lt.max())
-            assert tile(cells.ravel(), t * d * LANES, ranks, k, d, m) == expected
+            assert tile(cells.ravel(), t * d * LANES, ranks, k, m) == expected
 
 
 @pytest.mark.parametrize("mask", [1, 2, 3, 1 << 63, (1 << 64) - 1, 0b1011000])

@@ -10,6 +10,7 @@ from tests.rows import micros_of, table, tables, windows
 from skypane.operators.advance import advance
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.reasons import FUTURE
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.progress.arrivals import Arrivals
 from skypane.windows import Windows
@@ -20,7 +21,7 @@ POLICIES = st.sampled_from(
 
 
 def counted(w: Windows, rows: pa.Table, first_open: int | None = None) -> tuple[PaneCount, ...]:
-    return Gate(w, "time", ()).split(rows, first_open).counts
+    return Gate(w, "time", (), first_open=first_open).split(rows).counts
 
 
 @given(windows(), st.lists(tables(), max_size=6), POLICIES)
@@ -39,7 +40,7 @@ def test_the_policy_is_told_of_every_time(w: Windows, batches: list[pa.Table], p
         assert step.state == expected
         assert step.limit == limit
         assert step.future == {w.pane_at(time) for time in beyond}
-        assert step.future_rows == len(beyond)
+        assert step.rejection.reasons.get(FUTURE, 0) == len(beyond)
         state = step.state
 
 
@@ -56,7 +57,7 @@ def test_a_clock_in_the_future_is_set_aside_and_moves_nothing():
     state = advance(policy, w, policy.init(), counted(w, table([1, 12, 25]))).state
     step = advance(policy, w, state, counted(w, table([27, 9_005, 9_007])))
     assert step.future == {900}
-    assert step.future_rows == 2
+    assert step.rejection.reasons.get(FUTURE, 0) == 2
     assert step.state.punctuation == 27
     assert step.state.seen == 4
 

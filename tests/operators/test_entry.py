@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +15,7 @@ from tests.rows import NAN, SCHEMA, chunked, micros_of, multiset, table, tables,
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.entry.gate import Entry, Gate
 from skypane.operators.entry.reasons import FUTURE, LATE, REASON, rankable
+from skypane.operators.entry.rejection import Rejection
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -46,7 +49,7 @@ def counts(times: list[int], w: Windows) -> list[PaneCount]:
 
 
 def total(entry: Entry) -> int:
-    return sum(part.count.rows for part in entry.usable) + sum(entry.rejected.values())
+    return sum(part.count.rows for part in entry.usable) + sum(entry.rejection.reasons.values())
 
 
 @given(
@@ -57,7 +60,7 @@ def test_split_is_the_definition(w: Windows, rows: pa.Table, first_open: int | N
     micros = micros_of(rows)
     reasons = [reason(row, time, w, first_open, limit) for row, time in zip(given_rows, micros, strict=True)]
 
-    entry = Gate(w, "time", REQUIRED).split(rows, first_open, limit=limit, keep_rejected=keep)
+    entry = Gate(w, "time", REQUIRED, first_open=first_open, limit=limit, keep=keep).split(rows)
 
     usable = [time for time, why in zip(micros, reasons, strict=True) if why is None and time is not None]
     assert [part.count for part in entry.usable] == counts(usable, w)
@@ -70,16 +73,15 @@ def test_split_is_the_definition(w: Windows, rows: pa.Table, first_open: int | N
         assert part.rows.to_pylist() == of_pane, "rows of a pane keep their order and their columns"
         assert part.rows.schema == SCHEMA
     late = [time for time, why in zip(micros, reasons, strict=True) if why == LATE and time is not None]
-    assert list(entry.late) == counts(late, w)
-    assert entry.counts == (*(part.count for part in entry.usable), *entry.late)
-    assert entry.rejected == {why: reasons.count(why) for why in reasons if why is not None}
+    assert list(entry.rejection.late) == counts(late, w)
+    assert entry.counts == (*(part.count for part in entry.usable), *entry.rejection.late)
+    assert entry.rejection.reasons == {why: reasons.count(why) for why in reasons if why is not None}
     assert total(entry) == rows.num_rows
     if keep:
         rejected = [row | {REASON: why} for row, why in zip(given_rows, reasons, strict=True) if why is not None]
-        assert entry.rejected_rows is not None
-        assert multiset(entry.rejected_rows) == multiset(rejected)
+        assert multiset(pa.concat_tables(entry.rejection.rows)) if rejected else Counter() == multiset(rejected)
     else:
-        assert entry.rejected_rows is None
+        assert entry.rejection.rows == ()
 
 
 def test_a_row_has_one_reason_and_the_first_that_applies_counts():
@@ -89,27 +91,26 @@ def test_a_row_has_one_reason_and_the_first_that_applies_counts():
         [None, None, NAN, 1.0, 1.0, 1.0, 1.0, 1.0],
         [None, NAN, None, None, NAN, 1.0, 1.0, 1.0],
     )
-    entry = RULES.split(rows, first_open=1, limit=39, keep_rejected=True)
-    assert entry.rejected_rows is not None
+    entry = replace(RULES, first_open=1, limit=39, keep=True).split(rows)
     reasons = ["null time", "null x", "NaN x", "null y", "NaN y", LATE, FUTURE]
-    assert entry.rejected_rows.column(REASON).to_pylist() == reasons
-    assert entry.rejected_rows.column("label").to_pylist() == ["r0", "r1", "r2", "r3", "r4", "r5", "r7"]
-    assert entry.rejected == dict.fromkeys(reasons, 1)
-    assert entry.late == (PaneCount(0, 1, 0, 0),), "an unrankable row tells progress nothing"
+    assert entry.rejection.rows[0].column(REASON).to_pylist() == reasons
+    assert entry.rejection.rows[0].column("label").to_pylist() == ["r0", "r1", "r2", "r3", "r4", "r5", "r7"]
+    assert entry.rejection.reasons == dict.fromkeys(reasons, 1)
+    assert entry.rejection.late == (PaneCount(0, 1, 0, 0),), "an unrankable row tells progress nothing"
 
 
 def test_infinite_criteria_may_enter():
-    entry = RULES.split(table([1, 2], [float("inf"), -float("inf")]), None)
-    assert entry.rejected == {}
+    entry = RULES.split(table([1, 2], [float("inf"), -float("inf")]))
+    assert entry.rejection.reasons == {}
     assert total(entry) == 2
 
 
 def test_a_pane_is_late_up_to_its_last_tick_and_future_from_its_first():
     rows = table([9, 10, 29, 30])
-    entry = RULES.split(rows, first_open=1, limit=29)
+    entry = replace(RULES, first_open=1, limit=29).split(rows)
     assert [part.pane for part in entry.usable] == [1, 2]
-    assert entry.rejected == {LATE: 1, FUTURE: 1}
-    assert RULES.split(rows, first_open=1, limit=30).rejected == {LATE: 1}, (
+    assert entry.rejection.reasons == {LATE: 1, FUTURE: 1}
+    assert replace(RULES, first_open=1, limit=30).split(rows).rejection.reasons == {LATE: 1}, (
         "the pane that starts at the limit may enter"
     )
 
@@ -121,21 +122,21 @@ def test_any_unit_and_zone_give_the_same_panes(unit: str, per_milli: int, zone: 
     ticks = pa.array([None if t is None else t * per_milli for t in millis], pa.int64())
     rows = pa.table({"t": ticks.cast(pa.timestamp(unit, zone))})
     w = Windows(20_000, 10_000)
-    entry = Gate(w, "t", ()).split(rows, None)
+    entry = Gate(w, "t", ()).split(rows)
     assert [part.count for part in entry.usable] == counts([t * 1_000 for t in millis if t is not None], w)
-    assert entry.rejected == {"null t": 1}
+    assert entry.rejection.reasons == {"null t": 1}
     assert all(part.rows.schema == rows.schema for part in entry.usable)
 
 
 def test_nanoseconds_are_rounded_down_before_the_epoch_too():
     rows = pa.table({"t": pa.array([-1_000, -1, 0, 999], pa.int64()).cast(pa.timestamp("ns"))})
-    entry = Gate(Windows(1, 1), "t", ()).split(rows, None)
+    entry = Gate(Windows(1, 1), "t", ()).split(rows)
     assert [(part.pane, part.count.rows) for part in entry.usable] == [(-1, 2), (0, 2)]
 
 
 def test_seconds_are_read():
     rows = pa.table({"t": pa.array([59, 60], pa.int64()).cast(pa.timestamp("s", "UTC"))})
-    entry = Gate(Windows.of("1 minute"), "t", ()).split(rows, None)
+    entry = Gate(Windows.of("1 minute"), "t", ()).split(rows)
     assert [(part.pane, part.count.oldest) for part in entry.usable] == [(0, 59_000_000), (1, 60_000_000)]
 
 
@@ -148,11 +149,10 @@ def test_times_that_no_calendar_has_are_rejected_not_wrapped_around(unit: str, o
     limits = np.iinfo(np.int64)
     ticks = [first, end - 1, None, first - 1, end, limits.min, limits.max]
     rows = pa.table({"t": pa.array(ticks, pa.int64()).cast(pa.timestamp(unit))})
-    entry = Gate(Windows(20, 10, offset), "t", ()).split(rows, None, keep_rejected=True)
+    entry = Gate(Windows(20, 10, offset), "t", (), keep=True).split(rows)
     assert sum(part.count.rows for part in entry.usable) == 2
-    assert entry.rejected == {"null t": 1, "absurd t": 4}
-    assert entry.rejected_rows is not None
-    assert entry.rejected_rows.column("t").cast(pa.int64()).to_pylist() == ticks[2:], "kept as they came"
+    assert entry.rejection.reasons == {"null t": 1, "absurd t": 4}
+    assert entry.rejection.rows[0].column("t").cast(pa.int64()).to_pylist() == ticks[2:], "kept as they came"
 
 
 @pytest.mark.parametrize(("step", "seed"), [(10, None), (10, 1), (100_000, 1)])
@@ -162,7 +162,7 @@ def test_many_panes_are_told_apart(step: int, seed: int | None):
     if seed is not None:
         at = np.random.default_rng(seed).permutation(at)
     rows = table(at.tolist())
-    entry = RULES.split(rows, None)
+    entry = RULES.split(rows)
     assert [part.pane for part in entry.usable] == list(range(-35_000, -35_000 + 70_000 * (step // 10), step // 10))
     assert all(part.count == PaneCount(part.pane, 1, part.pane * 10, part.pane * 10) for part in entry.usable)
     again = pa.concat_tables([part.rows for part in entry.usable])
@@ -175,7 +175,7 @@ def test_many_panes_are_told_apart(step: int, seed: int | None):
 @example([65_537, 0])
 def test_panes_around_the_limit_of_the_short_sort(panes: list[int]):
     rows = table([pane * 10 for pane in panes])
-    entry = RULES.split(rows, None)
+    entry = RULES.split(rows)
     assert [part.pane for part in entry.usable] == sorted(set(panes))
     assert [micros_of(part.rows) for part in entry.usable] == [
         [pane * 10] * panes.count(pane) for pane in sorted(set(panes))
@@ -185,17 +185,15 @@ def test_panes_around_the_limit_of_the_short_sort(panes: list[int]):
 @pytest.mark.parametrize("rows", [SCHEMA.empty_table(), pa.table(SCHEMA.empty_table(), SCHEMA).slice(0, 0),
                                   chunked(SCHEMA.empty_table(), [0, 0]), pa.Table.from_batches([], SCHEMA)])  # fmt: skip
 def test_no_rows_are_no_trouble(rows: pa.Table):
-    entry = RULES.split(rows, first_open=3, limit=9, keep_rejected=True)
-    assert (entry.usable, entry.late, entry.rejected, entry.counts) == ((), (), {}, ())
-    assert entry.rejected_rows is not None
-    assert entry.rejected_rows.schema.names == [*SCHEMA.names, REASON]
+    entry = replace(RULES, first_open=3, limit=9, keep=True).split(rows)
+    assert (entry.usable, entry.rejection, entry.counts) == ((), Rejection(), ())
 
 
 def test_late_rows_are_counted_by_source():
     rows = table([5, 1, 7, 3, 50]).append_column("from", pa.array(["b", "a", "b", None, "a"]))
-    entry = Gate(TENS, "time", REQUIRED, source="from").split(rows, first_open=1)
-    assert entry.late_by_source == {"a": 1, "b": 2, "None": 1}
-    assert RULES.split(rows, first_open=1).late_by_source == {}
+    entry = Gate(TENS, "time", REQUIRED, source="from", first_open=1).split(rows)
+    assert entry.rejection.by_source == {"a": 1, "b": 2, "None": 1}
+    assert replace(RULES, first_open=1).split(rows).rejection.by_source == {}
 
 
 def test_float32_and_whole_numbers_are_checked_for_what_they_can_be():
@@ -204,18 +202,18 @@ def test_float32_and_whole_numbers_are_checked_for_what_they_can_be():
         "x": pa.array([1, None, 2], pa.int32()),
         "y": pa.array([NAN, 1.0, None], pa.float32()),
     })  # fmt: skip
-    assert RULES.split(rows, None).rejected == {"null x": 1, "NaN y": 1, "null y": 1}
+    assert RULES.split(rows).rejection.reasons == {"null x": 1, "NaN y": 1, "null y": 1}
 
 
 def test_the_time_itself_may_be_a_criterion():
     rules = Gate(TENS, "time", ("time",))
-    assert rules.split(table([None, 3]), None).rejected == {"null time": 1}
+    assert rules.split(table([None, 3])).rejection.reasons == {"null time": 1}
 
 
 def test_input_buffers_are_left_as_they_were():
     rows = table([30, None, 1, 12], [1.0, 2.0, NAN, None])
     before = rows.to_pydict()
-    RULES.split(rows, 1, limit=5, keep_rejected=True)
+    replace(RULES, first_open=1, limit=5, keep=True).split(rows)
     assert multiset(rows) == multiset(pa.table(before, SCHEMA))
 
 
@@ -257,6 +255,6 @@ def test_a_good_schema_passes():
 def test_rows_kept_are_the_input_rows_bit_for_bit():
     rng = np.random.default_rng(3)
     rows = table(rng.integers(-500, 500, 2_000).tolist(), rng.random(2_000).tolist(), rng.random(2_000).tolist())
-    parts = [part.rows for part in RULES.split(chunked(rows, [7, 7, 1_000]), None).usable]
+    parts = [part.rows for part in RULES.split(chunked(rows, [7, 7, 1_000])).usable]
     key = [("label", "ascending")]
     assert pa.concat_tables(parts).combine_chunks().sort_by(key).equals(rows.sort_by(key))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import count
+from itertools import count, takewhile
 
 import pytest
 from hypothesis import given
@@ -51,6 +51,13 @@ class Definition:
         self.answered.update(due)
         return [self.task(k) for k in due]
 
+    def empty(self, punctuation: int | None) -> int:
+        """How many windows without a row are closed, from the first that was answered on."""
+        if punctuation is None or not self.answered:
+            return 0
+        ends = (self.w.bounds(k)[1] for k in count(min(self.answered)))
+        return sum(1 for _ in takewhile(lambda end: end <= punctuation, ends)) - len(self.answered)
+
     def needed(self, punctuation: int | None) -> dict[int, tuple[str, ...]]:
         """The panes that some window that is not closed yet holds."""
         return {
@@ -69,12 +76,16 @@ def admitted(w: Windows, panes: Iterable[int], punctuation: int | None) -> list[
 def test_a_script_of_batches_is_the_definition(w: Windows, script: list[tuple[list[int], int | None]]):
     held = OpenPanes[str].empty(w)
     definition, names, before = Definition(w), count(), None
+    empty = 0
     for panes, punctuation in script:
         news = [(pane, f"p{next(names)}") for pane in admitted(w, panes, before)]
         for pane, partial in news:
             definition.partials.setdefault(pane, []).append(partial)
         held = held.add(news)
-        assert held.closed_by(punctuation) == definition.closed_by(punctuation)
+        due = held.closed_by(punctuation)
+        assert due == definition.closed_by(punctuation)
+        empty += held.empty_by(punctuation, due)
+        assert empty == definition.empty(punctuation)
         held = held.retire(punctuation)
         assert held.panes == definition.needed(punctuation)
         before = punctuation
@@ -123,6 +134,21 @@ def test_long_windows_cost_as_much_as_they_have_panes_not_its_square():
     held = OpenPanes[int].empty(Windows(200_000, 1)).add((pane, pane) for pane in range(200_000))
     held = held.retire(199_999)
     assert [task.window for task in held.closed_by(200_000)] == [0]
+
+
+YEARS = 250_000 * 365 * 86_400 * 1_000_000
+
+
+@pytest.mark.parametrize("length", [86_400 * 1_000_000, YEARS], ids=["a day", "250,000 years"])
+def test_a_window_costs_as_much_as_it_has_panes_with_rows(length: int):
+    """Of a window of 250,000 years by the second nobody could look at every pane."""
+    w = Windows(length, 1_000_000)
+    held = OpenPanes[str].empty(w).add([(5, "a"), (3, "b"), (w.panes_per_window, "c")]).retire(length)
+    assert held.next_window == 1
+    assert held.closed_by(length + 2_000_000) == [
+        WindowTask(1, ((3, ("b",)), (5, ("a",)), (w.panes_per_window, ("c",)))),
+        WindowTask(2, ((3, ("b",)), (5, ("a",)), (w.panes_per_window, ("c",)))),
+    ]
 
 
 def test_nothing_is_closed_before_the_first_punctuation():

@@ -23,8 +23,8 @@ OPEN = st.none() | st.integers(-10, 30)
 def lifted(
     query: Query, w: Windows, first_open: int | None, batches: list[pa.Table], buffer_rows: int, *, keep: bool = True
 ) -> Lifted:
-    gate = Gate(w, "time", tuple(query.required), "label")
-    worker = PaneQuery(query, gate, first_open, keep_rejected=keep, buffer_rows=buffer_rows)
+    gate = Gate(w, "time", tuple(query.required), "label", first_open=first_open, keep=keep)
+    worker = PaneQuery(query, gate, buffer_rows=buffer_rows)
     for rows in batches:
         for batch in rows.to_batches():
             worker.absorb(batch)
@@ -32,7 +32,7 @@ def lifted(
 
 
 def rejected(result: Lifted) -> pa.Table:
-    return pa.concat_tables([SCHEMA.append(pa.field(REASON, pa.string())).empty_table(), *result.rejected_rows])
+    return pa.concat_tables([SCHEMA.append(pa.field(REASON, pa.string())).empty_table(), *result.rejection.rows])
 
 
 @given(QUERIES, windows(), OPEN, tables(clean=False), CUTS, st.integers(1, 30), st.randoms(use_true_random=False))
@@ -45,9 +45,7 @@ def test_batches_buffers_and_order_make_no_difference(
     whole = lifted(query, w, first_open, [rows], rows.num_rows + 1)
 
     assert [part.count for part in parts.partials] == [part.count for part in whole.partials]
-    assert parts.late == whole.late
-    assert parts.rejected == whole.rejected
-    assert parts.late_by_source == whole.late_by_source
+    assert parts.rejection.to_json() == whole.rejection.to_json()
     assert multiset(rejected(parts)) == multiset(rejected(whole))
     for one, other in zip(parts.partials, whole.partials, strict=True):
         assert multiset(query.lower(one.partial)) == multiset(query.lower(other.partial))
@@ -56,18 +54,18 @@ def test_batches_buffers_and_order_make_no_difference(
 @given(windows(), OPEN, tables(clean=False))
 def test_a_partial_is_the_lift_of_what_is_admitted(w: Windows, first_open: int | None, rows: pa.Table):
     result = lifted(SKYLINE, w, first_open, [rows], 10)
-    admitted = Gate(w, "time", ("x", "y"), "label").split(rows, first_open, keep_rejected=True)
+    admitted = Gate(w, "time", ("x", "y"), "label", first_open=first_open).split(rows)
     assert [part.count for part in result.partials] == [part.count for part in admitted.usable]
     for part, usable in zip(result.partials, admitted.usable, strict=True):
         assert multiset(part.partial) == multiset(SKYLINE.lift(usable.rows))
-    assert (result.late, result.rejected) == (admitted.late, admitted.rejected)
+    assert result.rejection.to_json() == admitted.rejection.to_json()
 
 
 def test_a_clock_tells_how_long_each_pane_took():
     """Lifting a buffer's part of a pane takes a second here, and so does merging the parts."""
     seconds = count()
     worker = PaneQuery(
-        SKYLINE, Gate(Windows(10, 10), "time", ("x", "y")), None, buffer_rows=1, clock=lambda: float(next(seconds))
+        SKYLINE, Gate(Windows(10, 10), "time", ("x", "y")), buffer_rows=1, clock=lambda: float(next(seconds))
     )
     for rows in (table([5]), table([6, 15])):
         worker.absorb(rows.to_batches()[0])
@@ -84,17 +82,17 @@ def test_panes_come_oldest_first():
 def test_a_worker_without_usable_rows_has_no_partials(batches: list[pa.Table]):
     result = lifted(SKYLINE, Windows(10, 10), 4, batches, 1)
     assert result.partials == ()
-    assert sum(result.rejected.values()) == sum(rows.num_rows for rows in batches)
+    assert sum(result.rejection.reasons.values()) == sum(rows.num_rows for rows in batches)
 
 
 def test_rejected_rows_are_kept_on_demand_only():
     rows = [table([1, 99])]
-    assert lifted(SKYLINE, Windows(10, 10), 4, rows, 1, keep=False).rejected_rows == ()
+    assert lifted(SKYLINE, Windows(10, 10), 4, rows, 1, keep=False).rejection.rows == ()
     assert rejected(lifted(SKYLINE, Windows(10, 10), 4, rows, 1)).column(REASON).to_pylist() == ["late"]
 
 
 def test_rows_are_lifted_as_soon_as_the_buffer_is_full():
-    worker = PaneQuery(SKYLINE, Gate(Windows(10, 10), "time", ("x", "y")), None, buffer_rows=3)
+    worker = PaneQuery(SKYLINE, Gate(Windows(10, 10), "time", ("x", "y")), buffer_rows=3)
     for at in range(7):
         worker.absorb(table([at]).to_batches()[0])
         assert worker._buffered == (at + 1) % 3

@@ -195,7 +195,7 @@ def test_the_answers_of_a_query_of_ones_own_have_its_schema():
 
 
 def test_columns_that_the_stamps_would_hide_are_refused():
-    schema = SCHEMA.append(pa.field("window_end", pa.int64())).append(pa.field("window_start", pa.int64()))
-    with pytest.raises(ConfigError, match=r"rename window_start, window_end$"):
+    schema = SCHEMA.append(pa.field("window_end", pa.int64())).append(pa.field("Window_Start", pa.int64()))
+    with pytest.raises(ConfigError, match=r"rename window_end, Window_Start$"):
         WindowQuery(SKYLINE, Windows(2, 1), None).output_schema(schema)
     WindowQuery(Counts("label"), Windows(2, 1), None).output_schema(schema)  # its answers have no such column

@@ -43,6 +43,8 @@ class Task:
 
     crash   where it dies, one of CRASHES, or sleeps, one of SLEEPS; or None
     deadly  count rows by sensor, and kill the first Python worker that lifts
+    java    kill Java after the first batch
+    drain   drain in the end, and crash then, not before
     unique  let an operator of Spark's, with a state of its own, drop rows that it has seen before
     late    whether late rows go to a sink
     """
@@ -50,6 +52,8 @@ class Task:
     folder: str
     crash: str | None = None
     deadly: bool = False
+    java: bool = False
+    drain: bool = False
     unique: bool = False
     late: bool = True
 
@@ -253,8 +257,17 @@ SLEEPS: dict[str, Callable[[], None]] = {
 }
 
 
-def _listener(task: Task) -> Callable[[sp.BatchMetrics], None]:
-    return lambda _: die() if task.crash == "before Spark commits" else say("batch")
+def _listener(task: Task, java: int) -> Callable[[sp.BatchMetrics], None]:
+    """Return what is told each batch; `java` is the number of that process."""
+
+    def listen(_: sp.BatchMetrics) -> None:
+        if task.crash == "before Spark commits" and not task.drain:
+            die()
+        if task.java:
+            os.kill(java, signal.SIGKILL)
+        say("batch")
+
+    return listen
 
 
 def _warm(spark: SparkSession) -> None:
@@ -279,11 +292,16 @@ def main() -> None:
     task = Task(**json.loads(sys.stdin.readline()))
     job = job_of(spark, task, output=Telling(f"{task.folder}/out"))
     _tell_commits()
-    if task.crash is not None:
-        (CRASHES | SLEEPS)[task.crash]()
-    handle = job.start(trigger="available now", on_batch=_listener(task))
+    crash = (CRASHES | SLEEPS)[task.crash] if task.crash is not None else lambda: None
+    if not task.drain:
+        crash()
+    java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    handle = job.start(trigger="available now", on_batch=_listener(task, java))
     handle.await_termination()
-    say("done")
+    if task.drain:
+        crash()
+        handle.drain()
+    say("interrupted" if handle.interrupted else "done")
 
 
 if __name__ == "__main__":

@@ -88,14 +88,14 @@ def finish(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
     return seen
 
 
-def answers(plan: Plan, batches: Sequence[pa.Table]) -> pa.Table:
+def answers(plan: Plan, events: Sequence[local.Event]) -> pa.Table:
     """Return the rows that the oracle answers, window by window."""
-    return pa.concat_tables(answer.rows for answer in local.run(plan, batches))
+    return pa.concat_tables(answer.rows for answer in local.answers(plan, events))
 
 
-def expected(plan: Plan, batches: Sequence[pa.Table]) -> list[Window]:
+def expected(plan: Plan, events: Sequence[local.Event]) -> list[Window]:
     """Return the windows that the oracle answers, in order; those without rows leave no trace in an output."""
-    return windows_of(answers(plan, batches))
+    return windows_of(answers(plan, events))
 
 
 def windows_of(table: pa.Table) -> list[Window]:

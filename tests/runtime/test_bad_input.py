@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -29,6 +32,7 @@ import skypane as sp
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
+from skypane.runtime import local
 from skypane.types import Length
 from skypane.windows import Windows
 
@@ -77,7 +81,7 @@ class Outcome:
 def outcome(
     spark: SparkSession, folder: Path, batches: list[pa.Table], query: Query = SKYLINE, windows: Windows = WINDOWS
 ) -> Outcome:
-    """Stream `batches`; hold the answers against the oracle, and the counts against what came out."""
+    """Stream `batches`; hold answers, counts and late sink against the oracle, batch by batch."""
     write_batches(folder / "in", batches)
     memory = sp.Memory()
     job = sp.stream(
@@ -92,12 +96,21 @@ def outcome(
         late=folder / "late",
     )
     metrics = finish(job)
-    assert windows_of(memory.table()) == expected(Plan(query, windows, "ts", WATERMARK), batches)
-    assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
+    plan = Plan(query, windows, "ts", WATERMARK)
+    assert windows_of(memory.table()) == expected(plan, batches)
     rejected = reasons(folder / "late")
-    counted = sum((Counter(batch.quarantined) + Counter(late=batch.late_rows) for batch in metrics), Counter())
-    assert {reason: len(ids) for reason, ids in rejected.items()} == dict(counted)
+    for batch, rows, outcome in zip(metrics, batches, local.run(plan, batches), strict=True):
+        assert batch.rows == rows.num_rows
+        assert (batch.late_rows, batch.quarantined) == (outcome.rejection.late_rows, outcome.rejection.quarantined)
+        files = (folder / "late").glob(f"*-{batch.batch_id:012d}-*.parquet")
+        assert told(*(pq.read_table(path) for path in files)) == told(*outcome.rejection.rows)
     return Outcome(memory.table(), rejected, metrics)
+
+
+def told(*tables: pa.Table) -> Counter[str]:
+    """Return all rows; times as numbers, as Python has none for the absurd ones."""
+    whole = (table.set_column(1, "ts", table["ts"].cast(pa.int64())) for table in tables)
+    return Counter(str(row) for table in whole for row in table.to_pylist())
 
 
 def reasons(late: Path) -> dict[str, list[int]]:
@@ -183,6 +196,7 @@ def test_empty_batches_empty_panes_and_keys_without_rows(spark: SparkSession, tm
     ]
     result = outcome(spark, tmp_path, batches)
     assert [batch.windows for batch in result.metrics] == [0, 0, 0, 3, 3, 0]
+    assert [batch.empty_windows for batch in result.metrics] == [0, 0, 0, 6, 7, 0]
     sensors = Counter(zip(result.answers["id"].to_pylist(), result.answers["sensor"].to_pylist(), strict=True))
     assert sensors == {(0, "a"): 3, (1, "b"): 3, (2, "a"): 3}
     assert result.metrics[0].punctuation is None
@@ -260,6 +274,19 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
         lambda df: job(df.withColumnRenamed("id", "window_start")),
         r"add columns window_start and window_end: rename window_start",
     ),
+    "column Window_Start": (
+        lambda df: job(df.withColumnRenamed("id", "Window_Start")),
+        r"add columns window_start and window_end: rename Window_Start",
+    ),
+    "columns of one name but for case": (
+        lambda df: job(df.withColumnRenamed("id", "PRICE")),
+        r"does not tell columns 'PRICE' and 'price' apart",
+    ),
+    "months as a column": (
+        lambda df: job(df.withColumn("term", sf.expr("INTERVAL '1' MONTH"))),
+        r"column 'term' is of type interval month.*cast it",
+    ),
+    "offset over 64 bits": (lambda df: job(df, offset="99999999999 days"), r"offset=8639999999913600000000"),
     "column reason": (lambda df: job(df.withColumnRenamed("id", "reason"), late="late"), r"'reason'.*rename"),
     "one option missing": (lambda df: job(df, checkpoint=None), r"^checkpoint= is needed"),
     "all that is missing": (
@@ -291,6 +318,61 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
 def test_what_cannot_be_run_is_refused_at_the_call(call: Callable[[DataFrame], Any], message: str, stream: DataFrame):
     with pytest.raises(sp.ConfigError, match=message):
         call(stream)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "message"),
+    [
+        ("sometimes", r"trigger: cannot read 'sometimes' .*'available now'"),
+        ("-1 second", r"trigger must not be negative, got '-1 second'"),
+        (5, r"trigger must be a text .*got 5"),
+    ],
+)
+def test_a_trigger_that_cannot_be_read_is_refused_before_anything_is_written(
+    trigger: Any, message: str, stream: DataFrame, tmp_path: Path
+):
+    with pytest.raises(sp.ConfigError, match=message):
+        job(stream, checkpoint=tmp_path / "checkpoint", output=sp.Memory()).start(trigger=trigger)
+    assert not (tmp_path / "checkpoint").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own with little room."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if (
+        os.geteuid()
+        or subprocess.run(["/usr/bin/mount", "-t", "tmpfs", "-o", "size=200k", "none", disk], check=False).returncode
+    ):
+        pytest.skip("only an administrator may mount a disk")
+    yield disk
+    subprocess.run(["/usr/bin/umount", "-l", disk], check=True)
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost_when_there_is_room(
+    spark: SparkSession, small_disk: Path, tmp_path: Path
+):
+    batches = late_rows(4)
+    write_batches(tmp_path / "in", batches)
+    full = small_disk / "full"
+
+    def started() -> sp.StreamHandle:
+        rows = read_batches(spark, tmp_path / "in", batches[0].schema)
+        places = {"checkpoint": small_disk / "checkpoint", "output": small_disk / "out"}
+        handle: sp.StreamHandle = job(rows, **places).start(trigger="available now")
+        return handle
+
+    full.write_bytes(bytes(196 * 1024))
+    with pytest.raises(sp.SkypaneError, match=r"checkpoint .* cannot be used .*No space left"):
+        started()
+    full.write_bytes(bytes(100 * 1024))
+    with pytest.raises(sp.SkypaneError, match="No space left"):
+        started().await_termination(60)
+    subprocess.run(["/usr/bin/mount", "-o", "remount,size=20m", small_disk], check=True)
+    assert started().await_termination(60)
+    plan = Plan(Skyline(PARETO), Windows(60 * SECOND, 20 * SECOND), "ts", sp.KSlack())
+    assert windows_of(parquet_rows(small_disk / "out")) == expected(plan, batches)
 
 
 def test_workers_are_at_least_one(spark: SparkSession, tmp_path: Path):

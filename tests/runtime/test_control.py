@@ -109,7 +109,7 @@ def test_rows_go_to_the_owners_of_their_panes(spark: SparkSession):
     )
     rows = rows.unionByName(rows.limit(1).selectExpr("cast(null as timestamp) as ts", "price", "tags"))
     routing = Routing(4, {0: (Share(3, 100), Share(1, 300)), 2: (Share(0, 7),)})
-    moved = routed(rows, plan, routing).selectExpr(
+    moved = routed(rows, plan.gate, routing).selectExpr(
         "floor(unix_seconds(ts) / 10) as pane", "spark_partition_id() as task"
     )
     found = {(row.pane, row.task): row["count"] for row in moved.groupBy("pane", "task").count().collect()}

@@ -31,6 +31,7 @@ def manifest(batch_id: int) -> Manifest:
         operator={"panes": {"-1": [["f.arrow", 0, 7]], "12": [["f.arrow", 1, 2], ["g.arrow", 0, 0]]}, "next_window": 3},
         control={"workers": {"plq": 2, "wlq": 1}},
         metrics={"rows": batch_id},
+        drains=0,
     )
 
 

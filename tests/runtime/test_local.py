@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
@@ -58,7 +59,7 @@ Answers = list[tuple[int, Any]]
 
 def run(plan: Plan, batches: list[pa.Table]) -> Answers:
     """The answers, in the order in which they came, each window's rows without their order."""
-    return [(answer.window, multiset(answer.rows)) for answer in local.run(plan, batches)]
+    return [(answer.window, multiset(answer.rows)) for answer in local.answers(plan, batches)]
 
 
 def rankable(row: dict[str, Any], query: Query) -> bool:
@@ -101,7 +102,7 @@ def test_every_closed_window_is_answered_with_the_skyline_of_its_admitted_rows(
     w: Windows, batches: list[pa.Table], policy: ProgressPolicy
 ):
     plan = Plan(SKYLINE, w, "time", policy)
-    answers = list(local.run(plan, batches))
+    answers = list(local.answers(plan, batches))
     expected = list(definition(plan, batches))
     assert [answer.window for answer in answers] == [k for k, _ in expected]
     for answer, (_, rows) in zip(answers, expected, strict=True):
@@ -109,12 +110,49 @@ def test_every_closed_window_is_answered_with_the_skyline_of_its_admitted_rows(
         assert multiset(answer.rows.select(SCHEMA.names)) == multiset(rows.take(pa.array(best)))
 
 
+def reasons(plan: Plan, batches: list[pa.Table]) -> Iterator[list[str | None]]:
+    """Why each row of each batch may not enter, by the definition; None for those that do."""
+    w, policy = plan.windows, plan.progress
+    state = policy.init()
+    for rows in batches:
+        found = [unusable(row, plan.query) for row in rows.to_pylist()]
+        times = [time for time, why in zip(micros_of(rows), found, strict=True) if why is None and time is not None]
+        arrivals = Arrivals.of_times(times, w.pane, w.offset)
+        limit = policy.limit(state, arrivals)
+        for at, time in enumerate(micros_of(rows)):
+            if found[at] is None and time is not None:
+                if state.punctuation is not None and w.pane_end(w.pane_at(time)) <= state.punctuation:
+                    found[at] = "late"
+                elif limit is not None and w.pane_start(w.pane_at(time)) > limit:
+                    found[at] = "future"
+        state = policy.step(state, arrivals.upto(limit))
+        yield found
+
+
+def unusable(row: dict[str, Any], query: Query) -> str | None:
+    if row["time"] is None:
+        return "null time"
+    bad = ((name, row[name]) for name in query.required if row[name] is None or row[name] != row[name])
+    return next((f"{'null' if value is None else 'NaN'} {name}" for name, value in bad), None)
+
+
+@given(windows(), BATCHES, POLICIES)
+def test_every_row_that_does_not_enter_comes_back_with_its_reason(
+    w: Windows, batches: list[pa.Table], policy: ProgressPolicy
+):
+    plan = Plan(SKYLINE, w, "time", policy)
+    for outcome, rows, found in zip(local.run(plan, batches), batches, reasons(plan, batches), strict=True):
+        expected = [row | {"reason": why} for row, why in zip(rows.to_pylist(), found, strict=True) if why is not None]
+        assert multiset([row for table in outcome.rejection.rows for row in table.to_pylist()]) == multiset(expected)
+        assert outcome.rejection.reasons == {why: found.count(why) for why in found if why is not None}
+
+
 @given(QUERIES, windows(), BATCHES, POLICIES)
 def test_any_query_is_answered_as_if_all_rows_of_a_window_were_lifted_at_once(
     query: Query, w: Windows, batches: list[pa.Table], policy: ProgressPolicy
 ):
     plan = Plan(query, w, "time", policy)
-    answers = list(local.run(plan, batches))
+    answers = list(local.answers(plan, batches))
     expected = [(k, query.lower(query.combine([query.lift(rows)]))) for k, rows in definition(plan, batches)]
     assert [answer.window for answer in answers] == [k for k, _ in expected]
     for answer, (k, rows) in zip(answers, expected, strict=True):
@@ -155,6 +193,9 @@ class Restarted:
     def step(self, state: Any, arrivals: Arrivals) -> ProgressState:
         return self._again(self.policy.step(self._again(state), arrivals))
 
+    def close(self, state: Any, time: int) -> ProgressState:
+        return self._again(self.policy.close(self._again(state), time))
+
     def restore(self, snapshot: Any) -> ProgressState:
         return self.policy.restore(snapshot)
 
@@ -167,6 +208,45 @@ class Restarted:
 
     def _again(self, state: ProgressState) -> ProgressState:
         return self.policy.restore(json.loads(json.dumps(state.snapshot())))
+
+
+EVENTS = st.lists(st.one_of(tables(clean=False), tables(clean=False), st.builds(local.Drain)), max_size=8)
+
+
+@given(windows(), EVENTS, POLICIES)
+def test_a_drain_answers_every_window_with_a_row_and_none_twice(
+    w: Windows, events: list[local.Event], policy: ProgressPolicy
+):
+    """Whatever comes after it: rows for the windows that it answered are late, the others go on."""
+    admitted: Counter[tuple[str, int]] = Counter()
+    answered: set[int] = set()
+    for event, outcome in zip(events, local.run(Plan(Bag(("x", "y")), w, "time", policy), events), strict=True):
+        if isinstance(event, pa.Table):
+            admitted += timed(event) - timed(*(rows.drop_columns("reason") for rows in outcome.rejection.rows))
+        for answer in outcome.answers:
+            start, end = w.bounds(answer.window)
+            assert answer.window not in answered
+            answered.add(answer.window)
+            assert timed(answer.rows.select(SCHEMA.names)) == Counter(
+                {row: n for row, n in admitted.items() if start <= row[1] < end}
+            )
+        if isinstance(event, local.Drain):
+            assert {k for _, time in admitted for k in w.windows_of(w.pane_at(time))} <= answered
+
+
+def timed(*tables: pa.Table) -> Counter[tuple[str, int]]:
+    """Return each row as a text, and its time; those without are none of the windows' business."""
+    rows = ((str(row), time) for rows in tables for row, time in zip(rows.to_pylist(), micros_of(rows), strict=True))
+    return Counter((row, time) for row, time in rows if time is not None)
+
+
+def test_a_drain_is_a_punctuation_at_the_end_of_the_last_window():
+    """Length 4, slide 2: windows [-2, 2), [0, 4), [2, 6) hold rows when the stream ends; a row at 5 is late then."""
+    plan = Plan(SKYLINE, Windows(4, 2), "time", Watermark("0 us"))
+    events = [table([0, 3]), local.Drain(), local.Drain(), table([5, 6]), local.Drain()]
+    outcomes = list(local.run(plan, events))
+    assert [[answer.window for answer in outcome.answers] for outcome in outcomes] == [[], [-1, 0, 1], [], [], [2, 3]]
+    assert [outcome.rejection.reasons for outcome in outcomes] == [{}, {}, {}, {"late": 1}, {}]
 
 
 @given(windows(), BATCHES, POLICIES)
@@ -199,7 +279,7 @@ def test_a_row_is_late_from_the_moment_its_pane_is_closed():
     plan = Plan(Bag(), Windows(20, 10), "time", Watermark("0 us"))
     first, second = table([5, 20]), table([9, 19, 20, 29, 40])
     tagged = second.set_column(3, "label", pa.array(["late 9", "late 19", "20", "29", "40"]))
-    assert labels(local.run(plan, [first, tagged])) == {
+    assert labels(local.answers(plan, [first, tagged])) == {
         -1: ["r0"],
         0: ["r0"],
         1: ["20", "29", "r1"],
@@ -209,20 +289,20 @@ def test_a_row_is_late_from_the_moment_its_pane_is_closed():
 
 def test_a_pane_may_be_closed_while_a_window_still_waits_for_the_next_one():
     plan = Plan(Bag(), Windows(20, 10), "time", Watermark("0 us"))
-    answers = local.run(plan, [table([5]), table([11]), table([6, 12]), table([20])])
+    answers = local.answers(plan, [table([5]), table([11]), table([6, 12]), table([20])])
     assert labels(answers) == {-1: ["r0"], 0: ["r0", "r0", "r1"]}, "the row at 6 comes when pane 0 is closed: late"
 
 
 def test_a_clock_in_the_far_future_closes_nothing_and_is_in_no_answer():
     plan = Plan(Bag(), TUMBLING, "time", Watermark("0 us", max_ahead="100 us"))
     batches = [table([1, 2]), table([3, 10**15]), table([4, 12]), table([25])]
-    assert labels(local.run(plan, batches)) == {0: ["r0", "r0", "r0", "r1"], 1: ["r1"]}
+    assert labels(local.answers(plan, batches)) == {0: ["r0", "r0", "r0", "r1"], 1: ["r1"]}
 
 
 def test_rows_that_cannot_be_ranked_are_in_no_answer_and_move_no_time():
     rows = table([1, 2, 3, None, 99, 98], [2.0, NAN, None, 0.0, NAN, None])
-    assert labels(local.run(PLAN, [rows])) == {}, "the rows at 98 and 99 would have closed pane 0"
-    assert labels(local.run(PLAN, [rows, table([10])])) == {0: ["r0"]}
+    assert labels(local.answers(PLAN, [rows])) == {}, "the rows at 98 and 99 would have closed pane 0"
+    assert labels(local.answers(PLAN, [rows, table([10])])) == {0: ["r0"]}
 
 
 def test_an_answer_comes_before_the_next_batch_is_asked_for():
@@ -233,7 +313,7 @@ def test_an_answer_comes_before_the_next_batch_is_asked_for():
             log.append(f"batch at {at}")
             yield table([at])
 
-    for answer in local.run(PLAN, batches()):
+    for answer in local.answers(PLAN, batches()):
         log.append(f"window {answer.window}")  # noqa: PERF401 - the batches log too, in between
     assert log == ["batch at 0", "batch at 10", "window 0", "batch at 20", "window 1"]
 
@@ -251,7 +331,7 @@ def test_an_empty_batch_in_between_changes_nothing():
 
 def test_equal_rows_are_all_kept():
     million = table([1] * 10_000 + [10], [1.0] * 10_001, [2.0] * 10_001)
-    assert [len(rows) for rows in labels(local.run(PLAN, [million])).values()] == [10_000]
+    assert [len(rows) for rows in labels(local.answers(PLAN, [million])).values()] == [10_000]
 
 
 def test_rows_that_do_not_fit_the_plan_are_refused_before_any_is_read():

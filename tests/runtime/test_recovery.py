@@ -38,6 +38,7 @@ import skypane as sp
 from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.preference import Score
+from skypane.runtime import local
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger
 from skypane.runtime.spark.store import DRAFT, Store
 
@@ -176,7 +177,7 @@ def kill_at_random(drivers: Drivers, spark: SparkSession, folder: Path, kills: i
         stream.assert_is_a_start(task)
     assert not any("done" in driver.end() for driver in killed)
     assert sum(driver.was_killed for driver in killed) == kills
-    finish(job_of(spark, task))
+    stream.note(finish(job_of(spark, task)))  # more batches than the ledger keeps, perhaps
     stream.assert_is_complete(task)
 
 
@@ -203,6 +204,10 @@ class Stream:
         all_rows = pa.concat_tables(self._files)
         ends = list(accumulate(self._rows[batch_id] for batch_id in sorted(self._rows)))
         return [all_rows.slice(start, end - start) for start, end in pairwise([0, *ends])]
+
+    def note(self, metrics: Sequence[sp.BatchMetrics]) -> None:
+        """Take note of batches that have been committed."""
+        self._rows |= {batch.batch_id: batch.rows for batch in metrics}
 
     def assert_is_a_start(self, task: Task) -> None:
         """The output at any moment: what has been committed, and at most one batch more, whole windows in order."""
@@ -259,12 +264,80 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
     stream.assert_is_complete(task)
 
 
+@pytest.mark.slow
+def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    """Each driver takes a batch, and is killed while it drains; the next one finishes that first."""
+    files = late_rows(7, batches=len(CRASHES))
+    task, events = Task(str(tmp_path)), list[local.Event]()
+    crashes = [crash for crash in CRASHES if crash != "before Spark commits"]  # a drain is none of Spark's
+    for number, crash in enumerate(crashes):
+        write_batches(tmp_path / "in", [files[number]], first=number)
+        driver = drivers.take(Task(str(tmp_path), crash, drain=True), left=len(crashes) - 1 - number)
+        said = driver.end()
+        assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
+        events += [files[number], local.Drain()]
+    finish(job_of(spark, task))
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, events)
+    late = [row for outcome in local.run(task.plan, events) for rows in outcome.rejection.rows for row in rows["id"]]
+    assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == sorted(row.as_py() for row in late)
+    assert_nothing_left_over(tmp_path)
+
+
+def test_a_drain_that_was_begun_comes_again_before_any_other_batch(spark: SparkSession, tmp_path: Path):
+    task, files = Task(str(tmp_path)), late_rows(8, batches=5)
+    told: list[tuple[int, pa.Table]] = []
+
+    def take(rows: DataFrame, batch_id: int) -> None:
+        told.append((batch_id, rows.toArrow()))
+        if [number for number, _ in told] == [0, 1, 2, 3]:
+            raise OSError("the disk is full")
+
+    write_batches(tmp_path / "in", files[:3])
+    handle = job_of(spark, task, output=take).start(trigger="available now")
+    assert handle.await_termination(PATIENCE)
+    with pytest.raises(OSError, match="the disk is full"):
+        handle.drain()
+    write_batches(tmp_path / "in", files[3:], first=3)
+    finish(job_of(spark, task, output=take))
+    assert [number for number, _ in told] == [0, 1, 2, 3, 3, 4, 5]
+    assert told[3][1].equals(told[4][1])
+    answered = windows_of(pa.concat_tables(table for _, table in [*told[:3], *told[4:]]))
+    assert answered == expected(task.plan, [*files[:3], local.Drain(), *files[3:]])
+
+
 def test_a_worker_that_dies_is_replaced(drivers: Drivers, tmp_path: Path):
     task, stream = Task(str(tmp_path), deadly=True), Stream(tmp_path, late_rows(6))
     driver = drivers.take(task, left=0)
     assert driver.end()[-1:] == ["done"], driver.errors()
     assert (tmp_path / "killed").exists()
     stream.assert_is_complete(task)
+
+
+def test_ctrl_c_ends_a_script_after_the_batch_with_one_line(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    task, stream = Task(str(tmp_path)), Stream(tmp_path, late_rows(6, batches=12))
+    driver = drivers.take(task, left=0)
+    while driver.line() != "batch":
+        assert driver.process.poll() is None, driver.errors()
+    before = driver.errors()
+    os.killpg(driver.process.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
+    assert driver.end()[-1:] == ["interrupted"], driver.errors()
+    assert driver.process.returncode == 0
+    assert driver.errors().removeprefix(before) == (
+        "interrupted: the query has stopped, and goes on from here when it is started again\n"
+    )
+    stream.assert_is_a_start(task)
+    assert len(stream.batches()) < 12
+    finish(job_of(spark, task))
+    stream.assert_is_complete(task)
+
+
+def test_java_that_dies_is_told_in_one_sentence(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    stream = Stream(tmp_path, late_rows(6))
+    driver = drivers.take(Task(str(tmp_path), java=True), left=0)
+    assert driver.end()[-1:] == ["batch"], driver.errors()
+    assert re.search(r"\nskypane.types.SkypaneError: Spark's Java process does not answer.*\n\Z", driver.errors())
+    finish(job_of(spark, Task(str(tmp_path))))
+    stream.assert_is_complete(Task(str(tmp_path)))
 
 
 @pytest.fixture(scope="module")

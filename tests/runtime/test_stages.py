@@ -45,7 +45,7 @@ def plan(shape: Windows) -> Plan:
 
 def lifted(asked: Plan, folder: Store, parts: list[pa.Table]) -> PaneLevel:
     """The reports of a batch whose rows come in these parts, one to each task."""
-    stage = LiftStage(asked, folder, 7, None, keep_rejected=False)
+    stage = LiftStage(asked.query, asked.gate, folder, 7)
     reports = [report for part in parts for report in stage(part.to_batches())]
     return PaneLevel(tuple(TaskReport.from_json(report.column(0)[0].as_py()) for report in reports))
 

@@ -124,7 +124,7 @@ def test_a_stream_answers_as_the_oracle(case: Case, spark: SparkSession, tmp_pat
     assert_once_and_in_order(answered)
     assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
     # A window of many rows may have no k-dominant one: it is answered, and leaves no row.
-    assert sum(batch.windows for batch in metrics) == len(list(local.run(case.plan, batches)))
+    assert sum(batch.windows for batch in metrics) == len(list(local.answers(case.plan, batches)))
     assert sum(batch.window_rows for batch in metrics) == memory.table().num_rows
 
 
@@ -400,3 +400,110 @@ def test_a_stopped_stream_goes_on_where_it_ended(spark: SparkSession, tmp_path: 
     metrics = finish(job)
     assert [batch.batch_id for batch in metrics] == [3, 4, 5]
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, batches)
+
+
+def test_a_drained_stream_answers_its_last_windows_and_may_go_on(spark: SparkSession, tmp_path: Path):
+    case, told = Case(SKYLINE, 50, 20), list[sp.BatchMetrics]()
+    batches = case.batches()
+    job = job_of(spark, case, tmp_path, batches[:3], output=str(tmp_path / "out"), late=str(tmp_path / "late"))
+    handle = job.start(trigger="available now", on_batch=told.append)
+    assert handle.await_termination(60)
+    drained = handle.drain()
+    assert drained is not None
+    assert drained.rows == drained.open_panes == 0 < drained.windows
+    assert told[-1].batch_id == drained.batch_id == 3
+    assert handle.drain() is None, "nothing is open"
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, [*batches[:3], local.Drain()])
+
+    write_batches(tmp_path / "in", batches[3:], first=3)
+    handle = job.start(trigger="available now", on_batch=told.append)
+    assert handle.await_termination(60)
+    handle.drain()
+    assert [batch.batch_id for batch in told] == list(range(8))
+    events = [*batches[:3], local.Drain(), *batches[3:], local.Drain()]
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, events)
+    late = [row for outcome in local.run(case.plan, events) for rows in outcome.rejection.rows for row in rows["id"]]
+    assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == sorted(row.as_py() for row in late)
+    assert told[-1].dropped_rows == len(late) > sum(batch.late_rows for batch in told[:4])
+
+
+class Held:
+    """A sink that waits in the middle of a batch until it is let go."""
+
+    def __init__(self) -> None:
+        self.taken: dict[int, pa.Table] = {}
+        self.entered, self.let_go = threading.Event(), threading.Event()
+
+    def __call__(self, rows: DataFrame, batch_id: int) -> None:
+        self.entered.set()
+        assert self.let_go.wait(60)
+        rows.sparkSession.range(1).collect()
+        self.taken[batch_id] = rows.toArrow()
+
+    def windows(self) -> list[Window]:
+        return windows_of(pa.concat_tables(self.taken[batch_id] for batch_id in sorted(self.taken)))
+
+
+def assert_stopped(handle: sp.StreamHandle) -> None:
+    """No failure, to skypane or to Spark."""
+    assert handle.await_termination(60)
+    assert handle.status == {"active": False, "message": "Stopped", "error": None}
+    assert handle.query.exception() is None
+
+
+def test_a_stop_waits_for_the_batch_under_way(spark: SparkSession, tmp_path: Path):
+    case, sink, seen = Case(SKYLINE, 50, 20), Held(), list[int]()
+    job = job_of(spark, case, tmp_path, case.batches(), output=sink)
+    handle = job.start(on_batch=lambda batch: seen.append(batch.batch_id))
+    assert sink.entered.wait(60)
+    stopping = threading.Thread(target=handle.stop)
+    stopping.start()
+    while not handle._turns._stopping.is_set():
+        stopping.join(0.001)
+    sink.let_go.set()
+    stopping.join(60)
+    assert_stopped(handle)
+    assert seen == [0]
+    assert [batch.batch_id for batch in finish(job)] == [1, 2, 3, 4, 5]
+    assert sink.windows() == expected(case.plan, case.batches())
+
+
+@pytest.mark.parametrize("trigger", [None, "available now"])
+def test_a_listener_may_stop_its_query(trigger: str | None, spark: SparkSession, tmp_path: Path):
+    case, memory = Case(SKYLINE, 50, 20), sp.Memory()
+    job = job_of(spark, case, tmp_path, case.batches(), output=memory)
+    seen: list[int] = []
+    started = threading.Event()
+    handles: list[sp.StreamHandle] = []
+
+    def stop_at_two(batch: sp.BatchMetrics) -> None:
+        seen.append(batch.batch_id)
+        assert started.wait(60)
+        if batch.batch_id == 2:
+            handles[0].stop()
+
+    handles.append(job.start(on_batch=stop_at_two, trigger=trigger))
+    started.set()
+    assert_stopped(handles[0])
+    assert seen == [0, 1, 2]
+    assert [batch.batch_id for batch in finish(job)] == [3, 4, 5]
+    assert windows_of(memory.table()) == expected(case.plan, case.batches())
+
+
+@pytest.mark.parametrize("way", ["of skypane", "of Spark"])
+def test_a_stop_without_patience_gives_the_batch_up(way: str, spark: SparkSession, tmp_path: Path):
+    case, sink, seen = Case(SKYLINE, 50, 20), Held(), list[int]()
+    job = job_of(spark, case, tmp_path, case.batches(), output=sink)
+    handle = job.start(on_batch=lambda batch: seen.append(batch.batch_id))
+    assert sink.entered.wait(60)
+    stopping = threading.Thread(target=handle.query.stop if way == "of Spark" else lambda: handle.stop(patience=0))
+    stopping.start()
+    while handle.query.isActive:
+        stopping.join(0.001)
+    sink.let_go.set()  # its next call of Spark is interrupted
+    stopping.join(60)
+    assert_stopped(handle)
+    assert seen == []
+    assert sink.taken == {}
+    assert [batch.batch_id for batch in finish(job)] == list(range(6))
+    assert sink.windows() == expected(case.plan, case.batches())

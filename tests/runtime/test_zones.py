@@ -33,7 +33,6 @@ from tests.runtime.streams import (
 import skypane as sp
 from skypane.control.costs import Costs
 from skypane.control.placement import place
-from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
 from skypane.runtime.spark.engine import windowed
 from skypane.runtime.spark.schema import spark_schema
@@ -45,7 +44,7 @@ from skypane.windows import Windows
 CLOCKS_GO_BACK = 1_730_613_600  # in New York, 3 November 2024: the hour before is told twice
 ZONES = ["Etc/UTC", "GMT", "America/New_York", "Asia/Kathmandu"]
 PARETO = sp.low("price") * sp.high("rating")
-PLAN = Plan(Skyline(PARETO, ("sensor",)), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
+PLAN = Plan(sp.Skyline(PARETO, ("sensor",)), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
 
 
 def batches_of(zone: str | None) -> list[pa.Table]:
@@ -67,7 +66,7 @@ def windows(table: pa.Table) -> list[Window]:
 def job_on(rows: DataFrame, folder: Path, **options: Any) -> sp.Job:
     return sp.stream(
         rows,
-        Skyline(PARETO, by="sensor"),
+        sp.Skyline(PARETO, by="sensor"),
         time="ts",
         window="50 seconds",
         slide="20 seconds",
@@ -230,18 +229,3 @@ def test_a_session_of_a_users_own_may_take_the_zone_of_its_machine(tmp_path: Pat
 @pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "Etc/UTC", "GMT"])
 def test_any_machine_has_a_zone_that_will_do(zone: str, tmp_path: Path):
     assert run_elsewhere(tmp_path, {"spark.master": "local[2]"}, TZ=zone) == [zone, "True"]
-
-
-@pytest.mark.slow
-def test_workers_in_processes_of_their_own(tmp_path: Path):
-    """A cluster in small: two executors, which share nothing with the driver but the files."""
-    pytest.importorskip("pyspark")
-    conf = {"spark.master": "local-cluster[2,1,1024]", "spark.executor.memory": "1g"}
-    assert run_elsewhere(tmp_path, conf, TZ="America/New_York") == ["America/New_York", "True"]
-
-
-@pytest.mark.slow
-def test_spark_connect(tmp_path: Path):
-    """The driver is a client of a server, which it starts here by itself."""
-    pytest.importorskip("grpc")
-    assert run_elsewhere(tmp_path, {"spark.remote": "local[2]"}, TZ="Asia/Kolkata") == ["Asia/Kolkata", "True"]

@@ -30,8 +30,6 @@ VERBS: tuple[Verb, ...] = (demo, run, generate, describe, simulate, doctor, warm
 
 _OF_CLI = {
     "matplotlib": "matplotlib",
-    "pydantic": "pydantic",
-    "pydantic_core": "pydantic",
     "rich": "rich",
     "yaml": "PyYAML",
 }

@@ -25,6 +25,11 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     )
     parser.add_argument("--report", type=Path, metavar="FILE", help="write a page with plots about a stream (HTML)")
     parser.add_argument("--seconds", type=float, help="stop a stream after so many seconds")
+    parser.add_argument(
+        "--drain",
+        action="store_true",
+        help="when the stream ends, or --seconds have passed, answer the open windows too",
+    )
     parser.add_argument("--examples", action="store_true", help="list the examples")
     parser.add_argument("--show", action="store_true", help="print the example JOB, to start from")
     return parser
@@ -49,6 +54,8 @@ def run(arguments: Namespace) -> int:
     job = examples.find(arguments.job)
     if arguments.report is not None and job.mode == "batch":
         raise ConfigError("--report is for streams: a batch job leaves no measurements, only its answers")
+    if arguments.drain and job.mode == "batch":
+        raise ConfigError("--drain is for streams: a batch job answers all its windows")
     return _run(job, arguments, console)
 
 
@@ -84,7 +91,9 @@ def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console)
     log = running.run_log(job)
     resumed = log.begin({"job": job.summary()})
     view = View(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
-    ended = running.run_stream(job, ready, live.display(view, console), log, seconds=arguments.seconds)
+    ended = running.run_stream(
+        job, ready, live.display(view, console), log, seconds=arguments.seconds, drain=arguments.drain
+    )
     if log.batches():
         found = running.snapshot(job, log)
         for text in report.lines(found):

@@ -24,8 +24,12 @@ def run_stream(
     *,
     ended: Callable[[sp.StreamHandle], bool] = lambda _: False,
     seconds: float | None = None,
+    drain: bool = False,
 ) -> bool:
-    """Run a streaming job; return False if it was interrupted. `ended` or `seconds` bound a stream without end."""
+    """Run a streaming job; return False if it was interrupted. `ended` or `seconds` bound a stream without end.
+
+    drain  answer the windows that are open in the end, as if the stream had ended there
+    """
     folder = _windows_folder(job)
 
     def on_batch(metrics: sp.BatchMetrics) -> None:
@@ -33,7 +37,7 @@ def run_stream(
         display.batch(metrics, lambda: None if folder is None else latest_front(folder, metrics))
 
     with display:
-        return follow(ready, on_batch=on_batch, ended=ended, trigger=job.trigger, seconds=seconds)
+        return follow(ready, on_batch=on_batch, ended=ended, trigger=job.trigger, seconds=seconds, drain=drain)
 
 
 def snapshot(job: JobFile, log: RunLog) -> Snapshot:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from skypane.kernels.layout import codes_of, columns_of, rows_of, take_rows
-from skypane.kernels.order import ROW_MASK, sorted_by_key
-from skypane.kernels.skyline import SMALL, require_numbers, skyline_of_columns
-from skypane.kernels.small import mark_skylines
+from skypane.kernels.layout import codes_of, columns_of, points_of, take_rows
+from skypane.kernels.nested_loops import mark_skylines
+from skypane.kernels.skyline import require_numbers, skyline_of_columns
+from skypane.kernels.thinning import SMALL
+from skypane.kernels.z_order import ROW_MASK, sorted_by_key
 from skypane.types import IntArray
 
 
@@ -53,5 +54,5 @@ def _small_groups(columns: Any, order: IntArray, starts: IntArray, ends: IntArra
     before = after - sizes
     rows = order[np.repeat(starts - before, sizes) + np.arange(after[-1])]
     marks = np.zeros(rows.size, np.bool_)
-    mark_skylines(rows_of(take_rows(columns, rows)), before, after, marks)
+    mark_skylines(points_of(take_rows(columns, rows)), before, after, marks)
     keep[rows[marks]] = True

@@ -1,92 +1,93 @@
 """k-dominance, the relaxation behind the k-dominant skyline and the top-delta query (paper 1, section 2.1).
 
 s k-dominates t if there are k columns in which s is better or equal, and strictly better in one of the k. The k-dominant
-skyline, DSP(k), is what no row k-dominates. With factor(t) = the largest k such that a row k-dominates t, DSP(k) is
-{t: factor(t) < k}. Every DSP(k) is part of the skyline, and a row that is k-dominated at all is k-dominated by a skyline
-row; so only skyline rows are looked at, all of them: k-dominance is cyclic, DSP(k) itself is no sufficient opponent.
-Of two different skyline rows, s is < t somewhere if it is <= t anywhere (else t would dominate s). Hence
-factor(t) = max over s != t of |{j: s_j <= t_j}|, and equal rows do not count.
+skyline, DSP(k), is what no point k-dominates. With factor(t) = the largest k such that a point k-dominates t, DSP(k) is
+{t: factor(t) < k}. Every DSP(k) is part of the skyline, and what is k-dominated at all is k-dominated by a skyline point.
+So skyline points are compared, with one another and nothing else; all of them, since k-dominance is cyclic: a point may be
+k-dominated by points outside DSP(k) alone. Of two different skyline points, s is < t somewhere if it is <= t anywhere
+(else t would dominate s). Hence factor(t) = max over s != t of |{j: s_j <= t_j}|, and equal points do not count.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skypane.kernels.compiled import kernel
-from skypane.kernels.layout import columns_of, rows_of, take_rows
-from skypane.kernels.order import monotone_order
-from skypane.kernels.ranks import byte_ranks
+from skypane.kernels.layout import columns_of, take_rows
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_le_in_more_than, most_columns_lt
 from skypane.kernels.skyline import require_numbers, skyline_of_columns
 from skypane.kernels.tiles import tiles_of
+from skypane.kernels.z_order import in_z_order, without_repeats
 from skypane.types import FloatArray, IntArray
 
 _ALL_FACTORS: Final = -1
 
 
+class Opponents(NamedTuple):
+    """Different skyline points, each to be compared with all others."""
+
+    points: FloatArray  # (n, d)
+    ranks: NDArray[np.uint8]  # (n, d)
+    tiles: NDArray[np.uint8]  # the same ranks
+
+
 @kernel
-def _columns_le(rows: FloatArray, a: int, b: int) -> int:
+def _columns_le(points: FloatArray, a: int, b: int) -> int:
     count = 0
-    for j in range(rows.shape[1]):
-        count += rows[a, j] <= rows[b, j]
+    for j in range(points.shape[1]):
+        count += points[a, j] <= points[b, j]
     return int(count)
 
 
 @kernel
-def _factor(rows: FloatArray, ranks: NDArray[np.uint8], tiles: NDArray[np.uint8], i: int, stop: int) -> int:
-    """The factor of row i, or some lower bound >= stop of it.
+def _factor(opponents: Opponents, i: int, stop: int) -> int:
+    """The factor of point i, or some lower bound >= stop of it.
 
     Rank <= is necessary for value <=, and rank < is sufficient: the one bounds a lane's count from above, the other from
     below, and values are compared only in lanes whose upper bound still beats the largest count known.
     """
-    d = rows.shape[1]
+    points, ranks, tiles = opponents
+    d = points.shape[1]
     largest = 0
     for tile in range(tiles.shape[0] // (d * LANES)):
         at = tile * d * LANES
-        lanes = lanes_le_in_more_than(tiles, at, ranks, i, d, largest)
+        lanes = lanes_le_in_more_than(tiles, at, ranks, i, largest)
         if lanes == NONE:
             continue
-        largest = max(largest, most_columns_lt(tiles, at, ranks, i, d, 0))
+        largest = max(largest, most_columns_lt(tiles, at, ranks, i, 0))
         if largest >= stop:
             break
-        lanes = lanes_le_in_more_than(tiles, at, ranks, i, d, largest)
+        lanes = lanes_le_in_more_than(tiles, at, ranks, i, largest)
         while lanes != NONE:
             other = tile * LANES + first_bit(lanes)
             lanes &= lanes - ONE
             if other != i:
-                largest = max(largest, _columns_le(rows, other, i))
+                largest = max(largest, _columns_le(points, other, i))
         if largest >= stop:
             break
     return int(largest)
 
 
 @kernel
-def _factors(
-    rows: FloatArray,
-    ranks: NDArray[np.uint8],
-    tiles: NDArray[np.uint8],
-    copies: IntArray,
-    stop: int,
-    delta: int,
-) -> IntArray:
-    """Factors of n different rows, exact below `stop`, else some number >= stop; copies[i]: how often row i occurs.
+def _factors(opponents: Opponents, copies: IntArray, stop: int, delta: int) -> IntArray:
+    """Factors of n different points, exact below `stop`, else some number >= stop; copies[i]: how often point i occurs.
 
-    delta >= 0 asks only for the factors <= f, f being the smallest with more than delta rows: `stop` then sinks to f + 1.
-    Rows come most promising first, so that it sinks soon and the others are abandoned after a tile or two.
+    delta >= 0 asks only for the factors <= f, f being the smallest with more than delta points: `stop` then sinks to
+    f + 1. Points come most promising first, so that it sinks soon and the others are abandoned after a tile or two.
     """
-    n, d = rows.shape
+    n, d = opponents.points.shape
     out = np.empty(n, np.int64)
-    having = np.zeros(d + 1, np.int64)  # rows by exact factor
+    counts = np.zeros(d + 1, np.int64)  # points by exact factor
     for i in range(n):
-        out[i] = _factor(rows, ranks, tiles, i, min(stop, d - 1))  # d - 1 is the largest there is
+        out[i] = _factor(opponents, i, min(stop, d - 1))  # d - 1 is the largest there is
         if delta >= 0 and out[i] < stop:
-            having[out[i]] += copies[i]
+            counts[out[i]] += copies[i]
             below = 0
             for f in range(stop - 1):
-                below += having[f]
+                below += counts[f]
                 if below > delta:
                     stop = f + 1
                     break
@@ -94,22 +95,19 @@ def _factors(
 
 
 def _all_factors(columns: FloatArray, stop: int, delta: int) -> IntArray:
-    """_factors of the (d, n) columns of skyline rows, n >= 1, equal rows allowed."""
-    ranks = byte_ranks(columns)
-    rows = rows_of(columns)
-    order, repeats = monotone_order(rows, ranks)
-    firsts = order[~repeats]
-    copy_of = np.cumsum(~repeats) - 1
-    # rows of small rank sum are both hard to k-dominate and good at it: they come first as tuples and as opponents
-    by_sum = np.argsort(ranks[firsts].sum(axis=1, dtype=np.int64))
+    """_factors of the (d, n) columns of skyline points, n >= 1, equal points allowed."""
+    ordered = in_z_order(columns)
+    points, ranks, firsts = without_repeats(ordered)
+    copy_of = np.cumsum(~ordered.repeats) - 1
+    # points of small rank sum are both hard to k-dominate and good at it: they come first as tuples and as opponents
+    by_sum = np.argsort(ranks.sum(axis=1, dtype=np.int64))
     place = np.empty_like(by_sum)
     place[by_sum] = np.arange(by_sum.size)
-    firsts = firsts[by_sum]
     copies = np.bincount(copy_of)[by_sum]
-    ranks = ranks[firsts]
-    factors = _factors(rows[firsts], ranks, tiles_of(ranks), copies, int(stop), int(delta))
-    out = np.empty(order.size, np.int64)
-    out[order] = factors[place[copy_of]]
+    ranks = ranks[by_sum]
+    factors = _factors(Opponents(points[firsts[by_sum]], ranks, tiles_of(ranks)), copies, int(stop), int(delta))
+    out = np.empty(copy_of.size, np.int64)
+    out[ordered.candidates.order] = factors[place[copy_of]]
     return out
 
 

@@ -47,13 +47,14 @@ def codes_of(groups: Any, n: int) -> IntArray:
     return frozen(np.require(array, np.int64, ["C_CONTIGUOUS", "ALIGNED"]))
 
 
-def rows_of(columns: FloatArray) -> FloatArray:
-    """Return `(d, n)` columns as frozen `(n, d)` rows, C-contiguous: all values of a row side by side."""
+def points_of(columns: FloatArray) -> FloatArray:
+    """Return `(d, n)` columns as frozen `(n, d)` points, C-contiguous: all values of a point side by side."""
     return frozen(np.ascontiguousarray(columns.T))
 
 
 @kernel
-def _taken(columns: FloatArray, rows: IntArray) -> FloatArray:
+def gather(columns: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the given rows of `(d, n)` columns, as columns."""
     out = np.empty((columns.shape[0], rows.shape[0]))
     for j in range(columns.shape[0]):
         for i in range(rows.shape[0]):
@@ -63,4 +64,4 @@ def _taken(columns: FloatArray, rows: IntArray) -> FloatArray:
 
 def take_rows(columns: FloatArray, rows: IntArray) -> FloatArray:
     """Return the given rows of frozen `(d, n)` columns, as frozen columns."""
-    return frozen(_taken(columns, rows))
+    return frozen(gather(columns, rows))

@@ -1,16 +1,16 @@
-"""Byte ranks: each column mapped to 0..254 by a monotone map, so that one vector compare covers 64 rows.
+"""Byte ranks: each column mapped to 0..254 by a monotone map, so that one vector compare covers 64 points.
 
 x <= y in a column implies rank(x) <= rank(y); so values need comparing only where no rank forbids dominance. The map is
 about equi-depth over a sample: exactness needs monotony alone, speed needs even depth. Infinities are ordinary values.
 
 A column's range is cut into cells of equal width, and a table says each cell's rank: one multiplication and one load per
-value. Where that is too coarse (a heavy tail puts most rows into one cell), ranks come from sorted cuts by binary search,
+value. Where that is too coarse (a heavy tail puts most points into one cell), ranks come from sorted cuts by binary search,
 which is ten times slower.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from skypane.kernels.compiled import kernel
 from skypane.types import FloatArray
 
 EMPTY: Final = 255
-"""Rank of a lane that holds no row: above every rank, so it is <= none."""
+"""Rank of a lane that holds no point: above every rank, so it is <= none."""
 
 _SAMPLE: Final = 512
 _CELLS: Final = 1024
@@ -29,9 +29,9 @@ _CUTS: Final = np.arange(1, 255)
 
 @kernel
 def sample_columns(columns: FloatArray, m: int) -> FloatArray:
-    """Take m of n rows: (d, n) -> (d, m); 1 <= m <= n. One row from each of m strata, at a fixed pseudo-random place.
+    """Take m of n points: (d, n) -> (d, m); 1 <= m <= n. One from each of m strata, at a fixed pseudo-random place.
 
-    Always the first of its stratum would see one source only, where sources take turns in the input.
+    Always the first of its stratum would be of one source only, where sources take turns in the input.
     """
     d, n = columns.shape
     stride = np.uint64(n // m)
@@ -57,12 +57,15 @@ def _finite_range(values: FloatArray) -> tuple[float, float]:
 
 @kernel
 def _cells(sample: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
-    """Ranks of each column's cells (d, 1024), and its (low, high, cells per unit) (d, 3); 0 cells: the column needs cuts."""
+    """Ranks of each column's cells (d, 1024), and its (low, high, cells per unit) (d, 3).
+
+    A column with 0 cells per unit needs cuts.
+    """
     d, m = sample.shape
     ranks = np.zeros((d, _CELLS), np.uint8)
     scales = np.zeros((d, 3))
     step = (255 << 32) // (m + 1)
-    held = np.empty(_CELLS, np.int32)
+    sizes = np.empty(_CELLS, np.int32)
     first = np.empty(_CELLS)
     other = np.empty(_CELLS, np.int32)
     for j in range(d):
@@ -70,15 +73,15 @@ def _cells(sample: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
         scale = (_CELLS - 1) / (high - low) if high > low else 0.0
         if not 0.0 < scale < np.inf:
             continue  # one finite value or none, or a range that over- or underflows
-        held[:] = 0
+        sizes[:] = 0
         other[:] = 0
         crowd = 0
         for i in range(m):
             x = min(max(sample[j, i], low), high)
             cell = int((x - low) * scale)
-            if held[cell] == 0:
+            if sizes[cell] == 0:
                 first[cell] = x
-            held[cell] += 1
+            sizes[cell] += 1
             other[cell] += x != first[cell]
             crowd = max(crowd, other[cell])
         if crowd > _CROWDED:
@@ -86,7 +89,7 @@ def _cells(sample: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
         below = 0
         for cell in range(_CELLS):
             ranks[j, cell] = (below * step) >> 32  # below <= m, so at most 254; a division would cost ten times more
-            below += held[cell]
+            below += sizes[cell]
         scales[j, 0] = low
         scales[j, 1] = high
         scales[j, 2] = scale
@@ -121,16 +124,36 @@ def _rank_by_cuts(columns: FloatArray, j: int, cut: FloatArray, out: NDArray[np.
         out[i, j] = min(k, 254)  # +inf is also >= the padding
 
 
-def byte_ranks(columns: FloatArray) -> NDArray[np.uint8]:
-    """Ranks (n, d) of frozen (d, n) columns without NaN, n >= 1."""
-    d, n = columns.shape
-    m = min(n, _SAMPLE)
+class Ranking(NamedTuple):
+    """A monotone map of each column's values to ranks."""
+
+    cells: NDArray[np.uint8]  # (d, 1024)
+    scales: FloatArray  # (d, 3)
+    cuts: dict[int, FloatArray]  # of the columns whose cells are too coarse
+
+    def ranks(self, columns: FloatArray) -> NDArray[np.uint8]:
+        """Ranks (n, d) of frozen (d, n) columns without NaN."""
+        out = np.empty(columns.shape[::-1], np.uint8)
+        _rank_by_cells(columns, self.cells, self.scales, out)
+        for j, cut in self.cuts.items():
+            _rank_by_cuts(columns, j, cut, out)
+        return out
+
+
+def ranking(columns: FloatArray) -> Ranking:
+    """Return a map that ranks values like those of frozen (d, n) columns, n >= 1, about evenly; others may be ranked too."""
+    m = min(columns.shape[1], _SAMPLE)
     sample = sample_columns(columns, m)
     cells, scales = _cells(sample)
-    out = np.empty((n, d), np.uint8)
-    _rank_by_cells(columns, cells, scales, out)
-    for j in np.flatnonzero(scales[:, 2] == 0.0).tolist():
-        cut = np.full(256, np.inf)
-        cut[:254] = np.sort(sample[j])[(_CUTS * m) // 255]
-        _rank_by_cuts(columns, j, cut, out)
-    return out
+    return Ranking(cells, scales, {j: _cuts(sample[j]) for j in np.flatnonzero(scales[:, 2] == 0.0).tolist()})
+
+
+def _cuts(sample: FloatArray) -> FloatArray:
+    cut = np.full(256, np.inf)
+    cut[:254] = np.sort(sample)[(_CUTS * sample.size) // 255]
+    return cut
+
+
+def byte_ranks(columns: FloatArray) -> NDArray[np.uint8]:
+    """Ranks (n, d) of frozen (d, n) columns without NaN, n >= 1."""
+    return ranking(columns).ranks(columns)

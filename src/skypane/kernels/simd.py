@@ -69,31 +69,31 @@ floats_ge = _compare(">=", 16, _DOUBLE, 8, types.uint16)
 
 
 def _count_columns(predicate: str, over: Callable[..., Any], result: types.Integer) -> Callable[..., Any]:
-    """Build f(tiles, offset, ranks, row, d, m): count, per lane, the columns in which a tile's byte <predicate> the row's.
+    """Build f(tiles, offset, ranks, k, m): count, per lane, the columns in which a tile's byte <predicate> ranks[k]'s.
 
-    A tile is d vectors of 64 bytes, one per column, from flat index `offset`; the row is ranks[row, :d]; d <= 254.
+    `ranks` is (n, d), d <= 254; a tile is d vectors of 64 bytes, one per column, from flat index `offset`.
     `over` turns the 64 counts and m into the result.
     """
     vector = ir.VectorType(_BYTE, LANES)
 
     @intrinsic
-    def count(_context: Any, tiles: Any, offset: Any, ranks: Any, row: Any, d: Any, m: Any) -> Any:
+    def count(_context: Any, tiles: Any, offset: Any, ranks: Any, k: Any, m: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             tile = context.make_array(signature.args[0])(context, builder, args[0])
             rank = context.make_array(signature.args[2])(context, builder, args[2])
-            stride = cgutils.unpack_tuple(builder, rank.shape)[1]
-            start = builder.mul(args[3], stride)
+            d = cgutils.unpack_tuple(builder, rank.shape)[1]
+            start = builder.mul(args[3], d)
             counts = cgutils.alloca_once_value(builder, ir.Constant(vector, [0] * LANES))
-            with cgutils.for_range(builder, args[4]) as loop:
+            with cgutils.for_range(builder, d) as loop:
                 at = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, LANES)))
                 left = load_vector(builder, tile, at, vector, 1)
                 mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
                 hit = builder.icmp_unsigned(predicate, left, _splat(builder, mine, vector))
                 # true is -1 as a signed byte, so subtracting the mask adds one to the lanes it names
                 builder.store(builder.sub(builder.load(counts), builder.sext(hit, vector)), counts)
-            return over(builder, builder.load(counts), builder.trunc(args[5], _BYTE), vector)
+            return over(builder, builder.load(counts), builder.trunc(args[4], _BYTE), vector)
 
-        return result(tiles, types.intp, ranks, types.intp, types.intp, types.intp), emit
+        return result(tiles, types.intp, ranks, types.intp, types.intp), emit
 
     return count  # type: ignore[no-any-return]
 
@@ -109,35 +109,46 @@ def _largest(builder: Any, counts: Any, m: Any, vector: ir.VectorType) -> Any:
 
 
 lanes_le_in_more_than = _count_columns("<=", _lanes_above, types.uint64)
-"""(tiles, offset, ranks, row, d, m) -> mask of the lanes that are <= the row in more than m columns."""
+"""(tiles, offset, ranks, k, m) -> mask of the lanes that are <= ranks[k] in more than m columns."""
 
 most_columns_lt = _count_columns("<", _largest, types.intp)
-"""(tiles, offset, ranks, row, d, _) -> the largest number of columns, over the 64 lanes, in which a lane is < the row."""
+"""(tiles, offset, ranks, k, _) -> the largest number of columns, over the 64 lanes, in which a lane is < ranks[k]."""
 
 
-@intrinsic
-def lanes_le(_context: Any, tiles: Any, offset: Any, ranks: Any, row: Any, d: Any) -> Any:
-    """(tiles, offset, ranks, row, d) -> mask of the lanes of a tile that are <= ranks[row] in all of its d columns."""
+def _lanes(excess_of: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[..., Any]:
+    """Build f(tiles, offset, ranks, k): mask of a tile's lanes without excess in any column; it is the first minus the second."""
     vector = ir.VectorType(_BYTE, LANES)
     zero = ir.Constant(vector, [0] * LANES)
 
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tile = context.make_array(signature.args[0])(context, builder, args[0])
-        rank = context.make_array(signature.args[2])(context, builder, args[2])
-        start = builder.mul(args[3], cgutils.unpack_tuple(builder, rank.shape)[1])
-        subtract = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(vector, [vector, vector]), f"llvm.usub.sat.v{LANES}i8"
-        )
-        over = cgutils.alloca_once_value(builder, zero)
-        with cgutils.for_range(builder, args[4]) as loop:
-            at = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, LANES)))
-            mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
-            # x - q, but 0 where x <= q: bytes stay bytes, where masks would cross register files on older machines
-            excess = builder.call(subtract, [load_vector(builder, tile, at, vector, 1), _splat(builder, mine, vector)])
-            builder.store(builder.or_(builder.load(over), excess), over)
-        return builder.bitcast(builder.icmp_unsigned("==", builder.load(over), zero), _I64)
+    @intrinsic
+    def lanes(_context: Any, tiles: Any, offset: Any, ranks: Any, k: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            tile = context.make_array(signature.args[0])(context, builder, args[0])
+            rank = context.make_array(signature.args[2])(context, builder, args[2])
+            d = cgutils.unpack_tuple(builder, rank.shape)[1]
+            start = builder.mul(args[3], d)
+            subtract = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(vector, [vector, vector]), f"llvm.usub.sat.v{LANES}i8"
+            )
+            over = cgutils.alloca_once_value(builder, zero)
+            with cgutils.for_range(builder, d) as loop:
+                at = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, LANES)))
+                mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
+                pair = excess_of(load_vector(builder, tile, at, vector, 1), _splat(builder, mine, vector))
+                # x - q, but 0 where x <= q: bytes stay bytes, where masks would cross register files on older machines
+                builder.store(builder.or_(builder.load(over), builder.call(subtract, pair)), over)
+            return builder.bitcast(builder.icmp_unsigned("==", builder.load(over), zero), _I64)
 
-    return types.uint64(tiles, types.intp, ranks, types.intp, types.intp), emit
+        return types.uint64(tiles, types.intp, ranks, types.intp), emit
+
+    return lanes  # type: ignore[no-any-return]
+
+
+lanes_le = _lanes(lambda tile, mine: (tile, mine))
+"""(tiles, offset, ranks, k) -> mask of the lanes of a tile that are <= ranks[k] in every column."""
+
+lanes_ge = _lanes(lambda tile, mine: (mine, tile))
+"""(tiles, offset, ranks, k) -> mask of the lanes of a tile that are >= ranks[k] in every column."""
 
 
 @intrinsic
@@ -146,6 +157,17 @@ def first_bit(_context: Any, mask: Any) -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.intp(types.uint64), emit
+
+
+@intrinsic
+def last_bit(_context: Any, mask: Any) -> Any:
+    """Position of the highest set bit of a uint64 that is not 0."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        zeros = builder.ctlz(args[0], ir.Constant(ir.IntType(1), 1))
+        return builder.sub(ir.Constant(_I64, 63), zeros)
 
     return types.intp(types.uint64), emit
 

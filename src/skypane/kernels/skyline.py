@@ -1,24 +1,16 @@
-"""Batch skyline: strong points while they pay, then a sweep (d = 2), nested loops (few rows) or the sort-filter."""
+"""Batch skyline: thinning, then a sweep (d = 2), nested loops (few points) or the sort-filter."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from skypane.kernels.layout import columns_of, rows_of, take_rows
-from skypane.kernels.small import mark_skylines
-from skypane.kernels.sortfilter import mark_skyline
-from skypane.kernels.strong import has_nan, strong_points, survivors
+from skypane.kernels.layout import columns_of, frozen
+from skypane.kernels.sort_filter import mark_skyline
 from skypane.kernels.sweep import mark_skyline_2d
+from skypane.kernels.thinning import has_nan, thinned
 from skypane.types import BoolArray, FloatArray, IntArray
-
-SMALL: Final = 192
-"""Up to here nested loops win over sorting."""
-
-_ROUNDS: Final = 6
-_WORTH_FILTERING: Final = 1024  # rows; below, choosing strong points costs more than it saves
-_WORTH_A_ROUND: Final = 0.3  # share of the rows that a round must promise to remove
 
 
 def skyline_rows(points: Any) -> IntArray:
@@ -36,42 +28,23 @@ def skyline_of_columns(columns: FloatArray) -> IntArray:
     d, n = columns.shape
     if n == 0:
         return np.empty(0, np.int64)
-    if d == 1 or n < _WORTH_FILTERING:
+    if d == 1:
         require_numbers(columns)
-        return np.flatnonzero(_keep(columns))
-    rows: IntArray | None = None
-    for _ in range(_ROUNDS):
-        if columns.shape[1] < _WORTH_FILTERING:
-            break
-        strong, lead, share = strong_points(columns)
-        if share < _WORTH_A_ROUND:
-            break
-        left, nan = survivors(columns, strong, lead)
-        if nan:
-            raise_nan(columns)
-        columns = take_rows(columns, left)
-        rows = left if rows is None else rows[left]
-    if rows is None:
-        require_numbers(columns)
-        return np.flatnonzero(_keep(columns))
-    return rows[_keep(columns)]
+        return np.flatnonzero(columns[0] == columns[0].min())
+    rows, left, done, nan = thinned(columns)
+    if nan:
+        raise_nan(columns)
+    return rows if done else rows[_keep(frozen(left))]
 
 
 def _keep(columns: FloatArray) -> BoolArray:
     d, n = columns.shape
-    if d == 1:
-        return np.asarray(columns[0] == columns[0].min())
     keep = np.zeros(n, np.bool_)
     if d == 2:
         mark_skyline_2d(columns, np.argsort(columns[0]), keep)
-    elif n <= SMALL:
-        mark_skylines(rows_of(columns), _ZERO, np.array([n]), keep)
     else:
         mark_skyline(columns, keep)
     return keep
-
-
-_ZERO: Final = np.zeros(1, np.int64)
 
 
 def require_numbers(columns: FloatArray) -> None:

@@ -1,4 +1,4 @@
-"""Skyline in two criteria: sort by the first, keep each new minimum of the second. Takes n log n, even if all rows stay."""
+"""Skyline in two criteria: sort by the first, keep each new minimum of the second. Takes n log n, even if all points stay."""
 
 from __future__ import annotations
 

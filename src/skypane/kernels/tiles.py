@@ -1,7 +1,7 @@
-"""Byte tiles: the ranks of 64 rows, one vector of 64 bytes per column, so that a row meets 64 others per instruction.
+"""Byte tiles: the ranks of 64 points, one vector of 64 bytes per column, so that one compare covers 64 of them.
 
-Tile t of d columns starts at flat index t * d * 64; row i is lane i % 64 of tile i // 64. Lanes without a row hold a rank
-above every other.
+Tile t of d columns starts at flat index t * d * 64; point i is lane i % 64 of tile i // 64. Lanes without a point hold a
+rank above every other.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from skypane.kernels.simd import LANES
 
 @kernel
 def empty_tiles(n: int, d: int) -> NDArray[np.uint8]:
-    """Tiles with room for n rows of d columns."""
+    """Tiles with room for n points of d columns."""
     return np.full((n + LANES - 1) // LANES * d * LANES, np.uint8(EMPTY), np.uint8)
 
 
 @kernel
-def put_row(tiles: NDArray[np.uint8], i: int, ranks: NDArray[np.uint8], k: int) -> None:
-    """Write ranks[k] as row i of the tiles."""
+def put_ranks(tiles: NDArray[np.uint8], i: int, ranks: NDArray[np.uint8], k: int) -> None:
+    """Write ranks[k] as those of point i of the tiles."""
     d = ranks.shape[1]
     for j in range(d):
         tiles[(i // LANES * d + j) * LANES + i % LANES] = ranks[k, j]
@@ -34,5 +34,5 @@ def tiles_of(ranks: NDArray[np.uint8]) -> NDArray[np.uint8]:
     n, d = ranks.shape
     out = empty_tiles(n, d)
     for i in range(n):
-        put_row(out, i, ranks, i)
+        put_ranks(out, i, ranks, i)
     return out

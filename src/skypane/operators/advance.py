@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.counts import PaneCount, merged_counts
+from skypane.operators.entry.reasons import FUTURE
+from skypane.operators.entry.rejection import Rejection
 from skypane.progress.arrivals import Arrivals
 from skypane.progress.policy import ProgressPolicy, ProgressState
 from skypane.types import Micros
@@ -21,12 +23,13 @@ class Advance:
     state: ProgressState
     limit: Micros | None
     future: frozenset[int]
-    future_rows: int
+    #: the rows of those panes, counted
+    rejection: Rejection
 
 
 def advance(policy: ProgressPolicy, windows: Windows, state: ProgressState, counts: Iterable[PaneCount]) -> Advance:
     """Take one batch's panes, late ones with them, through `policy`."""
-    panes = _merged(counts)
+    panes = merged_counts(counts)
     arrivals = _arrivals(windows, panes)
     limit = policy.limit(state, arrivals)
     future = [] if limit is None else [count for count in panes if windows.pane_start(count.pane) > limit]
@@ -34,16 +37,13 @@ def advance(policy: ProgressPolicy, windows: Windows, state: ProgressState, coun
         state=policy.step(state, arrivals.upto(limit)),
         limit=limit,
         future=frozenset(count.pane for count in future),
-        future_rows=sum(count.rows for count in future),
+        rejection=Rejection({FUTURE: sum(count.rows for count in future)} if future else {}),
     )
 
 
-def _merged(counts: Iterable[PaneCount]) -> list[PaneCount]:
-    by_pane: dict[int, PaneCount] = {}
-    for count in counts:
-        known = by_pane.get(count.pane)
-        by_pane[count.pane] = count if known is None else known.merge(count)
-    return [by_pane[pane] for pane in sorted(by_pane)]
+def drained(policy: ProgressPolicy, state: ProgressState, end: Micros | None) -> Advance:
+    """Close everything up to `end`, as if a punctuation had come there, and no row with it."""
+    return Advance(state if end is None else policy.close(state, end), None, frozenset(), Rejection())
 
 
 def _arrivals(windows: Windows, panes: list[PaneCount]) -> Arrivals:

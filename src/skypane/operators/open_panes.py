@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Generic, Self, TypeVar
@@ -30,10 +31,11 @@ class OpenPanes(Generic[P]):
     """Partials by pane, as a value: every step returns a new one.
 
     panes        the partials of each pane that an unanswered window holds
-    next_window  every window before it is answered, or has no rows; None until a punctuation says so
+    next_window  every window before it is answered, or has no rows; None until the first is answered
 
     A window is answered once, in window order, when its last pane is closed. A window without rows is not
-    answered, as Spark's own window() gives no row for it; so a gap of a year in the data costs nothing.
+    answered, as Spark's own window() gives no row for it; so a gap of a year in the data costs nothing, and a
+    window costs as much as it has panes with rows.
     """
 
     windows: Windows
@@ -50,32 +52,49 @@ class OpenPanes(Generic[P]):
             panes[pane] = (*panes.get(pane, ()), partial)
         return replace(self, panes=panes)
 
+    @property
+    def end(self) -> Micros | None:
+        """The end of the last window that holds a row: a punctuation there completes all; None if no pane is open."""
+        return self.windows.bounds(self.windows.windows_of(max(self.panes))[-1])[1] if self.panes else None
+
     def closed_by(self, punctuation: Micros | None) -> list[WindowTask[P]]:
         """Return the windows that `punctuation` completes, oldest first."""
         if punctuation is None:
             return []
         last = self._last_closed(punctuation)
-        return [self._task(k) for k in takewhile(lambda k: k <= last, self._due())]
+        return list(takewhile(lambda task: task.window <= last, self._due()))
+
+    def empty_by(self, punctuation: Micros | None, due: Sequence[WindowTask[P]]) -> int:
+        """Return how many windows without a row `punctuation` passes, after the first window that was answered.
+
+        due  what closed_by() says of the same punctuation
+        """
+        first = due[0].window if self.next_window is None and due else self.next_window
+        if punctuation is None or first is None:
+            return 0
+        return max(0, self._last_closed(punctuation) + 1 - first) - len(due)
 
     def all_windows(self) -> list[WindowTask[P]]:
         """Return every window that holds a row and is not answered yet, oldest first: for rows that are all there."""
-        return [self._task(k) for k in self._due()]
+        return list(self._due())
 
-    def _due(self) -> Iterator[int]:
+    def _due(self) -> Iterator[WindowTask[P]]:
         """Yield the windows that hold a row and are not answered yet, oldest first."""
-        following = self.next_window
-        for pane in sorted(self.panes):
+        filled, following = sorted(self.panes), self.next_window
+        for pane in filled:
             holding = self.windows.windows_of(pane)
             first = holding.start if following is None else max(holding.start, following)
-            yield from range(first, holding.stop)
+            yield from (self._task(window, filled) for window in range(first, holding.stop))
             following = max(first, holding.stop)
 
     def _last_closed(self, punctuation: Micros) -> int:
         return (punctuation - self.windows.offset - self.windows.length) // self.windows.slide
 
-    def _task(self, window: int) -> WindowTask[P]:
-        panes = ((pane, self.panes[pane]) for pane in self.windows.panes_of(window) if pane in self.panes)
-        return WindowTask(window, tuple(panes))
+    def _task(self, window: int, filled: list[int]) -> WindowTask[P]:
+        """Return the task of a window; only panes with rows, `filled` in order, are looked at, however long it is."""
+        span = self.windows.panes_of(window)
+        inside = filled[bisect_left(filled, span.start) : bisect_left(filled, span.stop)]
+        return WindowTask(window, tuple((pane, self.panes[pane]) for pane in inside))
 
     def scattered(self, punctuation: Micros | None) -> list[int]:
         """Return the panes whose partials should be merged for keeping: closed ones, and those with very many."""
@@ -97,6 +116,8 @@ class OpenPanes(Generic[P]):
         following = self._last_closed(punctuation) + 1
         if self.next_window is not None:
             following = max(following, self.next_window)
+        elif all(self.windows.windows_of(pane)[0] >= following for pane in self.panes):
+            return self
         kept = {
             pane: partials for pane, partials in self.panes.items() if self.windows.windows_of(pane)[-1] >= following
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -10,7 +9,8 @@ from functools import reduce
 import pyarrow as pa
 
 from skypane.operators.entry.counts import PaneCount
-from skypane.operators.entry.gate import Entry, Gate
+from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.rejection import Rejection
 from skypane.operators.query import BulkQuery, Query, lift_panes
 
 BUFFER_ROWS = 1_000_000
@@ -35,10 +35,7 @@ class Lifted:
     """All that a worker knows when its rows are through."""
 
     partials: tuple[PanePartial, ...]
-    late: tuple[PaneCount, ...]
-    rejected: dict[str, int]
-    late_by_source: dict[str, int]
-    rejected_rows: tuple[pa.Table, ...]
+    rejection: Rejection
 
 
 def no_clock() -> float:
@@ -56,25 +53,18 @@ class PaneQuery:
         self,
         query: Query,
         gate: Gate,
-        first_open: int | None,
         *,
-        keep_rejected: bool = False,
         buffer_rows: int = BUFFER_ROWS,
         clock: Callable[[], float] = no_clock,
     ) -> None:
         self._query = query
         self._gate = gate
-        self._first_open = first_open
-        self._keep_rejected = keep_rejected
         self._buffer_rows = buffer_rows
         self._clock = clock
         self._buffer: list[pa.RecordBatch] = []
         self._buffered = 0
         self._partials: dict[int, list[PanePartial]] = {}
-        self._late: dict[int, PaneCount] = {}
-        self._rejected: Counter[str] = Counter()
-        self._late_by_source: Counter[str] = Counter()
-        self._rejected_rows: list[pa.Table] = []
+        self._rejections: list[Rejection] = []
 
     def absorb(self, batch: pa.RecordBatch) -> None:
         """Take in rows; they are lifted when the buffer is full."""
@@ -88,10 +78,7 @@ class PaneQuery:
         self._lift()
         return Lifted(
             partials=tuple(self._merged(self._partials[pane]) for pane in sorted(self._partials)),
-            late=tuple(self._late[pane] for pane in sorted(self._late)),
-            rejected=dict(self._rejected),
-            late_by_source=dict(self._late_by_source),
-            rejected_rows=tuple(self._rejected_rows),
+            rejection=Rejection().merge(*self._rejections),
         )
 
     def _lift(self) -> None:
@@ -99,7 +86,7 @@ class PaneQuery:
             return
         rows = pa.Table.from_batches(self._buffer)
         self._buffer, self._buffered = [], 0
-        entry = self._gate.split(rows, self._first_open, keep_rejected=self._keep_rejected)
+        entry = self._gate.split(rows)
         # One pane at a time, so that each knows its cost; all at once where that is what the query is made for.
         together = [entry.usable] if isinstance(self._query, BulkQuery) else [(part,) for part in entry.usable]
         for parts in together:
@@ -110,16 +97,7 @@ class PaneQuery:
                 self._partials.setdefault(part.pane, []).append(
                     PanePartial(part.count, partial, busy * part.count.rows)
                 )
-        self._note(entry)
-
-    def _note(self, entry: Entry) -> None:
-        for count in entry.late:
-            known = self._late.get(count.pane)
-            self._late[count.pane] = count if known is None else known.merge(count)
-        self._rejected.update(entry.rejected)
-        self._late_by_source.update(entry.late_by_source)
-        if entry.rejected_rows is not None and entry.rejected_rows.num_rows:
-            self._rejected_rows.append(entry.rejected_rows)
+        self._rejections.append(entry.rejection)
 
     def _merged(self, parts: list[PanePartial]) -> PanePartial:
         if len(parts) == 1:

@@ -103,7 +103,8 @@ class WindowQuery:
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the answers when the input rows have `schema`."""
         answers = self.query.output_schema(schema)
-        taken = [name for name in (WINDOW_START, WINDOW_END) if name in answers.names]
+        # Spark tells columns apart without regard to case.
+        taken = [name for name in answers.names if name.lower() in (WINDOW_START, WINDOW_END)]
         if taken:
             raise ConfigError(f"the answers add columns {WINDOW_START} and {WINDOW_END}: rename {', '.join(taken)}")
         return self.stamp(0, answers.empty_table()).schema

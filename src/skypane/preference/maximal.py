@@ -27,7 +27,7 @@ def maximal_rows(table: pa.Table, levels: Sequence[Level], groups: IntArray | No
     rows = kept = _skyline(points, groups)
     for level in levels[1:]:
         groups = _equal_rows(points[kept], None if groups is None else groups[kept])
-        points = orient(_taken(table, level, rows), level)
+        points = orient(_components(table, level).take(rows), level)
         kept = _skyline(points, groups)
         rows = rows[kept]
     return rows
@@ -37,9 +37,9 @@ def _skyline(points: FloatArray, groups: IntArray | None) -> IntArray:
     return skyline_rows(points) if groups is None else skyline_rows_by_group(points, groups)
 
 
-def _taken(table: pa.Table, level: Level, rows: IntArray) -> pa.Table:
+def _components(table: pa.Table, level: Level) -> pa.Table:
     columns = [criterion.column for component in level for criterion in component]
-    return table.select(columns).take(rows)
+    return table.select(columns)
 
 
 def _equal_rows(points: FloatArray, groups: IntArray | None) -> IntArray:

@@ -15,11 +15,11 @@ from skypane.types import ConfigError
 
 def field_of(schema: pa.Schema, column: str) -> pa.Field:
     """Return the one field called `column`; ConfigError naming near ones if there is none, or if there are several."""
-    indices = schema.get_all_field_indices(column)
-    if len(indices) == 1:
-        return schema.field(indices[0])
-    if indices:
-        raise ConfigError(f"column {column!r} occurs {len(indices)} times in the schema; rename all but one")
+    positions = schema.get_all_field_indices(column)
+    if len(positions) == 1:
+        return schema.field(positions[0])
+    if positions:
+        raise ConfigError(f"column {column!r} occurs {len(positions)} times in the schema; rename all but one")
     raise ConfigError(f"column {shortened(column)!r} does not exist; {_near(schema.names, column)}")
 
 

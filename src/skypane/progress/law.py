@@ -82,6 +82,10 @@ class PunctuationLaw(ABC, Generic[S]):
             punctuation = max(state.punctuation, punctuation)
         return replace(measured, punctuation=punctuation)
 
+    def close(self, state: S, time: Micros) -> S:
+        """Return the state after a punctuation at `time` that comes from outside: nothing older is awaited."""
+        return replace(state, punctuation=time if state.punctuation is None else max(state.punctuation, time))
+
     def describe(self) -> dict[str, Any]:
         """Return the law's name and fields as a JSON object."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}

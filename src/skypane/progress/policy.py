@@ -73,6 +73,10 @@ class ProgressPolicy(Protocol):
         """Return the state after a batch; cut at limit() or not, the answer is the same."""
         ...
 
+    def close(self, state: Any, time: Micros) -> ProgressState:
+        """Return the state after a punctuation at `time` that comes from outside: nothing older is awaited."""
+        ...
+
     def restore(self, snapshot: Mapping[str, Any]) -> ProgressState:
         """Return the state whose snapshot() this is; raise CheckpointError if it cannot be one."""
         ...

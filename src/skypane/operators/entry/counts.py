@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,15 @@ class PaneCount:
         return PaneCount(
             self.pane, self.rows + other.rows, min(self.oldest, other.oldest), max(self.newest, other.newest)
         )
+
+
+def merged_counts(counts: Iterable[PaneCount]) -> list[PaneCount]:
+    """Return one count for each pane, panes in order."""
+    by_pane: dict[int, PaneCount] = {}
+    for count in counts:
+        known = by_pane.get(count.pane)
+        by_pane[count.pane] = count if known is None else known.merge(count)
+    return [by_pane[pane] for pane in sorted(by_pane)]
 
 
 @dataclass(frozen=True, slots=True)

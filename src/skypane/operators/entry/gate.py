@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from skypane.operators.entry.counts import PaneCount, PaneRows, by_pane, counts_of
 from skypane.operators.entry.reasons import FUTURE, LATE, Reasons, is_null
+from skypane.operators.entry.rejection import Rejection
 from skypane.types import TICKS_PER_SECOND, BoolArray, ConfigError, IntArray, Micros
 from skypane.windows import Windows
 
@@ -22,30 +23,37 @@ class Entry:
     """What became of the rows of one table."""
 
     usable: tuple[PaneRows, ...]
-    late: tuple[PaneCount, ...]
-    rejected: dict[str, int] = field(default_factory=dict)
-    late_by_source: dict[str, int] = field(default_factory=dict)
-    rejected_rows: pa.Table | None = None
+    rejection: Rejection
 
     @property
     def counts(self) -> tuple[PaneCount, ...]:
         """What progress has to know: the panes of every row that has a time worth believing, late ones with them."""
-        return (*(part.count for part in self.usable), *self.late)
+        return (*(part.count for part in self.usable), *self.rejection.late)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
     """The rules by which rows enter: a time of the years 1 to 9999, criteria that can be compared, an open pane.
 
-    time      the event-time column: a timestamp with or without zone
-    required  columns in which neither null nor NaN can be ranked; infinities are ordered and may enter
-    source    the column that names a row's source, to count late rows by, or None
+    time        the event-time column: a timestamp with or without zone
+    required    columns in which neither null nor NaN can be ranked; infinities are ordered and may enter
+    source      the column that names a row's source, to count late rows by, or None
+    first_open  rows of older panes are late; None: none is
+    limit       rows of panes that start beyond it (microseconds) are far in the future; None: none is
+    keep        hand the rejected rows back too, with their reason in an added column
     """
 
     windows: Windows
     time: str
     required: tuple[str, ...]
     source: str | None = None
+    first_open: int | None = None
+    limit: Micros | None = None
+    keep: bool = False
+
+    def after(self, punctuation: Micros | None) -> Gate:
+        """Return the gate through which a batch goes that comes after `punctuation`: what it has closed is late."""
+        return replace(self, first_open=None if punctuation is None else self.windows.first_open(punctuation))
 
     def validate(self, schema: pa.Schema) -> None:
         """Raise ConfigError if `schema` lacks a column, or the time column holds no timestamps."""
@@ -56,20 +64,8 @@ class Gate:
         if not pa.types.is_timestamp(kind):
             raise ConfigError(f"time column {self.time!r} is of type {kind}; cast it to a timestamp first")
 
-    def split(
-        self,
-        rows: pa.Table,
-        first_open: int | None,
-        *,
-        limit: Micros | None = None,
-        keep_rejected: bool = False,
-    ) -> Entry:
-        """Sort rows into panes; reject what is unusable, what is late, and what lies beyond `limit`.
-
-        first_open     rows of older panes are late; None: none is
-        limit          rows of panes that start beyond it are rejected as far in the future; None: none is
-        keep_rejected  hand the rejected rows back too, with their reason in an added column
-        """
+    def split(self, rows: pa.Table) -> Entry:
+        """Sort rows into panes; reject what is unusable, what is late, and what lies beyond the limit."""
         rows = rows.combine_chunks()
         times, null_time, absurd_time = _times(rows.column(self.time))
         panes = self.windows.panes_at(times)
@@ -77,20 +73,25 @@ class Gate:
         reasons.add(f"null {self.time}", null_time)
         reasons.add(f"absurd {self.time}", absurd_time)
         reasons.add_unrankable(rows, self.required)
-        if first_open is not None:
-            reasons.add(LATE, panes < first_open)
-        if limit is not None:
-            reasons.add(FUTURE, panes > self.windows.pane_at(limit))
+        if self.first_open is not None:
+            reasons.add(LATE, panes < self.first_open)
+        if self.limit is not None:
+            reasons.add(FUTURE, panes > self.windows.pane_at(self.limit))
         bad = reasons.any_rejected
         good = None if bad is None else np.flatnonzero(~bad)
         usable = rows if good is None else rows.take(pa.array(good))
-        late = reasons.mask(LATE)
         return Entry(
             usable=tuple(by_pane(usable, *((panes, times) if good is None else (panes[good], times[good])))),
+            rejection=Rejection() if good is None else self._rejection(rows, reasons, panes, times),
+        )
+
+    def _rejection(self, rows: pa.Table, reasons: Reasons, panes: IntArray, times: IntArray) -> Rejection:
+        late = reasons.mask(LATE)
+        return Rejection(
+            reasons=reasons.counts(),
             late=() if late is None else tuple(counts_of(panes[late], times[late])),
-            rejected=reasons.counts(),
-            late_by_source=self._sources(rows, late),
-            rejected_rows=reasons.rows(rows) if keep_rejected else None,
+            by_source=self._sources(rows, late),
+            rows=(reasons.rows(rows),) if self.keep else (),
         )
 
     def _sources(self, rows: pa.Table, late: BoolArray | None) -> dict[str, int]:

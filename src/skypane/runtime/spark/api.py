@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable
 from typing import TypeAlias
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from skypane.control import splitting as policies
@@ -213,7 +212,9 @@ def stream(
     answers = plan.validate(schema)
     if late is None:  # nobody will see a row again: what the plan does not read need not be moved
         rows, schema = batch.pruned(rows, schema, plan.reads(schema))
-    taker, late_taker = _sinks(output, late, schema, answers)
+    if late is not None and REASON in schema.names:
+        raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
+    taker, late_taker = sinks(output, late, answers, schema_of(schema))
     setting = Setting(
         plan=plan,
         rows=schema,
@@ -230,11 +231,3 @@ def stream(
         setting,
         Workers(cores if plq_workers is None else plq_workers, cores if wlq_workers is None else wlq_workers),
     )
-
-
-def _sinks(
-    output: Output | None, late: Output | None, schema: pa.Schema, answers: pa.Schema
-) -> tuple[Sink, Sink | None]:
-    if late is not None and REASON in schema.names:
-        raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
-    return sinks(output, late, answers, schema_of(schema))

@@ -8,7 +8,7 @@ for most panes, so merges are shared inside a run and hardly anything moves twic
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -93,10 +93,13 @@ def _gapless(rows: DataFrame, name: str) -> Column:
     return sf.when(gap, sf.raise_error(sf.lit(said))).otherwise(column)
 
 
-def _checked(rejected: dict[str, int], invalid: Invalid) -> None:
+def _checked(rejected: Mapping[str, int], invalid: Invalid) -> None:
     if rejected and invalid == "error":
         found = ", ".join(f"{count} rows with {reason}" for reason, count in sorted(rejected.items()))
-        raise BadInputError(f"cannot rank {found}: clean them first, or leave them out with invalid='drop'")
+        raise BadInputError(
+            f"cannot rank {found} (in one partition of the data, others may have more): "
+            f"clean them first, or leave them out with invalid='drop'"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +141,11 @@ class _LiftPanes:
     invalid: Invalid
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        worker = PaneQuery(self.query, self.gate, None)
+        worker = PaneQuery(self.query, self.gate)
         for batch in from_spark(batches):
             worker.absorb(batch)
         lifted = worker.close()
-        _checked(lifted.rejected, self.invalid)
+        _checked(lifted.rejection.reasons, self.invalid)
         for part in lifted.partials:
             windows = self.gate.windows.windows_of(part.pane)
             first, last = windows[0] // self.run, windows[-1] // self.run

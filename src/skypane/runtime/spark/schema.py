@@ -5,14 +5,49 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.types import StructField, StructType
+
+from skypane.types import ConfigError
+
+_NO_TYPE = (PySparkException, AssertionError, TypeError)
+"""What PySpark raises for a type that Arrow does not have: it depends on the type."""
 
 
 def arrow_schema(rows: DataFrame) -> pa.Schema:
-    """Return the schema that the rows of a DataFrame, static or streaming, have in Arrow once they are in_utc()."""
-    return _in_utc(rows.sparkSession.createDataFrame([], rows.schema).toArrow().schema)
+    """Return the schema that the rows of a DataFrame, static or streaming, have in Arrow, their times in UTC.
+
+    Raise ConfigError where they have none, or where Spark would not tell two columns apart.
+    """
+    _check_case(rows)
+    try:
+        return _in_utc(rows.sparkSession.createDataFrame([], rows.schema).toArrow().schema)
+    except _NO_TYPE as error:
+        for field in rows.schema:
+            _check_type(field)
+        raise ConfigError(f"the rows cannot go to Python: {error}") from error
+
+
+def _check_case(rows: DataFrame) -> None:
+    if rows.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return
+    by_lower: dict[str, str] = {}
+    for name in rows.columns:
+        other = by_lower.setdefault(name.lower(), name)
+        if other != name:
+            raise ConfigError(f"Spark does not tell columns {other!r} and {name!r} apart: rename or drop one")
+
+
+def _check_type(field: StructField) -> None:
+    try:
+        to_arrow_type(field.dataType)
+    except _NO_TYPE as error:
+        kind = field.dataType.simpleString()
+        raise ConfigError(
+            f"column {field.name!r} is of type {kind}, which cannot go to Python: drop it, or cast it to a number or a text"
+        ) from error
 
 
 def from_spark(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

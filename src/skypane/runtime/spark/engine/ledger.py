@@ -3,6 +3,7 @@
     <checkpoint>/skypane/definition.json      what is asked; another query is refused
     <checkpoint>/skypane/owner/<epoch>/       the driver in charge                                   ownership.py
     <checkpoint>/skypane/ledger/<batch>.json  what is true after the batch
+    <checkpoint>/skypane/drain.json          the batch that the last drain is, begun or committed
     <checkpoint>/skypane/partials/*.arrow     the partials that the newest manifest names, and nothing else for long
 
 A manifest is the commit: what it names is so, what it does not name never happened. Spark replays a batch that it
@@ -25,6 +26,7 @@ FORMAT = 2
 KEEP = 100
 """Manifests kept; all but the newest are there for their metrics only."""
 
+_DRAIN = "drain.json"
 _MANIFEST = re.compile(r"(\d{12})\.json")
 
 
@@ -37,6 +39,7 @@ class Manifest:
     operator     what the program remembers: the open panes and the next window of a windowed query
     control      the states of the laws of control, and the workers
     metrics      what was said of the batch
+    drains       how many of the batches so far were drains, of which Spark does not know
     """
 
     batch_id: int
@@ -45,6 +48,7 @@ class Manifest:
     operator: dict[str, Any]
     control: dict[str, Any]
     metrics: dict[str, Any]
+    drains: int
 
 
 class Ledger:
@@ -89,6 +93,23 @@ class Ledger:
         self._held.append(manifest.batch_id)
         self._store.remove(_name(batch_id) for batch_id in self._held[:-KEEP])
         del self._held[:-KEEP]
+
+    def begin_drain(self, batch_id: int) -> None:
+        """Note that the next batch is a drain: once a sink may have been told, it is finished before anything else."""
+        self._root.write_json(_DRAIN, {"batch_id": batch_id})
+
+    @property
+    def drain_begun(self) -> bool:
+        """Whether a drain was begun that is not committed."""
+        try:
+            return bool(self._root.read_json(_DRAIN)["batch_id"] > (self._held[-1] if self._held else -1))
+        except FileNotFoundError:
+            return False
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"{self._root.path(_DRAIN)} is damaged ({error!r}): restore it from a copy, or start again with a new "
+                f"checkpoint"
+            ) from error
 
     def history(self, last: int) -> list[dict[str, Any]]:
         """Return the metrics of the last batches, oldest first."""

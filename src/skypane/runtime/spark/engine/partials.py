@@ -66,7 +66,7 @@ def write(store: Store, name: str, partials: Sequence[pa.Table]) -> list[Partial
             stream.write(data)
             refs.append(PartialRef(name, start, data.size, zlib.crc32(data), partial.num_rows))
             start += data.size
-    store.sync(name)
+    store.sync(name, "")
     return refs
 
 

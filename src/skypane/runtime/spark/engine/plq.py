@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -18,13 +17,16 @@ from pyspark.sql.types import DataType
 from skypane.control.measured import PaneWork, TaskWork
 from skypane.control.splitting import Routing
 from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.rejection import Rejection
 from skypane.operators.pane_query import Lifted, PaneQuery
-from skypane.plan import Plan
+from skypane.operators.query import Query
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
 from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.versions import partitioned
 
 REJECTED = "rejected"
 
@@ -50,13 +52,18 @@ class TaskReport:
     fingerprint: Fingerprint
     busy: float
     panes: tuple[PaneReport, ...]
-    late: tuple[PaneCount, ...]
-    rejected: dict[str, int]
-    late_by_source: dict[str, int]
+    #: without the rows, which are in `rejected_rows`
+    rejection: Rejection
     rejected_rows: tuple[PartialRef, ...]
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps({
+            "fingerprint": asdict(self.fingerprint),
+            "busy": self.busy,
+            "panes": [asdict(pane) for pane in self.panes],
+            "rejection": self.rejection.to_json(),
+            "rejected_rows": [asdict(ref) for ref in self.rejected_rows],
+        })  # fmt: skip
 
     @classmethod
     def from_json(cls, text: str) -> TaskReport:
@@ -69,8 +76,8 @@ class TaskReport:
             | {
                 "fingerprint": Fingerprint(**value["fingerprint"]),
                 "panes": tuple(panes),
+                "rejection": Rejection.from_json(value["rejection"]),
                 "rejected_rows": tuple(PartialRef(**ref) for ref in value["rejected_rows"]),
-                "late": tuple(PaneCount(**count) for count in value["late"]),
             }
         )
 
@@ -84,23 +91,20 @@ class TaskReport:
 class LiftStage:
     """What a task has to know; travels to the workers."""
 
-    plan: Plan
+    query: Query
+    gate: Gate
     store: Store
     batch_id: int
-    first_open: int | None
-    keep_rejected: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Lift the rows of one task; yield its report as one row."""
         clock = time.perf_counter
-        worker = PaneQuery(
-            self.plan.query, self.plan.gate, self.first_open, keep_rejected=self.keep_rejected, clock=clock
-        )
+        worker = PaneQuery(self.query, self.gate, clock=clock)
         busy, seen = 0.0, Fingerprint()
         for batch in from_spark(batches):
             began = clock()
             worker.absorb(batch)
-            seen += fingerprint_of(batch, self.plan.time)
+            seen += fingerprint_of(batch, self.gate.time)
             busy += clock() - began
         began = clock()
         report = self._report(worker.close(), seen, lambda: busy + clock() - began)
@@ -114,18 +118,16 @@ class LiftStage:
             name = attempt_name(self.batch_id, task)
             refs = partials.write(self.store.child(PARTIALS), name, [part.partial for part in lifted.partials])
         rejected: list[PartialRef] = []
-        if lifted.rejected_rows:
+        if lifted.rejection.rows:
             name = attempt_name(self.batch_id, task)
-            rejected = partials.write(self.store.child(REJECTED), name, lifted.rejected_rows)
+            rejected = partials.write(self.store.child(REJECTED), name, lifted.rejection.rows)
         return TaskReport(
             fingerprint=seen,
             busy=busy(),
             panes=tuple(
                 PaneReport(part.count, ref, part.busy) for part, ref in zip(lifted.partials, refs, strict=True)
             ),
-            late=lifted.late,
-            rejected=lifted.rejected,
-            late_by_source=lifted.late_by_source,
+            rejection=lifted.rejection,
             rejected_rows=tuple(rejected),
         )
 
@@ -152,15 +154,11 @@ class PaneLevel:
     def counts(self) -> Iterator[PaneCount]:
         """The panes of every row with a time worth believing, late ones with them."""
         yield from (pane.count for pane in self.panes)
-        yield from (count for task in self.tasks for count in task.late)
+        yield from (count for task in self.tasks for count in task.rejection.late)
 
     @property
-    def rejected(self) -> Counter[str]:
-        return sum((Counter(task.rejected) for task in self.tasks), Counter())
-
-    @property
-    def late_by_source(self) -> Counter[str]:
-        return sum((Counter(task.late_by_source) for task in self.tasks), Counter())
+    def rejection(self) -> Rejection:
+        return Rejection().merge(*(task.rejection for task in self.tasks))
 
     @property
     def rejected_rows(self) -> list[PartialRef]:
@@ -170,25 +168,25 @@ class PaneLevel:
 def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel:
     """Lift a batch: one job, one Python hop, and an exchange before it only where a routing is given."""
     if routing is not None:
-        rows = routed(rows, stage.plan, routing)
+        rows = routed(rows, stage.gate, routing)
     reports = rows.mapInArrow(stage, "report string").collect()
     return PaneLevel(tuple(TaskReport.from_json(row.report) for row in reports))
 
 
-def routed(rows: DataFrame, plan: Plan, routing: Routing) -> DataFrame:
+def routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:
     """Move each row to the task of its worker: natively, and by the row alone, so that a task tried again gets the same.
 
     Rows of a pane with several owners are spread over them by a hash, in the proportions of the shares.
     """
     if routing.everywhere:
         return rows.repartition(routing.workers)
-    micros = sf.unix_micros(sf.col(_quoted(plan.time)).cast("timestamp"))
+    micros = sf.unix_micros(sf.col(_quoted(gate.time)).cast("timestamp"))
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
-    pane = sf.floor(sf.try_subtract(micros, sf.lit(plan.windows.offset)) / sf.lit(plan.windows.pane))
+    pane = sf.floor(sf.try_subtract(micros, sf.lit(gate.windows.offset)) / sf.lit(gate.windows.pane))
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
     if routing.shares:
         worker = sf.coalesce(_shared(rows, pane, routing), worker)
-    return rows.repartitionById(routing.workers, worker)
+    return partitioned(rows, routing.workers, worker)
 
 
 def _shared(rows: DataFrame, pane: Column, routing: Routing) -> Column:

@@ -28,6 +28,11 @@ class ProgramState(Protocol):
     def progress(self) -> ProgressState: ...
 
     @property
+    def drained(self) -> bool:
+        """Whether nothing waits for an answer."""
+        ...
+
+    @property
     def files(self) -> frozenset[str]:
         """Names of the files of partials that the state needs."""
         ...
@@ -84,4 +89,8 @@ class Program(Protocol[S_run]):
 
     def run(self, batch: Batch, state: S_run) -> Outcome[S_run]:
         """Process a batch; equal rows and states give equal answers, whatever is decided about workers."""
+        ...
+
+    def drain(self, batch: Batch, state: S_run) -> Outcome[S_run]:
+        """Answer what is still open, as if the stream had ended; the batch has no rows."""
         ...

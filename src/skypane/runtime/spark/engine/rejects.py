@@ -17,7 +17,6 @@ from skypane.runtime.spark.engine.plq import REJECTED, PaneLevel
 from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.store import Store
-from skypane.types import Micros
 
 
 def schema_of(rows: pa.Schema) -> pa.Schema:
@@ -27,16 +26,13 @@ def schema_of(rows: pa.Schema) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class FutureStage:
-    """Yields the rows that lie beyond `limit`, with their reason; travels to the workers."""
+    """Yields the rows that lie beyond the gate's limit, with their reason; travels to the workers."""
 
     gate: Gate
-    limit: Micros
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in from_spark(batches):
-            entry = self.gate.split(pa.Table.from_batches([batch]), None, limit=self.limit, keep_rejected=True)
-            rejected = entry.rejected_rows
-            if rejected is not None:
+            for rejected in self.gate.split(pa.Table.from_batches([batch])).rejection.rows:
                 yield from rejected.filter(pc.field(REASON) == FUTURE).to_batches()
 
 

@@ -16,7 +16,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
@@ -32,6 +32,7 @@ from skypane.runtime.spark.engine.state import State
 from skypane.runtime.spark.engine.takeover import take_over, tidy
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.windowed import WindowedProgram
+from skypane.runtime.spark.schema import spark_schema
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
@@ -68,8 +69,6 @@ class Engine:
         #: what scale() has asked for since the last batch began
         self._request: Workers | None = None
         self._began: float | None = None
-        #: what made the query fail, in full
-        self.error: Exception | None = None
         tidy(self._partials, self._standing.state.files, (self._rejected, self._answers))
 
     @property
@@ -83,7 +82,8 @@ class Engine:
         self._request = Workers(now.plq if plq is None else plq, now.wlq if wlq is None else wlq)
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
-        """Process one micro-batch; one that the ledger already holds is only read."""
+        """Process one micro-batch of Spark's; one that the ledger already holds is only read."""
+        batch_id += self._standing.drains  # which Spark has not counted
         try:
             self.ledger.ownership.check()
             if batch_id == self._standing.batch_id:
@@ -91,22 +91,30 @@ class Engine:
                 return
             self._check_next(batch_id)
             metrics = self._process(rows, batch_id)
-        except Exception as caught:
-            error = self._cause(caught)
-            # Spark 4.3 looks for the cause with a regular expression that overflows the stack on a long message.
-            log.exception("batch %d failed", batch_id)
-            self.error = error
-            message = f"skypane: batch {batch_id} failed: {type(error).__name__}: {str(error)[:500]}"
-            raise RuntimeError(message) from None
+        except Exception:
+            self.ledger.ownership.check()  # of a driver that was taken over, every error is that
+            raise
         self._tell(metrics)
 
-    def _cause(self, error: Exception) -> Exception:
-        """Return what is behind an error: of a driver that was taken over, every error is that."""
-        try:
-            self.ledger.ownership.check()
-        except CheckpointError as lost:
-            return lost
-        return error
+    def drain(self, spark: SparkSession) -> BatchMetrics | None:
+        """Answer what is still open as one more batch, if anything is; no batch of Spark's may be under way.
+
+        It is noted before a sink hears of it, so that after a kill the same batch comes again before any other.
+        """
+        if self._standing.state.drained:
+            return None
+        self.ledger.ownership.check()
+        self.ledger.begin_drain(self._standing.batch_id + 1)
+        return self.finish_drain(spark)
+
+    def finish_drain(self, spark: SparkSession) -> BatchMetrics | None:
+        """Do the drain that was begun, if one was, and not committed."""
+        if not self.ledger.drain_begun:
+            return None
+        rows = spark.createDataFrame([], spark_schema(self._setting.rows))
+        metrics = self._process(rows, self._standing.batch_id + 1, drain=True)
+        self._tell(metrics)
+        return metrics
 
     def _read_again(self, rows: DataFrame, batch_id: int) -> None:
         """Read the rows of a batch that is in the ledger, so that operators before the engine keep their state of it.
@@ -118,7 +126,7 @@ class Engine:
         if read != known:
             raise CheckpointError(
                 f"batch {batch_id} is in the ledger with {known.rows} rows, and Spark brings it again with {read.rows} "
-                f"rows, or with other event times: Spark's record of it (offsets/{batch_id} in the checkpoint) was lost, "
+                f"rows, or with other event times: Spark's record of it (offsets/{batch_id - self._standing.drains} in the checkpoint) was lost, "
                 f"or the source or what stands before the query gives other rows each time. Restore the whole "
                 f"checkpoint from a copy, or start with a new one"
             )
@@ -126,10 +134,11 @@ class Engine:
 
     def _check_next(self, batch_id: int) -> None:
         """Spark counts batches without a gap; a gap means that one of the two checkpoints is not the other's."""
-        if batch_id != self._standing.batch_id + 1:
+        standing = self._standing
+        if batch_id != standing.batch_id + 1:
             raise CheckpointError(
-                f"Spark's checkpoint goes on with batch {batch_id}, the ledger in {self._store.root} ends with batch "
-                f"{self._standing.batch_id}: one of them was removed or restored without the other; start with a new one"
+                f"Spark's checkpoint goes on with batch {batch_id - standing.drains}, the ledger in {self._store.root} "
+                f"ends with batch {standing.batch_id - standing.drains}: one of them was removed or restored without the other; start with a new one"
             )
 
     def _tell(self, metrics: BatchMetrics) -> None:
@@ -140,17 +149,19 @@ class Engine:
         except Exception:  # the batch is committed: a listener that fails must not undo that
             log.exception("the listener failed on the metrics of batch %d", metrics.batch_id)
 
-    def _process(self, rows: DataFrame, batch_id: int) -> BatchMetrics:
+    def _process(self, rows: DataFrame, batch_id: int, *, drain: bool = False) -> BatchMetrics:
         timer, before = Timer(), self._standing
-        control, steering = self._control.decide(self._requested(before.control))
+        asked = self._requested(before.control)
+        control, steering = self._control.decide(asked)
         batch = Batch(batch_id, rows, steering, timer, self._interval(timer))
-        outcome = self._program.run(batch, before.state)
+        outcome = (self._program.drain if drain else self._program.run)(batch, before.state)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)
         with timer("commit"):
-            after = Standing(
-                batch_id, outcome.state, self._control.observe(control, outcome.measured), outcome.fingerprint
-            )
+            # A drain shows nothing of how long batches take, and Spark knows nothing of it.
+            seen = before.fingerprint if drain else outcome.fingerprint
+            control = asked if drain else self._control.observe(control, outcome.measured)
+            after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
             metrics = replace(outcome.metrics, seconds=timer.stop())
             self.ledger.commit(after.manifest(self._control, metrics))
             self._standing = after

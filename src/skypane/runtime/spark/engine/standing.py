@@ -21,7 +21,10 @@ class Standing:
     batch_id: int
     state: State
     control: ControlState
+    #: of the last batch that was Spark's: a drain is not, and brings no rows
     fingerprint: Fingerprint
+    #: how many of the batches were drains
+    drains: int = 0
 
     @classmethod
     def restored(cls, program: WindowedProgram, control: Control, manifest: Manifest | None) -> Self:
@@ -36,6 +39,7 @@ class Standing:
             program.restore(manifest.progress, manifest.operator),
             control.restore(manifest.control),
             fingerprint,
+            manifest.drains,
         )
 
     def manifest(self, control: Control, metrics: BatchMetrics) -> Manifest:
@@ -46,4 +50,5 @@ class Standing:
             operator=self.state.snapshot(),
             control=control.snapshot(self.control),
             metrics=metrics.to_json(),
+            drains=self.drains,
         )

@@ -41,6 +41,11 @@ class State:
         return {"panes": panes, "next_window": self.open.next_window}
 
     @property
+    def drained(self) -> bool:
+        """Whether no window waits for an answer."""
+        return not self.open.panes
+
+    @property
     def files(self) -> frozenset[str]:
         """The files that hold the open panes' partials."""
         return frozenset(ref.file for refs in self.open.panes.values() for ref in refs)

@@ -9,7 +9,6 @@ from skypane.control.monitoring import utilisation
 from skypane.control.placement import Placement
 from skypane.metrics import BatchMetrics
 from skypane.operators.advance import Advance
-from skypane.operators.entry.reasons import FUTURE, LATE
 from skypane.plan import Plan
 from skypane.runtime.spark.engine.control import period_of
 from skypane.runtime.spark.engine.plq import PaneLevel
@@ -31,16 +30,13 @@ def batch_metrics(
 ) -> BatchMetrics:
     """Return the metrics of the batch that led to the state `after`; its seconds are not all over yet."""
     steering = batch.steering
-    rejected = level.rejected
-    late = rejected.pop(LATE, 0)
-    if step.future_rows:
-        rejected[FUTURE] += step.future_rows
+    rejection = level.rejection.merge(step.rejection)
     return BatchMetrics(
         batch_id=batch.batch_id,
         rows=level.fingerprint.rows,
-        late_rows=late,
-        quarantined=dict(rejected),
-        late_by_source=dict(level.late_by_source),
+        late_rows=rejection.late_rows,
+        quarantined=rejection.quarantined,
+        late_by_source=dict(rejection.by_source),
         punctuation=step.state.punctuation,
         newest=step.state.newest,
         slack=step.state.slack,

@@ -9,6 +9,7 @@ reject    what may not enter, with its reason, for the late sink               r
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from skypane.control.measured import Measured
 from skypane.control.placement import Placement, place
-from skypane.operators.advance import Advance, advance
+from skypane.operators.advance import Advance, advance, drained
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
 from skypane.runtime.spark.engine import partials, plq, rejects, wlq
@@ -71,13 +72,22 @@ class WindowedProgram:
 
     def run(self, batch: Batch, state: State) -> Outcome[State]:
         """Process a batch."""
-        timer = batch.timer
-        with timer("plq"):
+        with batch.timer("plq"):
             level = plq.run(batch.rows, self._lift_stage(batch.batch_id, state), batch.steering.routing)
-        with timer("progress"):
+        with batch.timer("progress"):
             step = advance(self._plan.progress, self._plan.windows, state.progress, level.counts)
+        return self._complete(batch, state, level, step)
+
+    def drain(self, batch: Batch, state: State) -> Outcome[State]:
+        """Answer every window that holds a row, as if a punctuation at the end of the stream had come."""
+        return self._complete(batch, state, PaneLevel(()), drained(self._plan.progress, state.progress, state.open.end))
+
+    def _complete(self, batch: Batch, state: State, level: PaneLevel, step: Advance) -> Outcome[State]:
+        timer = batch.timer
+        with timer("progress"):
             held, merged = self._hold(level, step, state, batch.batch_id)
             due = held.closed_by(step.state.punctuation)
+            empty = held.empty_by(step.state.punctuation, due)
             workers = batch.steering.workers.wlq
             placement = place(len(due), wlq.distinct_rows(due), self._plan.windows.overlap, workers)
         with timer("wlq"):
@@ -91,6 +101,7 @@ class WindowedProgram:
             interval=batch.interval,
             exchanged=batch.steering.routing is not None,
         )
+        metrics = batch_metrics(self._plan, batch, after, level, step, placement, answers, measured)
         return Outcome(
             state=after,
             answers=answers,
@@ -98,19 +109,13 @@ class WindowedProgram:
             written=frozenset(pane.ref.file for pane in level.panes) | merged,
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
-            metrics=batch_metrics(self._plan, batch, after, level, step, placement, answers, measured),
+            metrics=replace(metrics, empty_windows=empty),
             measured=measured,
         )
 
     def _lift_stage(self, batch_id: int, state: State) -> LiftStage:
-        punctuation = state.progress.punctuation
-        return LiftStage(
-            plan=self._plan,
-            store=self._store,
-            batch_id=batch_id,
-            first_open=None if punctuation is None else self._plan.windows.first_open(punctuation),
-            keep_rejected=self._keep_rejected,
-        )
+        gate = replace(self._plan.gate.after(state.progress.punctuation), keep=self._keep_rejected)
+        return LiftStage(self._plan.query, gate, self._store, batch_id)
 
     def _hold(
         self, level: PaneLevel, step: Advance, state: State, batch_id: int
@@ -139,5 +144,5 @@ class WindowedProgram:
     def _rejected(self, batch: Batch, level: PaneLevel, step: Advance) -> Answers | None:
         if not self._keep_rejected:
             return None
-        future = FutureStage(self._plan.gate, step.limit) if step.future and step.limit is not None else None
+        future = FutureStage(replace(self._plan.gate, limit=step.limit, keep=True)) if step.future else None
         return rejects.gather(batch.rows, self._rows, level, self._store, future)

@@ -6,15 +6,15 @@ from hypothesis import given
 from tests.kernels.strategies import DISTRIBUTIONS, points
 from tests.oracles import dominates
 
-from skypane.kernels.layout import columns_of, rows_of
-from skypane.kernels.order import monotone_order
+from skypane.kernels.layout import columns_of
 from skypane.kernels.ranks import byte_ranks
+from skypane.kernels.z_order import in_z_order, without_repeats
 
 
 def ordered(p):
-    columns = columns_of(p)
-    order, repeats = monotone_order(rows_of(columns), byte_ranks(columns))
-    return p[order], order, repeats
+    candidates, repeats = in_z_order(columns_of(p))
+    np.testing.assert_array_equal(candidates.points, p)
+    return p[candidates.order], candidates.order, repeats
 
 
 @given(points().filter(len))
@@ -40,3 +40,13 @@ def test_thousands_of_rows(draw, d):
         below = (rows[k + 1 :] <= row).all(axis=1)
         assert not (below & (rows[k + 1 :] < row).any(axis=1)).any()
     assert np.count_nonzero(~repeats) == len(np.unique(rows + 0.0, axis=0))
+
+
+@given(points().filter(len))
+def test_each_candidate_carries_its_own_ranks_with_and_without_repeats(p):
+    ordered = in_z_order(columns_of(p))
+    ranks = byte_ranks(columns_of(p))
+    different = without_repeats(ordered)
+    np.testing.assert_array_equal(ordered.candidates.ranks, ranks[ordered.candidates.order])
+    np.testing.assert_array_equal(different.ranks, ranks[different.order])
+    np.testing.assert_array_equal(different.order, ordered.candidates.order[~ordered.repeats])

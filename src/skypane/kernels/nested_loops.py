@@ -1,0 +1,87 @@
+"""Block nested loops for a few points: no sorting, no ranks, one compiled call for any number of short runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skypane.kernels.compiled import kernel
+from skypane.kernels.simd import NONE, ONE, first_bit
+from skypane.types import BoolArray, FloatArray, IntArray
+
+
+@kernel
+def relation(points: FloatArray, a: int, b: int) -> int:
+    """1 if point a dominates point b, -1 if b dominates a, 0 if they are equal or incomparable."""
+    less = False
+    more = False
+    for j in range(points.shape[1]):
+        x = points[a, j]
+        y = points[b, j]
+        if x < y:
+            less = True
+        elif x > y:
+            more = True
+        if less and more:
+            return 0
+    return less - more
+
+
+@kernel
+def dominates(points: FloatArray, a: int, b: int) -> bool:
+    """Whether point a dominates point b; quicker than relation() where it mostly does not."""
+    less = False
+    for j in range(points.shape[1]):
+        x = points[a, j]
+        y = points[b, j]
+        if x > y:
+            return False
+        less |= x < y
+    return less
+
+
+@kernel
+def any_dominates(points: FloatArray, rows: IntArray, first: int, lanes: np.uint64, i: int) -> bool:
+    """Whether point i is dominated by one of the points rows[first + lane], over the lanes of a mask."""
+    while lanes != NONE:
+        if dominates(points, rows[first + first_bit(lanes)], i):
+            return True
+        lanes &= lanes - ONE
+    return False
+
+
+@kernel
+def mark_skyline_of_run(points: FloatArray, low: int, high: int, window: IntArray, keep: BoolArray) -> bool:
+    """Set keep[i] for the skyline of points[low:high]; return False, with nothing set, if it outgrows the window."""
+    size = 0
+    for i in range(low, high):
+        dominated = False
+        w = 0
+        while w < size:
+            r = relation(points, window[w], i)
+            if r > 0:
+                dominated = True
+                break
+            if r < 0:
+                size -= 1
+                window[w] = window[size]
+            else:
+                w += 1
+        if not dominated:
+            if size == window.shape[0]:
+                return False
+            window[size] = i
+            size += 1
+    for w in range(size):
+        keep[window[w]] = True
+    return True
+
+
+@kernel
+def mark_skylines(points: FloatArray, starts: IntArray, ends: IntArray, keep: BoolArray) -> None:
+    """Set keep[i] for each point i on the skyline of its run; run g is points[starts[g]:ends[g]] of the (n, d) points."""
+    longest = 0
+    for g in range(starts.shape[0]):
+        longest = max(longest, ends[g] - starts[g])
+    window = np.empty(longest, np.int64)
+    for g in range(starts.shape[0]):
+        mark_skyline_of_run(points, starts[g], ends[g], window, keep)

@@ -1,0 +1,148 @@
+"""The handle of a running query: wait for it, stop it, look at it, change its workers."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread, current_thread, main_thread
+from types import FrameType
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from skypane.metrics import BatchMetrics
+from skypane.runtime.spark.engine.shell import Engine
+from skypane.runtime.spark.turns import Turns
+from skypane.types import SkypaneError
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 30.0
+"""Seconds that a stop waits for the batch under way."""
+
+
+class StreamHandle:
+    """A running query: wait for it, stop it, look at it, change its workers."""
+
+    def __init__(self, query: StreamingQuery, engine: Engine, turns: Turns, spark: SparkSession) -> None:
+        self.query = query
+        #: whether Ctrl-C has ended it
+        self.interrupted = False
+        self._engine = engine
+        self._turns = turns
+        self._spark = spark
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the query ends, at most `timeout` seconds; return whether it has.
+
+        Ctrl-C meanwhile stops the query as stop() does, which ends the wait; a second one does not wait for the batch.
+        Raises SkypaneError, with the cause, if the query failed.
+        """
+        told = self.interrupted
+        try:
+            with self.interruptible(), _java_there():
+                # Spark takes fractions of a second, whatever its annotation says, but no zero.
+                wait = None if timeout is None else max(timeout, 0.001)
+                ended = self.query.awaitTermination(wait)  # type: ignore[arg-type]
+        except StreamingQueryException as error:
+            cause = self._turns.error or error
+            raise SkypaneError(f"the query has failed: {str(cause)[:2000]}") from cause
+        if ended is not False and self.interrupted and not told:
+            log.warning("interrupted: the query has stopped, and goes on from here when it is started again")
+        return ended is not False
+
+    def stop(self, *, patience: float = PATIENCE) -> None:
+        """Stop the query when the batch under way is finished; no other begins.
+
+        A batch that takes longer than `patience` seconds is given up: it leaves nothing behind, and comes again at the
+        next start. Called from on_batch or a sink, which are part of a batch, it returns at once, and the query stops
+        after the batch.
+        """
+        if self._turns.mine:
+            self._stop_later(patience)
+        else:
+            self._stop(patience)
+
+    def _stop(self, patience: float) -> None:
+        with _java_there():
+            self._turns.rest(patience)
+            self.query.stop()
+
+    def _stop_later(self, patience: float) -> None:
+        Thread(target=self._stop, args=(patience,), name="skypane stop", daemon=True).start()
+
+    def drain(self) -> BatchMetrics | None:
+        """Stop, and answer the windows that are still open as if the stream had ended; return what this batch was like.
+
+        A punctuation at the end of the last window with a row completes them all. The query may be started again: it
+        goes on with the rows that are left, and those for the windows that were answered are late. A drain that is cut
+        short is finished by the next start, before any other batch. Returns None where no window was open.
+        Raises SkypaneError if the query has failed; what a sink raises comes through, and leaves the drain begun.
+        """
+        if self._turns.mine:
+            raise SkypaneError("drain() waits for the batch under way: call it outside on_batch and sinks")
+        self.stop()
+        self.await_termination()
+        with _java_there():
+            return self._engine.drain(self._spark)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let Ctrl-C stop the query as stop() does, for as long as the context lasts.
+
+        PySpark's own answer is to cancel all jobs, and the query fails for want of them.
+        """
+        if current_thread() is not main_thread():
+            yield  # only the main thread may handle signals, and only it gets them
+            return
+        before = signal.signal(signal.SIGINT, self._interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+        self._stop_later(PATIENCE)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """What the query is doing now: Spark's message, whether it runs, and what made it fail, if it has."""
+        with _java_there():
+            return {
+                "active": self.query.isActive,
+                "message": self.query.status["message"],
+                "error": None if self._turns.error is None else str(self._turns.error),
+            }
+
+    def recent_metrics(self, last: int = 10) -> list[BatchMetrics]:
+        """Return the metrics of the last batches, oldest first, those of earlier starts with them."""
+        return [BatchMetrics.from_json(value) for value in self._engine.ledger.history(last)]
+
+    def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
+        """Change the number of workers from the next batch on; there is no state to move.
+
+        The numbers hold over a restart too, unless the job then asks for other ones than it did.
+        """
+        self._engine.scale(plq=plq, wlq=wlq)
+
+
+@contextmanager
+def _java_there() -> Iterator[None]:
+    """Say in one sentence what Py4J says in many when Java has gone."""
+    try:
+        yield
+    except Py4JJavaError:  # Java is there, and has something to say
+        raise
+    except (Py4JError, ConnectionError) as error:
+        raise SkypaneError(
+            "Spark's Java process does not answer, it has ended or was killed (for want of memory, often): start the "
+            "program again, the query goes on from its checkpoint"
+        ) from error

@@ -1,0 +1,27 @@
+"""The continuous skyline by its definition: the front at every instant at which it could change, and what differs."""
+
+from __future__ import annotations
+
+import numpy as np
+from tests.oracles import skyline_rows
+
+from skypane.operators.continuous.eager import Update
+from skypane.operators.continuous.updates import ADD, DEL
+
+
+def fronts(points, times, window):
+    """Yield (time, rows of the front) at every arrival and every expiry, in order of time."""
+    for now in sorted({*times.tolist(), *(times + window).tolist()}):
+        there = np.flatnonzero((times <= now) & (now < times + window))
+        yield now, {int(there[i]) for i in skyline_rows(points[there])}
+
+
+def updates(points, times, window):
+    """All updates, in the order that the package states."""
+    changes = []
+    before = set()
+    for now, front in fronts(points, times, window):
+        changes += [Update(now, DEL, row) for row in before - front]
+        changes += [Update(now, ADD, row) for row in front - before]
+        before = front
+    return sorted(changes)
