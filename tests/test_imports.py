@@ -29,6 +29,7 @@ LAYERS = (
     ("skypane.progress", "skypane.control", "skypane.workloads"),
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
+    ("skypane.wording",),
     ("skypane.types", "skypane.notebook"),  # imported everywhere
     ("skypane.naming",),
 )

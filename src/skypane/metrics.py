@@ -64,6 +64,11 @@ class BatchMetrics:
     sigma: float | None = None
     #: utilisation factor of the pane-level query; None for the first batch after a start, or if nothing was lifted
     rho: float | None = None
+    #: why the punctuation is where it is, in one line, and the policy's figures behind it
+    progress_because: str = ""
+    progress_figures: dict[str, float] = field(default_factory=dict)
+    #: rows too far ahead of the rest to be believed yet
+    held_rows: int = 0
 
     @property
     def drop_ratio(self) -> float:

@@ -41,7 +41,7 @@ CENTURY = 100 * 365 * 86_400 * SECOND
 PARETO = sp.low("price") * sp.high("rating")
 SKYLINE = Skyline(PARETO, ("sensor",))
 WINDOWS = Windows(30 * SECOND, 10 * SECOND)
-WATERMARK = sp.Watermark("10 seconds")
+WATERMARK = sp.Watermark("10 seconds", patience=1)
 
 SCHEMA = pa.schema(
     [

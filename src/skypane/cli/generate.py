@@ -107,8 +107,8 @@ def _write(made: Workload, out: Path) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-    from skypane.reporting.wording import count  # noqa: PLC0415
     from skypane.runtime.generating import write  # noqa: PLC0415
+    from skypane.wording import count  # noqa: PLC0415
 
     console = Console(highlight=False, stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

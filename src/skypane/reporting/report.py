@@ -15,8 +15,8 @@ import pyarrow as pa
 from skypane.reporting import plots
 from skypane.reporting.snapshot import Example, Snapshot
 from skypane.reporting.summary import Summary, summarise
-from skypane.reporting.wording import UNKNOWN, count, percent, seconds, span, stamp
 from skypane.types import ConfigError
+from skypane.wording import UNKNOWN, count, percent, seconds, span, stamp
 
 #: rows of the example front that are listed
 LISTED = 18

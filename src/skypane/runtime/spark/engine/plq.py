@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import reduce
 
@@ -16,11 +16,12 @@ from pyspark.sql.types import DataType
 
 from skypane.control.measured import PaneWork, TaskWork
 from skypane.control.splitting import Routing
-from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.counts import PaneCount, merged_sources
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.pane_query import Lifted, PaneQuery
 from skypane.operators.query import Query
+from skypane.progress.arrivals import SourceCount
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
@@ -55,6 +56,7 @@ class TaskReport:
     #: without the rows, which are in `rejected_rows`
     rejection: Rejection
     rejected_rows: tuple[PartialRef, ...]
+    sources: Mapping[str, SourceCount]
 
     def to_json(self) -> str:
         return json.dumps({
@@ -63,6 +65,7 @@ class TaskReport:
             "panes": [asdict(pane) for pane in self.panes],
             "rejection": self.rejection.to_json(),
             "rejected_rows": [asdict(ref) for ref in self.rejected_rows],
+            "sources": dict(self.sources),
         })  # fmt: skip
 
     @classmethod
@@ -78,6 +81,7 @@ class TaskReport:
                 "panes": tuple(panes),
                 "rejection": Rejection.from_json(value["rejection"]),
                 "rejected_rows": tuple(PartialRef(**ref) for ref in value["rejected_rows"]),
+                "sources": {name: SourceCount(*count) for name, count in value["sources"].items()},
             }
         )
 
@@ -129,6 +133,7 @@ class LiftStage:
             ),
             rejection=lifted.rejection,
             rejected_rows=tuple(rejected),
+            sources=lifted.sources,
         )
 
 
@@ -159,6 +164,11 @@ class PaneLevel:
     @property
     def rejection(self) -> Rejection:
         return Rejection().merge(*(task.rejection for task in self.tasks))
+
+    @property
+    def sources(self) -> dict[str, SourceCount]:
+        """What each source sent, where a source column is named."""
+        return merged_sources(task.sources for task in self.tasks)
 
     @property
     def rejected_rows(self) -> list[PartialRef]:
