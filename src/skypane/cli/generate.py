@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
 
         workload(arguments.workload)  # says which names there are
     options, rest = _parser(arguments.workload).parse_known_args(arguments.parameters)
-    _write(_made(arguments.workload, options, _pairs(rest)), options.out)
+    _write(_made(arguments.workload, options, pairs(rest)), options.out)
     return 0
 
 
@@ -72,7 +72,7 @@ def _parser(name: str) -> ArgumentParser:
     return parser
 
 
-def _pairs(words: list[str]) -> dict[str, str]:
+def pairs(words: list[str]) -> dict[str, str]:
     """Return `--name value` and `--name=value` as a dictionary; dashes within a name are underscores."""
     parameters: dict[str, str] = {}
     rest = iter(words)

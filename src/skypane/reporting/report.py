@@ -172,6 +172,7 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     exchanged = [metrics for metrics in batches if metrics.exchange]
     yield "tasks", f"{last.plq_workers} for panes (PLQ), {last.wlq_workers} for windows (WLQ)"
     yield "panes shared out by", last.splitting
+    yield "why so, in the last one", last.splitting_because or UNKNOWN
     yield "exchange of rows", f"in {count(len(exchanged))} of {count(len(batches))} batches"
     yield "why, in the last one", last.exchange_because or UNKNOWN
     where = Counter(metrics.wlq_where for metrics in batches if metrics.windows)

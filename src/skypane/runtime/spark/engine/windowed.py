@@ -42,7 +42,6 @@ class WindowedProgram:
     rows, answers   schemas of what goes in and out
     store           where partials are kept
     staged          where workers write answers
-    splitting       name of the policy, for the metrics
     """
 
     def __init__(
@@ -54,7 +53,6 @@ class WindowedProgram:
         store: Store,
         staged: Store,
         keep_rejected: bool,
-        splitting: str,
     ) -> None:
         self._plan = plan
         self._rows = rows
@@ -62,7 +60,6 @@ class WindowedProgram:
         self._store = store
         self._staged = staged
         self._keep_rejected = keep_rejected
-        self._splitting = splitting
         self._partials = store.child(PARTIALS)
         self._window_query = plan.window_query(rows)
         self._window_worker = self._window_query.worker()
@@ -99,7 +96,13 @@ class WindowedProgram:
             rejected = self._rejected(level, step, state)
             ahead, fresh = self._ahead(batch, step, state)
         after = State(step.state, held.retire(step.state.punctuation), ahead)
-        metrics = batch_metrics(self._plan, self._splitting, batch, after, level, step, placement, answers)
+        measured = Measured(
+            tasks=level.work,
+            merge_seconds=timer.seconds["wlq"],
+            interval=batch.interval,
+            exchanged=batch.steering.routing is not None,
+        )
+        metrics = batch_metrics(self._plan, batch, after, level, step, placement, answers, measured)
         return Outcome(
             state=after,
             answers=answers,
@@ -108,12 +111,7 @@ class WindowedProgram:
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
             metrics=replace(metrics, empty_windows=empty),
-            measured=Measured(
-                tasks=level.work,
-                merge_seconds=timer.seconds["wlq"],
-                interval=batch.interval,
-                exchanged=batch.steering.routing is not None,
-            ),
+            measured=measured,
         )
 
     def _lift_stage(self, batch_id: int, state: State) -> LiftStage:
