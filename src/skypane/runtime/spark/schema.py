@@ -97,8 +97,19 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
     A time without zone is a TIMESTAMP_NTZ: Spark gives its other timestamps the session's zone when they go to Arrow.
     createDataFrame() by itself would take the one for the other, and move it by the zone.
+    Raises ConfigError, naming the column, for a type that Spark does not have.
     """
-    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    return StructType([_spark_field(field) for field in schema])
+
+
+def _spark_field(field: pa.Field) -> StructField:
+    try:
+        return from_arrow_schema(pa.schema([field]), prefer_timestamp_ntz=True)[0]
+    except _NO_TYPE as error:
+        raise ConfigError(
+            f"column {field.name!r} of the answers is of type {field.type}, which Spark does not have: leave it out, or "
+            f"cast it to a number or a text"
+        ) from error
 
 
 def answer_schema(answers: pa.Schema, rows: DataFrame, schema: pa.Schema) -> StructType:
