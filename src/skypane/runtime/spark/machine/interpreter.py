@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from skypane.runtime.spark.causes import cause
 from skypane.types import ConfigError
 
 NEEDED = ("skypane", "pyspark", "pyarrow", "numpy", "pandas", "numba")
@@ -104,8 +105,7 @@ def try_workers(spark: SparkSession) -> None:
     try:
         rows = spark.range(1).mapInArrow(_asked(NEEDED), "missing string").collect()
     except PySparkException as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise ConfigError(_told(f"a Python that fails: {lines[-1]}")) from error
+        raise ConfigError(_told(f"a Python that fails: {cause(error)}")) from error
     missing = tuple(json.loads(rows[0].missing))
     if missing:
         raise ConfigError(_told(f"a Python that has no {' and no '.join(missing)}"))
