@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import fs
 from tests.rows import flipped
 from tests.runtime.interleaving import Interleaving
 
@@ -128,6 +129,25 @@ def test_who_is_taken_over_commits_no_more(store: Store):
             loser.begin_drain(2)
     assert not third.drain_begun
     third.commit(manifest(2))
+
+
+def test_an_object_store_which_cannot_move_folders_is_taken_over_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    bucket, move = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), Store.move
+
+    def files_only(self: Store, name: str, target: Store, target_name: str) -> None:
+        assert name not in self.folders(), "the specified key does not exist"
+        move(self, name, target, target_name)
+
+    monkeypatch.setattr(Store, "_fs", property(lambda self: (bucket, self.place.path)))
+    monkeypatch.setattr(Store, "move", files_only)
+    store = Store("s3://bucket/skypane")
+    first = claimed(store)
+    first.commit(manifest(0))
+    second = claimed(store)
+    with pytest.raises(CheckpointError, match="another driver"):
+        first.commit(manifest(1))
+    second.commit(manifest(1))
+    assert claimed(store).latest() == manifest(1)
 
 
 def test_a_driver_that_sleeps_in_the_middle_of_a_commit_is_taken_over_too(

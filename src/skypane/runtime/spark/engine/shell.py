@@ -163,6 +163,8 @@ class Engine:
             control = asked if drain else self._control.observe(control, outcome.measured)
             after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
             metrics = replace(outcome.metrics, seconds=timer.stop())
+            if kept := sorted(outcome.written & outcome.state.files):
+                self._partials.sync(*kept, "")
             self.ledger.commit(after.manifest(self._control, metrics))
             self._standing = after
             self._remove_unneeded(before, outcome)
