@@ -40,7 +40,7 @@ SPEEDUP = 20_000.0
 DAYS = 28
 #: The replay of how long a micro-batch holds at most. A machine that falls behind then takes longer, where it would hear of
 #: days at once, against which nothing is late.
-BATCH_SECONDS = 2.0
+BATCH_SECONDS = 1.5
 WINDOW, SLIDE = "24 hours", "1 hour"
 PREFERENCE = sp.low("dep_delay") * sp.low("arr_delay") * sp.high("distance")
 CRITERIA = (
