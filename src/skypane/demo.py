@@ -28,11 +28,11 @@ from skypane.reporting.live import Display
 from skypane.reporting.runlog import RunLog
 from skypane.reporting.snapshot import SKYLINE, Criterion, Snapshot, answers, example, front_sizes, latest_front
 from skypane.reporting.view import View
-from skypane.reporting.wording import count, percent, seconds, span
 from skypane.runtime.spark.machine.session import defaults
 from skypane.runtime.spark.sources.recordings import write_recording
 from skypane.runtime.spark.sources.replay import replay
 from skypane.types import ConfigError, micros
+from skypane.wording import count, percent, seconds, span
 
 #: Four weeks in two minutes: micro-batches of a second then span hours, as the flights' delays do, so that rows are late
 #: against them. A year in a minute (365 days, 525,600 times) makes batches of days, against which next to nothing is.

@@ -26,6 +26,17 @@ def test_product_is_commutative_associative_and_flat():
     assert len((A * B * C).levels[0]) == 3
 
 
+def test_at_most_254_criteria_are_compared_at_once():
+    """In prioritised levels there may be more."""
+    names = [f"c{number}" for number in range(300)]
+    rows = pa.table({name: [1.0, 0.0 if name == names[-1] else 1.0] for name in names})
+    with pytest.raises(ConfigError, match=r"255 criteria side by side in .*at most 254.*with &, or make a score"):
+        parse(", ".join(f"{name} MIN" for name in names[:255]))
+    first, others = (parse(", ".join(f"{name} MIN" for name in some)) for some in (names[:254], names[254:]))
+    assert first.best(rows).tolist() == [0, 1]
+    assert (first & others).best(rows).tolist() == [1]
+
+
 def test_prioritised_is_associative_and_not_commutative():
     assert (A & B) & C == A & (B & C)
     assert A & B != B & A

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from skypane.runtime.spark.machine import interpreter
@@ -69,13 +68,6 @@ def test_workers_that_are_elsewhere_are_asked_by_a_job(spark: SparkSession, monk
     monkeypatch.setattr(interpreter, "NEEDED", ("skypane", "no_such_package"))
     with pytest.raises(ConfigError, match=r"^Spark's workers run a Python that has no no_such_package: before"):
         try_workers(spark.newSession())
-
-
-def test_of_a_page_of_trace_the_line_that_tells_is_told():
-    trace = "\n[PYTHON_EXCEPTION] An exception was thrown\n  File x, line 1\nModuleNotFoundError: No module named 'pyarrow'\n SQLSTATE: 38000"
-    assert interpreter._telling_line(PySparkException(trace)) == "ModuleNotFoundError: No module named 'pyarrow'"
-    assert interpreter._telling_line(PySparkException("Job aborted.\n at java")) == "at java"
-    assert interpreter._telling_line(PySparkException("")) == "PySparkException"
 
 
 SCRIPT = """

@@ -547,7 +547,7 @@ def test_a_sink_that_fails_once(message: str, spark: SparkSession, tmp_path: Pat
         handle.await_termination(PATIENCE)
     assert isinstance(error.value.__cause__, OSError)
     assert handle.status["active"] is False
-    assert handle.status["error"].startswith("the disk is full")
+    assert handle.status["error"].startswith("OSError: the disk is full")
     assert [batch.batch_id for batch in handle.recent_metrics()] == [0, 1]
     assert [batch.batch_id for batch in finish(job_of(spark, task, output=take))] == [2, 3, 4, 5]
     assert windows_of(pa.concat_tables(taken[batch_id] for batch_id in sorted(taken))) == expected(task.plan, batches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -30,8 +31,10 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.control import placement
+from skypane.control.costs import Costs
+from skypane.control.placement import place
 from skypane.plan import Plan
+from skypane.runtime.spark.engine import windowed
 from skypane.runtime.spark.schema import spark_schema
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.call import Call
@@ -128,7 +131,8 @@ def elsewhere(spark: SparkSession, zone: str) -> SparkSession:
 def test_a_stream_in_any_zone_answers_as_the_oracle(
     kind: str, where: str, elsewhere: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(placement, "JOB_SECONDS", -1.0 if where == "workers" else 1e9)
+    costs = Costs(job=0.0 if where == "workers" else 1e9)
+    monkeypatch.setattr(windowed, "place", functools.partial(place, costs=costs))
     batches = batches_of("UTC" if kind == "with zone" else None)
     write_batches(tmp_path / "in", batches)
     output = Everywhere(tmp_path)

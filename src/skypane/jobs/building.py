@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,9 @@ from pyspark.sql.functions import expr
 import skypane as sp
 from skypane.jobs.model import FILE_FORMATS, JobFile, Late, Output, Source
 from skypane.places import Place
+from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.sources.named import load
 from skypane.types import ConfigError, SkypaneError
-
-#: "pyspark.errors.SomeError: why"
-_RAISED = re.compile(r"(: )?[\w.]+(Error|Exception): ")
 
 
 def session(job: JobFile) -> SparkSession:
@@ -86,14 +83,7 @@ def write(job: JobFile, answers: DataFrame) -> None:
             Place.of(output.path, "output.path").spark
         )
     except (PySparkException, Py4JJavaError) as error:
-        raise SkypaneError(f"the batch has failed: {_cause(error)}") from error
-
-
-def _cause(error: Exception) -> str:
-    """Return the line that says why: the last error of a worker's traceback, else the first line of the message."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    raised = [line.removeprefix(": ") for line in lines if _RAISED.match(line)]
-    return (raised or lines[:1])[-1]
+        raise SkypaneError(f"the batch has failed: {cause(error)}") from error
 
 
 def _sink(output: Output | Late) -> sp.Sink:
@@ -123,7 +113,7 @@ def _during(section: str, action: Any) -> DataFrame:
     try:
         frame: DataFrame = action()
     except (PySparkException, Py4JJavaError) as error:
-        raise ConfigError(f"{section}: {_cause(error)}") from error
+        raise ConfigError(f"{section}: {cause(error)}") from error
     return frame
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from skypane.kernels.layout import MAX_COLUMNS
 from skypane.naming import shortened
 from skypane.preference import text
 from skypane.preference.column import ColumnLike, Columns, column_name
@@ -43,6 +44,12 @@ class Preference:
     groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        widest = max(map(len, self.levels), default=0)
+        if widest > MAX_COLUMNS:
+            raise ConfigError(
+                f"{widest} criteria side by side in {shortened(repr(self))}; at most {MAX_COLUMNS} can be compared at once, "
+                f"and of so many hardly a row is better than another: rank some after the others with &, or make a score"
+            )
         repeated = [column for column, count in Counter(self.columns).items() if count > 1]
         if repeated:
             raise ConfigError(

@@ -28,6 +28,7 @@ from skypane.runtime.spark.engine.rejects import schema_of
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import parallelism
+from skypane.runtime.spark.schema import spark_schema
 from skypane.runtime.spark.sinks.door import sinks
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.store import Store
@@ -180,6 +181,8 @@ def stream(
 ) -> Job:
     """Ask a query of every window of a streaming DataFrame; return a Job, which start() sets running.
 
+    A window without rows has no answer: the metrics count it (BatchMetrics.empty_windows).
+
     Four arguments are needed; all that lack are named at once:
     time         event-time column, a timestamp
     window       length of a window, such as "1 hour" or timedelta(hours=1)
@@ -192,7 +195,8 @@ def stream(
     progress     when a pane counts as complete: KSlack() if left out, AqKSlack(0.01), Watermark("1 hour")
     source       column that names a row's source, to count late rows by
     late         where late and quarantined rows go, with their reason; they are only counted, if left out
-    splitting    "PB_RR" (panes to workers in turn) or "TB_RR" (rows to workers in turn)
+    splitting    where rows are exchanged: "PB_RR" (panes to workers in turn), "TB_RR" (rows to workers in turn), "AS"
+                 (panes larger than usual are split), "AS_PID" (as few of them as it takes to keep up)
     plq_workers  tasks that lift, where rows are exchanged; the default parallelism, if left out
     wlq_workers  tasks that combine, likewise
 
@@ -209,6 +213,7 @@ def stream(
         source=None if source is None else column_name(source, "source"),
     )
     answers = plan.validate(schema)
+    spark_schema(answers)  # a sink may want a DataFrame of them
     if late is None:  # nobody will see a row again: what the plan does not read need not be moved
         rows, schema = batch.pruned(rows, schema, plan.reads(schema))
     if late is not None and REASON in schema.names:

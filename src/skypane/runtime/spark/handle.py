@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.metrics import BatchMetrics
+from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.turns import Turns
 from skypane.types import SkypaneError
@@ -41,7 +42,7 @@ class StreamHandle:
         """Wait until the query ends, at most `timeout` seconds; return whether it has.
 
         Ctrl-C meanwhile stops the query as stop() does, which ends the wait; a second one does not wait for the batch.
-        Raises SkypaneError, with the cause, if the query failed.
+        Raises SkypaneError, with the cause in one line, if the query failed; its __cause__ has all of the trace.
         """
         told = self.interrupted
         try:
@@ -50,8 +51,8 @@ class StreamHandle:
                 wait = None if timeout is None else max(timeout, 0.001)
                 ended = self.query.awaitTermination(wait)  # type: ignore[arg-type]
         except StreamingQueryException as error:
-            cause = self._turns.error or error
-            raise SkypaneError(f"the query has failed: {str(cause)[:2000]}") from cause
+            why = self._turns.error or error
+            raise SkypaneError(f"the query has failed: {cause(why)}") from why
         if ended is not False and self.interrupted and not told:
             log.warning("interrupted: the query has stopped, and goes on from here when it is started again")
         return ended is not False
@@ -119,7 +120,7 @@ class StreamHandle:
             return {
                 "active": self.query.isActive,
                 "message": self.query.status["message"],
-                "error": None if self._turns.error is None else str(self._turns.error),
+                "error": None if self._turns.error is None else cause(self._turns.error),
             }
 
     def recent_metrics(self, last: int = 10) -> list[BatchMetrics]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from skypane.types import ConfigError
@@ -23,10 +23,10 @@ def arrow_schema(rows: DataFrame) -> pa.Schema:
     """
     _check_case(rows)
     try:
-        return _in_utc(rows.sparkSession.createDataFrame([], rows.schema).toArrow().schema)
+        return _in_utc(_sent(rows.sparkSession, rows.schema))
     except _NO_TYPE as error:
         for field in rows.schema:
-            _check_type(field)
+            _check_type(rows.sparkSession, field)
         raise ConfigError(f"the rows cannot go to Python: {error}") from error
 
 
@@ -40,9 +40,15 @@ def _check_case(rows: DataFrame) -> None:
             raise ConfigError(f"Spark does not tell columns {other!r} and {name!r} apart: rename or drop one")
 
 
-def _check_type(field: StructField) -> None:
+def _sent(spark: SparkSession, schema: StructType) -> pa.Schema:
+    """Return the schema that Spark gives rows on their way into Python."""
+    sent: pa.Schema = spark.createDataFrame([], schema).toArrow().schema
+    return sent
+
+
+def _check_type(spark: SparkSession, field: StructField) -> None:
     try:
-        to_arrow_type(field.dataType)
+        _sent(spark, StructType([field]))
     except _NO_TYPE as error:
         kind = field.dataType.simpleString()
         raise ConfigError(
@@ -91,8 +97,19 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
     A time without zone is a TIMESTAMP_NTZ: Spark gives its other timestamps the session's zone when they go to Arrow.
     createDataFrame() by itself would take the one for the other, and move it by the zone.
+    Raises ConfigError, naming the column, for a type that Spark does not have.
     """
-    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    return StructType([_spark_field(field) for field in schema])
+
+
+def _spark_field(field: pa.Field) -> StructField:
+    try:
+        return from_arrow_schema(pa.schema([field]), prefer_timestamp_ntz=True)[0]
+    except _NO_TYPE as error:
+        raise ConfigError(
+            f"column {field.name!r} of the answers is of type {field.type}, which Spark does not have: leave it out, or "
+            f"cast it to a number or a text"
+        ) from error
 
 
 def answer_schema(answers: pa.Schema, rows: DataFrame, schema: pa.Schema) -> StructType:

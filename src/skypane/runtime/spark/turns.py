@@ -17,6 +17,9 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from skypane.naming import shortened
+from skypane.runtime.spark.causes import cause
+
 log = logging.getLogger(__name__)
 
 ARROW_BATCH_ROWS = 100_000
@@ -87,10 +90,10 @@ class Turns:
                 log.info("batch %d was stopped by %r", batch_id, error)
                 raise _given_up(batch_id) from None
             # Spark 4.3 looks for its interrupt with a regular expression that overflows the stack on a long message.
-            log.exception("batch %d failed", batch_id)
+            log.error("batch %d failed: %s", batch_id, cause(error))  # noqa: TRY400  # the trace has pages
+            log.debug("batch %d failed here", batch_id, exc_info=error)
             self.error = error
-            message = f"skypane: batch {batch_id} failed: {type(error).__name__}: {str(error)[:500]}"
-            raise RuntimeError(message) from None
+            raise RuntimeError(f"skypane: batch {batch_id} failed: {shortened(cause(error), 500)}") from None
         finally:
             self._thread = None
 

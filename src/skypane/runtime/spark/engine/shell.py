@@ -64,7 +64,6 @@ class Engine:
             store=self._store,
             staged=setting.output.stage(driver) or self._answers,
             keep_rejected=setting.late is not None,
-            splitting=setting.splitting.name,
         )
         self._standing = Standing.restored(self._program, self._control, self.ledger.latest())
         #: what scale() has asked for since the last batch began

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
@@ -16,6 +15,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from skypane.runtime.spark.causes import cause
 from skypane.types import ConfigError
 
 NEEDED = ("skypane", "pyspark", "pyarrow", "numpy", "pandas", "numba")
@@ -105,7 +105,7 @@ def try_workers(spark: SparkSession) -> None:
     try:
         rows = spark.range(1).mapInArrow(_asked(NEEDED), "missing string").collect()
     except PySparkException as error:
-        raise ConfigError(_told(f"a Python that fails: {_telling_line(error)}")) from error
+        raise ConfigError(_told(f"a Python that fails: {cause(error)}")) from error
     missing = tuple(json.loads(rows[0].missing))
     if missing:
         raise ConfigError(_told(f"a Python that has no {' and no '.join(missing)}"))
@@ -136,13 +136,6 @@ def _asked(needed: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iter
             yield pa.RecordBatch.from_pydict({"missing": [json.dumps(missing)]})
 
     return asked
-
-
-def _telling_line(error: PySparkException) -> str:
-    """Return the line that names the worker's error: above and below it are traces, of Python's and of Java's."""
-    lines = str(error).strip().splitlines()
-    telling = [line for line in lines if re.match(r"\w*Error\b", line)]
-    return (telling or lines or [type(error).__name__])[-1].strip()
 
 
 def _told(found: str) -> str:
