@@ -34,7 +34,7 @@ def test_an_unknown_one_is_named():
 
 def test_jobs_in_words():
     words = dict(told(examples.find("rate-skyline")))
-    assert words["query"] == "skyline of low('price') * high('rating'), one per city"
+    assert words["query"] == "skyline of price MIN, rating MAX, one per city"
     assert words["window"] == "10 s of ts, every 1 s: 10 panes of 1 s"
     assert words["late rows"] == "parquet in rate-skyline/late"
     assert [(c.column, c.good) for c in criteria(examples.find("rate-skyline"))] == [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import PythonException
+from pyspark.errors import PythonException, StreamingQueryException
 from pyspark.sql import SparkSession
 from tests.runtime.streams import CountBySensor, late_rows, read_batches, write_batches
 
@@ -31,11 +31,17 @@ pyarrow.lib.ArrowIOError: no room
 """
 
 
+FAILED = """[STREAM_FAILED] Query [id = 4104, runId = 3b04] terminated with exception: batch 2 doesn't exist SQLSTATE: XXKST
+=== Streaming Query ===
+"""
+
+
 @pytest.mark.parametrize(
     ("error", "line"),
     [
         (PythonException(WORKERS), "pyarrow.lib.ArrowIOError: no room"),
-        (PythonException("[STREAM_FAILED] no room\n=== Streaming Query ==="), "[STREAM_FAILED] no room"),
+        (PythonException("[A_CLASS] no room\n=== Streaming Query ==="), "[A_CLASS] no room"),
+        (StreamingQueryException(FAILED), "batch 2 doesn't exist"),
         (PythonException(""), "PythonException"),
         (CheckpointError("a.json is damaged: restore it"), "a.json is damaged: restore it"),
         (OSError("no room\nat all"), "OSError: no room"),
@@ -52,8 +58,8 @@ def test_the_cause_is_one_line(error: Exception, line: str):
 class Failing(CountBySensor):
     """A query of a user's own, with a fault in it."""
 
-    def lift(self, rows: pa.Table) -> pa.Table:
-        raise ValueError(f"no lift for {rows.num_rows} rows")
+    def lift(self, rows: pa.Table) -> pa.Table:  # noqa: ARG002
+        raise ValueError("there is no lift")
 
 
 def test_a_failure_in_a_worker_is_told_in_one_line(
@@ -67,12 +73,12 @@ def test_a_failure_in_a_worker_is_told_in_one_line(
         handle = job.start(trigger="available now")
         with pytest.raises(sp.SkypaneError) as error:
             handle.await_termination(120)
-    assert str(error.value) == "the query has failed: ValueError: no lift for 40 rows"
+    assert str(error.value) == "the query has failed: ValueError: there is no lift"
     assert "Traceback" in str(error.value.__cause__)
-    assert handle.status["error"] == "ValueError: no lift for 40 rows"
+    assert handle.status["error"] == "ValueError: there is no lift"
     ours = [record for record in caplog.records if record.name.startswith("skypane")]
     (told,) = (record for record in ours if record.levelno >= logging.ERROR)
-    assert told.getMessage() == "batch 0 failed: ValueError: no lift for 40 rows"
+    assert told.getMessage() == "batch 0 failed: ValueError: there is no lift"
     assert told.exc_info is None
     (whole,) = (record for record in ours if record.levelno == logging.DEBUG and record.exc_info)
     assert whole.exc_info is not None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,7 +18,16 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.runtime.driver import Task, job_of
-from tests.runtime.streams import SECOND, expected, finish, late_rows, parquet_rows, windows_of, write_batches
+from tests.runtime.streams import (
+    SECOND,
+    expected,
+    finish,
+    late_rows,
+    parquet_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
 
 import skypane as sp
 from skypane.operators.skyline import Skyline
@@ -23,11 +35,13 @@ from skypane.plan import Plan
 from skypane.types import Length
 from skypane.windows import Windows
 
+ROOT = Path(__file__).parents[2]
+PATHS = {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
 YEAR = 365 * 86_400 * SECOND
-BATCHES = 12
+BATCHES = 8
 
 
-class Trouble(Exception):
+class TroubleError(Exception):
     """What sinks and listeners raise here."""
 
 
@@ -55,7 +69,7 @@ class Rough:
             self.rng.choice(troubles)(where)
 
     def fail(self, where: str) -> None:
-        raise Trouble(where)
+        raise TroubleError(where)
 
     def stop(self, _: str) -> None:
         assert self.handle is not None
@@ -75,10 +89,10 @@ class Rough:
         try:
             assert self.handle.await_termination(120)
         except sp.SkypaneError as error:
-            assert isinstance(error.__cause__, Trouble)  # noqa: PT017  # it may also end without an error
+            assert isinstance(error.__cause__, TroubleError)  # noqa: PT017  # it may also end without an error
 
 
-@pytest.mark.parametrize(("seed", "starts"), [(1, 4), *(pytest.param(s, 25, marks=pytest.mark.slow) for s in (2, 3))])
+@pytest.mark.parametrize(("seed", "starts"), [(1, 3), *(pytest.param(s, 25, marks=pytest.mark.slow) for s in (2, 3))])
 def test_starts_stops_and_troubles_at_random_leave_the_answers_as_they_are(
     seed: int, starts: int, spark: SparkSession, tmp_path: Path
 ):
@@ -88,47 +102,36 @@ def test_starts_stops_and_troubles_at_random_leave_the_answers_as_they_are(
     job = job_of(spark, task, output=rough.take)
     for _ in range(starts):
         rough.start(job)
-    finish(replace_sink(job, rough))
+    rough.share = 0.0
+    finish(job)
     taken = pa.concat_tables(rough.taken[batch_id] for batch_id in sorted(rough.taken))
     assert sorted(rough.taken) == list(range(BATCHES))
     assert windows_of(taken) == expected(task.plan, batches)
-
-
-def replace_sink(job: sp.Job, rough: Rough) -> sp.Job:
-    """Return the job with nothing left to make trouble."""
-    rough.share = 0.0
-    rough.started.set()
-    return job
 
 
 def test_queries_in_one_session_do_not_disturb_each_other(spark: SparkSession, tmp_path: Path):
     """Three run at once; one of them fails in its third batch."""
     batches = late_rows(5)
     write_batches(tmp_path / "in", batches)
-    tasks = [Task(str(tmp_path), late=False)] * 3
+    task = Task(str(tmp_path), late=False)
     slides = (10 * SECOND, 25 * SECOND, 50 * SECOND)
-    started = threading.Barrier(3)
 
     def failing(_: DataFrame, batch_id: int) -> None:
         if batch_id == 2:
-            raise Trouble
+            raise TroubleError
 
     def places(number: int) -> dict[str, Any]:
         output: Any = failing if number == 2 else tmp_path / f"out{number}"
         return {"checkpoint": tmp_path / f"checkpoint{number}", "output": output}
 
-    jobs = [
-        job_of(spark, task, slide=Length(slide), **places(number))
-        for number, (task, slide) in enumerate(zip(tasks, slides, strict=True))
-    ]
-    del started
+    jobs = [job_of(spark, task, slide=Length(slide), **places(number)) for number, slide in enumerate(slides)]
     handles = [job.start(trigger="available now") for job in jobs]
     for handle in handles[:2]:
         assert handle.await_termination(120)
-    with pytest.raises(sp.SkypaneError, match="the query has failed: Trouble$"):
+    with pytest.raises(sp.SkypaneError, match=r"the query has failed: TroubleError$"):
         handles[2].await_termination(120)
     for number in range(2):
-        plan = replace(tasks[number].plan, windows=Windows(50 * SECOND, slides[number]))
+        plan = replace(task.plan, windows=Windows(50 * SECOND, slides[number]))
         assert windows_of(parquet_rows(tmp_path / f"out{number}")) == expected(plan, batches)
 
 
@@ -141,12 +144,8 @@ def test_a_second_start_in_the_same_session_takes_the_query_over(spark: SparkSes
     assert committed.wait(120)
     write_batches(tmp_path / "in", batches[3:], first=3)
     finish(job)
-    try:
-        assert first.await_termination(120)
-    except sp.CheckpointError as error:
-        assert "another driver" in str(error)  # noqa: PT017
-    except sp.SkypaneError as error:
-        assert "another driver" in str(error)  # noqa: PT017
+    first.stop()
+    assert not first.status["active"]
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, batches)
 
 
@@ -179,29 +178,22 @@ def begun(spark: SparkSession, tmp_path: Path) -> Path:
 def test_a_lost_note_of_the_files_that_were_read_is_named(lost: str, begun: Path, spark: SparkSession):
     path = begun / "checkpoint" / lost
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    try:
-        metrics = finish(job_of(spark, Task(str(begun))))
-    except sp.SkypaneError as error:
-        print("ERR", lost, error)
-        return
-    same = windows_of(parquet_rows(begun / "out")) == expected(Task(str(begun)).plan, late_rows(9))
-    print("RAN", lost, [m.rows for m in metrics], same)
-    assert 0
+    handle = job_of(spark, Task(str(begun))).start(trigger="available now")
+    with pytest.raises(sp.SkypaneError, match=f"checkpoint {begun / 'checkpoint'}: .*doesn't exist"):
+        handle.await_termination(120)
 
 
 MANY = 254
 
 
 def test_as_many_criteria_as_can_be_compared(spark: SparkSession, tmp_path: Path):
-    from tests.runtime.streams import read_batches
-
     rng = random.Random(3)
     batches = [
         pa.table(
             {"ts": pa.array([(20 * number + row % 20) * SECOND for row in range(30)], pa.timestamp("us", "UTC"))}
             | {f"c{column}": pa.array([float(rng.random() < 0.995) for _ in range(30)]) for column in range(MANY)}
         )
-        for number in range(4)
+        for number in range(3)
     ]
     write_batches(tmp_path / "in", batches)
     query = Skyline(", ".join(f"c{column} MIN" for column in range(MANY)))
@@ -212,3 +204,33 @@ def test_as_many_criteria_as_can_be_compared(spark: SparkSession, tmp_path: Path
     assert windows_of(memory.table()) == expected(plan, batches)
     static = spark.read.parquet(str(tmp_path / "in"))
     assert sp.ask(static, query, time="ts", window="20 seconds").count() > 0
+
+
+STOPPED = """
+import sys, threading
+import skypane as sp
+from skypane.runtime.spark.machine.session import session
+from tests.runtime.driver import Task, job_of
+from tests.runtime.streams import finish
+
+task, told = Task(sys.argv[1], late=False), threading.Event()
+spark = session("local[1]", "first", {"spark.driver.memory": "512m"})
+handle = job_of(spark, task).start(on_batch=lambda batch: told.set() if batch.batch_id == 2 else None)
+assert told.wait(300)
+spark.stop()
+try:
+    handle.await_termination(120)
+except sp.SkypaneError as error:
+    assert len(str(error).splitlines()) == 1, error
+assert not handle.status["active"]
+handle.stop()
+finish(job_of(session("local[1]", "second", {}), task))
+"""
+
+
+@pytest.mark.slow
+def test_a_session_that_is_stopped_under_a_query_leaves_a_checkpoint_to_go_on_from(tmp_path: Path):
+    batches = late_rows(5, batches=12)
+    write_batches(tmp_path / "in", batches)
+    subprocess.run([sys.executable, "-c", STOPPED, str(tmp_path)], cwd=ROOT, env=os.environ | PATHS, check=True)
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(Task(str(tmp_path)).plan, batches)

@@ -12,6 +12,8 @@ from skypane.types import SkypaneError
 
 #: "pyspark.errors.SomeError: why"
 _RAISED = re.compile(r"(: )?[\w.]+(Error|Exception): ")
+#: what Spark puts around the reason for which a stream has ended
+_ENDED = re.compile(r"\[STREAM_FAILED\] Query \[.*?\] terminated with exception: (.*?)( SQLSTATE: \w+)?")
 #: characters of a line that are repeated; some libraries put whole documents into one
 _SHOWN = 2_000
 
@@ -31,5 +33,7 @@ def cause(error: BaseException) -> str:
     lines = text.splitlines()
     if isinstance(error, PySparkException | Py4JJavaError):
         raised = [line.removeprefix(": ") for line in lines if _RAISED.match(line)]
-        return shortened((raised or lines[:1] or [type(error).__name__])[-1], _SHOWN)
+        line = (raised or lines[:1] or [type(error).__name__])[-1]
+        ended = _ENDED.fullmatch(line)
+        return shortened(ended[1] if ended else line, _SHOWN)
     return shortened(": ".join([type(error).__name__, *lines[:1]]), _SHOWN)

@@ -51,8 +51,10 @@ class StreamHandle:
                 wait = None if timeout is None else max(timeout, 0.001)
                 ended = self.query.awaitTermination(wait)  # type: ignore[arg-type]
         except StreamingQueryException as error:
-            why = self._turns.error or error
-            raise SkypaneError(f"the query has failed: {cause(why)}") from why
+            if self._turns.error is None:
+                where = f"in Spark's part, with the checkpoint {self._engine.checkpoint}"
+                raise SkypaneError(f"the query has failed {where}: {cause(error)}") from error
+            raise SkypaneError(f"the query has failed: {cause(self._turns.error)}") from self._turns.error
         if ended is not False and self.interrupted and not told:
             log.warning("interrupted: the query has stopped, and goes on from here when it is started again")
         return ended is not False

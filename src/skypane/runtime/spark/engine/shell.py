@@ -72,6 +72,10 @@ class Engine:
         tidy(self._partials, self._standing.state.files, (self._rejected, self._answers))
 
     @property
+    def checkpoint(self) -> str:
+        return self._setting.checkpoint
+
+    @property
     def workers(self) -> Workers:
         """The workers that the next batch may use."""
         return self._request or self._standing.control.workers
