@@ -1,5 +1,6 @@
 """Runs every benchmark: `python -m bench [--quick]`."""
 
+import bench.continuous
 import bench.kernels
 import bench.replay
 import bench.sql
@@ -8,7 +9,7 @@ import bench.streaming
 
 def main() -> None:
     """Run all; each prints and records its own table."""
-    for main_of in (bench.kernels.main, bench.replay.main, bench.sql.main, bench.streaming.main):
+    for main_of in (bench.kernels.main, bench.continuous.main, bench.replay.main, bench.sql.main, bench.streaming.main):
         main_of()
 
 

@@ -162,6 +162,20 @@ def test_an_interrupted_run_goes_on_where_it_was(spark, tmp_path):
     same_as_the_definition(settings)
 
 
+def test_a_machine_that_falls_behind_still_hears_of_hours_not_days(tmp_path):
+    usual = Demo(tmp_path / "usual")
+    demo.prepare(usual)
+    most = demo.rows_per_batch(usual)
+    departed = micros(demo.flights(usual), "departed")
+    spans = [last - first for first, last in zip(departed, departed[most:], strict=False)]
+    assert sorted(spans)[len(spans) // 2] < DAY / 2
+    assert len(departed) / most > 50
+
+    short = Demo(tmp_path / "short", speedup=525_600.0, rows=10)
+    demo.prepare(short)
+    assert demo.rows_per_batch(short) == 10
+
+
 def test_other_settings_do_not_resume(finished):
     settings, _ = finished
     with pytest.raises(CheckpointError, match=r"holds a run with rows=3000, this one has rows=10; .* --fresh"):

@@ -20,7 +20,7 @@ LAYERS = (
     ("skypane.describing",),
     ("skypane.reporting",),
     ("skypane",),  # the public names
-    ("skypane.runtime.spark", "skypane.runtime.local"),
+    ("skypane.runtime.spark", "skypane.runtime.local", "skypane.runtime.sim"),
     ("skypane.runtime", "skypane.runtime.resources"),
     ("skypane.datasets", "skypane.metrics", "skypane.testing"),
     ("skypane.places",),
@@ -29,6 +29,7 @@ LAYERS = (
     ("skypane.progress", "skypane.control", "skypane.workloads"),
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
+    ("skypane.wording",),
     ("skypane.types", "skypane.notebook"),  # imported everywhere
     ("skypane.naming",),
 )

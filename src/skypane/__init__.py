@@ -17,7 +17,7 @@ from skypane.operators.query import BulkQuery, Query
 from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.preference import Preference, Score, around, diff, from_sense, high, low, parse
-from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Watermark
+from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Readiness, Watermark
 from skypane.runtime.spark.api import ask, k_dominant, skyline, stream, top_delta, top_k
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.job import Job
@@ -50,6 +50,7 @@ __all__ = [
     "Preference",
     "ProgressPolicy",
     "Query",
+    "Readiness",
     "Score",
     "Sink",
     "Skyline",

@@ -58,6 +58,17 @@ class BatchMetrics:
     empty_windows: int = 0
     #: when the batch began, seconds since the epoch
     started_at: float = 0.0
+    #: why panes were split as they were
+    splitting_because: str = ""
+    #: splitting factor: partitions per pane of the batch; None if it had no panes
+    sigma: float | None = None
+    #: utilisation factor of the pane-level query; None for the first batch after a start, or if nothing was lifted
+    rho: float | None = None
+    #: why the punctuation is where it is, in one line, and the policy's figures behind it
+    progress_because: str = ""
+    progress_figures: dict[str, float] = field(default_factory=dict)
+    #: rows too far ahead of the rest to be believed yet
+    held_rows: int = 0
 
     @property
     def drop_ratio(self) -> float:

@@ -12,6 +12,7 @@ from skypane.operators.entry.gate import Gate
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.progress import KSlack, ProgressPolicy
+from skypane.types import ConfigError
 from skypane.windows import Windows
 
 
@@ -37,6 +38,9 @@ class Plan:
     def validate(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the answers; raise ConfigError where rows of `schema` cannot be answered."""
         self.gate.validate(schema)
+        if self.progress.needs_source and self.source is None:
+            name = type(self.progress).__name__
+            raise ConfigError(f"{name} goes by the newest time of each source: name the column that tells it, source=")
         self.query.validate(schema)
         return self.window_query(schema).output_schema(schema)
 

@@ -19,7 +19,7 @@ def test_each_verb_is_in_the_help(capsys: pytest.CaptureFixture[str]):
     shown = capsys.readouterr().out
     for verb in VERBS:
         name = getattr(verb, "__name__", "").rpartition(".")[2]
-        assert f"\n    {name} " in shown
+        assert f"\n    {name}" in shown
 
 
 @pytest.mark.parametrize("argv", [[], ["no-such-verb"], ["doctor", "--no-such-option"]])

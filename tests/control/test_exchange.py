@@ -2,17 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from skypane.control.exchange import (
-    CONFIRM,
-    EXCHANGE_SECONDS,
-    EXCHANGE_SECONDS_PER_ROW,
-    PROBE_EVERY,
-    Exchange,
-    Layout,
-)
+from skypane.control.costs import DEFAULT_COSTS, Costs
+from skypane.control.exchange import CONFIRM, PROBE_EVERY, Exchange, Layout
 
 MILLION = 1_000_000
-COST = EXCHANGE_SECONDS + MILLION * EXCHANGE_SECONDS_PER_ROW
+COST = DEFAULT_COSTS.exchanging(MILLION)
 
 
 def layout(busy: tuple[float, ...], *, partials: int = 100, merge_seconds: float = 0.0, rows: int = MILLION) -> Layout:
@@ -99,3 +93,10 @@ def test_while_rows_are_exchanged_nothing_is_learnt_until_the_source_is_probed()
     assert probe.because == f"looking at the source again after {PROBE_EVERY} batches"
     assert probe.observe(layout((1.0,)), workers=2) == needed, "still uneven: exchanged for as long again"
     assert not probe.observe(layout((0.5, 0.5)), workers=2).needed
+
+
+def test_where_an_exchange_costs_nothing_any_gain_is_worth_it():
+    exchange = Exchange()
+    for _ in range(CONFIRM):
+        exchange = exchange.observe(layout((0.01,), rows=10), workers=2, costs=Costs(exchange=0, exchange_per_row=0))
+    assert exchange.needed

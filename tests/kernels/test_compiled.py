@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,4 +28,4 @@ def test_the_cache_is_stamped_with_every_source_of_the_package():
 
 
 def test_another_numba_without_that_stamp_is_no_error():
-    compiled._stamp_with_all_sources(SimpleNamespace())
+    compiled._stamp_with_all_sources(SimpleNamespace(), Path())

@@ -21,6 +21,7 @@ print(len(said), len(warmth.compiled))
 points = np.asfortranarray(np.random.default_rng(0).random((20_000, 7)))
 points.flags.writeable = False
 from skypane.kernels.warm import compilations
+from skypane.operators.continuous import Arrivals, Front
 with compilations(None) as more:
     kernels.skyline_rows(points)
     kernels.skyline_rows(points[:1])
@@ -30,6 +31,9 @@ with compilations(None) as more:
     kernels.top_delta_rows(points, 10)
     kernels.k_dominant_rows(points[:500], 4)
     kernels.dominance_factors(points[:1])
+    front = Front(7, 9_000)
+    front.step(Arrivals(points, np.arange(20_000), np.arange(20_000)), 20_000)
+    Front.restore(front.snapshot(), front.window)
 print(more)
 """
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pyarrow as pa
@@ -11,12 +12,18 @@ from skypane.operators.advance import advance
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import FUTURE
+from skypane.operators.entry.rejection import Rejection
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.progress.arrivals import Arrivals
 from skypane.windows import Windows
 
 POLICIES = st.sampled_from(
-    [Watermark("7 us"), Watermark("0 us", max_ahead="15 us", support=3), KSlack(max_ahead="25 us"), KSlack()]
+    [
+        Watermark("7 us"),
+        Watermark("0 us", max_ahead="15 us", support=3, patience=4),
+        KSlack(max_ahead="25 us"),
+        KSlack(),
+    ]
 )
 
 
@@ -33,14 +40,16 @@ def test_the_policy_is_told_of_every_time(w: Windows, batches: list[pa.Table], p
 
         times = [time for time in micros_of(rows) if time is not None]
         arrivals = Arrivals.of_times(times, w.pane, w.offset)
-        limit = policy.limit(expected, arrivals)
-        expected = policy.step(expected, arrivals.upto(limit))
-        beyond = [time for time in times if limit is not None and w.pane_start(w.pane_at(time)) > limit]
+        verdict = policy.judge(expected, arrivals)
+        expected = policy.step(expected, arrivals)
+        panes = [w.pane_at(time) for time in times]
+        beyond = [pane for pane in panes if verdict.limit is not None and w.pane_start(pane) > verdict.limit]
 
         assert step.state == expected
-        assert step.limit == limit
-        assert step.future == {w.pane_at(time) for time in beyond}
-        assert step.rejection.reasons.get(FUTURE, 0) == len(beyond)
+        assert step.limit == verdict.limit
+        assert step.held == Counter(beyond)
+        assert step.given_up == {w.pane_at(pane.start) for pane in verdict.given_up.panes}
+        assert step.rejection.reasons.get(FUTURE, 0) == verdict.given_up.rows
         state = step.state
 
 
@@ -52,20 +61,24 @@ def test_counts_may_come_in_parts_and_in_any_order(w: Windows, rows: pa.Table, c
     assert advance(policy, w, policy.init(), parts) == advance(policy, w, policy.init(), counted(w, rows))
 
 
-def test_a_clock_in_the_future_is_set_aside_and_moves_nothing():
-    w, policy = Windows(10, 10), Watermark("0 us", max_ahead="100 us")
+def test_a_clock_in_the_future_is_held_moves_nothing_and_is_given_up():
+    w, policy = Windows(10, 10), Watermark("0 us", max_ahead="100 us", patience=2)
     state = advance(policy, w, policy.init(), counted(w, table([1, 12, 25]))).state
     step = advance(policy, w, state, counted(w, table([27, 9_005, 9_007])))
-    assert step.future == {900}
-    assert step.rejection.reasons.get(FUTURE, 0) == 2
+    assert step.held == {900: 2}
+    assert step.rejection == Rejection()
     assert step.state.punctuation == 27
     assert step.state.seen == 4
+    step = advance(policy, w, step.state, counted(w, table([28, 29, 9_008])))
+    assert step.held == {900: 1}
+    assert step.given_up == {900}
+    assert step.rejection.reasons == {FUTURE: 2}
 
 
-def test_without_a_bound_nothing_is_set_aside():
+def test_without_a_bound_nothing_is_held():
     w, policy = Windows(10, 10), Watermark("0 us", max_ahead=None)
     step = advance(policy, w, policy.init(), counted(w, table([1, 10**15])))
-    assert (step.limit, step.future, step.state.punctuation) == (None, frozenset(), 10**15)
+    assert (step.limit, step.held, step.state.punctuation) == (None, {}, 10**15)
 
 
 def test_no_rows_move_nothing():

@@ -46,6 +46,7 @@ def test_batches_buffers_and_order_make_no_difference(
 
     assert [part.count for part in parts.partials] == [part.count for part in whole.partials]
     assert parts.rejection.to_json() == whole.rejection.to_json()
+    assert parts.sources == whole.sources
     assert multiset(rejected(parts)) == multiset(rejected(whole))
     for one, other in zip(parts.partials, whole.partials, strict=True):
         assert multiset(query.lower(one.partial)) == multiset(query.lower(other.partial))

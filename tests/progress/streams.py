@@ -40,8 +40,7 @@ def steps(policy, stream):
     """The state after each batch, taken as the engine takes it."""
     state, out = policy.init(), []
     for times in stream:
-        batch = arrivals(times)
-        state = policy.step(state, batch.upto(policy.limit(state, batch)))
+        state = policy.step(state, arrivals(times))
         out.append(state)
     return out
 

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.progress.streams import heavy_tailed, steps
 
-from skypane.progress import AqKSlack, Arrivals, KSlack
+from skypane.progress import AqKSlack, Arrivals, KSlack, SourceCount
 from skypane.progress.recent import EDGES
 from skypane.types import CheckpointError, ConfigError
 
-DAY = 86_400_000_000
 SECOND = 1_000_000
 
 
@@ -35,27 +36,57 @@ def test_worked_by_hand():
     *_, strict = states(AqKSlack(0.01), event, batch=100, pane=100_000)
     assert generous.slack == 0
     assert generous.dropped == pytest.approx(0.02 * generous.seen, rel=0.2)
-    # Most of them end 4.9 to 5 s behind; batch by batch a few microseconds of the pane decide.
-    assert 4.5 * SECOND <= strict.slack <= 5.5 * SECOND
+    # All of them end 4.9 to 5 s behind, within one bin.
+    assert 4.5 * SECOND <= strict.slack <= 5 * SECOND
     assert strict.dropped <= 0.01 * strict.seen
 
 
-def test_waits_until_the_stream_was_watched_for_four_cycles():
-    found = list(states(AqKSlack(0.05), even(4_000, 10, 0), batch=100, pane=200_000))
-    held = [state for state in found if state.slack == DAY]
-    # Newest time 0.099 s after the first batch; 4 * (0.2 s + 0) later is 0.899 s.
-    assert held[-1].newest == 799_000
-    assert found[len(held)].slack == 0
-    assert found[0].punctuation == found[0].newest - DAY
+LATE_STREAMS = st.tuples(
+    st.integers(0, 2**32 - 1), st.floats(1.05, 3), st.floats(0.01, 3), st.sampled_from([50, 500, 2_000])
+)
 
 
-def test_stands_still_while_there_is_no_credit():
-    calm, storm = even(30_000, 10, 0), even(5_000, 2, 3 * SECOND) + 30_000 * 1_000
+@settings(max_examples=15)
+@given(LATE_STREAMS, st.sampled_from([0.001, 0.01, 0.05]), st.sampled_from([10_000, 200_000, 2_000_000]))
+def test_is_never_later_than_k_slack_from_the_first_row_on(stream, budget, pane):
+    seed, shape, scale, batch = stream
+    event = heavy_tailed(10_000, shape, scale, np.random.default_rng(seed))
+    before = None
+    for state, patient in zip(
+        states(AqKSlack(budget), event, batch, pane), states(KSlack(), event, batch, pane), strict=True
+    ):
+        assert state.punctuation >= patient.punctuation
+        assert state.slack <= state.longest == patient.slack
+        assert (state.patient, state.unavoidable) == (patient.punctuation, patient.dropped)
+        if before is not None:  # so nothing is held for longer than the longest delay really seen
+            assert state.newest - state.punctuation <= max(patient.slack, before.newest - before.punctuation)
+        before = state
+
+
+def test_debt_is_paid_back_by_waiting_longer_not_by_standing_still():
+    calm, storm = even(30_000, 10, 0), even(15_000, 2, 3 * SECOND) + 30_000 * 1_000
     found = list(states(AqKSlack(0.02), np.concatenate([calm, storm]), batch=500, pane=100_000))
     broke = [state for state in found if state.dropped > 0.02 * state.seen]
     assert broke
-    assert {state.slack for state in broke} == {DAY}
-    assert len({state.punctuation for state in broke}) == 1
+    assert max(state.newest - state.punctuation for state in broke) <= 3 * SECOND
+    assert broke[-1].punctuation > broke[0].punctuation
+
+
+def test_one_silent_source_of_seven_that_delivers_at_once_silences_nothing():
+    rng = np.random.default_rng(5)
+    event = np.cumsum(rng.exponential(10_000, 120_000))
+    arrival = event + rng.exponential(SECOND, len(event))
+    start = event[60_000]
+    silent = (rng.integers(0, 7, len(event)) == 0) & (event >= start) & (event < start + 120 * SECOND)
+    arrival[silent] = start + 120 * SECOND
+    event = event[np.argsort(arrival, kind="stable")].astype(np.int64)
+    for budget in (0.001, 0.01, 0.05):
+        found = list(states(AqKSlack(budget), event, batch=200, pane=SECOND))
+        held = max(state.newest - state.punctuation for state in found)
+        assert held < 20 * SECOND, (
+            "what came too late for anything is no reason to wait; K-slack waits 120 s from then on"
+        )
+        assert found[-1].longest > 100 * SECOND
 
 
 def test_goes_on_after_a_storm_and_is_within_the_budget_again():
@@ -73,48 +104,85 @@ def test_a_long_calm_does_not_buy_a_storm_in_which_all_is_dropped():
     policy = AqKSlack(0.02)
     found = list(states(policy, np.concatenate([calm, storm]), batch=500, pane=100_000))
     start = found[len(calm) // 500 - 1]
-    assert start.seen * 0.02 - start.dropped > 7_000  # the credit would pay for all of it
+    assert start.seen * 0.02 - start.dropped > 7_000  # what was never spent would pay for all of it
+    assert start.credit <= 2 * policy.reserve
     assert found[-1].dropped - start.dropped < 0.1 * len(storm)
     assert found[-1].slack > 2 * SECOND
+
+
+def test_delays_ten_times_as_long_are_followed_and_the_debt_is_paid_back():
+    rng = np.random.default_rng(6)
+    event = np.cumsum(rng.exponential(10_000, 300_000))
+    delay = rng.exponential(SECOND, len(event))
+    delay[60_000:] *= 10
+    event = event[np.argsort(event + delay, kind="stable")].astype(np.int64)
+    found = list(states(AqKSlack(0.02), event, batch=500, pane=SECOND))
+    worst = max(state.dropped - 0.02 * state.seen for state in found)
+    assert worst < 600, "rows, of which 230 were later than any before them"
+    assert found[-1].dropped <= 0.02 * found[-1].seen
+
+
+def test_delays_a_tenth_as_long_are_followed():
+    rng = np.random.default_rng(6)
+    event = np.cumsum(rng.exponential(10_000, 200_000))
+    delay = 10 * rng.exponential(SECOND, len(event))
+    delay[50_000:] /= 10
+    event = event[np.argsort(event + delay, kind="stable")].astype(np.int64)
+    *_, last = states(AqKSlack(0.05), event, batch=500, pane=SECOND)
+    assert last.slack < 4 * SECOND, "3 s hold back one row in twenty, 30 s were needed before"
 
 
 def test_a_budget_that_cannot_be_kept_does_not_stop_progress():
     event = even(60_000, late_every=10, delay=10 * SECOND)
     policy = AqKSlack(0.02, max_slack="2 seconds")
     found = list(states(policy, event, batch=500, pane=100_000))
-    assert found[-1].slack == 2 * SECOND
-    assert found[-1].punctuation == found[-1].newest - 2 * SECOND
+    assert found[-1].slack <= 2 * SECOND
+    assert found[-1].punctuation >= found[-1].newest - 2 * SECOND
 
 
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    shape=st.floats(0.7, 3),
-    scale=st.floats(0.01, 3),
-    budget=st.sampled_from([0.02, 0.05, 0.1]),
-    batch=st.sampled_from([100, 500]),
-    pane=st.sampled_from([10_000, 200_000, 2_000_000]),
-)
-def test_keeps_its_budget_on_heavy_tailed_streams(seed, shape, scale, budget, batch, pane):
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("shape", [1.2, 2.0, 3.0])
+@pytest.mark.parametrize(("budget", "pane"), [(0.02, 10_000), (0.05, 200_000)])
+def test_chooses_to_drop_no_more_than_its_budget_on_heavy_tailed_streams(seed, shape, budget, pane):
+    """What K-slack drops as well is beyond any law that is never later than it."""
     policy = AqKSlack(budget)
-    event = heavy_tailed(int(600 / budget), shape, scale, np.random.default_rng(seed))
-    for state in states(policy, event, batch, pane):
-        if state.seen >= policy.reserve / budget:
-            assert state.dropped <= budget * state.seen
+    event = heavy_tailed(40_000, shape, 0.1, np.random.default_rng(seed))
+    judged = 0
+    for state in states(policy, event, 200, pane):
+        if state.seen >= 100 / budget and state.newest - state.since >= 8 * (pane + state.slack):  # warm-up is over
+            judged += 1
+            assert state.dropped - state.unavoidable <= budget * state.seen
+    assert judged > 50
 
 
 @pytest.mark.parametrize("budget", [0.01, 0.02, 0.05])
-def test_waits_less_than_k_slack_and_uses_its_budget(budget):
+@pytest.mark.parametrize("batch", [50, 500])
+def test_is_as_good_as_the_best_fixed_delay_in_hindsight(budget, batch):
+    """The punctuation lies behind the newest time as far as that of a fixed delay that drops as many."""
     event = heavy_tailed(100_000, shape=1.2, scale=0.1, rng=np.random.default_rng(7))
-    *_, adaptive = states(AqKSlack(budget), event, batch=500, pane=200_000)
-    *_, reference = states(KSlack(), event, batch=500, pane=200_000)
-    assert adaptive.newest - adaptive.punctuation < (reference.newest - reference.punctuation) / 5
-    assert 0.8 * budget < adaptive.dropped / adaptive.seen <= budget
+    found = list(states(AqKSlack(budget), event, batch, pane=200_000))
+    late = found[len(found) // 5 :]
+    dropped = late[-1].dropped - late[0].dropped
+    distances = np.sort(distances_of(event, batch, 200_000)[batch * (len(found) // 5 + 1) :])
+    best = distances[-dropped - 1] + 1
+    waited = np.array([state.newest - state.punctuation for state in late])
+    assert waited.mean() <= 1.08 * best
+    assert np.quantile(waited, 0.99) <= 1.2 * best
+    assert 0.8 * budget < late[-1].dropped / late[-1].seen <= budget
+
+
+def distances_of(event, batch, pane):
+    """How far the end of each row's pane lies behind the newest time before its batch."""
+    newest = np.maximum.accumulate(event)
+    first = np.arange(len(event)) // batch * batch
+    return np.where(first > 0, newest[first - 1], -(2**60)) - (event // pane + 1) * pane
 
 
 @given(st.lists(st.lists(st.integers(-(2**60), 2**60), min_size=1, max_size=8), min_size=1, max_size=20))
 def test_state_is_bounded(stream):
     for state in steps(AqKSlack(0.05, max_ahead=None), stream):
-        assert len(state.recent.late) <= len(EDGES)
+        for memory in (state.long, state.short):
+            assert max(len(memory.dropped), len(memory.squares), len(memory.block)) <= len(EDGES)
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan")])
@@ -128,12 +196,33 @@ def test_other_fields_are_checked():
         AqKSlack(0.1, reserve=0)
     with pytest.raises(ConfigError, match="max_slack"):
         AqKSlack(0.1, max_slack="-1 hour")
-    with pytest.raises(ConfigError, match="max_slack"):
-        AqKSlack(0.1, max_slack=None)  # type: ignore[arg-type]
     assert AqKSlack(0.1).drop_budget == 0.1
 
 
-def test_every_field_of_a_snapshot_is_checked():
+@pytest.mark.parametrize(("field", "value"), [("since", "yesterday"), ("credit", None), ("long", {}), ("held", 7)])
+def test_every_field_of_a_snapshot_is_checked(field, value):
     policy = AqKSlack(0.1)
-    with pytest.raises(CheckpointError, match="since"):
-        policy.restore({**policy.init().snapshot(), "since": "yesterday"})
+    with pytest.raises(CheckpointError):
+        policy.restore({**policy.init().snapshot(), field: value})
+
+
+def test_says_in_a_line_why_it_waits():
+    policy = AqKSlack(0.02)
+    found = list(states(policy, even(60_000, 25, SECOND), batch=500, pane=100_000))
+    assert policy.explain(policy.init()) == "no row has come yet"
+    assert policy.explain(found[2]) == (
+        "999 ms, the longest delay seen, as K-slack; 1.54 % may be dropped, the credit is -16 rows; "
+        "of 36 dropped 36 were later than any before them"
+    )
+    assert "of the rows remembered; " in policy.explain(found[-1])
+    assert set(policy.figures(found[-1])) == {"share", "credit", "would_drop", "longest", "unavoidable"}
+
+
+def test_names_the_source_that_lags():
+    policy = AqKSlack(0.02)
+    state = policy.init()
+    for at, late in ((0, 0), (10 * SECOND, 6)):
+        batch = Arrivals.of_times([at] * 10, SECOND)
+        sources = {"meter 3": SourceCount(8, late, at), "meter 4": SourceCount(2, late // 3, at)}
+        state = policy.step(state, replace(batch, sources=sources))
+    assert policy.explain(state).endswith("; most late rows are from meter 3")

@@ -47,8 +47,6 @@ def test_late_is_what_the_punctuation_closed():
 def test_upto_keeps_panes_that_start_at_the_limit_and_clamps_their_times():
     batch = Arrivals.of_times([5, 25, 28, 31], pane=10).upto(20)
     assert rows_of(batch) == [(0, 1, 5, 5), (20, 2, 20, 20)]
-    assert batch.beyond is not None
-    assert rows_of(batch.beyond) == [(30, 1, 31, 31)]
 
 
 def test_upto_without_limit_is_the_batch():
@@ -65,8 +63,13 @@ def test_cutting_twice_is_cutting_at_the_lower_limit(times, first, second):
     batch = Arrivals.of_times(times, pane=10)
     twice = batch.upto(first).upto(second)
     assert rows_of(twice) == rows_of(batch.upto(min(first, second)))
-    assert twice.whole().pane_start.tolist() == batch.pane_start.tolist()
-    assert twice.whole().rows.tolist() == batch.rows.tolist()
+
+
+@given(st.lists(st.integers(-100, 100), min_size=1), st.integers(-120, 120))
+def test_the_panes_on_both_sides_of_a_time_are_the_batch_again(times, limit):
+    batch = Arrivals.of_times(times, pane=10)
+    beyond = batch.pane_start > limit
+    assert rows_of(batch.only(beyond).union(batch.only(~beyond))) == rows_of(batch)
 
 
 @given(st.lists(st.integers(-100, 100)), st.integers(1, 30), st.integers(-5, 5))

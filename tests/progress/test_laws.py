@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.progress.streams import PANE, arrivals, batches, steps
 
-from skypane.progress import AqKSlack, Arrivals, KSlack, Watermark
+from skypane.progress import AqKSlack, Arrivals, KSlack, Readiness, Watermark
 from skypane.types import CheckpointError
 
 POLICIES = [
@@ -18,6 +18,8 @@ POLICIES = [
     KSlack(max_ahead="1000 us"),
     KSlack(max_slack="60 us", max_ahead="1000 us"),
     AqKSlack(0.3, reserve=1, max_slack="100 us", max_ahead="1000 us"),
+    AqKSlack(0.3, max_ahead="1000 us"),
+    Readiness("100 us", max_ahead="1000 us"),
 ]
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
 
@@ -66,28 +68,40 @@ def test_snapshot_and_restore_at_every_step_gives_the_same_run(policy, stream):
 
 @every_policy
 @given(stream=batches(), ahead=st.integers(3_000, 2**50))
-def test_a_tuple_far_in_the_future_closes_nothing(policy, stream, ahead):
+def test_a_tuple_far_in_the_future_moves_nothing(policy, stream, ahead):
     state = with_bad_clock = policy.init()
     for times in stream:
         state = policy.step(state, arrivals(times))
         bad = max(*times, state.newest) + ahead
         batch = arrivals([*times, *times, bad])  # so that it never is half of the first batch
-        limit = policy.limit(with_bad_clock, batch)
-        assert batch.upto(limit).total == 2 * len(times)
-        with_bad_clock = policy.step(with_bad_clock, batch.upto(limit))
+        with_bad_clock = policy.step(with_bad_clock, batch)
+        assert with_bad_clock.held.rows > 0
         assert with_bad_clock.newest == state.newest
+        assert with_bad_clock.seen == 2 * state.seen
         assert with_bad_clock.punctuation <= with_bad_clock.newest
 
 
 @every_policy
-@given(stream=batches(), ahead=st.lists(st.integers(0, 10**6), max_size=6))
-def test_cut_at_the_limit_or_not_the_step_is_the_same(policy, stream, ahead):
-    state = policy.init()
-    for times in stream:
-        batch = arrivals([*times, *(times[0] + distance for distance in ahead)])
-        whole, cut = policy.step(state, batch), policy.step(state, batch.upto(policy.limit(state, batch)))
-        assert whole == cut
-        state = whole
+@given(stream=batches(), gap=st.integers(2_000, 2**50), cut=st.integers(1, 200))
+def test_of_a_stream_that_pauses_no_row_is_lost_however_it_is_cut(policy, stream, gap, cut):
+    """Rows of the last batch before the pause and of the first one after it may share a batch."""
+    before = [time for times in stream for time in times]
+    after = [time + gap + 5_000 for time in before]
+    times = [*before, *after, *[max(after)] * policy.support]
+    state = steps(policy, [times[at : at + cut] for at in range(0, len(times), cut)])[-1]
+    assert state.given_up == 0
+    if cut < len(before):  # else what comes before the pause and after it is one batch, and half of the rows
+        assert (state.held.rows, state.seen, state.newest) == (0, len(times), max(after))
+
+
+@every_policy
+@given(stream=batches(), data=st.data())
+def test_a_line_explains_every_state(policy, stream, data):
+    state = data.draw(st.sampled_from([policy.init(), *steps(policy, stream)]))
+    line = policy.explain(state)
+    assert line
+    assert "\n" not in line
+    assert all(isinstance(value, int | float) for value in policy.figures(state).values())
 
 
 @every_policy

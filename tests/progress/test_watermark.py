@@ -35,12 +35,23 @@ def test_is_sparks_rule(stream, delay):
         assert (state.punctuation, state.slack) == (newest - delay, delay)
 
 
+@given(batches(), st.integers(0, 50))
+def test_behind_is_the_rule_a_batch_later(stream, delay):
+    before = None
+    at_once, behind = (steps(Watermark(timedelta(microseconds=delay), behind=late), stream) for late in (False, True))
+    for now, then in zip(at_once, behind, strict=True):
+        assert then.punctuation == before
+        before = now.punctuation
+
+
 def test_durations_are_read_and_checked():
     assert Watermark("10 seconds").describe() == {
         "policy": "Watermark",
         "delay": 10_000_000,
         "max_ahead": 86_400_000_000,
         "support": 32,
+        "patience": 10_000,
+        "behind": False,
     }
     with pytest.raises(ConfigError, match=r"delay.*-5"):
         Watermark("-5 us")

@@ -28,7 +28,7 @@ from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import defaults, session
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.store import DRAFT, Store
 from skypane.types import Length
 from skypane.windows import Windows
 
@@ -164,7 +164,7 @@ def _before_the_commit() -> None:
 def _in_the_middle_of_a_manifest() -> None:
     def open_output(original: Callable[..., pa.NativeFile], store: Store, name: str) -> Any:
         stream = original(store, name)
-        return _Dying(stream) if "/owner/" in store.root else stream
+        return _Dying(stream) if name.startswith(f"{DRAFT}0") else stream
 
     _replace(Store, "open_output", open_output)
 

@@ -84,7 +84,7 @@ def finish(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
     """Run a job over all that is there; return the metrics of its batches."""
     seen: list[sp.BatchMetrics] = []
     handle = job.start(trigger="available now", on_batch=seen.append, **options)
-    assert handle.await_termination(120), handle.status
+    assert handle.await_termination(600), handle.status
     return seen
 
 

@@ -42,7 +42,7 @@ CENTURY = 100 * 365 * 86_400 * SECOND
 PARETO = sp.low("price") * sp.high("rating")
 SKYLINE = Skyline(PARETO, ("sensor",))
 WINDOWS = Windows(30 * SECOND, 10 * SECOND)
-WATERMARK = sp.Watermark("10 seconds")
+WATERMARK = sp.Watermark("10 seconds", patience=1)
 
 SCHEMA = pa.schema(
     [
@@ -341,7 +341,7 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     "output of no kind": (lambda df: job(df, output=5), r"output must be a path.*got 5"),
     "output and late in one": (lambda df: job(df, late="/nowhere/out"), r"two folders, both are /nowhere/out$"),
     "format": (lambda _: sp.Directory("out", "orc"), r"parquet, csv or json, got 'orc'"),  # type: ignore[arg-type]
-    "splitting": (lambda df: job(df, splitting="AS"), r"splitting must be one of PB_RR, TB_RR, got 'AS'"),
+    "splitting": (lambda df: job(df, splitting="A"), r"splitting must be one of PB_RR, TB_RR, AS, AS_PID, got 'A'"),
     "plq workers": (lambda df: job(df, plq_workers=0), r"plq.*at least 1.*got 0"),
     "wlq workers": (lambda df: job(df, wlq_workers=-1), r"wlq.*at least 1.*got -1"),
     "progress": (lambda df: job(df, progress="1 hour"), r"progress must be a policy.*got '1 hour'"),

@@ -20,7 +20,7 @@ from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
 NO_SPARK = cast("SparkSession", None)
-FIRST, SECOND = Claim("q", "first"), Claim("q", "second")
+FIRST, SECOND, THIRD = Claim("q", "first"), Claim("q", "second"), Claim("q", "third")
 
 
 def times(folder: Path) -> list[int]:
@@ -75,6 +75,18 @@ def test_a_start_that_is_taken_over_between_two_files_leaves_no_trace(tmp_path: 
     with pytest.raises(FileNotFoundError):
         out.write(NO_SPARK, both, 0)
     assert times(tmp_path) == [3, 4, 5]
+
+
+def test_a_start_that_wakes_late_leaves_the_one_after_it_alone(tmp_path: Path):
+    """It was taken over before it came to its folder, and will be told so after that."""
+    out = Directory(str(tmp_path))
+    out.open(SECOND)
+    waiting = staged(out, "second", 1)
+    out.open(FIRST)
+    out.write(NO_SPARK, waiting, 0)
+    assert times(tmp_path) == [1]
+    out.open(THIRD)
+    assert [path.name for path in (tmp_path / STAGE).iterdir()] == ["third"]
 
 
 @pytest.mark.parametrize("batch", [3, 4, 7])

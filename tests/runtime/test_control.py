@@ -13,14 +13,18 @@ from pyspark.sql import SparkSession
 from tests.runtime.streams import late_rows, read_batches, write_batches
 
 import skypane as sp
-from skypane.control.exchange import CONFIRM
+from skypane.control.exchange import CONFIRM, Exchange
 from skypane.control.measured import Measured, PaneWork, TaskWork
-from skypane.control.splitting import PidSplitting, Routing, splitting
+from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Routing, Sample, Share, splitting
 from skypane.control.workers import Workers
-from skypane.runtime.spark.engine.control import Control
+from skypane.operators.skyline import Skyline
+from skypane.plan import Plan
+from skypane.runtime.spark.engine.control import Control, period_of
 from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.plq import routed
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, ConfigError
+from skypane.windows import Windows
 
 CONTROL = Control(splitting("PB_RR"), Workers(2, 2))
 
@@ -63,10 +67,56 @@ def test_a_job_that_asks_for_other_numbers_gets_them():
 
 def test_a_splitting_law_has_its_state_back_and_another_one_begins_anew():
     control = Control(PidSplitting(), Workers(2, 2))
-    state = control.observe(control.init(), lopsided())
+    state = control.observe(control.init(), lopsided(exchanged=True))
     assert state.splitting.rho is not None, "the law has seen how hard the tasks worked"
     assert control.restore(json.loads(json.dumps(control.snapshot(state)))) == state
     assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.splitting.init()
+
+
+def test_a_batch_is_split_as_the_last_one_would_have_been():
+    """Panes of 100 rows but one of 1,000: their mean and deviation are 550 and 450; the large one moves on and is split."""
+    control = Control(AdaptiveSplitting(), Workers(2, 2))
+    sizes = TaskWork(1_100, 1.0, (PaneWork(5, 100, 0.1), PaneWork(6, 1_000, 0.9)))
+    even = TaskWork(1_100, 1.0, (PaneWork(4, 100, 0.1), PaneWork(5, 1_000, 0.9)))
+    state = replace(control.init(), exchange=Exchange(needed=True))
+    for tasks in (even, sizes):
+        state = control.observe(state, Measured((tasks,), merge_seconds=0.0, interval=4.0, exchanged=True))
+    state = replace(state, splitting=control.splitting.observe(state.splitting, Sample(None, (100,) * 20)))
+    _, decided = control.decide(state)
+    assert decided.routing is not None
+    assert decided.routing.owners(6) == (0,)
+    assert decided.routing.owners(7) == (1, 0), "expected one pane on, and over the threshold"
+    assert decided.splitting == "AS"
+    assert decided.splitting_because.startswith("theta ")
+
+
+def test_the_interval_of_a_batch_is_what_its_other_steps_leave():
+    period = period_of(replace(lopsided(), merge_seconds=1.0))
+    assert period is not None
+    assert period.seconds == 3.0
+    assert period.sigma == 1.0
+    overloaded = period_of(replace(lopsided(), merge_seconds=9.0))
+    assert overloaded is not None
+    assert overloaded.seconds > 0
+    assert period_of(replace(lopsided(), interval=None)) is None
+
+
+def test_rows_go_to_the_owners_of_their_panes(spark: SparkSession):
+    """A pane of several owners is spread over them by its shares; others have one owner; rows without a time have one too."""
+    plan = Plan(Skyline(sp.low("price")), Windows.of("10 s"), "ts")
+    rows = spark.range(6_000).selectExpr(
+        "timestamp_seconds(10 * (id % 3) + id % 7) as ts", "cast(id as double) as price", "map('a', id) as tags"
+    )
+    rows = rows.unionByName(rows.limit(1).selectExpr("cast(null as timestamp) as ts", "price", "tags"))
+    routing = Routing(4, {0: (Share(3, 100), Share(1, 300)), 2: (Share(0, 7),)})
+    moved = routed(rows, plan.gate, routing).selectExpr(
+        "floor(unix_seconds(ts) / 10) as pane", "spark_partition_id() as task"
+    )
+    found = {(row.pane, row.task): row["count"] for row in moved.groupBy("pane", "task").count().collect()}
+    assert set(found) == {(0, 1), (0, 3), (1, 1), (2, 0), (None, 0)}
+    assert found[1, 1] == found[2, 0] == 2_000
+    assert found[0, 1] + found[0, 3] == 2_000
+    assert found[0, 1] == pytest.approx(1_500, rel=0.1)
 
 
 @pytest.mark.parametrize("damage", [

@@ -5,7 +5,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import fs
 from tests.rows import flipped
+from tests.runtime.interleaving import Interleaving
 
 from skypane.runtime.spark.engine.definition import Definition
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
@@ -123,7 +125,29 @@ def test_who_is_taken_over_commits_no_more(store: Store):
     for loser in (first, second):
         with pytest.raises(CheckpointError, match="another driver"):
             loser.commit(manifest(2))
+        with pytest.raises(CheckpointError, match="another driver"):
+            loser.begin_drain(2)
+    assert not third.drain_begun
     third.commit(manifest(2))
+
+
+def test_an_object_store_which_cannot_move_folders_is_taken_over_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    bucket, move = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), Store.move
+
+    def files_only(self: Store, name: str, target: Store, target_name: str) -> None:
+        assert name not in self.folders(), "the specified key does not exist"
+        move(self, name, target, target_name)
+
+    monkeypatch.setattr(Store, "_fs", property(lambda self: (bucket, self.place.path)))
+    monkeypatch.setattr(Store, "move", files_only)
+    store = Store("s3://bucket/skypane")
+    first = claimed(store)
+    first.commit(manifest(0))
+    second = claimed(store)
+    with pytest.raises(CheckpointError, match="another driver"):
+        first.commit(manifest(1))
+    second.commit(manifest(1))
+    assert claimed(store).latest() == manifest(1)
 
 
 def test_a_driver_that_sleeps_in_the_middle_of_a_commit_is_taken_over_too(
@@ -143,6 +167,32 @@ def test_a_driver_that_sleeps_in_the_middle_of_a_commit_is_taken_over_too(
         first.commit(manifest(0))
     assert taken[0].latest() is None
     assert files(store) == []
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_driver_that_is_overtaken_while_it_looks_who_is_in_charge(
+    store: Store, begun: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """A listing need not show what is moved while it is made, so it may show nothing at all."""
+    if begun:
+        claimed(store).commit(manifest(0))
+    folders, ledgers = Store.folders, list[Ledger]()
+
+    def overtaken(self: Store) -> list[str]:
+        before = folders(self)
+        if not ledgers:
+            ledgers.append(Ledger(store))
+            ledgers.extend(claimed(store) for _ in range(2))
+        return sorted({*before} & {*folders(self)})
+
+    monkeypatch.setattr(Store, "folders", overtaken)
+    ledgers.append(claimed(store))
+    committed = []
+    for ledger in ledgers[1:]:
+        with suppress(CheckpointError):
+            ledger.commit(manifest(1))
+            committed.append(ledger.ownership.driver)
+    assert committed == [max(ledger.ownership.driver for ledger in ledgers[1:])], "names tell who came last"
 
 
 def test_of_many_drivers_that_start_at_once_one_is_in_charge(store: Store):
@@ -165,6 +215,34 @@ def test_of_many_drivers_that_start_at_once_one_is_in_charge(store: Store):
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(map(commit, list(pool.map(start, range(8))))) == 1
+
+
+@given(st.data())
+def test_no_batch_is_committed_twice_however_drivers_interleave(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+):
+    """Three drivers start and commit, one operation on files at a time, in any order: a new checkpoint or an old one."""
+    store = Store.at(str(tmp_path_factory.mktemp("interleaved")))
+    first = data.draw(st.integers(0, 2), label="batches before")
+    for batch_id in range(first):
+        claimed(store).commit(manifest(batch_id))
+    committed, drivers = list[int](), list[str]()
+
+    def drive() -> None:
+        with suppress(CheckpointError):
+            ledger = claimed(store)
+            for _ in range(2):
+                last = ledger.latest()
+                batch_id = 0 if last is None else last.batch_id + 1
+                ledger.commit(manifest(batch_id))
+                committed.append(batch_id)
+                drivers.append(ledger.ownership.driver)
+
+    Interleaving(lambda count: data.draw(st.integers(0, count - 1))).run(drive, drive, drive)
+    assert committed == list(range(first, first + len(committed)))
+    assert len(committed) >= 2, "the last to start is in charge"
+    assert drivers == sorted(drivers)
+    assert files(store) == [f"{batch_id:012d}.json" for batch_id in range(first + len(committed))]
 
 
 def test_a_wrong_start_takes_nothing_over(store: Store):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -23,6 +23,7 @@ from skypane.plan import Plan
 from skypane.preference import Preference, Score, high, low
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.progress.arrivals import Arrivals
+from skypane.progress.future import Verdict
 from skypane.progress.policy import ProgressState
 from skypane.runtime import local
 from skypane.types import ConfigError
@@ -45,7 +46,7 @@ POLICIES: st.SearchStrategy[ProgressPolicy] = st.sampled_from(
     [
         Watermark("0 us"),
         Watermark("6 us"),
-        Watermark("3 us", max_ahead="20 us", support=4),
+        Watermark("3 us", max_ahead="20 us", support=4, patience=7),
         KSlack(),
         KSlack(max_slack="9 us", max_ahead="30 us"),
     ]
@@ -74,15 +75,21 @@ def definition(plan: Plan, batches: list[pa.Table]) -> Iterator[tuple[int, pa.Ta
         usable = [i for i, row in enumerate(rows.to_pylist()) if rankable(row, plan.query)]
         times = [time for i, time in enumerate(micros_of(rows)) if i in usable and time is not None]
         arrivals = Arrivals.of_times(times, w.pane, w.offset)
-        limit = policy.limit(state, arrivals)
+        given_up = {pane.start for pane in policy.judge(state, arrivals).given_up.panes}
         entering = [
             i
             for i, time in zip(usable, times, strict=True)
-            if (state.punctuation is None or w.pane_end(w.pane_at(time)) > state.punctuation)
-            and (limit is None or w.pane_start(w.pane_at(time)) <= limit)
+            if state.punctuation is None or w.pane_end(w.pane_at(time)) > state.punctuation
         ]
-        admitted = pa.concat_tables([admitted, rows.take(pa.array(entering, pa.int64()))])
-        state = policy.step(state, arrivals.upto(limit))
+        kept = [
+            i
+            for i, time in enumerate(micros_of(admitted))
+            if time is not None and w.pane_start(w.pane_at(time)) not in given_up
+        ]
+        admitted = pa.concat_tables(
+            [admitted.take(pa.array(kept, pa.int64())), rows.take(pa.array(entering, pa.int64()))]
+        )
+        state = policy.step(state, arrivals)
         yield from _completed(plan, admitted, state, answered)
 
 
@@ -110,23 +117,29 @@ def test_every_closed_window_is_answered_with_the_skyline_of_its_admitted_rows(
         assert multiset(answer.rows.select(SCHEMA.names)) == multiset(rows.take(pa.array(best)))
 
 
-def reasons(plan: Plan, batches: list[pa.Table]) -> Iterator[list[str | None]]:
-    """Why each row of each batch may not enter, by the definition; None for those that do."""
+def rejected(plan: Plan, batches: list[pa.Table]) -> Iterator[list[dict[str, Any]]]:
+    """The rows that are rejected with each batch, with their reason, by the definition."""
     w, policy = plan.windows, plan.progress
     state = policy.init()
+    held: list[tuple[int, dict[str, Any]]] = []
     for rows in batches:
         found = [unusable(row, plan.query) for row in rows.to_pylist()]
         times = [time for time, why in zip(micros_of(rows), found, strict=True) if why is None and time is not None]
         arrivals = Arrivals.of_times(times, w.pane, w.offset)
-        limit = policy.limit(state, arrivals)
-        for at, time in enumerate(micros_of(rows)):
+        verdict = policy.judge(state, arrivals)
+        given_up = {pane.start for pane in verdict.given_up.panes}
+        future = [row | {"reason": "future"} for start, row in held if start in given_up]
+        held = [] if given_up else held
+        for at, (time, row) in enumerate(zip(micros_of(rows), rows.to_pylist(), strict=True)):
             if found[at] is None and time is not None:
-                if state.punctuation is not None and w.pane_end(w.pane_at(time)) <= state.punctuation:
+                start, end = w.pane_start(w.pane_at(time)), w.pane_end(w.pane_at(time))
+                if state.punctuation is not None and end <= state.punctuation:
                     found[at] = "late"
-                elif limit is not None and w.pane_start(w.pane_at(time)) > limit:
-                    found[at] = "future"
-        state = policy.step(state, arrivals.upto(limit))
-        yield found
+                elif verdict.limit is not None and start > verdict.limit:
+                    held.append((start, row))
+        state = policy.step(state, arrivals)
+        unfit = [row | {"reason": why} for row, why in zip(rows.to_pylist(), found, strict=True) if why is not None]
+        yield unfit + future
 
 
 def unusable(row: dict[str, Any], query: Query) -> str | None:
@@ -141,10 +154,9 @@ def test_every_row_that_does_not_enter_comes_back_with_its_reason(
     w: Windows, batches: list[pa.Table], policy: ProgressPolicy
 ):
     plan = Plan(SKYLINE, w, "time", policy)
-    for outcome, rows, found in zip(local.run(plan, batches), batches, reasons(plan, batches), strict=True):
-        expected = [row | {"reason": why} for row, why in zip(rows.to_pylist(), found, strict=True) if why is not None]
+    for outcome, expected in zip(local.run(plan, batches), rejected(plan, batches), strict=True):
         assert multiset([row for table in outcome.rejection.rows for row in table.to_pylist()]) == multiset(expected)
-        assert outcome.rejection.reasons == {why: found.count(why) for why in found if why is not None}
+        assert outcome.rejection.reasons == Counter(row["reason"] for row in expected)
 
 
 @given(QUERIES, windows(), BATCHES, POLICIES)
@@ -187,8 +199,8 @@ class Restarted:
     def init(self) -> ProgressState:
         return self._again(self.policy.init())
 
-    def limit(self, state: Any, arrivals: Arrivals) -> int | None:
-        return self.policy.limit(self._again(state), arrivals)
+    def judge(self, state: Any, arrivals: Arrivals) -> Verdict:
+        return self.policy.judge(self._again(state), arrivals)
 
     def step(self, state: Any, arrivals: Arrivals) -> ProgressState:
         return self._again(self.policy.step(self._again(state), arrivals))
@@ -199,8 +211,18 @@ class Restarted:
     def restore(self, snapshot: Any) -> ProgressState:
         return self.policy.restore(snapshot)
 
+    def explain(self, state: Any) -> str:
+        return self.policy.explain(state)
+
+    def figures(self, state: Any) -> Mapping[str, float]:
+        return self.policy.figures(state)
+
     def describe(self) -> dict[str, Any]:
         return self.policy.describe()
+
+    @property
+    def needs_source(self) -> bool:
+        return self.policy.needs_source
 
     @property
     def drop_budget(self) -> float | None:
@@ -213,7 +235,7 @@ class Restarted:
 EVENTS = st.lists(st.one_of(tables(clean=False), tables(clean=False), st.builds(local.Drain)), max_size=8)
 
 
-@given(windows(), EVENTS, POLICIES)
+@given(windows(), EVENTS, st.sampled_from([Watermark("0 us"), Watermark("6 us"), KSlack()]))
 def test_a_drain_answers_every_window_with_a_row_and_none_twice(
     w: Windows, events: list[local.Event], policy: ProgressPolicy
 ):
@@ -240,9 +262,17 @@ def timed(*tables: pa.Table) -> Counter[tuple[str, int]]:
     return Counter((row, time) for row, time in rows if time is not None)
 
 
+def test_a_drain_leaves_alone_what_is_held():
+    plan = Plan(SKYLINE, Windows(2, 2), "time", Watermark("0 us", max_ahead="100 us", patience=2))
+    events = [table([0, 3]), table([4, 900]), local.Drain(), table([6]), table([8]), table([10])]
+    outcomes = list(local.run(plan, events))
+    assert [[answer.window for answer in outcome.answers] for outcome in outcomes] == [[0], [1], [2], [], [3], [4]]
+    assert [outcome.rejection.reasons for outcome in outcomes] == [{}, {}, {}, {}, {"future": 1}, {}]
+
+
 def test_a_drain_is_a_punctuation_at_the_end_of_the_last_window():
     """Length 4, slide 2: windows [-2, 2), [0, 4), [2, 6) hold rows when the stream ends; a row at 5 is late then."""
-    plan = Plan(SKYLINE, Windows(4, 2), "time", Watermark("0 us"))
+    plan = Plan(SKYLINE, Windows(4, 2), "time", Watermark("10 us"))
     events = [table([0, 3]), local.Drain(), local.Drain(), table([5, 6]), local.Drain()]
     outcomes = list(local.run(plan, events))
     assert [[answer.window for answer in outcome.answers] for outcome in outcomes] == [[-1], [0, 1], [], [], [2, 3]]

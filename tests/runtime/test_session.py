@@ -39,8 +39,10 @@ def test_the_logging_file_is_there():
 
 
 def test_a_running_session_is_returned_as_it_is(spark: SparkSession):
-    assert session("local[7]", conf={"spark.sql.shuffle.partitions": "99"}) is spark
-    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    """Another test may have made a session of its own active, in the same SparkContext."""
+    found = session("local[7]", conf={"spark.sql.shuffle.partitions": "99"})
+    assert found.sparkContext is spark.sparkContext
+    assert found.conf.get("spark.sql.shuffle.partitions") == "2"
 
 
 def test_a_running_session_is_found_from_another_thread(spark: SparkSession):

@@ -83,8 +83,6 @@ def test_a_document_is_replaced_whole_or_not_at_all(store: Store, monkeypatch: p
             store.write_json("state.json", {"batch": 2})
     assert store.read_json("state.json") == {"batch": 1}
     assert [name.startswith(DRAFT) for name in store.names()] == [True, False]
-    store.remove_drafts()
-    assert store.names() == ["state.json"]
     store.write_json("state.json", {"batch": 2})
     assert store.read_json("state.json") == {"batch": 2}
 
@@ -110,15 +108,17 @@ def test_no_bit_of_a_document_can_flip_unseen(tmp_path_factory: pytest.TempPathF
         store.read_json("state.json")
 
 
-def test_a_folder_has_one_maker(store: Store):
-    store.child("first").make_first()
-    with pytest.raises(FileExistsError):
-        store.child("first").make_first()
+def test_folders_come_and_go_with_what_is_in_them(store: Store):
+    first = store.child("first")
+    first.child("inner").make()
+    first.write_json("state.json", 1)
     assert store.folders() == ["first"]
-    assert store.child("first").exists
+    first.clear()
+    assert (first.exists, first.names(), first.folders()) == (True, [], [])
     store.remove_folder("first")
     store.remove_folder("first")
-    assert not store.child("first").exists
+    first.clear()
+    assert not first.exists
 
 
 def test_documents_and_what_is_asked_for_reach_the_disk(store: Store, monkeypatch: pytest.MonkeyPatch):

@@ -34,8 +34,9 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.control import placement
+from skypane.control.costs import Costs
 from skypane.control.exchange import Exchange
+from skypane.control.placement import place
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
@@ -44,7 +45,7 @@ from skypane.plan import Plan
 from skypane.preference import Score
 from skypane.progress import ProgressPolicy
 from skypane.runtime import local
-from skypane.runtime.spark.engine import control
+from skypane.runtime.spark.engine import control, windowed
 from skypane.types import Length
 from skypane.windows import Windows
 
@@ -135,13 +136,13 @@ def exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job costs less than nothing: wherever there are two windows, workers answer them."""
-    monkeypatch.setattr(placement, "JOB_SECONDS", -1.0)
+    """A job costs nothing: wherever there are two windows, workers answer them."""
+    monkeypatch.setattr(windowed, "place", functools.partial(place, costs=Costs(job=0.0)))
 
 
 @pytest.mark.core
 @pytest.mark.usefixtures("exchanged", "answered_by_workers")
-@pytest.mark.parametrize("splitting", ["PB_RR", "TB_RR"])
+@pytest.mark.parametrize("splitting", ["PB_RR", "TB_RR", "AS_PID"])
 def test_answers_do_not_depend_on_who_works(splitting: str, spark: SparkSession, tmp_path: Path):
     case = Case(SKYLINE, 50, 20)
     batches = late_rows(11, start=-100 * SECOND, rows=80)
@@ -161,6 +162,9 @@ def test_answers_do_not_depend_on_who_works(splitting: str, spark: SparkSession,
     assert [batch.plq_workers for batch in seen] == [1, 2, 3, 1, 2, 3]
     assert {batch.exchange for batch in seen} == {True}
     assert {batch.splitting for batch in seen} == {splitting}
+    assert all(batch.splitting_because for batch in seen)
+    assert all(batch.sigma is not None and 1 <= batch.sigma <= batch.plq_workers for batch in seen)
+    assert [batch.rho is not None and batch.rho > 0 for batch in seen] == [False, *[True] * 5]
     assert {(batch.wlq_where, batch.wlq_workers > 1) for batch in seen if batch.windows > 1} == {("spark", True)}
     answered = windows_of(parquet_rows(tmp_path / "out"))
     assert answered == expected(case.plan, batches)

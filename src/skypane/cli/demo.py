@@ -30,8 +30,8 @@ def run(arguments: Namespace) -> int:
     # Spark, Numba and matplotlib take seconds to import, and no other verb's --help should wait for them.
     from rich.console import Console  # noqa: PLC0415
 
-    from skypane import demo  # noqa: PLC0415
-    from skypane.reporting import live, report, wording  # noqa: PLC0415
+    from skypane import demo, wording  # noqa: PLC0415
+    from skypane.reporting import live, report  # noqa: PLC0415
 
     console = Console(highlight=False)
     speedup = demo.SPEEDUP if arguments.speedup is None else arguments.speedup

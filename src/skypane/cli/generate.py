@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
 
         workload(arguments.workload)  # says which names there are
     options, rest = _parser(arguments.workload).parse_known_args(arguments.parameters)
-    _write(_made(arguments.workload, options, _pairs(rest)), options.out)
+    _write(_made(arguments.workload, options, pairs(rest)), options.out)
     return 0
 
 
@@ -72,7 +72,7 @@ def _parser(name: str) -> ArgumentParser:
     return parser
 
 
-def _pairs(words: list[str]) -> dict[str, str]:
+def pairs(words: list[str]) -> dict[str, str]:
     """Return `--name value` and `--name=value` as a dictionary; dashes within a name are underscores."""
     parameters: dict[str, str] = {}
     rest = iter(words)
@@ -107,8 +107,8 @@ def _write(made: Workload, out: Path) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-    from skypane.reporting.wording import count  # noqa: PLC0415
     from skypane.runtime.generating import write  # noqa: PLC0415
+    from skypane.wording import count  # noqa: PLC0415
 
     console = Console(highlight=False, stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

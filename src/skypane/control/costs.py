@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from skypane.types import ConfigError
 
@@ -48,3 +48,6 @@ class Costs:
         if unknown:
             raise ConfigError(f"costs: unknown {', '.join(unknown)}; known are {[item.name for item in fields(cls)]}")
         return cls(**value)
+
+
+DEFAULT_COSTS: Final = Costs()

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-EXCHANGE_SECONDS = 0.06
-EXCHANGE_SECONDS_PER_ROW = 0.35e-6
-"""What an exchange of nine columns costs, per batch and per row (two cores; bench/streaming.py)."""
+from skypane.control.costs import DEFAULT_COSTS, Costs
 
 PROBE_EVERY = 50
 """Batches after which the source's own layout is looked at again: a busy source may have become an even one."""
@@ -50,7 +48,7 @@ class Exchange:
     age: int = 0
     confirmed: int = 0
 
-    def observe(self, layout: Layout | None, workers: int) -> Exchange:
+    def observe(self, layout: Layout | None, workers: int, costs: Costs = DEFAULT_COSTS) -> Exchange:
         """Return the decision for the next batch; `layout` is None if rows were exchanged, so nothing was learnt."""
         if layout is None:
             if self.age + 1 >= PROBE_EVERY:
@@ -60,14 +58,14 @@ class Exchange:
             return replace(self, age=self.age + 1)
         if not layout.rows:
             return replace(self, age=0)
-        pays, because = _pays(layout, workers)
+        pays, because = _pays(layout, workers, costs)
         confirmed = min(self.confirmed + 1, CONFIRM) if pays else 0
         return Exchange(needed=confirmed >= CONFIRM, because=because, confirmed=confirmed)
 
 
-def _pays(layout: Layout, workers: int) -> tuple[bool, str]:
+def _pays(layout: Layout, workers: int, costs: Costs) -> tuple[bool, str]:
     """Return whether an exchange would have paid for the batch, and the figures."""
-    cost = EXCHANGE_SECONDS + EXCHANGE_SECONDS_PER_ROW * layout.rows
+    cost = costs.exchanging(layout.rows)
     idle = max(layout.busy, default=0.0) - sum(layout.busy) / max(workers, 1)
     cut = layout.partials / layout.panes if layout.panes else 1.0
     merging = layout.merge_seconds * (1 - 1 / cut)

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SECONDS_PER_WINDOW = 0.8e-3
-SECONDS_PER_ROW = 0.4e-6
-"""What a window costs however few its rows, and what a row costs that is merged once (eight criteria)."""
-
-JOB_SECONDS = 0.15
-"""What a job with a Python stage costs before it does anything."""
+from skypane.control.costs import DEFAULT_COSTS, Costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +16,16 @@ class Placement:
     because: str
 
 
-def place(windows: int, rows: int, overlap: int, workers: int) -> Placement:
+def place(windows: int, rows: int, overlap: int, workers: int, costs: Costs = DEFAULT_COSTS) -> Placement:
     """Decide where `windows` windows are answered.
 
     rows      in the partials of their panes, each pane counted once
     overlap   windows that hold a pane; beyond three, shared merges keep the work from growing with it
     workers   that could take a run each
     """
-    alone = windows * SECONDS_PER_WINDOW + rows * min(overlap, 3) * SECONDS_PER_ROW
+    alone = windows * costs.window + rows * min(overlap, 3) * costs.window_per_row
     runs = max(1, min(workers, windows))
-    together = JOB_SECONDS + alone / runs
+    together = costs.job + alone / runs
     where = "spark" if together < alone else "driver"
     because = f"{windows} windows of {rows} rows: {alone * 1e3:.0f} ms alone, {together * 1e3:.0f} ms in {runs} runs"
     return Placement(where, runs if where == "spark" else 1, because)

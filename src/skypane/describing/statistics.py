@@ -10,8 +10,8 @@ import numpy as np
 
 from skypane.describing import years
 from skypane.describing.columns import Stream
-from skypane.reporting.wording import UNKNOWN, count, percent, seconds, stamp
 from skypane.types import ConfigError, IntArray
+from skypane.wording import UNKNOWN, count, percent, seconds, stamp
 from skypane.workloads.estimators import (
     Dispersion,
     autocorrelation,

@@ -96,7 +96,7 @@ class Late(Part):
 class Workers(Part):
     """How panes are split, and over how many workers."""
 
-    splitting: Literal["PB_RR", "TB_RR"] = "PB_RR"
+    splitting: Literal["PB_RR", "TB_RR", "AS", "AS_PID"] = "PB_RR"
     plq_workers: PositiveInt | None = None
     wlq_workers: PositiveInt | None = None
 

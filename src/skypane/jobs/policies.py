@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from skypane.jobs.fields import Part, Time
-from skypane.progress import AqKSlack, KSlack, Watermark
+from skypane.progress import AqKSlack, KSlack, Readiness, Watermark
 from skypane.progress import ProgressPolicy as Policy
 
 
 class _Law(Part):
-    #: a row further than this ahead of the rest is quarantined
+    #: a row further than this ahead of the rest is held until the stream follows, or does not
     max_ahead: Time | None = None
 
     @model_validator(mode="after")
@@ -34,6 +34,8 @@ class WatermarkLaw(_Law):
 
     policy: Literal["watermark"]
     delay: Time
+    #: whether it is a batch behind, as Spark is with a backlog
+    behind: bool = False
 
     def build(self) -> Policy:
         return Watermark(**self._given())
@@ -60,4 +62,14 @@ class AqKSlackLaw(_Law):
         return AqKSlack(**self._given())
 
 
-AnyPolicy: TypeAlias = Annotated[WatermarkLaw | KSlackLaw | AqKSlackLaw, Field(discriminator="policy")]
+class ReadinessLaw(_Law):
+    """As far as the slowest of the sources, each of which sends in order."""
+
+    policy: Literal["readiness"]
+    idle_after: Time
+
+    def build(self) -> Policy:
+        return Readiness(**self._given())
+
+
+AnyPolicy: TypeAlias = Annotated[WatermarkLaw | KSlackLaw | AqKSlackLaw | ReadinessLaw, Field(discriminator="policy")]

@@ -6,7 +6,7 @@ from skypane.jobs.model import JobFile
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.reporting.snapshot import Criterion
-from skypane.reporting.wording import count, span
+from skypane.wording import count, span
 
 
 def told(job: JobFile) -> list[tuple[str, str]]:

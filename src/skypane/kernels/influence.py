@@ -15,7 +15,7 @@ older than r and dominated by the arrival, r has pruned already.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +28,17 @@ from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_ge, lanes_le
 from skypane.kernels.tiles import empty_tiles, put_ranks
 from skypane.types import FloatArray, IntArray
 
+TIME: Final = 0  # rows of Slots.clocks
+START: Final = 1
+END: Final = 2
+
 
 class Slots(NamedTuple):
     """Points in order of arrival, and what is known of each; room for whole blocks."""
 
     points: FloatArray  # (room, d)
     ranks: NDArray[np.uint8]  # (room, d)
-    times: IntArray  # (room,) of arrival
-    starts: IntArray  # (room,) max(t, SIT), as far as it is known
-    ends: IntArray  # (room,) min(prune, t + w), as far as it is known
+    clocks: IntArray  # (3, room): time of arrival; max(t, SIT) and min(prune, t + w), as far as they are known
 
 
 class Index(NamedTuple):
@@ -49,8 +51,7 @@ class Index(NamedTuple):
 
 def empty_slots(room: int, d: int) -> Slots:
     """Slots for `room` points, a multiple of 512."""
-    numbers = np.empty((3, room), np.int64)
-    return Slots(np.empty((room, d)), np.empty((room, d), np.uint8), *numbers)
+    return Slots(np.empty((room, d)), np.empty((room, d), np.uint8), np.empty((3, room), np.int64))
 
 
 def empty_index(room: int, d: int) -> Index:
@@ -62,97 +63,130 @@ def empty_index(room: int, d: int) -> Index:
 
 
 @kernel
-def _equal(points: FloatArray, a: int, b: int) -> bool:
-    for j in range(points.shape[1]):
-        if points[a, j] != points[b, j]:
-            return False
-    return True
-
-
-@kernel
-def _prune(slots: Slots, present: NDArray[np.uint64], word: int, lanes: np.uint64, s: int) -> None:
-    """End the stay of those points, lanes of one word of slots, that slot s dominates."""
-    points, _, times, _, ends = slots
+def _dominated_by(points: FloatArray, word: int, lanes: np.uint64, s: int) -> np.uint64:
+    """Those of the given lanes, of a word of slots, that slot s dominates."""
+    out = NONE
     while lanes != NONE:
-        lane = first_bit(lanes)
-        bit = lanes & (~lanes + ONE)
-        lanes ^= bit
-        other = word * LANES + lane
-        if dominates(points, s, other):
-            ends[other] = min(ends[other], times[s])
-            present[word] &= ~bit
+        if dominates(points, s, word * LANES + first_bit(lanes)):
+            out |= lanes & (~lanes + ONE)
+        lanes &= lanes - ONE
+    return out
 
 
 @kernel
-def _dominated(slots: Slots, word: int, lanes: np.uint64, s: int, window: int) -> bool:
-    """Whether one of these lanes of a word dominates slot s, whose start is then the end of the youngest one's window."""
-    points, _, times, starts, _ = slots
+def _end_stays(clocks: IntArray, word: int, lanes: np.uint64, now: int) -> None:
+    """End the stay of the given lanes, of a word of slots, at `now`."""
+    while lanes != NONE:
+        other = word * LANES + first_bit(lanes)
+        clocks[END, other] = min(clocks[END, other], now)
+        lanes &= lanes - ONE
+
+
+@kernel
+def _youngest_dominator(points: FloatArray, word: int, lanes: np.uint64, s: int) -> int:
+    """The last of the given lanes, of a word of slots, that dominates slot s: its slot, or -1."""
     while lanes != NONE:
         lane = last_bit(lanes)
+        if dominates(points, word * LANES + lane, s):
+            return int(word * LANES + lane)
         lanes ^= ONE << np.uint64(lane)
-        other = word * LANES + lane
-        if dominates(points, other, s):
-            starts[s] = max(starts[s], times[other] + window)
-            return True
-    return False
+    return -1
 
 
 @kernel
-def _meet_open_block(slots: Slots, index: Index, s: int, window: int) -> bool:
-    """Compare slot s with the earlier ones of its block; return whether one dominates it."""
-    tiles = index.tiles
-    present = index.present
-    ranks = slots.ranks
+def _twin(points: FloatArray, word: int, lanes: np.uint64, s: int) -> int:
+    """One of the given lanes, of a word of slots, that equals slot s: its slot, or -1."""
+    while lanes != NONE:
+        other = word * LANES + first_bit(lanes)
+        equal = True
+        for j in range(points.shape[1]):
+            equal &= points[other, j] == points[s, j]
+        if equal:
+            return int(other)
+        lanes &= lanes - ONE
+    return -1
+
+
+@kernel
+def _pass_open_block(slots: Slots, index: Index, begin: int, group: IntArray, window: int) -> int:
+    """Compare arrivals, in slots of the open block from `begin` on, with all before them there, and put them into its tiles.
+
+    As many as `group` has room for. Return how many are dominated by none; their slots are at the front of `group`.
+    """
+    points, ranks, clocks = slots
+    _, tiles, present = index
     d = ranks.shape[1]
-    first = s // BLOCK * WORDS
-    for word in range(s // LANES, first - 1, -1):
-        if present[word] == NONE:
-            continue
-        at = (word - first) * LANES * d
-        above = lanes_ge(tiles, at, ranks, s) & present[word]
-        if above != NONE:
-            _prune(slots, present, word, above, s)
-        below = lanes_le(tiles, at, ranks, s) & present[word]
-        if below != NONE and _dominated(slots, word, below, s, window):
-            return True
-    return False
+    first = begin // BLOCK * WORDS
+    left = 0
+    for s in range(begin, begin + group.shape[0]):
+        by = -1
+        for word in range(s // LANES, first - 1, -1):
+            if present[word] == NONE:
+                continue
+            at = (word - first) * LANES * d
+            above = lanes_ge(tiles, at, ranks, s) & present[word]
+            if above != NONE:
+                above = _dominated_by(points, word, above, s)
+                present[word] &= ~above
+                _end_stays(clocks, word, above, clocks[TIME, s])
+            below = lanes_le(tiles, at, ranks, s) & present[word]
+            if below != NONE:
+                by = _youngest_dominator(points, word, below, s)
+                if by >= 0:
+                    break
+        if by >= 0:
+            clocks[START, s] = max(clocks[START, s], clocks[TIME, by] + window)
+        else:
+            group[left] = s
+            left += 1
+        put_ranks(tiles, s % BLOCK, ranks, s)
+        present[s // LANES] |= ONE << np.uint64(s % LANES)
+    return left
 
 
 @kernel
-def _meet_word(slots: Slots, index: Index, word: int, s: int, window: int) -> bool:
-    """Compare slot s with a word of a full block; return whether older ones need not be looked at."""
+def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], group: IntArray, window: int) -> None:
+    """Compare a group of arrivals, by time, with full blocks, from the newest to the oldest of `blocks`, an open range."""
+    points, ranks, clocks = slots
     bitmaps, _, present = index
-    ranks = slots.ranks
-    at = word // WORDS * block_words(ranks.shape[1])
-    w = word % WORDS
-    above = points_above(bitmaps, at, w, ranks, s) & present[word]
-    if above != NONE:
-        _prune(slots, present, word, above, s)
-    below = points_below(bitmaps, at, w, ranks, s) & present[word]
-    if below == NONE:
-        return False
-    if _dominated(slots, word, below, s, window):
-        return True
-    twins = below & points_above(bitmaps, at, w, ranks, s)
-    while twins != NONE:
-        other = word * LANES + last_bit(twins)
-        twins ^= ONE << np.uint64(last_bit(twins))
-        if _equal(slots.points, other, s):  # what holds for it holds for s: all dominators since would have pruned it
-            slots.starts[s] = max(slots.starts[s], slots.starts[other])
-            return True
-    return False
-
-
-@kernel
-def _meet_block(slots: Slots, index: Index, b: int, words: np.uint64, place: tuple[int, int]) -> bool:
-    """Compare slot s with these words of full block b, newest first; place = (s, window)."""
-    s, window = place
-    while words != NONE:
-        w = last_bit(words)
-        words ^= ONE << np.uint64(w)
-        if _meet_word(slots, index, b * WORDS + w, s, window):
-            return True
-    return False
+    oldest, newest = blocks
+    words = block_words(ranks.shape[1])
+    left = len(group)
+    for b in range(newest - 1, oldest - 1, -1):
+        at = b * words
+        stay = 0
+        for g in range(left):
+            s = group[g]
+            near = words_around(bitmaps, at, ranks, s, present, b * WORDS)
+            near = (near | near >> np.uint64(WORDS)) & np.uint64(255)
+            done = False
+            while near != NONE and not done:
+                w = last_bit(near)
+                near ^= ONE << np.uint64(w)
+                word = b * WORDS + w
+                above = points_above(bitmaps, at, w, ranks, s) & present[word]
+                below = points_below(bitmaps, at, w, ranks, s) & present[word]
+                twins = above & below
+                if above != NONE:
+                    above = _dominated_by(points, word, above, s)
+                    present[word] &= ~above
+                    _end_stays(clocks, word, above, clocks[TIME, s])
+                if below == NONE:
+                    continue
+                by = _youngest_dominator(points, word, below, s)
+                if by >= 0:
+                    clocks[START, s] = max(clocks[START, s], clocks[TIME, by] + window)
+                    done = True
+                elif twins != NONE:
+                    # what dominated a twin since it came would have pruned it: its start holds for s, too
+                    twin = _twin(points, word, twins, s)
+                    if twin >= 0:
+                        clocks[START, s] = max(clocks[START, s], clocks[START, twin])
+                        done = True
+            if not done:
+                group[stay] = s
+                stay += 1
+        left = stay
 
 
 @kernel
@@ -162,41 +196,21 @@ def absorb(slots: Slots, index: Index, begin: int, end: int, window: int) -> Non
     Their points, ranks and times are there, in order of time; starts are the times, ends the times + window. Afterwards the
     starts and ends of all slots are right, as far as the points up to `end` tell.
     """
-    bitmaps, tiles, present = index
-    ranks = slots.ranks
-    times = slots.times
-    d = ranks.shape[1]
-    words = block_words(d)
+    times = slots.clocks[TIME]
+    d = slots.ranks.shape[1]
     group = np.empty(BLOCK, np.int64)
-    oldest = 0  # slot
-    first = begin
-    while first < end:
-        b = first // BLOCK
+    oldest = 0  # slot in the window
+    while begin < end:
+        b = begin // BLOCK
         last = min(end, (b + 1) * BLOCK)
-        left = 0
-        for s in range(first, last):
-            if not _meet_open_block(slots, index, s, window):
-                group[left] = s
-                left += 1
-            put_ranks(tiles, s % BLOCK, ranks, s)
-            present[s // LANES] |= ONE << np.uint64(s % LANES)
-        while oldest < first and times[oldest] + window <= times[first]:
+        left = _pass_open_block(slots, index, begin, group[: last - begin], window)
+        while oldest < begin and times[oldest] + window <= times[begin]:
             oldest += 1
-        for c in range(b - 1, oldest // BLOCK - 1, -1):
-            stay = 0
-            for g in range(left):
-                s = group[g]
-                near = words_around(bitmaps, c * words, ranks, s, present, c * WORDS)
-                near = (near | near >> np.uint64(WORDS)) & np.uint64(255)
-                if near != NONE and _meet_block(slots, index, c, near, (s, window)):
-                    continue
-                group[stay] = s
-                stay += 1
-            left = stay
+        _pass_full_blocks(slots, index, (oldest // BLOCK, b), group[:left], window)
         if last == (b + 1) * BLOCK:
-            fill_block(bitmaps, b * words, tiles, d)
-            tiles[:] = EMPTY
-        first = last
+            fill_block(index.bitmaps, b * block_words(d), index.tiles, d)
+            index.tiles[:] = EMPTY
+        begin = last
 
 
 @kernel

@@ -23,7 +23,9 @@ EMPTY: Final = 255
 
 _SAMPLE: Final = 512
 _CELLS: Final = 1024
-_CROWDED: Final = 16  # different sample values in one cell that make a column need cuts
+CROWDED: Final = 16
+"""Different values of the sample in one cell that a column may have without needing cuts."""
+
 _CUTS: Final = np.arange(1, 255)
 
 
@@ -56,7 +58,7 @@ def _finite_range(values: FloatArray) -> tuple[float, float]:
 
 
 @kernel
-def _cells(sample: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
+def _cells(sample: FloatArray, crowded: int) -> tuple[NDArray[np.uint8], FloatArray]:
     """Ranks of each column's cells (d, 1024), and its (low, high, cells per unit) (d, 3).
 
     A column with 0 cells per unit needs cuts.
@@ -84,7 +86,7 @@ def _cells(sample: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
             sizes[cell] += 1
             other[cell] += x != first[cell]
             crowd = max(crowd, other[cell])
-        if crowd > _CROWDED:
+        if crowd > crowded:
             continue
         below = 0
         for cell in range(_CELLS):
@@ -140,11 +142,14 @@ class Ranking(NamedTuple):
         return out
 
 
-def ranking(columns: FloatArray) -> Ranking:
-    """Return a map that ranks values like those of frozen (d, n) columns, n >= 1, about evenly; others may be ranked too."""
+def ranking(columns: FloatArray, crowded: int = CROWDED) -> Ranking:
+    """Return a map that ranks values like those of frozen (d, n) columns, n >= 1, about evenly; others may be ranked too.
+
+    A column with more than `crowded` different values of the sample, 512, in one cell gets cuts.
+    """
     m = min(columns.shape[1], _SAMPLE)
     sample = sample_columns(columns, m)
-    cells, scales = _cells(sample)
+    cells, scales = _cells(sample, crowded)
     return Ranking(cells, scales, {j: _cuts(sample[j]) for j in np.flatnonzero(scales[:, 2] == 0.0).tolist()})
 
 

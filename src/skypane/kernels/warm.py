@@ -12,11 +12,14 @@ from numba.core import event
 
 from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_rows_by_group
+from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild
 from skypane.kernels.kdominance import dominance_factors, k_dominant_rows, top_delta_rows
+from skypane.kernels.layout import columns_of
+from skypane.kernels.ranks import byte_ranks
 from skypane.kernels.skyline import skyline_rows
 from skypane.types import FloatArray
 
-_USUAL_SECONDS: Final = 15
+_USUAL_SECONDS: Final = 20
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,19 @@ def _run_all() -> None:
     dominance_factors(plane)
     k_dominant_rows(plane, 2, only_skyline=True)
     top_delta_rows(plane, 1)
+    _stream(cube)
+
+
+def _stream(points: FloatArray) -> None:
+    """Take points for arrivals of a sliding window, one a microsecond."""
+    n, d = points.shape
+    slots, index = empty_slots(n, d), empty_index(n, d)
+    slots.points[:] = points
+    slots.ranks[:] = byte_ranks(columns_of(points))
+    slots.clocks[TIME] = slots.clocks[START] = np.arange(n)
+    slots.clocks[END] = slots.clocks[TIME] + n
+    absorb(slots, index, 0, n, n)
+    rebuild(slots, index, n)
 
 
 def _points(n: int, d: int) -> FloatArray:

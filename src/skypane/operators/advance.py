@@ -1,16 +1,18 @@
-"""How one batch moves progress: its panes are summed up, those too far in the future set aside, the law is asked."""
+"""How one batch moves progress: its panes are summed up, the law is asked, and says which panes are held or given up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from skypane.operators.entry.counts import PaneCount, merged_counts
 from skypane.operators.entry.reasons import FUTURE
 from skypane.operators.entry.rejection import Rejection
-from skypane.progress.arrivals import Arrivals
+from skypane.operators.open_panes import OpenPanes
+from skypane.progress.arrivals import Arrivals, SourceCount
 from skypane.progress.policy import ProgressPolicy, ProgressState
 from skypane.types import Micros
 from skypane.windows import Windows
@@ -18,35 +20,57 @@ from skypane.windows import Windows
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The policy's new state, and what the batch may not bring: panes starting beyond `limit` are quarantined."""
+    """The policy's new state, and what it says of panes too far ahead of the rest.
+
+    limit     this batch's panes that start beyond it are held from now on; None: none is
+    held      those panes, and how many rows of this batch they have
+    given_up  panes held before this batch whose rows from before it are quarantined now
+    rejection the rows of those panes, counted
+    """
 
     state: ProgressState
     limit: Micros | None
-    future: frozenset[int]
-    #: the rows of those panes, counted
+    held: Mapping[int, int]
+    given_up: frozenset[int]
     rejection: Rejection
 
 
-def advance(policy: ProgressPolicy, windows: Windows, state: ProgressState, counts: Iterable[PaneCount]) -> Advance:
-    """Take one batch's panes, late ones with them, through `policy`."""
+def advance(
+    policy: ProgressPolicy,
+    windows: Windows,
+    state: ProgressState,
+    counts: Iterable[PaneCount],
+    sources: Mapping[str, SourceCount] | None = None,
+) -> Advance:
+    """Take one batch's panes, late ones with them, through `policy`; `sources` are its rows by source, where known."""
     panes = merged_counts(counts)
-    arrivals = _arrivals(windows, panes)
-    limit = policy.limit(state, arrivals)
-    future = [] if limit is None else [count for count in panes if windows.pane_start(count.pane) > limit]
+    arrivals = _arrivals(windows, panes, sources or {})
+    verdict = policy.judge(state, arrivals)
+    limit = verdict.limit
+    held = [] if limit is None else [count for count in panes if windows.pane_start(count.pane) > limit]
+    given_up = verdict.given_up
     return Advance(
-        state=policy.step(state, arrivals.upto(limit)),
+        state=policy.step(state, arrivals),
         limit=limit,
-        future=frozenset(count.pane for count in future),
-        rejection=Rejection({FUTURE: sum(count.rows for count in future)} if future else {}),
+        held={count.pane: count.rows for count in held},
+        given_up=frozenset(windows.pane_at(pane.start) for pane in given_up.panes),
+        rejection=Rejection({FUTURE: given_up.rows} if given_up.rows else {}),
     )
 
 
-def drained(policy: ProgressPolicy, state: ProgressState, end: Micros | None) -> Advance:
-    """Close everything up to `end`, as if a punctuation had come there, and no row with it."""
-    return Advance(state if end is None else policy.close(state, end), None, frozenset(), Rejection())
+def drained(policy: ProgressPolicy, state: ProgressState, panes: OpenPanes[Any]) -> Advance:
+    """Close all open panes, as if a punctuation had come at the end of the last one, and no row with it.
+
+    Those that are held stay so, and windows that reach as far: they are not known to be of this stream.
+    """
+    held = {panes.windows.pane_at(pane.start) for pane in state.held.panes}
+    end = panes.without(held).end
+    if end is not None and held:
+        end = min(end, panes.windows.pane_start(min(held)))
+    return Advance(state if end is None else policy.close(state, end), None, {}, frozenset(), Rejection())
 
 
-def _arrivals(windows: Windows, panes: list[PaneCount]) -> Arrivals:
+def _arrivals(windows: Windows, panes: list[PaneCount], sources: Mapping[str, SourceCount]) -> Arrivals:
     start = np.array([windows.pane_start(count.pane) for count in panes], np.int64)
     return Arrivals(
         pane_start=start,
@@ -54,4 +78,5 @@ def _arrivals(windows: Windows, panes: list[PaneCount]) -> Arrivals:
         rows=np.array([count.rows for count in panes], np.int64),
         oldest=np.array([count.oldest for count in panes], np.int64),
         newest=np.array([count.newest for count in panes], np.int64),
+        sources=sources,
     )

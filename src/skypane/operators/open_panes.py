@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Generic, Self, TypeVar
@@ -51,6 +51,14 @@ class OpenPanes(Generic[P]):
         for pane, partial in partials:
             panes[pane] = (*panes.get(pane, ()), partial)
         return replace(self, panes=panes)
+
+    def without(self, panes: Collection[int]) -> Self:
+        """Forget these panes: their rows are in no answer."""
+        return (
+            replace(self, panes={pane: kept for pane, kept in self.panes.items() if pane not in panes})
+            if panes
+            else self
+        )
 
     @property
     def end(self) -> Micros | None:

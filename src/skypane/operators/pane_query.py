@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
 
-from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.counts import PaneCount, merged_sources
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.query import BulkQuery, Query, lift_panes
+from skypane.progress.arrivals import SourceCount
 
 BUFFER_ROWS = 1_000_000
 """Rows held before they are lifted: lifting a whole pane at once is what the kernels do best, memory is the limit."""
@@ -36,6 +37,8 @@ class Lifted:
 
     partials: tuple[PanePartial, ...]
     rejection: Rejection
+    #: the rows with a time worth believing by source, where the source column is named
+    sources: Mapping[str, SourceCount]
 
 
 def no_clock() -> float:
@@ -65,6 +68,7 @@ class PaneQuery:
         self._buffered = 0
         self._partials: dict[int, list[PanePartial]] = {}
         self._rejections: list[Rejection] = []
+        self._sources: list[Mapping[str, SourceCount]] = []
 
     def absorb(self, batch: pa.RecordBatch) -> None:
         """Take in rows; they are lifted when the buffer is full."""
@@ -79,6 +83,7 @@ class PaneQuery:
         return Lifted(
             partials=tuple(self._merged(self._partials[pane]) for pane in sorted(self._partials)),
             rejection=Rejection().merge(*self._rejections),
+            sources=merged_sources(self._sources),
         )
 
     def _lift(self) -> None:
@@ -98,6 +103,7 @@ class PaneQuery:
                     PanePartial(part.count, partial, busy * part.count.rows)
                 )
         self._rejections.append(entry.rejection)
+        self._sources.append(entry.sources)
 
     def _merged(self, parts: list[PanePartial]) -> PanePartial:
         if len(parts) == 1:

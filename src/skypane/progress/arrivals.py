@@ -1,9 +1,10 @@
-"""What one micro-batch tells a progress policy: rows, oldest and newest time of each pane, and nothing else."""
+"""What one micro-batch tells a progress policy: rows, oldest and newest time by pane, and by source where one is named."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,18 @@ from numpy.typing import ArrayLike
 from skypane.types import BoolArray, IntArray, Micros
 
 _COLUMNS = ("pane_start", "pane_end", "rows", "oldest", "newest")
+
+
+class SourceCount(NamedTuple):
+    """What one source sent in a batch: rows, how many of them were late, and its newest time (microseconds)."""
+
+    rows: int
+    late: int
+    newest: Micros
+
+    def merge(self, other: SourceCount) -> SourceCount:
+        """Return the count of both; they must be of one source."""
+        return SourceCount(self.rows + other.rows, self.late + other.late, max(self.newest, other.newest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +39,8 @@ class Arrivals:
     rows: IntArray
     oldest: IntArray
     newest: IntArray
-    #: What upto() put aside: a bound has to remember how many rows stood beyond it.
-    beyond: Arrivals | None = field(default=None, repr=False)
+    #: The same rows by source, where the job names a source column; rows in the far future are in it.
+    sources: Mapping[str, SourceCount] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         columns = {name: np.asarray(getattr(self, name), np.int64) for name in _COLUMNS}
@@ -60,7 +73,7 @@ class Arrivals:
 
     @property
     def total(self) -> int:
-        """Rows in the batch, those put aside not counted."""
+        """Rows in the batch."""
         return int(self.rows.sum())
 
     def late(self, punctuation: Micros | None) -> int:
@@ -68,31 +81,22 @@ class Arrivals:
         return 0 if punctuation is None else int(self.rows[self.pane_end <= punctuation].sum())
 
     def upto(self, limit: Micros | None) -> Arrivals:
-        """Put aside the panes that start beyond `limit`, and take no time as newer than it.
-
-        The panes put aside stay readable in `beyond`. Cutting twice at one limit is the same as cutting once.
-        """
-        if limit is None:
+        """Leave out the panes that start beyond `limit`, and take no time as newer than it."""
+        if limit is None or not len(self) or self.newest.max() <= limit:
             return self
-        keep = self.pane_start <= limit
-        kept, beyond = self._only(keep), self.beyond
-        if not keep.all():
-            aside = self._only(~keep)
-            beyond = aside if beyond is None else aside.union(beyond)
-        oldest, newest = np.minimum(kept.oldest, limit), np.minimum(kept.newest, limit)
-        return replace(kept, oldest=oldest, newest=newest, beyond=beyond)
+        kept = self.only(self.pane_start <= limit)
+        return replace(kept, oldest=np.minimum(kept.oldest, limit), newest=np.minimum(kept.newest, limit))
 
-    def whole(self) -> Arrivals:
-        """Return the batch with what was put aside."""
-        return self if self.beyond is None else replace(self, beyond=None).union(self.beyond)
+    def only(self, mask: BoolArray) -> Arrivals:
+        """Return the panes where `mask` is true."""
+        chosen: dict[str, Any] = {name: getattr(self, name)[mask] for name in _COLUMNS}
+        return replace(self, **chosen)
 
     def union(self, other: Arrivals) -> Arrivals:
-        """Return the panes of both; they must not share one."""
+        """Return the panes of both, a pane that both have twice; the sources are this one's."""
+        if not len(other):
+            return self
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS
         }
         return replace(self, **joined)
-
-    def _only(self, mask: BoolArray) -> Arrivals:
-        chosen: dict[str, Any] = {name: getattr(self, name)[mask] for name in _COLUMNS}
-        return replace(self, beyond=None, **chosen)

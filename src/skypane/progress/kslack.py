@@ -11,6 +11,7 @@ from skypane.progress.future import DAY
 from skypane.progress.law import PunctuationLaw, not_negative
 from skypane.progress.state import Progress
 from skypane.types import Duration, Micros, micros
+from skypane.wording import span
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,21 @@ class KSlack(PunctuationLaw[Progress]):
     def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:
         if before.newest is None:
             return counted
-        return replace(counted, slack=max(before.slack, self._largest_delay(before.newest, arrivals)))
+        delay = largest_delay(before.newest, arrivals, self.max_slack)
+        return replace(counted, slack=max(before.slack, delay))
 
-    def _largest_delay(self, tmax: Micros, arrivals: Arrivals) -> Micros:
-        """Return the largest delay worth waiting for; a pane that straddles max_slack counts as max_slack."""
-        if self.max_slack is None:
-            return tmax - int(arrivals.oldest.min())
-        most = micros(self.max_slack)
-        waited_for = arrivals.oldest[tmax - arrivals.newest <= most]
-        return min(most, tmax - int(waited_for.min())) if len(waited_for) else 0
+    def explain(self, state: Progress) -> str:
+        """Return in one line why the punctuation is where it is."""
+        return f"{span(state.slack)}, the longest delay seen"
+
+
+def largest_delay(tmax: Micros, arrivals: Arrivals, max_slack: Duration | None) -> Micros:
+    """Return the largest delay worth waiting for; a pane that straddles max_slack counts as max_slack."""
+    if max_slack is None:
+        return max(0, tmax - int(arrivals.oldest.min()))
+    most = micros(max_slack)
+    waited_for = arrivals.oldest[tmax - arrivals.newest <= most]
+    return max(0, min(most, tmax - int(waited_for.min()))) if len(waited_for) else 0
 
 
 def tuple_grain(times: Iterable[Micros]) -> Iterator[Micros | None]:

@@ -84,7 +84,7 @@ class Trace:
 
 
 def run(policy: ProgressPolicy, batches: Batches) -> Trace:
-    """Take all batches through `policy`; rows it puts aside as too far in the future do not count as seen."""
+    """Take all batches through `policy`; rows that are held do not count as seen."""
     steps = np.array(list(_steps(policy, batches.arrivals)), np.int64).reshape(-1, 3)
     return Trace(batches.step, batches.clock, steps[:, 0], steps[:, 1], steps[:, 2])
 
@@ -92,7 +92,7 @@ def run(policy: ProgressPolicy, batches: Batches) -> Trace:
 def _steps(policy: ProgressPolicy, arrivals: Sequence[Arrivals]) -> Iterator[tuple[Micros, int, int]]:
     state = policy.init()
     for batch in arrivals:
-        state = policy.step(state, batch.upto(policy.limit(state, batch)))
+        state = policy.step(state, batch)
         yield _NOT_YET if state.punctuation is None else state.punctuation, state.seen, state.dropped
 
 

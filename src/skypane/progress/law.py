@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from skypane.progress.arrivals import Arrivals
-from skypane.progress.future import DAY, SUPPORT, FutureBound
+from skypane.progress.future import DAY, PATIENCE, SUPPORT, FutureBound, Verdict
 from skypane.progress.state import Progress
 from skypane.types import ConfigError, Duration, Micros, micros
+from skypane.wording import span
 
 S = TypeVar("S", bound=Progress)
 
@@ -22,11 +23,15 @@ class PunctuationLaw(ABC, Generic[S]):
     Fields that are durations may be given as texts or timedeltas, and are kept in microseconds.
     """
 
-    #: How far beyond the rest a row may lie before it is put aside; None turns the bound off.
+    #: How far beyond the rest a row may lie before it is held; None turns the bound off.
     max_ahead: Duration | None = DAY
-    #: By how many rows those beyond the bound must outnumber the others before the stream is taken to have jumped.
+    #: By how many rows those that are held must outnumber the others before the stream is taken to have moved on.
     support: int = SUPPORT
+    #: After how many rows of a stream that goes on without them those that are held are given up.
+    patience: int = PATIENCE
 
+    #: Whether the law goes by sources, so that the job must name the column that tells them.
+    needs_source: ClassVar[bool] = False
     _durations: ClassVar[tuple[str, ...]] = ("max_ahead",)
 
     def __post_init__(self) -> None:
@@ -37,7 +42,8 @@ class PunctuationLaw(ABC, Generic[S]):
         self._bound()  # raises if it cannot be
 
     def _bound(self) -> FutureBound:
-        return FutureBound(None if self.max_ahead is None else micros(self.max_ahead), self.support)
+        max_ahead = None if self.max_ahead is None else micros(self.max_ahead)
+        return FutureBound(max_ahead, self.support, self.patience)
 
     @property
     def drop_budget(self) -> float | None:
@@ -56,31 +62,41 @@ class PunctuationLaw(ABC, Generic[S]):
     def _measure(self, before: S, counted: S, arrivals: Arrivals) -> S:
         """Return `counted`, the state with the batch counted in, with the slack that the law finds right now."""
 
-    def limit(self, state: S, arrivals: Arrivals) -> Micros | None:
-        """Return the newest pane start that this batch may bring, or None for no bound."""
-        return self._bound().judge(state.newest, state.votes, arrivals.whole()).limit
+    def judge(self, state: S, arrivals: Arrivals) -> Verdict:
+        """Return which panes are held, and which are held no longer; step() takes the same verdict into account."""
+        return self._bound().judge(state.newest, state.held, arrivals)
 
     def step(self, state: S, arrivals: Arrivals) -> S:
-        """Return the state after a batch; cut at limit() or not, the answer is the same."""
-        whole = arrivals.whole()
-        verdict = self._bound().judge(state.newest, state.votes, whole)
-        believed = whole.upto(verdict.limit)
-        if not len(believed):
-            return replace(state, votes=verdict.votes)
+        """Return the state after a batch."""
+        verdict = self.judge(state, arrivals)
+        believed = arrivals.upto(verdict.limit)
+        if verdict.followed is not None:
+            believed = believed.union(verdict.followed.upto(verdict.limit))
+        judged = state
+        if verdict.held is not state.held or verdict.given_up.panes:
+            judged = replace(state, held=verdict.held, given_up=state.given_up + verdict.given_up.rows)
+        return self._moved(judged, believed) if len(believed) else judged
+
+    def _moved(self, state: S, believed: Arrivals) -> S:
         newest = int(believed.newest.max())
         newest = newest if state.newest is None else max(state.newest, newest)
-        counted = replace(
-            state,
-            newest=newest,
-            seen=state.seen + believed.total,
-            dropped=state.dropped + believed.late(state.punctuation),
-            votes=verdict.votes,
-        )
+        late = believed.late(state.punctuation)
+        counted = replace(state, newest=newest, seen=state.seen + believed.total, dropped=state.dropped + late)
         measured = self._measure(state, counted, believed)
-        punctuation = newest - measured.slack
-        if state.punctuation is not None:
-            punctuation = max(state.punctuation, punctuation)
-        return replace(measured, punctuation=punctuation)
+        given = [time for time in (state.punctuation, self._punctuation(state, measured)) if time is not None]
+        return replace(measured, punctuation=max(given, default=None))
+
+    def _punctuation(self, before: S, measured: S) -> Micros | None:  # noqa: ARG002
+        """Return the punctuation that the slack gives, if it were not for the one before; None: none yet."""
+        return None if measured.newest is None else measured.newest - measured.slack
+
+    def explain(self, state: S) -> str:
+        """Return in one line why the punctuation is where it is."""
+        return f"{span(state.slack)} behind the newest time"
+
+    def figures(self, state: S) -> dict[str, float]:  # noqa: ARG002
+        """Return the numbers behind explain(): rows, shares of rows, or microseconds."""
+        return {}
 
     def close(self, state: S, time: Micros) -> S:
         """Return the state after a punctuation at `time` that comes from outside: nothing older is awaited."""

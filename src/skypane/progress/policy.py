@@ -1,9 +1,9 @@
 """What a progress policy is told, what it keeps, and what it must do (design, "Time"; paper 1, section 4.1.1).
 
-A policy is a frozen law. The engine admits a micro-batch as a whole and asks it, in this order:
+A policy is a frozen law. The engine takes a micro-batch in as a whole and asks it, in this order:
 
-    limit = policy.limit(state, arrivals)                # rows of panes that start beyond it are quarantined ("future")
-    state = policy.step(state, arrivals.upto(limit))     # then panes with end <= state.punctuation are closed
+    verdict = policy.judge(state, arrivals)   # panes that start beyond verdict.limit are held, some held ones given up
+    state = policy.step(state, arrivals)      # then panes with end <= state.punctuation are closed
 
 Rows whose pane was closed by the punctuation *before* the batch are late: the engine drops them, the policy counts them.
 """
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from skypane.progress.arrivals import Arrivals
+from skypane.progress.future import Held, Verdict
 from skypane.types import Micros
 
 
@@ -27,7 +28,7 @@ class ProgressState(Protocol):
 
     @property
     def newest(self) -> Micros | None:
-        """tmax: the newest event time that was accepted."""
+        """tmax: the newest event time that is believed."""
         ...
 
     @property
@@ -37,12 +38,17 @@ class ProgressState(Protocol):
 
     @property
     def seen(self) -> int:
-        """Rows so far, late ones with them, quarantined ones without."""
+        """Rows so far, late ones with them, those that are held or quarantined without."""
         ...
 
     @property
     def dropped(self) -> int:
         """Rows so far whose pane was closed before they came."""
+        ...
+
+    @property
+    def held(self) -> Held:
+        """The panes too far ahead to be believed yet."""
         ...
 
     def snapshot(self) -> dict[str, Any]:
@@ -61,16 +67,21 @@ class ProgressPolicy(Protocol):
         """Largest share of rows that may be dropped, or None if the policy promises nothing about it."""
         ...
 
+    @property
+    def needs_source(self) -> bool:
+        """Whether arrivals must tell the rows of each source, so that the job has to name the source column."""
+        ...
+
     def init(self) -> ProgressState:
         """Return the state before the first batch."""
         ...
 
-    def limit(self, state: Any, arrivals: Arrivals) -> Micros | None:
-        """Return the newest pane start that this batch may bring, or None for no bound."""
+    def judge(self, state: Any, arrivals: Arrivals) -> Verdict:
+        """Return which panes are held, and which are held no longer."""
         ...
 
     def step(self, state: Any, arrivals: Arrivals) -> ProgressState:
-        """Return the state after a batch; cut at limit() or not, the answer is the same."""
+        """Return the state after a batch."""
         ...
 
     def close(self, state: Any, time: Micros) -> ProgressState:
@@ -79,6 +90,14 @@ class ProgressPolicy(Protocol):
 
     def restore(self, snapshot: Mapping[str, Any]) -> ProgressState:
         """Return the state whose snapshot() this is; raise CheckpointError if it cannot be one."""
+        ...
+
+    def explain(self, state: Any) -> str:
+        """Return in one readable line why the punctuation is where it is."""
+        ...
+
+    def figures(self, state: Any) -> Mapping[str, float]:
+        """Return the numbers behind explain(), by name."""
         ...
 
     def describe(self) -> dict[str, Any]:

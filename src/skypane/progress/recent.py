@@ -1,9 +1,9 @@
-"""How late rows have been of late: a histogram that forgets, of bounded size, as a value."""
+"""How late rows have been of late: what each slack would have dropped, fading, of bounded size, as a value."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +12,17 @@ from skypane.types import CheckpointError, FloatArray, IntArray, Micros
 
 _PER_OCTAVE = 8
 _OCTAVES = 50
-#: A bin with less weight than this is empty: one row is forgotten after ten half-lives.
+#: A slack that would have dropped less than this has dropped nothing: one row is forgotten after ten half-lives.
 _FORGOTTEN = 1e-3
+#: Spreads by which a slack must stay within the share.
+_CARE = 1.0
+#: Blocks in a half-life.
+_BLOCKS = 32
+#: So many rows of the share must have come before anything is said of it.
+_ENOUGH = 10
+_ARRAYS = ("dropped", "squares", "block")
+_NOTHING: FloatArray = np.empty(0)
+_NOTHING.flags.writeable = False
 
 
 def _edges() -> IntArray:
@@ -23,76 +32,124 @@ def _edges() -> IntArray:
     return edges
 
 
-#: Lower edges of the bins, in microseconds: 0, then steps of 9 % up to 32 years; the last bin has no upper edge.
+def _nothing() -> FloatArray:
+    return _NOTHING
+
+
+#: The slacks that are told apart, in microseconds: 0, then steps of 9 % up to 32 years.
 EDGES: IntArray = _edges()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RecentDistances:
     """Rows by distance; the weight of old rows is halved whenever a half-life of rows has come.
 
     A row's distance is how far the end of its pane lay behind the newest time before its batch: with slack K the row
-    is dropped exactly if its distance is at least K. So K is only ever an edge, and what K would have dropped is the
-    weight of the bins from K's on, with no error of rounding. Rows whose pane was still ahead have no distance.
+    is dropped exactly if its distance is at least K. Rows whose pane was still ahead have no distance.
     """
 
-    #: Weight of the rows in each bin of EDGES; bins after the last one with any weight are left out.
-    late: tuple[float, ...] = ()
+    #: For each slack of EDGES, the weight of the rows that it would have dropped; where nothing, the array ends.
+    dropped: FloatArray = field(default_factory=_nothing)
+    #: The same as a sum of squares over blocks of rows: rows are late together, and that many came by chance.
+    squares: FloatArray = field(default_factory=_nothing)
+    #: The block that is not full yet: what each slack would have dropped of it, and its rows.
+    block: FloatArray = field(default_factory=_nothing)
+    block_rows: int = 0
     #: Weight of all rows, those without a distance too.
     total: float = 0.0
     #: Event time in which these rows came, with the same weights (microseconds).
     span: float = 0.0
 
-    def add(self, distance: IntArray, rows: IntArray, span: Micros, half_life: float) -> Self:
-        """Return the histogram after `rows` rows at each `distance` (microseconds, below zero: none).
+    def add(self, distance: IntArray, rows: IntArray, moved: Micros, half_life: float) -> Self:
+        """Return what is known after `rows` rows at each `distance` (microseconds, below zero: none).
 
-        `span` is how far the newest time moved with them, `half_life` a number of rows.
+        `moved` is how far the newest time moved with them, `half_life` a number of rows.
         """
-        count = float(rows.sum())
+        count = int(rows.sum())
         keep = 0.5 ** (count / half_life)
         has_one = distance >= 0
         bins = np.searchsorted(EDGES, distance[has_one], side="right") - 1
-        fresh = np.bincount(bins, weights=rows[has_one], minlength=len(self.late))
-        late = fresh.astype(np.float64)  # of no bins at all, bincount makes integers
-        late[: len(self.late)] += np.asarray(self.late, np.float64) * keep
-        late[late < _FORGOTTEN] = 0.0
-        weights = tuple(np.trim_zeros(late, "b").tolist())
-        return type(self)(weights, self.total * keep + count, self.span * keep + span)
+        fresh = np.bincount(bins, weights=rows[has_one])[::-1].cumsum()[::-1]
+        dropped = _sum(self.dropped * keep, fresh)
+        squares, block, block_rows = self.squares * keep, _sum(self.block, fresh), self.block_rows + count
+        if block_rows >= half_life / _BLOCKS:
+            squares, block, block_rows = _sum(squares, block * block), _nothing(), 0
+        total, span = self.total * keep + count, self.span * keep + moved
+        return type(self)(_trimmed(dropped), _trimmed(squares), _trimmed(block), block_rows, total, span)
 
     def rows_in(self, span: Micros) -> float:
         """Return how many rows come, at the recent rate, while the newest time moves by `span`; 0 if none is known."""
         return self.total * span / self.span if self.span else 0.0
 
-    def slack_for(self, share: float) -> Micros | None:
-        """Return the smallest K that drops at most `share` of the rows, or None if too few are known to tell.
+    def slack_for(self, share: float, watched: Micros, pane: Micros, care: float = 0.0) -> Micros | None:
+        """Return the smallest slack that would drop at most `share` of the rows, or None if too little is known.
 
-        One row more than was seen is counted beyond every K: n rows without a late one do not show that a share
-        below 1/n is late.
+        `watched` is the event time for which the stream has been watched. What is lost when a pane is closed is
+        lost bit by bit over the pane and the slack behind it, so a slack is known after one such cycle, and until
+        then one cycle more may be missing; and where rows are late together, a few blocks say little. `care`, from 0
+        to 1, is how far to go from the slack between two edges to the upper one, which is known to be enough.
         """
-        affordable = np.append(self._beyond(), 0.0) + 1.0 <= share * self.total
-        return _edge(int(np.argmax(affordable))) if affordable.any() else None
+        budget = share * self.total
+        if budget < _ENOUGH:
+            return None
+        edges = EDGES[: len(self.dropped) + 1]
+        cycles = watched / (pane + edges)
+        spread = np.sqrt(_sum(self.squares, self.block * self.block))
+        expected = np.append(self.dropped, 0.0) * (1 + 1 / np.maximum(cycles, 1))
+        expected[: len(spread)] += _CARE * spread[: len(expected)]
+        affordable = (expected <= budget) & (cycles >= 1)
+        at = int(np.argmax(affordable))
+        if not affordable[at]:
+            return None
+        if at <= 1 or expected[at - 1] <= budget:  # the slack before it is affordable as well, but not known yet
+            return int(edges[at])
+        between = (expected[at - 1] - budget) / (expected[at - 1] - expected[at])
+        between += (1 - between) * care
+        return int(edges[at - 1] + between * (edges[at] - edges[at - 1]))
 
-    def longest(self) -> Micros:
-        """Return the smallest K that drops no row of those remembered."""
-        return _edge(len(self.late))
-
-    def _beyond(self) -> FloatArray:
-        """Return, for each bin, the weight in it and in all bins after it."""
-        return np.cumsum(np.asarray(self.late, np.float64)[::-1])[::-1]
+    def share_dropped_by(self, slack: Micros) -> float:
+        """Return which share of the rows `slack` would have dropped, to the edge at or below it."""
+        at = int(np.searchsorted(EDGES, slack, side="right")) - 1
+        return float(self.dropped[at]) / self.total if at < len(self.dropped) else 0.0
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the histogram as a JSON object."""
-        return {"late": list(self.late), "total": self.total, "span": self.span}
+        """Return the value as a JSON object."""
+        return {name: _plain(value) for name, value in vars(self).items()}
 
     @classmethod
     def restored(cls, snapshot: Mapping[str, Any]) -> Self:
-        """Return the histogram whose snapshot() this is."""
+        """Return the value whose snapshot() this is."""
         try:
-            late = tuple(float(weight) for weight in snapshot["late"])
-            return cls(late, float(snapshot["total"]), float(snapshot["span"]))
+            dropped, squares, block = (_fixed(np.array(snapshot[name], np.float64)) for name in _ARRAYS)
+            numbers = int(snapshot["block_rows"]), float(snapshot["total"]), float(snapshot["span"])
         except (KeyError, TypeError, ValueError) as cause:
             raise CheckpointError(f"recent distances cannot be read from {snapshot!r}") from cause
+        return cls(dropped, squares, block, *numbers)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecentDistances) and self.snapshot() == other.snapshot()
+
+    __hash__ = None  # type: ignore[assignment]
 
 
-def _edge(index: int) -> Micros:
-    return int(EDGES[min(index, len(EDGES) - 1)])
+def _plain(value: FloatArray | float) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _fixed(array: FloatArray) -> FloatArray:
+    array.flags.writeable = False
+    return array
+
+
+def _sum(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the sum of two arrays that may end early."""
+    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    total = longer.copy()
+    total[: len(shorter)] += shorter
+    return total
+
+
+def _trimmed(weights: FloatArray) -> FloatArray:
+    """Return the weights, which descend, without what is forgotten; rounded, so that a ledger stays small."""
+    known = len(weights) - int(np.searchsorted(weights[::-1], _FORGOTTEN))
+    return _fixed(np.round(weights[:known], 3))

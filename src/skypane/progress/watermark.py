@@ -1,4 +1,4 @@
-"""Spark's own rule, for comparison: the punctuation lies a fixed delay behind the newest time."""
+"""Spark's own rule: the punctuation lies a fixed delay behind the newest time."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from typing import Any, ClassVar
 from skypane.progress.arrivals import Arrivals
 from skypane.progress.law import PunctuationLaw, not_negative
 from skypane.progress.state import Progress
-from skypane.types import Duration, micros
+from skypane.types import Duration, Micros, micros
 
 
 @dataclass(frozen=True)
 class Watermark(PunctuationLaw[Progress]):
-    """tp = max(tp, tmax - delay).
+    """tp = max(tp, tmax - delay), of tumbling windows the rule of Spark's withWatermark row for row.
+
+    Spark filters late rows by the watermark with which the run before ended. Where it has caught up, a run without
+    data follows each batch, and the next batch is filtered by what the last one brought: this law as it stands.
+    Where one batch follows the other at once, Spark is a batch behind: this law with `behind`.
+
+    docs/progress.md says where windows that overlap make a difference.
 
     >>> Watermark("600 seconds").delay
     '10 minutes'
     """
 
     delay: Duration
+    #: Whether a batch counts only when the next one has come, as in a Spark query with a backlog.
+    behind: bool = False
 
     _durations: ClassVar[tuple[str, ...]] = ("delay", "max_ahead")
 
@@ -38,3 +46,7 @@ class Watermark(PunctuationLaw[Progress]):
 
     def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:  # noqa: ARG002
         return counted
+
+    def _punctuation(self, before: Progress, measured: Progress) -> Micros | None:
+        newest = before.newest if self.behind else measured.newest
+        return None if newest is None else newest - measured.slack

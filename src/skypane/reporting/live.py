@@ -20,7 +20,7 @@ from rich.text import Text
 
 from skypane.metrics import BatchMetrics
 from skypane.reporting.view import View, facts, line
-from skypane.reporting.wording import clock, percent
+from skypane.wording import clock, percent
 
 #: a log is not flooded: at most one plain line in so many seconds
 LINE_EVERY = 5.0

@@ -15,8 +15,8 @@ import pyarrow as pa
 from skypane.reporting import plots
 from skypane.reporting.snapshot import Example, Snapshot
 from skypane.reporting.summary import Summary, summarise
-from skypane.reporting.wording import UNKNOWN, count, percent, seconds, span, stamp
 from skypane.types import ConfigError
+from skypane.wording import UNKNOWN, count, percent, seconds, span, stamp
 
 #: rows of the example front that are listed
 LISTED = 18
@@ -172,6 +172,7 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     exchanged = [metrics for metrics in batches if metrics.exchange]
     yield "tasks", f"{last.plq_workers} for panes (PLQ), {last.wlq_workers} for windows (WLQ)"
     yield "panes shared out by", last.splitting
+    yield "why so, in the last one", last.splitting_because or UNKNOWN
     yield "exchange of rows", f"in {count(len(exchanged))} of {count(len(batches))} batches"
     yield "why, in the last one", last.exchange_because or UNKNOWN
     where = Counter(metrics.wlq_where for metrics in batches if metrics.windows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from skypane.metrics import BatchMetrics
-from skypane.reporting.wording import clock, count, percent, span, stamp
+from skypane.wording import clock, count, percent, span, stamp
 
 #: rows per second are taken over so many of the latest batches
 RECENT = 8

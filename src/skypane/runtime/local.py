@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from skypane.operators.advance import Advance, advance, drained
-from skypane.operators.entry.gate import Entry
+from skypane.operators.entry.counts import PaneRows
 from skypane.operators.entry.reasons import FUTURE
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.open_panes import OpenPanes
@@ -40,30 +40,30 @@ Event: TypeAlias = "pa.Table | Drain"
 def run(plan: Plan, events: Iterable[Event]) -> Iterator[Outcome]:
     """Yield the outcome of each event; every window is answered once, in order, by the event that completes it."""
     progress = plan.progress.init()
-    held: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
+    panes: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
+    ahead: list[PaneRows] = []
     worker: WindowWorker | None = None
     for event in events:
         if isinstance(event, Drain):
-            step, rejection = drained(plan.progress, progress, held.end), Rejection()
+            step, rejection = drained(plan.progress, progress, panes), Rejection()
         else:
             plan.validate(event.schema)
             worker = worker or plan.window_query(event.schema).worker()
             entry = replace(plan.gate.after(progress.punctuation), keep=True).split(event)
-            step = advance(plan.progress, plan.windows, progress, entry.counts)
-            rejection = _rejected(entry, step)
-            held = held.add(
-                (part.pane, plan.query.lift(part.rows)) for part in entry.usable if part.pane not in step.future
-            )
+            step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources)
+            rejection = entry.rejection.merge(_given_up(ahead, step))
+            ahead = [] if step.given_up else ahead
+            ahead += [part for part in entry.usable if part.pane in step.held]
+            panes = panes.without(step.given_up).add((part.pane, plan.query.lift(part.rows)) for part in entry.usable)
         progress = step.state
-        due = held.closed_by(progress.punctuation)
-        held = held.retire(progress.punctuation)
+        due = panes.closed_by(progress.punctuation)
+        panes = panes.retire(progress.punctuation)
         yield Outcome(tuple(worker.answer(task, lambda partial: partial) for task in due) if worker else (), rejection)
 
 
-def _rejected(entry: Entry, step: Advance) -> Rejection:
-    """Return what the gate rejected, and the rows too far in the future, which only a whole batch shows."""
-    future = (Rejection.of(part.rows, FUTURE) for part in entry.usable if part.pane in step.future)
-    return entry.rejection.merge(*future)
+def _given_up(ahead: list[PaneRows], step: Advance) -> Rejection:
+    """Return the rows that were too far in the future and that the stream has not followed."""
+    return Rejection().merge(*(Rejection.of(part.rows, FUTURE) for part in ahead if part.pane in step.given_up))
 
 
 def answers(plan: Plan, events: Iterable[Event]) -> Iterator[Answer]:

@@ -42,7 +42,7 @@ def test_rows_go_to_all_workers_in_turn_from_batch_to_batch():
 
 @pytest.mark.parametrize("name", ["PB_RR", "TB_RR", "AS", "AS_PID"])
 def test_the_papers_names_are_understood(name: str):
-    assert splitting(name, POLICIES) is POLICIES[name]
+    assert splitting(name) is POLICIES[name]
     assert POLICIES[name].name == name
 
 
@@ -60,7 +60,7 @@ def test_a_policy_of_ones_own_is_taken_as_it_is():
 
 def test_an_unknown_name_is_refused_with_those_known():
     with pytest.raises(ConfigError, match=r"^splitting must be one of PB_RR, TB_RR, AS, AS_PID, got 'AS_PDI'$"):
-        splitting("AS_PDI", POLICIES)
+        splitting("AS_PDI")
 
 
 def test_shares_are_runs_of_a_panes_rows():

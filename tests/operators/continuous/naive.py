@@ -19,7 +19,7 @@ def fronts(points, times, window):
 def updates(points, times, window):
     """All updates, in the order that the package states."""
     changes = []
-    before = set()
+    before: set[int] = set()
     for now, front in fronts(points, times, window):
         changes += [Update(now, DEL, row) for row in before - front]
         changes += [Update(now, ADD, row) for row in front - before]

@@ -13,7 +13,7 @@ from skypane.types import ConfigError
 
 def run(stream):
     eager = Eager(stream.window)
-    updates = []
+    updates: list[Update] = []
     for row, (point, time) in enumerate(zip(stream.points.tolist(), stream.times.tolist(), strict=True)):
         updates += eager.arrive(tuple(point), time, row)
     return [*updates, *eager.advance(2**62)]
@@ -30,7 +30,7 @@ def test_a_case_by_hand():
     e (4,4)                                   arrives at 12, dominated by d: ADD at 13, DEL at 22
     """
     eager = Eager(10)
-    updates = []
+    updates: list[Update] = []
     for row, (point, time) in enumerate(
         [((2.0, 2.0), 0), ((1.0, 1.0), 1), ((3.0, 3.0), 2), ((3.0, 2.0), 3), ((4.0, 4.0), 12)]
     ):

@@ -5,6 +5,7 @@
     loads.py         the least loaded worker, for one tuple and for many
     law.py           what the policies share: what they are told, and their two forms
     static.py        PB_RR, TB_RR
+    expected.py      the panes of a batch, before it has come
     adaptive.py      AS, AS_PID: a pane is split where its partition exceeds a threshold
 
 Answers to queries never depend on any of this.
@@ -12,7 +13,6 @@ Answers to queries never depend on any of this.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, TypeAlias
 
 from skypane.control.splitting.adaptive import AdaptiveSplitting, PidSplitting
@@ -23,7 +23,6 @@ from skypane.types import ConfigError
 
 __all__ = [
     "POLICIES",
-    "STATIC",
     "AdaptiveSplitting",
     "PaneRoundRobin",
     "Panes",
@@ -42,14 +41,12 @@ Splitting: TypeAlias = SplittingLaw[Any]
 POLICIES: dict[str, Splitting] = {
     law.name: law for law in (PaneRoundRobin(), TupleRoundRobin(), AdaptiveSplitting(), PidSplitting())
 }
-STATIC = ("PB_RR", "TB_RR")
-"""Policies that need not know pane sizes before a batch."""
 
 
-def splitting(policy: str | Splitting, known: Collection[str] = STATIC) -> Splitting:
-    """Return the policy of that name, one of the `known` ones, or the policy itself."""
+def splitting(policy: str | Splitting) -> Splitting:
+    """Return the policy of that name, or the policy itself."""
     if not isinstance(policy, str):
         return policy
-    if policy not in known:
-        raise ConfigError(f"splitting must be one of {', '.join(known)}, got {policy!r}")
+    if policy not in POLICIES:
+        raise ConfigError(f"splitting must be one of {', '.join(POLICIES)}, got {policy!r}")
     return POLICIES[policy]

@@ -62,6 +62,21 @@ class Routing:
                 row -= share.rows
         return (self.turn + row) % self.workers if self.everywhere else pane % self.workers
 
+    def slots(self, pane: int, count: int) -> list[int]:
+        """Return workers for `count` equally likely places of the pane's rows, in proportion to its shares.
+
+        A runtime that places a row by a hash of it, not by its number, takes the slot that the hash falls on.
+        """
+        if pane not in self.shares:
+            return [self.owner(pane)] * count
+        shares = self.shares[pane]
+        total = sum(share.rows for share in shares)
+        whole = [count * share.rows // total for share in shares]
+        remainders = sorted(range(len(shares)), key=lambda at: (-(count * shares[at].rows % total), at))
+        for at in remainders[: count - sum(whole)]:
+            whole[at] += 1
+        return [share.worker for share, places in zip(shares, whole, strict=True) for _ in range(places)]
+
     def rows_by_worker(self, rows: Mapping[int, int]) -> list[int]:
         """Return how many rows each worker gets of a batch with so many `rows` per pane."""
         loads = [0] * self.workers

@@ -7,15 +7,21 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from skypane.kernels.blocks import BLOCK
-from skypane.kernels.influence import Index, Slots, absorb, empty_index, empty_slots, rebuild
-from skypane.kernels.layout import columns_of
+from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild
+from skypane.kernels.layout import columns_of, frozen
 from skypane.kernels.ranks import Ranking, ranking
-from skypane.kernels.skyline import require_numbers
+from skypane.kernels.thinning import has_nan
 from skypane.operators.continuous.updates import Updates, check_window
 from skypane.types import BadInputError, FloatArray, IntArray, Micros
 
-_SPARE: Final = 16 * BLOCK
-"""Slots kept free for arrivals, beside as many as are stored."""
+_LEAST_SPARE: Final = 16 * BLOCK
+"""Slots that are kept free for arrivals at least: few, so that a small store stays in the nearest cache."""
+
+_SPARE: Final = 48 * BLOCK
+"""Slots that are enough, unless more are stored: a rebuild is then paid for by as many arrivals."""
+
+_CROWDED: Final = 40
+"""Ranks may be coarser than a single skyline needs: arrivals are ranked one by one, and tables are quicker than cuts."""
 
 BEGIN: Final[Micros] = -(2**62)
 """Before all times."""
@@ -27,6 +33,10 @@ class Arrivals(NamedTuple):
     points: FloatArray
     times: IntArray
     rows: IntArray
+
+    def at(self, which: Any) -> Arrivals:
+        """Return some of them, by index or slice."""
+        return Arrivals(self.points[which], self.times[which], self.rows[which])
 
 
 class Stored(NamedTuple):
@@ -52,8 +62,8 @@ class Front:
     def __init__(self, d: int, window: Micros) -> None:
         self.window = check_window(window)
         self.clock = BEGIN
-        self._slots, self._index, self._rows = _room_for(0, d)
         self._size = 0
+        self._allocate(_room_for(0), d)
         self._ranking: Ranking | None = None
 
     def step(self, arrivals: Arrivals, until: Micros) -> Updates:
@@ -69,15 +79,15 @@ class Front:
             if self._size == len(self._rows):
                 parts.append(self._make_room(span))
             end = min(len(arrivals.rows), begin + len(self._rows) - self._size)
-            self._absorb(Arrivals(*(column[begin:end] for column in arrivals)))
+            self._absorb(arrivals.at(slice(begin, end)))
             begin = end
         self.clock = until
-        parts.append(self._updates(np.ones(self._size, np.bool_), span))
+        parts.append(self._updates(slice(None), span))
         return Updates.merged(parts)
 
     def current(self) -> IntArray:
         """Return the rows on the front once all updates before the clock are applied, ascending."""
-        starts, ends = self._slots.starts[: self._size], self._slots.ends[: self._size]
+        _, starts, ends = self._slots.clocks[:, : self._size]
         return np.sort(self._rows[: self._size][(starts < self.clock) & (self.clock <= ends) & (starts < ends)])
 
     def __len__(self) -> int:
@@ -87,8 +97,7 @@ class Front:
     def snapshot(self) -> Stored:
         """Return what a front must remember from here on."""
         kept = np.flatnonzero(self._kept(self.clock))
-        slots = self._slots
-        return Stored(slots.points[kept], slots.times[kept], self._rows[kept], slots.starts[kept], self.clock)
+        return self._stored(kept)
 
     @classmethod
     def restore(cls, stored: Stored, window: Micros) -> Front:
@@ -97,6 +106,11 @@ class Front:
         front.clock = stored.clock
         front._store(stored)
         return front
+
+    def _allocate(self, room: int, d: int) -> None:
+        self._slots = empty_slots(room, d)
+        self._index = empty_index(room, d)
+        self._rows = np.empty(room, np.int64)
 
     def _checked(self, arrivals: Arrivals, until: Micros) -> Arrivals:
         points, times, rows = arrivals
@@ -107,23 +121,22 @@ class Front:
             raise BadInputError(f"the clock cannot go back from {self.clock} to {until}")
         if len(times) and not self.clock <= times.min() <= times.max() < until:
             raise BadInputError(f"times must be in [{self.clock}, {until}), got {times.min()} to {times.max()}")
-        try:
-            require_numbers(columns_of(points))
-        except ValueError as nan:
-            raise BadInputError(str(nan)) from nan
+        if has_nan(frozen(np.ascontiguousarray(points.T if points.flags.f_contiguous else points))):
+            row, column = np.argwhere(np.isnan(points))[0]
+            raise BadInputError(f"points must not be NaN, got NaN in column {column} of row {rows[row]}")
         if (times[1:] < times[:-1]).any():
             order = np.argsort(times, kind="stable")
-            return Arrivals(points[order], times[order], rows[order])
+            return arrivals.at(order)
         return arrivals
 
     def _absorb(self, arrivals: Arrivals) -> None:
         if not len(arrivals.rows):
             return
         if self._ranking is None:
-            self._ranking = ranking(columns_of(arrivals.points))
+            self._ranking = ranking(columns_of(arrivals.points), _CROWDED)
         begin, end = self._size, self._size + len(arrivals.rows)
         self._write(begin, arrivals, self._ranking)
-        self._slots.starts[begin:end] = arrivals.times
+        self._slots.clocks[START, begin:end] = arrivals.times
         absorb(self._slots, self._index, begin, end, self.window)
         self._size = end
 
@@ -132,41 +145,47 @@ class Front:
         end = begin + len(arrivals.rows)
         slots.points[begin:end] = arrivals.points
         slots.ranks[begin:end] = ranking.ranks(columns_of(arrivals.points))
-        slots.times[begin:end] = arrivals.times
-        slots.ends[begin:end] = arrivals.times + self.window
+        slots.clocks[TIME, begin:end] = arrivals.times
+        slots.clocks[END, begin:end] = arrivals.times + self.window
         self._rows[begin:end] = arrivals.rows
 
     def _make_room(self, span: tuple[Micros, Micros]) -> Updates:
         """Keep what may yet matter, its ranks made for it; return the updates of all else."""
-        kept = self._kept(int(self._slots.times[self._size - 1]) + 1)
+        kept = self._kept(int(self._slots.clocks[TIME, self._size - 1]) + 1)
         updates = self._updates(~kept, span)
         at = np.flatnonzero(kept)
-        slots = self._slots
-        self._store(Stored(slots.points[at], slots.times[at], self._rows[at], slots.starts[at], self.clock))
+        self._store(self._stored(at))
         return updates
+
+    def _stored(self, at: IntArray) -> Stored:
+        points, _, clocks = self._slots
+        return Stored(points[at], clocks[TIME, at], self._rows[at], clocks[START, at], self.clock)
 
     def _store(self, stored: Stored) -> None:
         n, d = stored.points.shape
-        self._slots, self._index, self._rows = _room_for(n, d)
+        room = _room_for(n)
+        if not room <= len(self._rows) <= 2 * room:  # else the memory in use serves, which is mapped already
+            self._allocate(room, d)
         self._size = n
         self._ranking = None
         if n:
-            self._ranking = ranking(columns_of(stored.points))
+            self._ranking = ranking(columns_of(stored.points), _CROWDED)
             self._write(0, Arrivals(stored.points, stored.times, stored.rows), self._ranking)
-            self._slots.starts[:n] = stored.starts
+            self._slots.clocks[START, :n] = stored.starts
         rebuild(self._slots, self._index, n)
 
     def _kept(self, clock: Micros) -> Any:
         """Which slots are not pruned, and in the window at `clock` or leave it right then."""
         bits = np.unpackbits(self._index.present.view(np.uint8), bitorder="little", count=self._size).view(np.bool_)
-        return bits & (self._slots.ends[: self._size] >= clock)
+        return bits & (self._slots.clocks[END, : self._size] >= clock)
 
-    def _updates(self, which: Any, span: tuple[Micros, Micros]) -> Updates:
-        n = self._size
-        return Updates.of_stays(self._rows[:n][which], self._slots.starts[:n][which], self._slots.ends[:n][which], span)
+    def _updates(self, at: Any, span: tuple[Micros, Micros]) -> Updates:
+        """Updates of some slots, by mask or slice over those in use."""
+        _, starts, ends = self._slots.clocks[:, : self._size]
+        return Updates.of_stays(self._rows[: self._size][at], starts[at], ends[at], span)
 
 
-def _room_for(stored: int, d: int) -> tuple[Slots, Index, IntArray]:
-    """Room for the points stored, as many arrivals, and some."""
-    room = -(-(2 * stored + _SPARE) // BLOCK) * BLOCK
-    return empty_slots(room, d), empty_index(room, d), np.empty(room, np.int64)
+def _room_for(stored: int) -> int:
+    """Slots for the points stored and for arrivals, in whole blocks."""
+    spare = max(stored, min(3 * stored + _LEAST_SPARE, _SPARE))
+    return -(-(stored + spare) // BLOCK) * BLOCK

@@ -29,7 +29,7 @@ class GroupedFronts:
             if front is None:
                 front = self._fronts[group] = self._new()
             at = arrived.get(group, _NO_ROWS)
-            parts.append(front.step(Arrivals(*(column[at] for column in arrivals)), until))
+            parts.append(front.step(arrivals.at(at), until))
             if not len(front):
                 del self._fronts[group]
         self.clock = until

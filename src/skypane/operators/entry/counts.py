@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from skypane.types import IntArray, Micros
+from skypane.progress.arrivals import SourceCount
+from skypane.types import BoolArray, IntArray, Micros
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,36 @@ def counts_of(panes: IntArray, times: IntArray) -> Iterator[PaneCount]:
     """Yield the count of each pane, panes in order."""
     order = _order(panes)
     return _runs(panes, times) if order is None else _runs(panes[order], times[order])
+
+
+def by_source(
+    source: pa.ChunkedArray, times: IntArray, bad: BoolArray | None, late: BoolArray | None
+) -> dict[str, SourceCount]:
+    """Return what each source sent, of the rows that are usable or late; rows without a source are one, named None."""
+    where = np.ones(len(times), bool) if bad is None else ~bad if late is None else ~bad | late
+    encoded = pc.dictionary_encode(source, null_encoding="encode").combine_chunks()
+    codes = encoded.indices.to_numpy()[where]
+    names = [str(name) for name in encoded.dictionary.to_pylist()]
+    rows = np.bincount(codes, minlength=len(names))
+    lates = np.zeros_like(rows) if late is None else np.bincount(codes[late[where]], minlength=len(names))
+    newest = np.full(len(names), np.iinfo(np.int64).min)
+    np.maximum.at(newest, codes, times[where])
+    counts = zip(names, rows.tolist(), lates.tolist(), newest.tolist(), strict=True)
+    return {name: SourceCount(n, of_them_late, last) for name, n, of_them_late, last in counts if n}
+
+
+def merged_sources(parts: Iterable[Mapping[str, SourceCount]]) -> dict[str, SourceCount]:
+    """Return what each source sent in all parts together."""
+    merged: dict[str, SourceCount] = {}
+    for part in parts:
+        for name, count in part.items():
+            merged[name] = merged[name].merge(count) if name in merged else count
+    return merged
+
+
+def late_of(sources: Mapping[str, SourceCount]) -> dict[str, int]:
+    """Return how many late rows each source sent, of those that sent any."""
+    return {name: count.late for name, count in sources.items() if count.late}
 
 
 def _runs(panes: IntArray, times: IntArray) -> Iterator[PaneCount]:

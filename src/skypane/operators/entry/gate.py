@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.operators.entry.counts import PaneCount, PaneRows, by_pane, counts_of
+from skypane.operators.entry.counts import PaneCount, PaneRows, by_pane, by_source, counts_of, late_of
 from skypane.operators.entry.reasons import FUTURE, LATE, Reasons, is_null
 from skypane.operators.entry.rejection import Rejection
+from skypane.progress.arrivals import SourceCount
 from skypane.types import TICKS_PER_SECOND, BoolArray, ConfigError, IntArray, Micros
 from skypane.windows import Windows
 
@@ -24,6 +26,8 @@ class Entry:
 
     usable: tuple[PaneRows, ...]
     rejection: Rejection
+    #: the rows with a time worth believing by source, where the source column is named
+    sources: Mapping[str, SourceCount] = field(default_factory=dict)
 
     @property
     def counts(self) -> tuple[PaneCount, ...]:
@@ -64,6 +68,10 @@ class Gate:
         if not pa.types.is_timestamp(kind):
             raise ConfigError(f"time column {self.time!r} is of type {kind}; cast it to a timestamp first")
 
+    def panes_of(self, rows: pa.Table) -> IntArray:
+        """Return the pane of each row; of times that are no times, the one of the epoch."""
+        return self.windows.panes_at(_times(rows.combine_chunks().column(self.time))[0])
+
     def split(self, rows: pa.Table) -> Entry:
         """Sort rows into panes; reject what is unusable, what is late, and what lies beyond the limit."""
         rows = rows.combine_chunks()
@@ -80,25 +88,20 @@ class Gate:
         bad = reasons.any_rejected
         good = None if bad is None else np.flatnonzero(~bad)
         usable = rows if good is None else rows.take(pa.array(good))
+        late = reasons.mask(LATE)
+        sources = {} if self.source is None else by_source(rows.column(self.source), times, bad, late)
         return Entry(
             usable=tuple(by_pane(usable, *((panes, times) if good is None else (panes[good], times[good])))),
-            rejection=Rejection() if good is None else self._rejection(rows, reasons, panes, times),
+            rejection=Rejection()
+            if good is None
+            else Rejection(
+                reasons=reasons.counts(),
+                late=() if late is None else tuple(counts_of(panes[late], times[late])),
+                by_source=late_of(sources),
+                rows=(reasons.rows(rows),) if self.keep else (),
+            ),
+            sources=sources,
         )
-
-    def _rejection(self, rows: pa.Table, reasons: Reasons, panes: IntArray, times: IntArray) -> Rejection:
-        late = reasons.mask(LATE)
-        return Rejection(
-            reasons=reasons.counts(),
-            late=() if late is None else tuple(counts_of(panes[late], times[late])),
-            by_source=self._sources(rows, late),
-            rows=(reasons.rows(rows),) if self.keep else (),
-        )
-
-    def _sources(self, rows: pa.Table, late: BoolArray | None) -> dict[str, int]:
-        if late is None or self.source is None:
-            return {}
-        counts = pc.value_counts(rows.column(self.source).filter(pa.array(late)))
-        return {str(entry["values"]): entry["counts"] for entry in counts.to_pylist()}
 
 
 def _times(column: pa.ChunkedArray) -> tuple[IntArray, BoolArray | None, BoolArray | None]:

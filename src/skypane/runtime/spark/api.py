@@ -195,7 +195,8 @@ def stream(
     progress     when a pane counts as complete: KSlack() if left out, AqKSlack(0.01), Watermark("1 hour")
     source       column that names a row's source, to count late rows by
     late         where late and quarantined rows go, with their reason; they are only counted, if left out
-    splitting    "PB_RR" (panes to workers in turn) or "TB_RR" (rows to workers in turn)
+    splitting    where rows are exchanged: "PB_RR" (panes to workers in turn), "TB_RR" (rows to workers in turn), "AS"
+                 (panes larger than usual are split), "AS_PID" (as few of them as it takes to keep up)
     plq_workers  tasks that lift, where rows are exchanged; the default parallelism, if left out
     wlq_workers  tasks that combine, likewise
 

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.runtime.spark.machine.interpreter import check_workers
+from skypane.runtime.spark.machine.session import over_connect
 from skypane.runtime.spark.schema import arrow_schema
 from skypane.types import ConfigError, Duration
 from skypane.windows import Windows
@@ -32,6 +33,11 @@ def rows_schema(rows: object, *, streaming: bool) -> pa.Schema:
     if streaming and not rows.isStreaming:
         raise ConfigError(
             "this DataFrame is static: read it by spark.readStream, or answer it at once by sp.ask(rows, query)"
+        )
+    if streaming and over_connect(rows.sparkSession):
+        raise ConfigError(
+            "this stream is read over Spark Connect, whose server would run each batch in a process of its own, away from "
+            "the engine: start the job where the driver is, in a session of SparkSession.builder.master(...) or spark-submit"
         )
     check_workers(rows.sparkSession)
     for name, times in Counter(rows.columns).items():

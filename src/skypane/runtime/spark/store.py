@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -66,13 +65,6 @@ class Store:
         """Create the folder, with its parents."""
         self._fs[0].create_dir(self._fs[1], recursive=True)
 
-    def make_first(self) -> None:
-        """Create the folder; raise FileExistsError if it is there, on a file system that can tell (local disks)."""
-        if self.is_local:
-            Path(self._fs[1]).mkdir()
-        else:
-            self.make()
-
     @property
     def is_local(self) -> bool:
         return isinstance(self._fs[0], fs.LocalFileSystem)
@@ -107,14 +99,15 @@ class Store:
             except FileNotFoundError:
                 continue
 
-    def remove_drafts(self) -> None:
-        """Delete what write_json() left when it was killed."""
-        self.remove(name for name in self.names() if name.startswith(DRAFT))
-
     def remove_folder(self, name: str) -> None:
         """Delete a folder and what is in it; one that is gone already is no error."""
         with suppress(FileNotFoundError):
             self._fs[0].delete_dir(self.path(name))
+
+    def clear(self) -> None:
+        """Delete what is in the folder; one that is gone already is no error."""
+        with suppress(FileNotFoundError):
+            self._fs[0].delete_dir_contents(self._fs[1])
 
     def sync(self, *names: str) -> None:
         """Wait until files, or the folder's list of them (""), are on the disk; elsewhere than on a local disk do nothing."""

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.exchange import Exchange, Layout
-from skypane.control.measured import Measured
+from skypane.control.measured import Measured, PaneWork
 from skypane.control.monitoring import Period
+from skypane.control.snapshots import from_json, to_json
 from skypane.control.splitting import Panes, Routing, Sample, Splitting
+from skypane.control.splitting.expected import ExpectedPanes
 from skypane.control.workers import Workers
 from skypane.types import CheckpointError, ConfigError
+
+_SHORTEST = 1e-3
+"""Seconds that an interval counts for at least: with less left of it, the stage is overloaded beyond any measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControlState:
     """The laws' states, and the workers.
 
-    asked    the numbers that the job asks for
-    workers  those in force: the job's, or what scale() has asked for since
+    asked      the numbers that the job asks for
+    workers    those in force: the job's, or what scale() has asked for since
     splitting  the splitting law's own state
+    expected   the panes of the next batch
     """
 
     asked: Workers
     workers: Workers
     exchange: Exchange
     splitting: Any
+    expected: ExpectedPanes = field(default_factory=ExpectedPanes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,8 @@ class Steering:
     workers: Workers
     exchange: Exchange
     routing: Routing | None
+    splitting: str
+    splitting_because: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,7 @@ class Control:
 
     splitting: Splitting
     asked: Workers
+    costs: Costs = DEFAULT_COSTS
 
     def init(self) -> ControlState:
         return ControlState(self.asked, self.asked, Exchange(), self.splitting.init())
@@ -55,6 +67,7 @@ class Control:
             "workers": asdict(state.workers),
             "exchange": asdict(state.exchange),
             "splitting": {"law": self.splitting.name, "state": self.splitting.snapshot(state.splitting)},
+            "expected": to_json(state.expected),
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> ControlState:
@@ -74,35 +87,64 @@ class Control:
             workers if asked == self.asked else self.asked,
             exchange,
             self.splitting.restore(splitting) if law == self.splitting.name else self.splitting.init(),
+            from_json(ExpectedPanes, snapshot.get("expected")),
         )
 
     def decide(self, state: ControlState) -> tuple[ControlState, Steering]:
-        """Return what holds for the next batch, of whose panes nothing is known yet, and the state after that."""
+        """Return what holds for the next batch, by the panes that it is expected to have, and the state after that."""
         if not state.exchange.needed:
-            return state, Steering(state.workers, state.exchange, None)
-        splitting, decision = self.splitting.decide(state.splitting, Panes({}, state.workers.plq))
-        return replace(state, splitting=splitting), Steering(state.workers, state.exchange, decision.value)
+            because = "rows stay where they are read"
+            return state, Steering(state.workers, state.exchange, None, self.splitting.name, because)
+        expected = state.expected.next()
+        # A task's partitions end with its batch: no pane of the batch before is being filled any more.
+        panes = Panes(expected, state.workers.plq, open_from=max(expected, default=0) + 1)
+        splitting, decision = self.splitting.decide(state.splitting, panes)
+        steering = Steering(state.workers, state.exchange, decision.value, self.splitting.name, decision.because)
+        return replace(state, splitting=splitting), steering
 
     def observe(self, state: ControlState, measured: Measured) -> ControlState:
         """Return the state after a batch."""
         layout = None if measured.exchanged else _layout(measured)
-        splitting = self.splitting.observe(state.splitting, Sample(_period(measured)))
-        return replace(state, exchange=state.exchange.observe(layout, state.workers.plq), splitting=splitting)
+        rows: Counter[int] = Counter()
+        for work in _panes(measured):
+            rows[work.pane] += work.rows
+        # Where rows stayed where they were read, the source cut the panes, not the law: it learns how large they are.
+        sizes = (work.rows for work in _panes(measured)) if measured.exchanged else rows.values()
+        sample = Sample(period_of(measured) if measured.exchanged else None, tuple(sizes))
+        return replace(
+            state,
+            exchange=state.exchange.observe(layout, state.workers.plq, self.costs),
+            splitting=self.splitting.observe(state.splitting, sample),
+            expected=state.expected.observe(rows),
+        )
 
 
-def _period(measured: Measured) -> Period | None:
+def period_of(measured: Measured) -> Period | None:
     """Return the batch as a sampling interval; None for the first after a start, whose length is not known.
 
-    Which panes were closed is not in it: a task knows its part of a pane only.
+    The interval is that in which the batch's rows came, less what the other steps of a batch take of it. A pane counts
+    as closed with its batch: what comes later of it makes partitions of its own.
     """
     if not measured.interval or not measured.tasks:
         return None
     rows = tuple(task.rows for task in measured.tasks)
-    return Period(measured.interval, tuple(task.busy for task in measured.tasks), processed=rows, scheduled=rows)
+    panes = [work.pane for work in _panes(measured)]
+    return Period(
+        seconds=max(measured.interval - measured.merge_seconds, _SHORTEST),
+        busy=tuple(task.busy for task in measured.tasks),
+        processed=rows,
+        scheduled=rows,
+        panes=len(set(panes)),
+        partitions=len(panes),
+    )
+
+
+def _panes(measured: Measured) -> Iterator[PaneWork]:
+    return (work for task in measured.tasks for work in task.panes)
 
 
 def _layout(measured: Measured) -> Layout:
-    panes = [work.pane for task in measured.tasks for work in task.panes]
+    panes = [work.pane for work in _panes(measured)]
     return Layout(
         rows=sum(task.rows for task in measured.tasks),
         busy=tuple(task.busy for task in measured.tasks),

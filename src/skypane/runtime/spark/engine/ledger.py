@@ -1,9 +1,9 @@
 """The engine's memory: one manifest per micro-batch, written atomically, and the definition of the query.
 
     <checkpoint>/skypane/definition.json      what is asked; another query is refused
-    <checkpoint>/skypane/owner/<epoch>/       the driver in charge                                   ownership.py
+    <checkpoint>/skypane/owner/<driver>/      the driver in charge                                   ownership.py
     <checkpoint>/skypane/ledger/<batch>.json  what is true after the batch
-    <checkpoint>/skypane/drain.json          the batch that the last drain is, begun or committed
+    <checkpoint>/skypane/drain.json           the batch that the last drain is, begun or committed
     <checkpoint>/skypane/partials/*.arrow     the partials that the newest manifest names, and nothing else for long
 
 A manifest is the commit: what it names is so, what it does not name never happened. Spark replays a batch that it
@@ -96,7 +96,7 @@ class Ledger:
 
     def begin_drain(self, batch_id: int) -> None:
         """Note that the next batch is a drain: once a sink may have been told, it is finished before anything else."""
-        self._root.write_json(_DRAIN, {"batch_id": batch_id})
+        self.ownership.write(self._root, _DRAIN, {"batch_id": batch_id})
 
     @property
     def drain_begun(self) -> bool:

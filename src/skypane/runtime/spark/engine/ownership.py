@@ -1,16 +1,22 @@
 """One driver at a time: whoever starts on a checkpoint takes it over, and the one before can commit nothing more.
 
-    <checkpoint>/skypane/owner/<epoch>/   the folder of the driver in charge; its documents are written here
+    <checkpoint>/skypane/owner/<driver>/   the folder of the driver in charge; its documents are written here
 
-Taking over renames the folder to the next epoch, which only one of several can do, and empties it. A document becomes
-true by moving out of the folder of the driver's own epoch: for a driver that has been taken over that folder is gone,
-so the move fails, however long the driver has slept. On a file system without such renames (object stores) the folder
-is looked for before each commit, which leaves a moment between the look and the commit.
+A driver that starts makes a folder of its own, whose name comes after all that it sees, then looks again: it moves the
+folders of lower names into its own, and gives up its own for a higher name. Of any two, the one that has made its folder
+later sees the other's, so one is left, whatever order they go in and whatever a listing misses that changes meanwhile.
+Names come in the order of their charge, which sinks rely on, and none comes twice: a folder that is gone stays gone.
+
+A document becomes true by moving out of the folder of its driver: for one that has been taken over that folder is gone,
+so the move fails, however long the driver has slept. On a file system that cannot move folders (object stores) the old
+folder is deleted, and the own one looked for before each commit, which leaves a moment between the look and the commit.
 """
 
 from __future__ import annotations
 
+import re
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -19,33 +25,34 @@ from skypane.types import CheckpointError
 
 OWNER = "owner"
 _TRIES = 100
+_DRIVER = re.compile(r"(\d{12})-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The right to change a checkpoint, as the folder `drafts`; `driver` names this start, here and in every copy."""
+    """The right to change a checkpoint, as the folder `drafts`; `driver` names this start, after all that were before."""
 
     drafts: Store
-    epoch: int
     driver: str
 
     @classmethod
     def take(cls, root: Store) -> Self:
         """Take the checkpoint over from whoever has it."""
         owner = root.child(OWNER)
-        owner.make()
+        owner.make()  # a folder that appears while pyarrow lists it is an error
         for _ in range(_TRIES):
-            epoch = max((int(name) for name in owner.folders() if name.isdigit()), default=0)
-            mine = owner.child(_folder(epoch + 1))
-            try:
-                if epoch:
-                    owner.move(_folder(epoch), owner, _folder(epoch + 1))
-                else:
-                    mine.make_first()
-            except (FileNotFoundError, FileExistsError):
-                continue  # another driver was faster: take over from that one
-            mine.remove(mine.names())
-            return cls(mine, epoch + 1, f"{epoch + 1:06d}-{uuid.uuid4().hex[:8]}")
+            driver = _name_after(_drivers(owner))
+            mine = owner.child(driver)
+            mine.make()
+            there = _drivers(owner)
+            if max(there, default=driver) > driver:
+                owner.remove_folder(driver)  # that one was faster: come after it, in name too
+                continue
+            for other in there:
+                if other != driver:
+                    _end(owner, other, mine)
+            mine.clear()
+            return cls(mine, driver)
         raise CheckpointError(
             f"{owner.root}: other drivers have taken this checkpoint {_TRIES} times while this one tried"
         )
@@ -70,5 +77,19 @@ class Ownership:
         )
 
 
-def _folder(epoch: int) -> str:
-    return f"{epoch:012d}"
+def _drivers(owner: Store) -> list[str]:
+    return [name for name in owner.folders() if _DRIVER.fullmatch(name)]
+
+
+def _name_after(drivers: list[str]) -> str:
+    epoch = max((int(name.partition("-")[0]) for name in drivers), default=0) + 1
+    return f"{epoch:012d}-{uuid.uuid4().hex[:8]}"
+
+
+def _end(owner: Store, other: str, mine: Store) -> None:
+    """Take a driver's folder away, at one stroke where the file system can: a file that is just written would hold it."""
+    if not owner.is_local:
+        owner.remove_folder(other)
+        return
+    with suppress(FileNotFoundError):  # another that starts now has taken it
+        owner.move(other, mine, other)

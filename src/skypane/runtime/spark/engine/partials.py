@@ -58,7 +58,7 @@ def attempt_name(batch_id: int, task: int) -> str:
 
 
 def write(store: Store, name: str, partials: Sequence[pa.Table]) -> list[PartialRef]:
-    """Write a file of partials under a name that no other attempt uses."""
+    """Write a file of partials under a name that no other attempt uses; whoever commits one synchronises it."""
     refs, start = [], 0
     with store.open_output(name) as stream:
         for partial in partials:
@@ -66,7 +66,6 @@ def write(store: Store, name: str, partials: Sequence[pa.Table]) -> list[Partial
             stream.write(data)
             refs.append(PartialRef(name, start, data.size, zlib.crc32(data), partial.num_rows))
             start += data.size
-    store.sync(name, "")
     return refs
 
 

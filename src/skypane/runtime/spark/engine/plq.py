@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import reduce
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType
 
 from skypane.control.measured import PaneWork, TaskWork
 from skypane.control.splitting import Routing
-from skypane.operators.entry.counts import PaneCount
+from skypane.operators.entry.counts import PaneCount, merged_sources
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.pane_query import Lifted, PaneQuery
 from skypane.operators.query import Query
+from skypane.progress.arrivals import SourceCount
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
@@ -28,6 +30,11 @@ from skypane.runtime.spark.store import Store
 from skypane.runtime.spark.versions import partitioned
 
 REJECTED = "rejected"
+
+_SLOTS = 64
+"""Places among which the rows of a pane are spread; a share is met to within one of them."""
+_MOST_PANES = 1024
+"""Panes, the newest first, whose shares are looked up; older ones have one owner each, by turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,7 @@ class TaskReport:
     #: without the rows, which are in `rejected_rows`
     rejection: Rejection
     rejected_rows: tuple[PartialRef, ...]
+    sources: Mapping[str, SourceCount]
 
     def to_json(self) -> str:
         return json.dumps({
@@ -57,6 +65,7 @@ class TaskReport:
             "panes": [asdict(pane) for pane in self.panes],
             "rejection": self.rejection.to_json(),
             "rejected_rows": [asdict(ref) for ref in self.rejected_rows],
+            "sources": dict(self.sources),
         })  # fmt: skip
 
     @classmethod
@@ -72,6 +81,7 @@ class TaskReport:
                 "panes": tuple(panes),
                 "rejection": Rejection.from_json(value["rejection"]),
                 "rejected_rows": tuple(PartialRef(**ref) for ref in value["rejected_rows"]),
+                "sources": {name: SourceCount(*count) for name, count in value["sources"].items()},
             }
         )
 
@@ -123,6 +133,7 @@ class LiftStage:
             ),
             rejection=lifted.rejection,
             rejected_rows=tuple(rejected),
+            sources=lifted.sources,
         )
 
 
@@ -155,6 +166,11 @@ class PaneLevel:
         return Rejection().merge(*(task.rejection for task in self.tasks))
 
     @property
+    def sources(self) -> dict[str, SourceCount]:
+        """What each source sent, where a source column is named."""
+        return merged_sources(task.sources for task in self.tasks)
+
+    @property
     def rejected_rows(self) -> list[PartialRef]:
         return [ref for task in self.tasks for ref in task.rejected_rows]
 
@@ -162,19 +178,41 @@ class PaneLevel:
 def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel:
     """Lift a batch: one job, one Python hop, and an exchange before it only where a routing is given."""
     if routing is not None:
-        rows = _routed(rows, stage.gate, routing)
+        rows = routed(rows, stage.gate, routing)
     reports = rows.mapInArrow(stage, "report string").collect()
     return PaneLevel(tuple(TaskReport.from_json(row.report) for row in reports))
 
 
-def _routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:
+def routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:
+    """Move each row to the task of its worker: natively, and by the row alone, so that a task tried again gets the same.
+
+    Rows of a pane with several owners are spread over them by a hash, in the proportions of the shares.
+    """
     if routing.everywhere:
         return rows.repartition(routing.workers)
     micros = sf.unix_micros(sf.col(_quoted(gate.time)).cast("timestamp"))
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
     pane = sf.floor(sf.try_subtract(micros, sf.lit(gate.windows.offset)) / sf.lit(gate.windows.pane))
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
+    if routing.shares:
+        worker = sf.coalesce(_shared(rows, pane, routing), worker)
     return partitioned(rows, routing.workers, worker)
+
+
+def _shared(rows: DataFrame, pane: Column, routing: Routing) -> Column:
+    """Return the worker of a row whose pane has shares, null for others: one look-up, however many panes there are."""
+    last = max(routing.shares)
+    first = max(min(routing.shares), last - _MOST_PANES + 1)
+    slots = [worker for known in range(first, last + 1) for worker in routing.slots(known, _SLOTS)]
+    table = sf.split(sf.lit(",".join(map(str, slots))), ",").cast("array<int>")  # a constant: folded by Spark, once
+    hashed = [_quoted(field.name) for field in rows.schema.fields if _hashable(field.dataType)]
+    place = (pane - sf.lit(first)) * sf.lit(_SLOTS) + sf.pmod(sf.xxhash64(*hashed), sf.lit(_SLOTS))
+    return sf.get(table, place.cast("int"))
+
+
+def _hashable(kind: DataType) -> bool:
+    """Whether Spark hashes values of the type: not maps, nor what holds them."""
+    return not any(word in kind.simpleString() for word in ("map<", "variant"))
 
 
 def _quoted(name: str) -> str:

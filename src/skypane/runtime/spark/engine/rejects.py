@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import FUTURE, REASON
-from skypane.runtime.spark.engine.partials import PartialReader
+from skypane.runtime.spark.engine import partials
+from skypane.runtime.spark.engine.partials import PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import REJECTED, PaneLevel
 from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.sinks.answers import Answers
@@ -25,26 +28,51 @@ def schema_of(rows: pa.Schema) -> pa.Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class FutureStage:
-    """Yields the rows that lie beyond the gate's limit, with their reason; travels to the workers."""
+class AheadStage:
+    """Writes the rows that lie beyond the gate's limit, which are held; yields references to them; travels to the workers."""
 
     gate: Gate
+    store: Store
+    batch_id: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in from_spark(batches):
-            for rejected in self.gate.split(pa.Table.from_batches([batch])).rejection.rows:
-                yield from rejected.filter(pc.field(REASON) == FUTURE).to_batches()
+        tables = [
+            table for batch in from_spark(batches) for table in _future(self.gate, pa.Table.from_batches([batch]))
+        ]
+        tables = [table for table in tables if table.num_rows]
+        context = TaskContext.get()
+        name = attempt_name(self.batch_id, context.partitionId() if context else 0)
+        refs = partials.write(self.store, name, tables) if tables else []
+        yield pa.RecordBatch.from_pydict({"refs": [json.dumps([ref.to_json() for ref in refs])]})
 
 
-def gather(rows: DataFrame, schema: pa.Schema, level: PaneLevel, store: Store, future: FutureStage | None) -> Answers:
-    """Return all rows of a batch that did not enter it.
+def write_ahead(rows: DataFrame, stage: AheadStage) -> tuple[PartialRef, ...]:
+    """Write the rows of a batch that are held, for the late sink, should they be given up one day.
 
-    The tasks that lifted the batch wrote the late and the unusable ones. Only the driver can tell which are too far in
-    the future, when it has seen the whole batch; for those, which are rare, the batch is read once more.
+    Only the driver can tell which they are, when it has seen the whole batch; they are rare, and for them the batch is
+    read once more.
     """
-    tables = list(map(PartialReader(store.child(REJECTED)), level.rejected_rows))
-    if future is not None:
-        columns = copy.deepcopy(rows.schema).add(REASON, "string")
-        tables.append(rows.mapInArrow(future, columns).toArrow())
+    found = rows.mapInArrow(stage, "refs string").collect()
+    return tuple(PartialRef.from_json(ref) for row in found for ref in json.loads(row.refs))
+
+
+def given_up(gate: Gate, store: Store, refs: Iterable[PartialRef], panes: Collection[int]) -> list[pa.Table]:
+    """Return the rows that were held, of those panes, with their reason."""
+    tables = map(PartialReader(store), refs)
+    return [table.filter(_in_panes(gate, table, panes)) for table in tables]
+
+
+def gather(schema: pa.Schema, level: PaneLevel, store: Store, future: Iterable[pa.Table]) -> Answers:
+    """Return all rows that are rejected with a batch: those that the tasks wrote, late or unusable, and `future`."""
+    tables = [*map(PartialReader(store.child(REJECTED)), level.rejected_rows), *future]
     tables = [table.cast(schema_of(schema)) for table in tables]
     return Answers(schema_of(schema), rows=sum(table.num_rows for table in tables), tables=tuple(tables))
+
+
+def _future(gate: Gate, rows: pa.Table) -> Iterator[pa.Table]:
+    for rejected in gate.split(rows).rejection.rows:
+        yield rejected.filter(pc.field(REASON) == FUTURE)
+
+
+def _in_panes(gate: Gate, rows: pa.Table, panes: Collection[int]) -> pa.Array:
+    return pa.array(np.isin(gate.panes_of(rows), list(panes)))

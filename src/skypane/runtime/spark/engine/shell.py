@@ -64,7 +64,6 @@ class Engine:
             store=self._store,
             staged=setting.output.stage(driver) or self._answers,
             keep_rejected=setting.late is not None,
-            splitting=setting.splitting.name,
         )
         self._standing = Standing.restored(self._program, self._control, self.ledger.latest())
         #: what scale() has asked for since the last batch began
@@ -168,6 +167,8 @@ class Engine:
             control = asked if drain else self._control.observe(control, outcome.measured)
             after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
             metrics = replace(outcome.metrics, seconds=timer.stop())
+            if kept := sorted(outcome.written & outcome.state.files):
+                self._partials.sync(*kept, "")
             self.ledger.commit(after.manifest(self._control, metrics))
             self._standing = after
             self._remove_unneeded(before, outcome)

@@ -15,10 +15,14 @@ from skypane.types import CheckpointError
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far time has come, and the partials of the open panes."""
+    """How far time has come, the partials of the open panes, and for the late sink the rows that are held.
+
+    ahead   the rows of panes too far ahead, as they came; only where there is a late sink
+    """
 
     progress: ProgressState
     open: OpenPanes[PartialRef]
+    ahead: tuple[PartialRef, ...] = ()
 
     @classmethod
     def initial(cls, plan: Plan) -> Self:
@@ -30,15 +34,16 @@ class State:
         try:
             panes = {int(pane): tuple(map(PartialRef.from_json, refs)) for pane, refs in operator["panes"].items()}
             next_window = operator["next_window"]
+            ahead = tuple(map(PartialRef.from_json, operator["ahead"]))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the open panes in the checkpoint cannot be read: {error!r}") from error
         held = replace(OpenPanes[PartialRef].empty(plan.windows), panes=panes, next_window=next_window)
-        return cls(plan.progress.restore(progress), held)
+        return cls(plan.progress.restore(progress), held, ahead)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the panes and the next window as a JSON value."""
         panes = {str(pane): [ref.to_json() for ref in refs] for pane, refs in self.open.panes.items()}
-        return {"panes": panes, "next_window": self.open.next_window}
+        return {"panes": panes, "next_window": self.open.next_window, "ahead": [ref.to_json() for ref in self.ahead]}
 
     @property
     def drained(self) -> bool:
@@ -47,8 +52,8 @@ class State:
 
     @property
     def files(self) -> frozenset[str]:
-        """The files that hold the open panes' partials."""
-        return frozenset(ref.file for refs in self.open.panes.values() for ref in refs)
+        """The files that hold the open panes' partials, and the rows that are held."""
+        return frozenset(ref.file for refs in (self.ahead, *self.open.panes.values()) for ref in refs)
 
     @property
     def rows(self) -> int:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+from skypane.control.measured import Measured
+from skypane.control.monitoring import utilisation
 from skypane.control.placement import Placement
 from skypane.metrics import BatchMetrics
 from skypane.operators.advance import Advance
 from skypane.plan import Plan
+from skypane.runtime.spark.engine.control import period_of
 from skypane.runtime.spark.engine.plq import PaneLevel
 from skypane.runtime.spark.engine.program import Batch
 from skypane.runtime.spark.engine.state import State
@@ -15,13 +20,13 @@ from skypane.windows import Windows
 
 def batch_metrics(
     plan: Plan,
-    splitting: str,
     batch: Batch,
     after: State,
     level: PaneLevel,
     step: Advance,
     placement: Placement,
     answers: Answers,
+    measured: Measured,
 ) -> BatchMetrics:
     """Return the metrics of the batch that led to the state `after`; its seconds are not all over yet."""
     steering = batch.steering
@@ -35,6 +40,9 @@ def batch_metrics(
         punctuation=step.state.punctuation,
         newest=step.state.newest,
         slack=step.state.slack,
+        progress_because=plan.progress.explain(step.state),
+        progress_figures=dict(plan.progress.figures(step.state)),
+        held_rows=step.state.held.rows,
         seen_rows=step.state.seen,
         dropped_rows=step.state.dropped,
         drop_budget=plan.progress.drop_budget,
@@ -45,7 +53,7 @@ def batch_metrics(
         latest_window=_latest(plan.windows, answers),
         exchange=steering.exchange.needed,
         exchange_because=steering.exchange.because,
-        splitting=splitting,
+        splitting=steering.splitting,
         plq_workers=steering.workers.plq if steering.exchange.needed else len(level.tasks),
         wlq_workers=placement.runs,
         wlq_where=placement.where,
@@ -54,7 +62,21 @@ def batch_metrics(
         busy=tuple(task.busy for task in level.tasks),
         task_rows=tuple(task.fingerprint.rows for task in level.tasks),
         started_at=batch.timer.started_at,
+        splitting_because=steering.splitting_because,
+        sigma=_sigma(measured),
+        rho=_rho(measured),
     )
+
+
+def _sigma(measured: Measured) -> float | None:
+    panes = [work.pane for task in measured.tasks for work in task.panes]
+    return len(panes) / len(set(panes)) if panes else None
+
+
+def _rho(measured: Measured) -> float | None:
+    period = period_of(measured)
+    found = None if period is None else utilisation(period)
+    return found.rho if found is not None and math.isfinite(found.rho) else None
 
 
 def _latest(windows: Windows, answers: Answers) -> dict[str, int] | None:

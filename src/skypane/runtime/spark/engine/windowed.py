@@ -24,7 +24,7 @@ from skypane.runtime.spark.engine import partials, plq, rejects, wlq
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel
 from skypane.runtime.spark.engine.program import Batch, Outcome
-from skypane.runtime.spark.engine.rejects import FutureStage
+from skypane.runtime.spark.engine.rejects import AheadStage
 from skypane.runtime.spark.engine.state import State
 from skypane.runtime.spark.engine.telemetry import batch_metrics
 from skypane.runtime.spark.sinks.answers import Answers
@@ -42,7 +42,6 @@ class WindowedProgram:
     rows, answers   schemas of what goes in and out
     store           where partials are kept
     staged          where workers write answers
-    splitting       name of the policy, for the metrics
     """
 
     def __init__(
@@ -54,7 +53,6 @@ class WindowedProgram:
         store: Store,
         staged: Store,
         keep_rejected: bool,
-        splitting: str,
     ) -> None:
         self._plan = plan
         self._rows = rows
@@ -62,7 +60,6 @@ class WindowedProgram:
         self._store = store
         self._staged = staged
         self._keep_rejected = keep_rejected
-        self._splitting = splitting
         self._partials = store.child(PARTIALS)
         self._window_query = plan.window_query(rows)
         self._window_worker = self._window_query.worker()
@@ -78,12 +75,12 @@ class WindowedProgram:
         with batch.timer("plq"):
             level = plq.run(batch.rows, self._lift_stage(batch.batch_id, state), batch.steering.routing)
         with batch.timer("progress"):
-            step = advance(self._plan.progress, self._plan.windows, state.progress, level.counts)
+            step = advance(self._plan.progress, self._plan.windows, state.progress, level.counts, level.sources)
         return self._complete(batch, state, level, step)
 
     def drain(self, batch: Batch, state: State) -> Outcome[State]:
         """Answer every window that holds a row, as if a punctuation at the end of the stream had come."""
-        return self._complete(batch, state, PaneLevel(()), drained(self._plan.progress, state.progress, state.open.end))
+        return self._complete(batch, state, PaneLevel(()), drained(self._plan.progress, state.progress, state.open))
 
     def _complete(self, batch: Batch, state: State, level: PaneLevel, step: Advance) -> Outcome[State]:
         timer = batch.timer
@@ -96,23 +93,25 @@ class WindowedProgram:
         with timer("wlq"):
             answers = self._answer(batch.rows.sparkSession, due, placement, batch.batch_id)
         with timer("sink"):
-            rejected = self._rejected(batch, level, step)
-        after = State(step.state, held.retire(step.state.punctuation))
-        metrics = batch_metrics(self._plan, self._splitting, batch, after, level, step, placement, answers)
+            rejected = self._rejected(level, step, state)
+            ahead, fresh = self._ahead(batch, step, state)
+        after = State(step.state, held.retire(step.state.punctuation), ahead)
+        measured = Measured(
+            tasks=level.work,
+            merge_seconds=timer.seconds["wlq"],
+            interval=batch.interval,
+            exchanged=batch.steering.routing is not None,
+        )
+        metrics = batch_metrics(self._plan, batch, after, level, step, placement, answers, measured)
         return Outcome(
             state=after,
             answers=answers,
             rejected=rejected,
-            written=frozenset(pane.ref.file for pane in level.panes) | merged,
+            written=frozenset(pane.ref.file for pane in level.panes) | merged | {ref.file for ref in fresh},
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
             metrics=replace(metrics, empty_windows=empty),
-            measured=Measured(
-                tasks=level.work,
-                merge_seconds=timer.seconds["wlq"],
-                interval=batch.interval,
-                exchanged=batch.steering.routing is not None,
-            ),
+            measured=measured,
         )
 
     def _lift_stage(self, batch_id: int, state: State) -> LiftStage:
@@ -126,8 +125,7 @@ class WindowedProgram:
 
         Returns the panes, and the names of the files of merged partials.
         """
-        news = ((pane.count.pane, pane.ref) for pane in level.panes if pane.count.pane not in step.future)
-        held = state.open.add(news)
+        held = state.open.without(step.given_up).add((pane.count.pane, pane.ref) for pane in level.panes)
         panes = held.scattered(step.state.punctuation)
         if not panes or sum(ref.rows for pane in panes for ref in held.panes[pane]) > DRIVER_ROWS:
             return held, frozenset()
@@ -143,8 +141,24 @@ class WindowedProgram:
         stage = wlq.RunStage(self._window_query, self._store, self._staged, f"{batch_id:012d}", runs, self._answers)
         return wlq.on_workers(spark, stage)
 
-    def _rejected(self, batch: Batch, level: PaneLevel, step: Advance) -> Answers | None:
+    def _ahead(
+        self, batch: Batch, step: Advance, state: State
+    ) -> tuple[tuple[PartialRef, ...], tuple[PartialRef, ...]]:
+        """Return the rows kept for the late sink from now on: those that are held, of this batch and of those before.
+
+        Returns those of this batch by themselves too.
+        """
+        fresh: tuple[PartialRef, ...] = ()
+        if not self._keep_rejected:
+            return (), fresh
+        if step.held:
+            gate = replace(self._plan.gate, limit=step.limit, keep=True)
+            fresh = rejects.write_ahead(batch.rows, AheadStage(gate, self._partials, batch.batch_id))
+        still = () if step.given_up or not step.state.held.panes else state.ahead
+        return (*still, *fresh), fresh
+
+    def _rejected(self, level: PaneLevel, step: Advance, state: State) -> Answers | None:
         if not self._keep_rejected:
             return None
-        future = FutureStage(replace(self._plan.gate, limit=step.limit, keep=True)) if step.future else None
-        return rejects.gather(batch.rows, self._rows, level, self._store, future)
+        future = rejects.given_up(self._plan.gate, self._partials, state.ahead, step.given_up) if step.given_up else ()
+        return rejects.gather(self._rows, level, self._store, future)

@@ -25,7 +25,7 @@ class Claim:
     """One start of a query, as its sinks are told of it.
 
     query       name of the query, for as long as its checkpoint lives
-    driver      name of this start: no other has it
+    driver      name of this start: no other has it, and it comes after those of the starts before
     next_batch  the first batch that is not committed; what a sink has of it may be half of it
     before      the place that the last start wrote to, if it was another folder or is expected to be this one
     """
@@ -44,8 +44,8 @@ def staging(target: Store, driver: str) -> Store:
 def take_folder(target: Store, claim: Claim, prefix: str) -> None:
     """Make a folder this start's alone; its files are named `prefix`-<batch>-...
 
-    Every change of the folder moves a file out of the start's own staging folder or into it. Those of other starts are
-    removed here, so that a driver that has been taken over, however late it wakes, can change nothing.
+    Every change of the folder moves a file out of the start's own staging folder or into it. Those of the starts before
+    are removed here, so that a driver that has been taken over, however late it wakes, can change nothing.
     Raises CheckpointError if the folder is another query's, or has batches that the checkpoint knows nothing of.
     """
     _check_owner(target, claim, prefix)
@@ -54,7 +54,7 @@ def take_folder(target: Store, claim: Claim, prefix: str) -> None:
     stage.make()
     stage.remove(stage.names())
     for other in stage.folders():
-        if other != claim.driver:
+        if other < claim.driver:
             stage.remove_folder(other)
     staging(target, claim.driver).make()
     if not target.has(OWNER):

@@ -1,6 +1,6 @@
 import pytest
 
-from skypane.reporting.wording import clock, count, percent, seconds, span, stamp
+from skypane.wording import clock, count, percent, seconds, span, stamp
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Numbers, times and lengths of time as people read them, the same in the live display and in the report."""
+"""Numbers, times and lengths of time as people read them, the same wherever something is told."""
 
 from __future__ import annotations
 

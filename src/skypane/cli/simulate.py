@@ -1,0 +1,120 @@
+"""`skypane simulate`: how many cores will this stream need? Both stages in virtual time, at each number of workers."""
+
+from __future__ import annotations
+
+from argparse import REMAINDER, ArgumentParser, Namespace, _SubParsersAction
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from skypane.types import ConfigError
+
+if TYPE_CHECKING:
+    from skypane.runtime.sim.costs import CostModel
+    from skypane.runtime.sim.farm import Stream
+    from skypane.windows import Windows
+
+_USAGE = "skypane simulate [options] WORKLOAD [--parameter value ...]"
+_COLUMNS = "  n    rho  sigma  selected/pane     backlog  window rho  waiting  keeps up"
+
+
+def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the verb's parser."""
+    parser = verbs.add_parser(
+        "simulate",
+        usage=_USAGE,
+        help="simulate a stream on 1 to N workers: how many will it need?",
+        description="The workload and its parameters are those of `skypane generate`.",
+    )
+    parser.add_argument("--workers", default="1..16", metavar="A..B", help="pane-level workers to try (1..16)")
+    parser.add_argument("--window-workers", type=int, default=4, metavar="M", help="window-level workers (4)")
+    parser.add_argument("--splitting", default="AS_PID", help="PB_RR, TB_RR, AS or AS_PID (AS_PID)")
+    parser.add_argument("--scheduling", default="WIN_FB_MERGE", help="WIN_RR, WIN_FB or WIN_FB_MERGE (WIN_FB_MERGE)")
+    parser.add_argument("--costs", choices=("kernels", "papers"), default="kernels", help="whose costs a tuple has")
+    parser.add_argument("--window", default="1 second", help="length of a window (1 second)")
+    parser.add_argument("--slide", default=None, help="from one window to the next (the window's length)")
+    parser.add_argument("--slack", default="0 seconds", help="how long late tuples are waited for")
+    parser.add_argument("--sampling", type=float, default=1.0, metavar="T", help="seconds between measurements (1)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the stream, in its own time (60)")
+    parser.add_argument("--seed", type=int, default=0, help="another seed is another stream of the same kind (0)")
+    parser.add_argument("workload", help="its name, as in `skypane generate`")
+    parser.add_argument("parameters", nargs=REMAINDER, help="such as --rate 100000 --dispersion 6000")
+    return parser
+
+
+def run(arguments: Namespace) -> int:
+    """Print a line for each number of workers; the exit code is 1 if none keeps up."""
+    from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, KERNELS  # noqa: PLC0415 - compiles kernels
+    from skypane.windows import Windows  # noqa: PLC0415
+
+    first, last = _range(arguments.workers)
+    windows = Windows.of(arguments.window, arguments.slide)
+    stream = _stream(arguments, windows)
+    cost = KERNELS if arguments.costs == "kernels" else BLOCK_NESTED_LOOPS
+    print(f"{len(stream.arrival):,} tuples in {stream.arrival[-1]:.0f} s, {stream.panes} panes, {arguments.splitting}")
+    print(_COLUMNS)
+    enough = None
+    for workers in range(first, last + 1):
+        line, keeps_up = _simulated(arguments, stream, windows, cost, workers)
+        print(line)
+        enough = workers if keeps_up and enough is None else enough
+    print(f"{enough} pane-level workers are enough" if enough else f"not even {last} pane-level workers are enough")
+    return 0 if enough else 1
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, dots, last = text.partition("..")
+    try:
+        bounds = int(first), int(last if dots else first)
+    except ValueError:
+        raise ConfigError(f"need --workers as 1..16 or as one number, got {text!r}") from None
+    if not 1 <= bounds[0] <= bounds[1]:
+        raise ConfigError(f"need 1 <= A <= B in --workers A..B, got {text!r}")
+    return bounds
+
+
+def _stream(arguments: Namespace, windows: Windows) -> Stream:
+    from skypane.cli.generate import pairs  # noqa: PLC0415
+    from skypane.runtime.sim.farm import Stream  # noqa: PLC0415
+    from skypane.types import micros  # noqa: PLC0415
+    from skypane.workloads import workload  # noqa: PLC0415
+
+    parameters = {"d": "1", **pairs(arguments.parameters)}
+    length = timedelta(seconds=arguments.seconds)
+    table = workload(arguments.workload, **parameters, length=length, seed=arguments.seed, start=0).table()
+    event, arrival = (table[name].cast("int64").to_numpy() for name in ("time", "arrival"))
+    return Stream.of(windows, event, arrival, micros(arguments.slack, "slack"))
+
+
+def _simulated(
+    arguments: Namespace, stream: Stream, windows: Windows, cost: CostModel, workers: int
+) -> tuple[str, bool]:
+    """Return a number of workers' line, and whether they keep up: over the second half, when the law has settled."""
+    import numpy as np  # noqa: PLC0415
+
+    from skypane.control.splitting import splitting  # noqa: PLC0415
+    from skypane.control.workers import Workers  # noqa: PLC0415
+    from skypane.runtime.sim.simulation import Setup, simulate  # noqa: PLC0415
+
+    setup = Setup(
+        stream,
+        windows,
+        cost,
+        splitting(arguments.splitting),
+        Workers(workers, arguments.window_workers),
+        arguments.scheduling,
+        sampling=arguments.sampling,
+    )
+    shown = list(simulate(setup))
+    half = shown[len(shown) // 2 :]
+
+    def mean(name: str) -> float:
+        values = np.array([getattr(sampled, name) for sampled in half])
+        known = values[~np.isnan(values)]
+        return float(known.mean()) if len(known) else float("nan")
+
+    last = shown[-1]
+    keeps_up = mean("rho_plq") < 1
+    return (
+        f"{workers:3d} {mean('rho_plq'):6.2f} {mean('sigma'):6.2f} {mean('selected'):14.0f} {last.backlog:11,d} "
+        f"{mean('rho_wlq'):11.2f} {last.waiting:8,d}  {'yes' if keeps_up else 'no'}"
+    ), keeps_up

@@ -1,0 +1,160 @@
+"""Both stages in virtual time, monitored each T, split and scaled by the laws that the engine uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skypane.control.elasticity.elastic import Elastic, Stages
+from skypane.control.monitoring import Period, utilisation
+from skypane.control.scheduling import scheduler
+from skypane.control.splitting import Splitting
+from skypane.control.splitting.adaptive import ThresholdSplitting
+from skypane.control.workers import Workers
+from skypane.runtime.sim.costs import CostModel
+from skypane.runtime.sim.farm import PaneFarm, Results, Stream
+from skypane.runtime.sim.window_farm import Result, WindowFarm
+from skypane.types import ConfigError
+from skypane.windows import Windows
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What is simulated.
+
+    stream, windows   tuples, and the windows that they were made ready for
+    cost              what work takes
+    splitting         the law of the first stage
+    scheduling        WIN_RR, WIN_FB or WIN_FB_MERGE; None: the first stage alone
+    workers           of both stages, at first
+    elastic           the law that changes them; None: they stay
+    sampling          T: seconds between two measurements
+    """
+
+    stream: Stream
+    windows: Windows
+    cost: CostModel
+    splitting: Splitting
+    workers: Workers
+    scheduling: str | None = "WIN_FB_MERGE"
+    elastic: Elastic | None = None
+    sampling: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.sampling > 0:
+            raise ConfigError(f"need sampling > 0 seconds, got {self.sampling}")
+        if self.elastic is not None and self.scheduling == "WIN_RR":
+            raise ConfigError("WIN_RR binds windows to workers: it cannot be elastic; take WIN_FB or WIN_FB_MERGE")
+
+    @property
+    def most(self) -> Workers:
+        """The most workers that each stage can come to have."""
+        return self.workers if self.elastic is None else Workers(self.elastic.most, self.elastic.most)
+
+
+class Sampled(NamedTuple):
+    """What one sampling interval showed.
+
+    time               its end
+    workers            during it
+    rho_plq, rho_wlq   utilisation factors, NaN where unknown
+    sigma              splitting factor, NaN if no pane was closed
+    theta              splitting threshold, infinite where panes are not split
+    arrived            tuples that came
+    backlog            tuples in the queues of the first stage, results that wait in the second
+    idle_wlq           share of the second stage's time without work
+    windows, merges, updates   windows answered; tasks done
+    selected           tuples that the first stage passed on, per closed pane; NaN if none was closed
+    because            what the elastic law decided, and why
+    """
+
+    time: float
+    workers: Workers
+    rho_plq: float
+    rho_wlq: float
+    sigma: float
+    theta: float
+    arrived: int
+    backlog: int
+    waiting: int
+    idle_wlq: float
+    windows: int
+    merges: int
+    updates: int
+    selected: float
+    because: str
+
+
+def simulate(setup: Setup) -> Iterator[Sampled]:
+    """Yield what each sampling interval showed, until all tuples have come."""
+    law, elastic = setup.splitting, setup.elastic
+    state: Any = law.init()
+    scaling = None if elastic is None else elastic.init()
+    workers = setup.workers if scaling is None else scaling.workers
+    plq = PaneFarm(setup.stream, setup.cost.tuples(1 << 16), workers.plq, setup.most.plq)
+    wlq = None if setup.scheduling is None else _window_farm(setup, workers)
+    now = 0.0
+    while not plq.ended:
+        now += setup.sampling
+        interval = plq.advance(now, law, state)
+        theta = law.theta(state) if isinstance(law, ThresholdSplitting) else np.inf
+        state = law.observe(state, interval.sample)
+        selected = _pass_on(interval.results, wlq, setup, now)
+        period, answers, merges, updates = (None, [], 0, 0) if wlq is None else wlq.measured(setup.sampling)
+        because = ""
+        during = workers
+        if elastic is not None and scaling is not None:
+            arrived = sum(interval.period.scheduled)
+            scaling = elastic.observe(scaling, Stages(interval.period, period, arrived, plq.backlog))
+            scaling, decision = elastic.decide(scaling)
+            workers, because = decision.value, decision.because
+            plq.scale(workers.plq)
+            if wlq is not None:
+                wlq.scale(workers.wlq)
+        yield Sampled(
+            time=now,
+            workers=during,
+            rho_plq=_rho(interval.period),
+            rho_wlq=np.nan if period is None else _rho(period),
+            sigma=np.nan if interval.period.sigma is None else interval.period.sigma,
+            theta=theta,
+            arrived=sum(interval.period.scheduled),
+            backlog=plq.backlog,
+            waiting=0 if wlq is None else wlq.waiting,
+            idle_wlq=np.nan if period is None else period.idle,
+            windows=len(answers),
+            merges=merges,
+            updates=updates,
+            selected=selected / interval.period.panes if interval.period.panes else np.nan,
+            because=because,
+        )
+
+
+def _window_farm(setup: Setup, workers: Workers) -> WindowFarm:
+    wlq = scheduler(setup.scheduling or "", setup.windows, workers.wlq, first_pane=0)
+    return WindowFarm(wlq, setup.cost, setup.most.wlq)
+
+
+def _pass_on(results: Results, wlq: WindowFarm | None, setup: Setup, now: float) -> float:
+    """Hand partition results to the second stage, and let it go on; return how many tuples they hold."""
+    sizes = setup.cost.size.of(results.tuples)
+    if wlq is not None:
+        for time, pane, tuples, size, counter in zip(
+            results.time.tolist(),
+            results.pane.tolist(),
+            results.tuples.tolist(),
+            sizes.tolist(),
+            results.counter.tolist(),
+            strict=True,
+        ):
+            wlq.arrive(time, pane, Result(tuples, size), counter)
+        wlq.until(now)
+    return float(sizes.sum())
+
+
+def _rho(period: Period) -> float:
+    found = utilisation(period)
+    return np.nan if found is None else found.rho

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from skypane.cli.main import main
+
+STREAM = ["poisson", "--rate", "20000"]
+
+
+def test_a_stream_is_told_how_many_workers_it_needs(capsys: pytest.CaptureFixture[str]):
+    """20K tuples/s in panes of 10K, which take about 63 us each: 1.3 worker-seconds a second."""
+    options = [
+        "--workers",
+        "1..3",
+        "--splitting",
+        "PB_RR",
+        "--costs",
+        "papers",
+        "--window",
+        "500 ms",
+        "--seconds",
+        "12",
+    ]
+    assert main(["simulate", *options, *STREAM]) == 0
+    head, columns, *lines, verdict = capsys.readouterr().out.splitlines()
+    assert head.endswith("24 panes, PB_RR")
+    assert columns.split()[:3] == ["n", "rho", "sigma"]
+    assert [line.split()[0] for line in lines] == ["1", "2", "3"]
+    assert [line.split()[-1] for line in lines] == ["no", "yes", "yes"]
+    assert verdict == "2 pane-level workers are enough"
+
+
+def test_too_few_workers_are_told_so(capsys: pytest.CaptureFixture[str]):
+    options = ["--workers", "1", "--splitting", "TB_RR", "--costs", "papers", "--window", "500 ms", "--seconds", "6"]
+    assert main(["simulate", *options, *STREAM]) == 1
+    assert capsys.readouterr().out.endswith("not even 1 pane-level workers are enough\n")
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (["--workers", "3..1"], "need 1 <= A <= B in --workers A..B, got '3..1'"),
+    (["--workers", "many"], "need --workers as 1..16 or as one number, got 'many'"),
+    (["--splitting", "AS_P"], "splitting must be one of PB_RR, TB_RR, AS, AS_PID, got 'AS_P'"),
+    (["--scheduling", "FB"], "scheduling must be one of WIN_RR, WIN_FB, WIN_FB_MERGE, got 'FB'"),
+])  # fmt: skip
+def test_what_cannot_be_simulated_is_refused(options, message, capsys: pytest.CaptureFixture[str]):
+    assert main(["simulate", "--seconds", "1", *options, *STREAM]) == 1
+    assert message in capsys.readouterr().err

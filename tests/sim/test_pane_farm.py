@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import heapq
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.control.splitting import AdaptiveSplitting, PaneRoundRobin, Sample, TupleRoundRobin
+from skypane.runtime.sim.farm import PaneFarm, Stream
+from skypane.runtime.sim.heap import empty_heap, pop, push, replace_first
+from skypane.runtime.sim.plain import PlainFarm
+from skypane.types import ConfigError
+from skypane.windows import Windows
+
+COST = np.array([0.25, 0.5, 1.0])
+
+
+def stream(gaps: list[int], disorder: list[int], slack: int = 3, pane: int = 4) -> Stream:
+    """Return tuples of whole seconds: gaps between events, by how much each is delayed."""
+    event = np.cumsum(gaps) * 1_000_000
+    arrival = event + np.array(disorder) * 1_000_000
+    order = np.argsort(arrival, kind="stable")
+    return Stream.of(Windows(pane * 1_000_000, pane * 1_000_000), event[order], arrival[order], slack * 1_000_000)
+
+
+@st.composite
+def streams(draw) -> Stream:
+    gaps = draw(st.lists(st.integers(0, 3), min_size=1, max_size=40))
+    return stream(gaps, draw(st.lists(st.integers(0, 4), min_size=len(gaps), max_size=len(gaps))))
+
+
+def test_a_stream_is_closed_by_its_slack():
+    """Panes of 4 s, slack 3 s: pane 0 is closed by the first tuple from second 7 on."""
+    made = stream([0, 3, 3, 1, 6], [0, 0, 0, 0, 0])
+    assert made.pane.tolist() == [0, 0, 1, 1, 3]
+    assert made.closing.tolist() == [3, 4, 5, 5]
+
+
+def test_one_worker_by_hand():
+    """Tuples at 0, 0, 0 of one pane take 0.25, 0.5, 1: done at 1.75; the pane is closed when the fourth has come."""
+    made = stream([0, 0, 0, 11], [0, 0, 0, 0])
+    farm = PaneFarm(made, COST, workers=1)
+    law = PaneRoundRobin()
+    interval = farm.advance(1.0, law)
+    assert interval.period.busy == (1.0,)
+    assert interval.period.processed == (2,)
+    assert interval.period.scheduled == (3,)
+    assert farm.backlog == 1
+    interval = farm.advance(12.0, law)
+    assert interval.period.busy == pytest.approx((1.0,))
+    assert (interval.period.panes, interval.period.partitions) == (2, 2), "panes 0 and 1; nothing came for the second"
+    assert interval.sample.partition_sizes == (3, 0)
+    assert interval.results.time.tolist() == [11.0, 11.0]
+    assert interval.results.tuples.tolist() == [3, 0]
+    rest = farm.finish(law)
+    assert (rest.pane.tolist(), rest.tuples.tolist()) == ([2], [1])
+
+
+LAWS = [PaneRoundRobin(), TupleRoundRobin(), AdaptiveSplitting()]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+@given(made=streams(), workers=st.integers(1, 4), sizes=st.lists(st.integers(1, 6), max_size=3), data=st.data())
+def test_the_compiled_farm_is_the_plain_one(law, made, workers, sizes, data):
+    """The same law, tuple by tuple, gives the same results at the same times, in whatever intervals it is run."""
+    state = law.observe(law.init(), Sample(None, tuple(sizes)))
+    plain = PlainFarm(made, COST, workers, law, state)
+    expected = plain.run()
+    farm = PaneFarm(made, COST, workers)
+    results, busy, done = [], np.zeros(workers), np.zeros(workers, int)
+    end = float(made.arrival[-1])
+    until = 0.0
+    while until < end:
+        until += data.draw(st.sampled_from([0.5, 1.0, 3.0]))
+        interval = farm.advance(min(until, end), law, state)
+        results += list(zip(*(column.tolist() for column in interval.results), strict=True))
+        busy += interval.period.busy
+        done += interval.period.processed
+    results += list(zip(*(column.tolist() for column in farm.finish(law, state)), strict=True))
+    assert sorted(results) == sorted(tuple(result) for result in expected)
+    assert farm.dropped == plain.dropped
+    assert sum(result[3] for result in results) == len(made.arrival) - farm.dropped
+    assert (done <= [worker.done for worker in plain.workers]).all()
+    assert (busy <= np.array([worker.busy for worker in plain.workers]) + 1e-9).all()
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+@given(made=streams(), scales=st.lists(st.integers(1, 5), max_size=12), sizes=st.lists(st.integers(1, 6), max_size=3))
+def test_no_tuple_is_lost_while_workers_come_and_go(law, made, scales, sizes):
+    state = law.observe(law.init(), Sample(None, tuple(sizes)))
+    farm = PaneFarm(made, COST, workers=3, most=5)
+    results = []
+    until = 0.0
+    for workers in scales:
+        until += 1.5
+        results += list(zip(*(c.tolist() for c in farm.advance(until, law, state).results), strict=True))
+        farm.scale(workers)
+    while not farm.ended:
+        until += 1.5
+        results += list(zip(*(c.tolist() for c in farm.advance(until, law, state).results), strict=True))
+    results += list(zip(*(c.tolist() for c in farm.finish(law, state)), strict=True))
+    assert sum(tuples for _, _, _, tuples, _ in results) == len(made.arrival) - farm.dropped
+    for pane in range(made.panes):
+        counters = [counter for _, other, _, _, counter in results if other == pane]
+        assert set(counters) - {0} == {len(counters)}, "those that know it say how many results there are"
+
+
+def test_the_same_run_twice_is_the_same():
+    rng = np.random.default_rng(0)
+    event = np.cumsum(rng.integers(0, 200, 20_000))
+    made = Stream.of(Windows(20_000, 20_000), event, event, 1_000)
+    runs = [PaneFarm(made, np.array([1e-4]), 3) for _ in range(2)]
+    first, second = (farm.advance(1.0, TupleRoundRobin()) for farm in runs)
+    assert first.period == second.period
+    assert np.array_equal(first.results.time, second.results.time)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["push", "pop", "replace"]), st.integers(0, 5)), max_size=60))
+def test_the_heap_is_first_come_first_served_among_equals(steps):
+    heap = empty_heap(64)
+    expected: list[tuple[float, int, int]] = []
+    sequence = 0
+    for kind, at in steps:
+        if kind != "push" and expected:
+            assert (heap.time[0], heap.item[0]) == (expected[0][0], expected[0][2])
+            heapq.heappop(expected)
+            if kind == "pop":
+                pop(*heap)
+        elif kind != "push":
+            continue
+        if kind == "replace":
+            replace_first(*heap, float(at), sequence)
+        elif kind == "push":
+            push(*heap, float(at), sequence)
+        if kind != "pop":
+            heapq.heappush(expected, (float(at), sequence, sequence))
+            sequence += 1
+    assert heap.use[0] == len(expected)
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda farm: farm.advance(0.0, PaneRoundRobin()), "time goes on"),
+    (lambda farm: farm.scale(3), "need 1 <= workers <= 2, got 3"),
+])  # fmt: skip
+def test_what_a_farm_cannot_do_is_refused(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make(PaneFarm(stream([1, 1], [0, 0]), COST, 2))
+
+
+@pytest.mark.slow
+def test_ten_million_events_a_second():
+    """An event is an arrival or the end of a service; on one core."""
+    tuples = 5_000_000
+    rng = np.random.default_rng(0)
+    event = np.cumsum(rng.integers(0, 20, tuples))  # 10 us apart: 100K tuples a second
+    made = Stream.of(Windows(100_000, 100_000), event, event, 10_000)
+    law = AdaptiveSplitting()
+    state = law.observe(law.init(), Sample(None, (5_000,)))
+    best = 0.0
+    for _ in range(3):
+        farm = PaneFarm(made, np.array([65e-6]), 8)
+        began = time.perf_counter()
+        farm.advance(float(made.arrival[-1]) + 1, law, state)
+        best = max(best, 2 * tuples / (time.perf_counter() - began))
+    assert best > 10e6

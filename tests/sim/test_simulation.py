@@ -1,0 +1,149 @@
+"""The laws at work on more workers than this machine has: what the papers found, in shape."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skypane.control.elasticity.elastic import Elastic
+from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.scheduling import scheduler
+from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingLaw
+from skypane.control.splitting.static import Stateless
+from skypane.control.workers import Workers
+from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, CostModel, ResultSize
+from skypane.runtime.sim.farm import Stream
+from skypane.runtime.sim.simulation import Setup, simulate
+from skypane.runtime.sim.window_farm import Result, WindowFarm
+from skypane.types import ConfigError
+from skypane.windows import Windows
+from skypane.workloads import Map2, Poisson
+
+PANES = Windows.of("100 ms")
+SLACK = 1_000
+
+
+def stream(arrivals: Map2 | Poisson, seconds: int, windows: Windows = PANES, seed: int = 0) -> Stream:
+    times, rng, last = [], np.random.default_rng(seed), 0
+    for chunk in arrivals.times(rng):
+        times.append(chunk)
+        last = int(chunk[-1])
+        if last >= seconds * 1_000_000:
+            break
+    event = np.concatenate(times)
+    event = event[event < seconds * 1_000_000]
+    return Stream.of(windows, event, event, SLACK)
+
+
+@pytest.fixture(scope="module")
+def bursty() -> Stream:
+    """100K tuples/s, index of dispersion 6000 (paper 1, section 4.3.3)."""
+    return stream(Map2(100_000, 6_000), 40)
+
+
+def mean(setup: Setup, what: str, skip: int = 15) -> float:
+    return float(np.nanmean([getattr(sampled, what) for sampled in simulate(setup)][skip:]))
+
+
+def plq(made: Stream, law: str, workers: int) -> Setup:
+    return Setup(made, PANES, BLOCK_NESTED_LOOPS, POLICIES[law], Workers(workers, 1), scheduling=None)
+
+
+def test_whole_panes_cannot_keep_up_with_bursts_whatever_the_workers(bursty: Stream):
+    """Paper 1, figure 8f: PB_RR stays above 1 up to 17 workers, where TB_RR has time to spare."""
+    assert mean(plq(bursty, "PB_RR", 17), "rho_plq") > 1
+    assert mean(plq(bursty, "TB_RR", 5), "rho_plq") < 1
+
+
+@pytest.mark.parametrize("workers", [7, 12, 17])
+def test_the_pid_holds_the_setpoint_with_less_splitting_the_more_workers(bursty: Stream, workers: int):
+    shown = plq(bursty, "AS_PID", workers)
+    assert mean(shown, "rho_plq") == pytest.approx(0.9, rel=0.05)
+    assert 1 < mean(shown, "sigma") < 2.2
+
+
+def test_what_cannot_be_reached_is_split_evenly(bursty: Stream):
+    assert mean(plq(bursty, "AS_PID", 3), "sigma") == pytest.approx(3, abs=0.05)
+
+
+def test_more_splitting_sends_more_to_the_second_stage(bursty: Stream):
+    chosen = [mean(plq(bursty, law, 12), "selected") for law in ("PB_RR", "AS_PID", "TB_RR")]
+    assert chosen == sorted(chosen)
+    assert chosen[2] > 1.5 * chosen[0]
+
+
+def windows(scheduling: str) -> Setup:
+    """Windows of five panes, each in six partitions, whose merges keep 16 workers busy."""
+    overlapping = Windows.of("1 s", "200 ms")
+    made = stream(Map2(30_000, 1_000), 40, overlapping)
+    cost = CostModel(ResultSize(2.7, 0.751), 1e-6, 45e-9, merge_base=1e-4, merge_row=1e-7, merge_compare=40e-9)
+    return Setup(made, overlapping, cost, POLICIES["TB_RR"], Workers(6, 16), scheduling, sampling=0.5)
+
+
+def test_pulling_beats_turns_and_merging_beats_pulling():
+    """Paper 1, figure 12, and paper 5, figure 12, in direction: windows in turn overload some workers, updates one after
+    the other hold a window up; merges run while windows are busy, and the stage keeps up."""
+    rho = {name: mean(windows(name), "rho_wlq", 20) for name in ("WIN_RR", "WIN_FB", "WIN_FB_MERGE")}
+    assert rho["WIN_FB_MERGE"] < 0.8 * rho["WIN_FB"] < 0.8 * rho["WIN_RR"]
+    waiting = {name: mean(windows(name), "waiting", 20) for name in ("WIN_FB", "WIN_FB_MERGE")}
+    assert waiting["WIN_FB_MERGE"] < 0.7 * waiting["WIN_FB"]
+    *_, last = simulate(windows("WIN_FB"))
+    assert last.merges == 0
+
+
+def test_every_scheduler_answers_the_same_windows():
+    answered = {
+        name: sum(one.windows for one in simulate(windows(name))) for name in ("WIN_RR", "WIN_FB", "WIN_FB_MERGE")
+    }
+    assert max(answered.values()) - min(answered.values()) <= 10, "but for those under way at the end"
+    assert answered["WIN_FB"] > 150
+
+
+def test_the_fuzzy_controller_follows_a_rate_that_doubles():
+    quiet, busy = (stream(Poisson(rate), 30, seed=seed) for seed, rate in enumerate((40_000, 80_000)))
+    both = Stream(
+        np.concatenate([quiet.arrival, 30 + busy.arrival]),
+        np.concatenate([quiet.pane, quiet.panes + busy.pane]),
+        np.ones(len(quiet.arrival) + len(busy.arrival)),
+        np.concatenate([quiet.closing, len(quiet.arrival) + busy.closing]),
+    )
+    elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1), every=10)
+    cost = CostModel(ResultSize(2.7, 0.751), 1e-6, 45e-9, 1e-5, 1e-8, 0.0)
+    setup = Setup(both, PANES, cost, PidSplitting(), Workers(2, 1), "WIN_FB_MERGE", elastic, sampling=0.25)
+    shown = list(simulate(setup))
+    early, late = ([one for one in shown if low <= one.time < high] for low, high in ((15, 30), (45, 60)))
+    assert np.mean([one.workers.plq for one in late]) > 1.3 * np.mean([one.workers.plq for one in early])
+    assert np.mean([one.rho_plq for one in late]) < 1.1
+    told = [one.because for one in shown if " -> PLQ " in one.because]
+    assert any("rule 11" in line or "rule 10" in line or "rule 12" in line for line in told)
+
+
+def test_one_window_worker_by_hand():
+    """A pane of two partitions; an update takes a second for each row that it reads: 3, then 3 + 2."""
+    cost = CostModel(ResultSize(1, 1), 0, 0, merge_base=0, merge_row=1.0, merge_compare=0)
+    farm = WindowFarm(scheduler("WIN_FB", Windows(2, 2), 1, first_pane=0), cost, 1)
+    farm.arrive(1.0, 0, Result(3, 3), 2)
+    farm.arrive(2.0, 0, Result(2, 2), 2)
+    farm.until(20.0)
+    period, answers, merges, updates = farm.measured(20.0)
+    assert sum(period.busy) == 3 + 5
+    assert [(answer.time, answer.window, answer.size) for answer in answers] == [(9.0, 0, 5.0)]
+    assert (merges, updates) == (0, 2)
+
+
+def test_settings_that_cannot_be_simulated_are_refused(bursty: Stream):
+    elastic = Elastic(FuzzyPolicy(), most=4)
+    with pytest.raises(ConfigError, match="WIN_RR binds windows"):
+        Setup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), "WIN_RR", elastic)
+    with pytest.raises(ConfigError, match="sampling > 0"):
+        Setup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), sampling=0)
+
+
+def test_a_law_without_a_compiled_form_is_refused_by_name(bursty: Stream):
+    class Own(SplittingLaw[Stateless]):
+        name = "own"
+        State = Stateless
+        init, observe, decide, send = (getattr(PaneRoundRobin, name) for name in ("init", "observe", "decide", "send"))
+
+    with pytest.raises(ConfigError, match="no compiled form of own"):
+        next(simulate(Setup(bursty, PANES, BLOCK_NESTED_LOOPS, Own(), Workers(1, 1), None)))
