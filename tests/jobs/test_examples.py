@@ -42,5 +42,5 @@ def test_jobs_in_words():
         ("rating", "high"),
     ]
     batch = dict(told(examples.find("flights-top-delays")))
-    assert batch["query"] == "the 3 rows with the largest dep_delay + 0.5 * arr_delay, one per carrier"
+    assert batch["query"] == "the 3 rows of largest dep_delay + 0.5 * arr_delay, one per carrier"
     assert "checkpoint" not in batch

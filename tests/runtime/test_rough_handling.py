@@ -82,7 +82,7 @@ class Rough:
     def start(self, job: sp.Job) -> None:
         """Run the job until it ends, in whatever way."""
         self.started.clear()
-        self.handle = job.start(on_batch=self.listen, trigger=self.rng.choice([None, "available now"]))
+        self.handle = job.start(on_batch=self.listen, trigger="available now")
         self.started.set()
         if self.rng.random() < self.share:
             self.handle.stop(patience=self.rng.random())
