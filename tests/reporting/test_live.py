@@ -73,7 +73,7 @@ def test_a_log_gets_a_line_every_few_seconds_and_the_last_one():
             now[0] += LINE_EVERY / 4
     assert lines[0] == "Best departures"
     assert [line.split("]")[0] for line in lines[1:]] == ["[0:00", "[0:05", "[0:10", "[0:12"]
-    assert "dropped 0.9 % of 1 % allowed" in lines[-1]
+    assert "late rows 0.9 % of 1 % allowed (9 dropped)" in lines[-1]
 
 
 def test_terminals_are_redrawn_and_pipes_are_not():
