@@ -256,7 +256,9 @@ def test_a_memory_is_bounded():
         memory.write(NO_SPARK, answers(table([batch_id])), batch_id)
         assert len(memory._tables) <= 2
     assert memory.table().equals(pa.concat_tables([table([98]), table([99])]))
-    with pytest.raises(ConfigError, match=r"^Memory\(batches\) keeps so many batches, a whole number of at least 1, got 0$"):
+    with pytest.raises(
+        ConfigError, match=r"^Memory\(batches\) keeps so many batches, a whole number of at least 1, got 0$"
+    ):
         Memory(batches=0)
 
 
