@@ -275,7 +275,7 @@ def test_a_drain_is_a_punctuation_at_the_end_of_the_last_window():
     plan = Plan(SKYLINE, Windows(4, 2), "time", Watermark("10 us"))
     events = [table([0, 3]), local.Drain(), local.Drain(), table([5, 6]), local.Drain()]
     outcomes = list(local.run(plan, events))
-    assert [[answer.window for answer in outcome.answers] for outcome in outcomes] == [[-1], [0, 1], [], [], [2, 3]]
+    assert [[answer.window for answer in outcome.answers] for outcome in outcomes] == [[], [-1, 0, 1], [], [], [2, 3]]
     assert [outcome.rejection.reasons for outcome in outcomes] == [{}, {}, {}, {"late": 1}, {}]
 
 
