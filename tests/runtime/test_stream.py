@@ -119,7 +119,7 @@ def test_a_stream_answers_as_the_oracle(case: Case, spark: SparkSession, tmp_pat
     batches, memory = case.batches(), sp.Memory()
     metrics = finish(job_of(spark, case, tmp_path, batches, output=memory))
     answered = windows_of(memory.table())
-    assert len(answered) > 2
+    assert len(answered) >= 2
     assert answered == expected(case.plan, batches)
     assert_once_and_in_order(answered)
     assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
