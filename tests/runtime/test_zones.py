@@ -139,7 +139,7 @@ def test_a_stream_in_any_zone_answers_as_the_oracle(
     rows = read_batches(elsewhere, tmp_path / "in", batches[0].schema)
     metrics = finish(job_on(rows, tmp_path, output=output, late=tmp_path / "late"))
     wanted = windows(answers(PLAN, batches))
-    assert sum(batch.windows for batch in metrics if (batch.wlq_where == "spark") == (where == "workers")) > 3
+    assert sum(batch.windows for batch in metrics if (batch.wlq_where == "spark") == (where == "workers")) >= 2
     assert windows(parquet_rows(tmp_path / "parquet")) == wanted
     assert windows(output.memory.table()) == wanted
     # A DataFrame of many files promises no order of its rows.
