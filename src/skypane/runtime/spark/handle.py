@@ -46,7 +46,7 @@ class StreamHandle:
         """
         told = self.interrupted
         try:
-            with self.interruptible(), _java_there():
+            with self.interruptible(), java_there():
                 # Spark takes fractions of a second, whatever its annotation says, but no zero.
                 wait = None if timeout is None else max(timeout, 0.001)
                 ended = self.query.awaitTermination(wait)  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ class StreamHandle:
             self._stop(patience)
 
     def _stop(self, patience: float) -> None:
-        with _java_there():
+        with java_there():
             self._turns.rest(patience)
             self.query.stop()
 
@@ -91,7 +91,7 @@ class StreamHandle:
             raise SkypaneError("drain() waits for the batch under way: call it outside on_batch and sinks")
         self.stop()
         self.await_termination()
-        with _java_there():
+        with java_there():
             return self._engine.drain(self._spark)
 
     @contextmanager
@@ -118,7 +118,7 @@ class StreamHandle:
     @property
     def status(self) -> dict[str, Any]:
         """What the query is doing now: Spark's message, whether it runs, and what made it fail, if it has."""
-        with _java_there():
+        with java_there():
             return {
                 "active": self.query.isActive,
                 "message": self.query.status["message"],
@@ -138,7 +138,7 @@ class StreamHandle:
 
 
 @contextmanager
-def _java_there() -> Iterator[None]:
+def java_there() -> Iterator[None]:
     """Say in one sentence what Py4J says in many when Java has gone."""
     try:
         yield

@@ -16,7 +16,7 @@ from skypane.metrics import BatchMetrics
 from skypane.places import Place
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.engine.shell import Engine
-from skypane.runtime.spark.handle import StreamHandle
+from skypane.runtime.spark.handle import StreamHandle, java_there
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.turns import Turns
 from skypane.types import ConfigError, Length, SkypaneError, micros
@@ -80,7 +80,8 @@ class Job:
         if when is not None:
             writer = writer.trigger(**when)
         try:
-            turns.query = writer.start()
+            with java_there():  # the first batch may be through, and Java gone, before this returns
+                turns.query = writer.start()
         except Py4JJavaError as error:
             raise SkypaneError(
                 f"Spark cannot start the query in {self.setting.checkpoint}: {error.java_exception}; nothing of the stream "
