@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -168,3 +170,16 @@ def micros_of(rows: pa.Table, column: str = "time") -> list[int | None]:
 def flipped(whole: bytes, bit: int) -> bytes:
     """Return bytes with one bit turned over."""
     return whole[: bit // 8] + bytes([whole[bit // 8] ^ (1 << bit % 8)]) + whole[bit // 8 + 1 :]
+
+
+# A column of each kind that nests, or that a file must take care of.
+NESTED = pa.table({
+    "list": pa.array([[1, None], None, []], pa.list_(pa.int32())),
+    "record": pa.array([{"a": "x", "b": [1.5]}, None, {"a": None, "b": None}],
+                       pa.struct([("a", pa.string()), ("b", pa.list_(pa.float64()))])),
+    "pairs": pa.array([[("k", 1)], [], None], pa.map_(pa.string(), pa.int64())),
+    "money": pa.array([Decimal("1.10"), None, Decimal("-2.00")], pa.decimal128(20, 2)),
+    "local": pa.array([datetime(2024, 3, 10, 2, 30), None, None], pa.timestamp("us")),  # noqa: DTZ001 - without zone
+    "nothing": pa.nulls(3),
+    "raw": pa.array([b"\x00", None, b""], pa.binary()),
+})  # fmt: skip

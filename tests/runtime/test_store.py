@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,20 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rows import SCHEMA, flipped, table
+from tests.rows import NESTED, SCHEMA, flipped, table
 
 from skypane.runtime.spark.store import DRAFT, ROW_GROUP, Store
-
-NESTED = pa.table({
-    "list": pa.array([[1, None], None, []], pa.list_(pa.int32())),
-    "record": pa.array([{"a": "x", "b": [1.5]}, None, {"a": None, "b": None}],
-                       pa.struct([("a", pa.string()), ("b", pa.list_(pa.float64()))])),
-    "pairs": pa.array([[("k", 1)], [], None], pa.map_(pa.string(), pa.int64())),
-    "money": pa.array([Decimal("1.10"), None, Decimal("-2.00")], pa.decimal128(20, 2)),
-    "local": pa.array([datetime(2024, 3, 10, 2, 30), None, None], pa.timestamp("us")),  # noqa: DTZ001 - without zone
-    "nothing": pa.nulls(3),
-    "raw": pa.array([b"\x00", None, b""], pa.binary()),
-})  # fmt: skip
 
 
 @pytest.fixture
