@@ -213,7 +213,7 @@ def test_what_the_layers_allow_passes():
         import numpy as np
         import pyarrow as pa
         from skypane.types import ConfigError
-        from skypane.kernels import skyline_rows
+        from skypane.kernels import skyline_indices
         from . import other
         def f(rng: np.random.Generator): ...
     """)

@@ -105,17 +105,17 @@ class Control:
     def observe(self, state: ControlState, measured: Measured) -> ControlState:
         """Return the state after a batch."""
         layout = None if measured.exchanged else _layout(measured)
-        rows: Counter[int] = Counter()
+        row_counts: Counter[int] = Counter()
         for work in _panes(measured):
-            rows[work.pane] += work.rows
+            row_counts[work.pane] += work.rows
         # Where rows stayed where they were read, the source cut the panes, not the law: it learns how large they are.
-        sizes = (work.rows for work in _panes(measured)) if measured.exchanged else rows.values()
+        sizes = (work.rows for work in _panes(measured)) if measured.exchanged else row_counts.values()
         sample = Sample(period_of(measured) if measured.exchanged else None, tuple(sizes))
         return replace(
             state,
             exchange=state.exchange.observe(layout, state.workers.plq, self.costs),
             splitting=self.splitting.observe(state.splitting, sample),
-            expected=state.expected.observe(rows),
+            expected=state.expected.observe(row_counts),
         )
 
 
@@ -127,13 +127,13 @@ def period_of(measured: Measured) -> Period | None:
     """
     if not measured.interval or not measured.tasks:
         return None
-    rows = tuple(task.rows for task in measured.tasks)
+    row_counts = tuple(task.rows for task in measured.tasks)
     panes = [work.pane for work in _panes(measured)]
     return Period(
         seconds=max(measured.interval - measured.merge_seconds, _SHORTEST),
         busy=tuple(task.busy for task in measured.tasks),
-        processed=rows,
-        scheduled=rows,
+        processed=row_counts,
+        scheduled=row_counts,
         panes=len(set(panes)),
         partitions=len(panes),
     )

