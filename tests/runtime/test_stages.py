@@ -90,10 +90,10 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
     answered = multiset(pa.concat_tables([schema.empty_table(), *here.tables]))
     assert multiset(pa.concat_tables([schema.empty_table(), *there])) == answered
     assert here.row_count == sum(answered.values())
-    for window, row_count in here.windows:
+    for window, size in here.windows:
         start, end = shape.bounds(window)
         inside = rows.filter((pc.field("time") >= _stamp(start)) & (pc.field("time") < _stamp(end)))
-        assert row_count == SKYLINE.lift(inside).num_rows > 0
+        assert size == SKYLINE.lift(inside).num_rows > 0
 
 
 def _stamp(time: int) -> pa.Scalar:

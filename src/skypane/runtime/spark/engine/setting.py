@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.splitting import Splitting
 from skypane.plan import Plan
 from skypane.runtime.spark.sinks.sink import Sink
@@ -22,6 +23,7 @@ class Setting:
     output: Sink
     late: Sink | None
     splitting: Splitting
+    costs: Costs = DEFAULT_COSTS
 
     @property
     def sinks(self) -> dict[str, Sink]:

@@ -53,7 +53,7 @@ class Engine:
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
         )
-        self._control = Control(setting.splitting, workers)
+        self._control = Control(setting.splitting, workers, setting.costs)
         self.ledger = Ledger(self._store)
         take_over(self.ledger, self._store, setting)
         driver = self.ledger.ownership.driver
@@ -64,6 +64,7 @@ class Engine:
             store=self._store,
             staged=setting.output.stage(driver) or self._answers,
             keep_rejected=setting.late is not None,
+            costs=setting.costs,
         )
         self._standing = Standing.restored(self._program, self._control, self.ledger.latest())
         #: what scale() has asked for since the last batch began

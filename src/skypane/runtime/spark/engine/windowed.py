@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measured import Measured
-from skypane.control.placement import Placement, place
+from skypane.control.placement import DueWindows, Place, Placement
 from skypane.operators.advance import Advance, advance, drained
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
@@ -54,6 +55,7 @@ class WindowedProgram:
         store: Store,
         staged: Store,
         keep_rejected: bool,
+        costs: Costs = DEFAULT_COSTS,
     ) -> None:
         self._plan = plan
         self._schema = schema
@@ -61,6 +63,7 @@ class WindowedProgram:
         self._store = store
         self._staged = staged
         self._keep_rejected = keep_rejected
+        self._placement = Placement(costs)
         self._partials = store.child(PARTIALS)
         self._window_query = plan.window_query(schema)
         self._window_worker = self._window_query.worker()
@@ -90,9 +93,10 @@ class WindowedProgram:
             due = panes.closed_by(step.state.punctuation)
             empty = panes.empty_by(step.state.punctuation, due)
             workers = batch.steering.workers.wlq
-            placement = place(len(due), wlq.distinct_row_count(due), self._plan.windows.overlap, workers)
+            known = DueWindows(len(due), wlq.distinct_row_count(due), self._plan.windows.overlap, workers)
+            _, placement = self._placement.decide(self._placement.init(), known)
         with timer("wlq"):
-            answers = self._answer(batch.rows.sparkSession, due, placement, batch.batch_id)
+            answers = self._answer(batch.rows.sparkSession, due, placement.value, batch.batch_id)
         with timer("sink"):
             rejected = self._rejected(level, step, state)
             ahead, fresh = self._ahead(batch, step, state)
@@ -135,10 +139,10 @@ class WindowedProgram:
         refs = partials.write(self._partials, attempt_name(batch_id, MERGED), merged)
         return panes.replace(zip(scattered, refs, strict=True)), frozenset(ref.file for ref in refs)
 
-    def _answer(self, spark: SparkSession, due: list[wlq.RefTask], placement: Placement, batch_id: int) -> Answers:
-        if placement.where == "driver":
+    def _answer(self, spark: SparkSession, due: list[wlq.RefTask], place: Place, batch_id: int) -> Answers:
+        if place.where == "driver":
             return wlq.in_driver(self._window_worker, self._store, due, self._answer_schema)
-        runs = wlq.cut(due, placement.runs)
+        runs = wlq.cut(due, place.runs)
         stage = wlq.RunStage(
             self._window_query, self._store, self._staged, f"{batch_id:012d}", runs, self._answer_schema
         )
