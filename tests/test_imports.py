@@ -21,6 +21,7 @@ LAYERS = (
     ("skypane.reporting",),
     ("skypane",),  # the public names
     ("skypane.runtime.spark", "skypane.runtime.local", "skypane.runtime.sim"),
+    ("skypane.runtime.machine_costs",),
     ("skypane.runtime", "skypane.runtime.resources"),
     ("skypane.datasets", "skypane.metrics", "skypane.testing"),
     ("skypane.places",),

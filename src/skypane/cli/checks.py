@@ -17,7 +17,9 @@ from pathlib import Path
 import pyarrow as pa
 from packaging.requirements import Requirement
 
+from skypane.control.costs import DEFAULT_COSTS
 from skypane.places import Place
+from skypane.runtime import machine_costs
 from skypane.runtime.resources import GIB, available_memory_bytes, cores, memory_bytes
 from skypane.runtime.spark.machine import interpreter
 from skypane.runtime.spark.machine.interpreter import Interpreter
@@ -173,6 +175,17 @@ def kernels() -> Finding:
             "set NUMBA_CACHE_DIR to a folder that this user can write",
         )
     return Finding("kernels", "compiled, and cached on disk")
+
+
+def costs() -> Finding:
+    """Say by which costs streams decide here; the defaults will do, so this check never fails."""
+    from skypane.runtime.spark.calibration import machine_of_master  # noqa: PLC0415  # imports the engine
+
+    machine = machine_of_master("local[*]")
+    known = machine_costs.read(machine)
+    if known == DEFAULT_COSTS:
+        return Finding("costs", f"the defaults ({known.measured}); `skypane calibrate` measures this machine's")
+    return Finding("costs", f"{known.measured} ({machine.file})")
 
 
 def spark() -> Finding:

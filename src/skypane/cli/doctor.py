@@ -61,6 +61,7 @@ def _checks(checkpoint: str | None, *, spark: bool) -> Iterator[tuple[str, Check
     yield "disk", partial(checks.disk, checkpoint)
     yield "checkpoint", partial(checks.checkpoint_directory, checkpoint)
     yield "kernels", checks.kernels
+    yield "costs", checks.costs
     if spark:
         yield "Spark job", checks.spark
 

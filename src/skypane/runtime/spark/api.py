@@ -24,6 +24,7 @@ from skypane.preference import ColumnLike, Columns, Preference, Score, column_na
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, windows_of
+from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.engine.rejects import schema_of
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.job import Job
@@ -228,6 +229,7 @@ def stream(
         output=taker,
         late=late_taker,
         splitting=policies.splitting(splitting),
+        costs=costs_of(rows.sparkSession),
     )
     cores = parallelism(rows.sparkSession)
     return Job(

@@ -19,6 +19,7 @@ from pathlib import Path
 from shlex import quote
 
 from skypane.places import whole
+from skypane.runtime.resources import cache_directory
 from skypane.types import SkypaneError
 
 MINIMUM = 17
@@ -123,14 +124,6 @@ def launcher_home(java: Java, cache: Path) -> Path:
             draft.write_text(script, encoding="utf-8")
             draft.chmod(0o755)
     return home
-
-
-def cache_directory() -> Path:
-    """Return where skypane may keep files between runs: SKYPANE_CACHE, or the user's cache directory."""
-    if own := os.environ.get("SKYPANE_CACHE"):
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "skypane"
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:
