@@ -67,7 +67,7 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -
 
 
 def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[DataFrame, pa.Schema]:
-    """Return the rows, and their schema in Arrow, without the columns that are not `read`; Spark then skips them at the source."""
+    """Return the rows with only the columns that are `read`, and their schema in Arrow; Spark skips the others at the source."""
     wanted = set(read)
     if wanted >= set(schema.names):
         return rows, schema
