@@ -19,7 +19,7 @@ from skypane.control.splitting import Routing
 from skypane.operators.entry.counts import PaneCount, merged_sources
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.rejection import Rejection
-from skypane.operators.pane_query import Lifted, PaneQuery
+from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
 from skypane.progress.arrivals import SourceCount
 from skypane.runtime.spark.engine import partials
@@ -115,7 +115,7 @@ class LiftStage:
         report = self._report(worker.close(), seen, lambda: busy + clock() - began)
         yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
 
-    def _report(self, lifted: Lifted, seen: Fingerprint, busy: Callable[[], float]) -> TaskReport:
+    def _report(self, lifted: LiftResult, seen: Fingerprint, busy: Callable[[], float]) -> TaskReport:
         context = TaskContext.get()
         task = context.partitionId() if context else 0
         refs = []
