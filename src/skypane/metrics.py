@@ -48,7 +48,7 @@ class BatchMetrics:
     #: where the window-level query ran, "driver" or "spark", and why
     wlq_where: str
     wlq_because: str
-    #: wall time by step: total, plq, progress, wlq, sink, commit
+    #: wall time by step: total, plq, progress, wlq, sink, commit (up to the writing of the manifest, which holds them)
     seconds: dict[str, float] = field(default_factory=dict)
     #: seconds that each task of the pane-level query was busy lifting
     busy: tuple[float, ...] = ()

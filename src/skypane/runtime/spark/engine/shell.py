@@ -168,13 +168,14 @@ class Engine:
             seen = before.fingerprint if drain else outcome.fingerprint
             control = asked if drain else self._control.observe(control, outcome.measured)
             after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
-            metrics = replace(outcome.metrics, seconds=timer.stop())
             if kept := sorted(outcome.written & outcome.state.files):
                 self._partials.sync(*kept, "")
-            self.ledger.commit(after.manifest(self._control, metrics))
-            self._standing = after
-            self._remove_unneeded(before, outcome)
-        return replace(metrics, seconds=timer.stop())
+        # The manifest cannot hold how long it took to write it: whoever asks later hears what the listener heard.
+        metrics = replace(outcome.metrics, seconds=timer.stop())
+        self.ledger.commit(after.manifest(self._control, metrics))
+        self._standing = after
+        self._remove_unneeded(before, outcome)
+        return metrics
 
     def _requested(self, control: ControlState) -> ControlState:
         """Return the state of control with the workers that have been asked for, if any have."""
