@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane import notebook
 from skypane.metrics import BatchMetrics
+from skypane.naming import shortened
 from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.turns import Turns
@@ -53,7 +54,8 @@ class StreamHandle:
         workers = self._engine.workers
         said = [
             ("state", state),
-            ("doing" if status["active"] else "at last", status["message"]),
+            # Of a query that has failed, Spark's message goes on with a trace.
+            ("doing" if status["active"] else "at last", shortened(status["message"].partition("\n")[0])),
             ("last batch", str(last[0]) if last else "none yet"),
             ("workers", f"{workers.plq} for panes, {workers.wlq} for windows"),
             ("checkpoint", self._engine.checkpoint),
