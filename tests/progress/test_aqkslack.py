@@ -211,7 +211,7 @@ def test_says_in_a_line_why_it_waits():
     found = list(states(policy, even(60_000, 25, SECOND), batch=500, pane=100_000))
     assert policy.explain(policy.init()) == "no row has come yet"
     assert policy.explain(found[2]) == (
-        "999 ms, the longest delay seen, as K-slack; 1.54 % may be dropped, the credit is -16 rows; "
+        "999 ms, the longest delay seen, as K-slack; 1.4 % may be dropped, the credit is -16 rows; "
         "of 36 dropped 36 were later than any before them"
     )
     assert "of the rows remembered; " in policy.explain(found[-1])
