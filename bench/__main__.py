@@ -1,5 +1,6 @@
 """Runs every benchmark: `python -m bench [--quick]`."""
 
+import bench.columns
 import bench.continuous
 import bench.kernels
 import bench.replay
@@ -10,7 +11,15 @@ import bench.streaming
 
 def main() -> None:
     """Run all; each prints and records its own table."""
-    for module in (bench.kernels, bench.continuous, bench.replay, bench.sql, bench.streaming, bench.slides):
+    for module in (
+        bench.kernels,
+        bench.continuous,
+        bench.replay,
+        bench.sql,
+        bench.streaming,
+        bench.columns,
+        bench.slides,
+    ):
         module.main()
 
 

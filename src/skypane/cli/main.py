@@ -30,6 +30,8 @@ VERBS: tuple[Verb, ...] = (demo, run, generate, describe, simulate, yardstick, d
 
 _OF_CLI = {
     "matplotlib": "matplotlib",
+    "pydantic": "pydantic",
+    "pydantic_core": "pydantic",
     "rich": "rich",
     "yaml": "PyYAML",
 }

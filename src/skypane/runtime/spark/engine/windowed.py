@@ -126,7 +126,7 @@ class WindowedProgram:
     def _add(
         self, level: PaneLevel, step: Advance, state: State, batch_id: int
     ) -> tuple[OpenPanes[PartialRef], frozenset[str]]:
-        """Add the batch's partials to the open panes; merge for keeping the panes that lie in many small ones.
+        """Add the batch's partials to the open panes; merge the partials of panes that have many small ones.
 
         Returns the panes, and the names of the files of merged partials.
         """
@@ -151,10 +151,7 @@ class WindowedProgram:
     def _ahead(
         self, batch: Batch, step: Advance, state: State
     ) -> tuple[tuple[PartialRef, ...], tuple[PartialRef, ...]]:
-        """Return the rows kept for the late sink from now on: those that are held, of this batch and of those before.
-
-        Returns those of this batch by themselves too.
-        """
+        """Return references to the held rows that are kept for the late sink: all of them, and those of this batch alone."""
         fresh: tuple[PartialRef, ...] = ()
         if not self._keep_rejected:
             return (), fresh
