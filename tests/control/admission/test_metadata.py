@@ -62,5 +62,5 @@ def test_the_defaults_are_averages_over_the_streams_that_there_are():
 
 def test_averages_of_parts_fit_into_the_average_of_the_whole():
     defaults = averages([MetaData(period="10 s"), MetaData(low_period="20 s", high_period="30 s")], [])
-    assert defaults.phases == (20, 30)
+    assert defaults.phases == (20.0, 30.0)
     assert defaults.seconds("period") == 50
