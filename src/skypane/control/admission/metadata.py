@@ -57,8 +57,10 @@ class MetaData:
         for name in _RATES:
             _check_rate(name, getattr(self, name))
         for name in _TIMES:
-            if getattr(self, name) is not None and micros(getattr(self, name), name) <= 0:
-                raise ConfigError(f"{name} must be longer than nothing, got {getattr(self, name)!r}")
+            given = getattr(self, name)
+            if given is not None and micros(given, name) <= 0:
+                raise ConfigError(f"{name} must be longer than nothing, got {given!r}")
+            object.__setattr__(self, name, None if given is None else micros(given, name))  # read once, asked for often
         if self.transition not in {None, *get_args(Transition)}:
             raise ConfigError(
                 f"transition must be one of {', '.join(get_args(Transition))}, got {self.transition!r}; "

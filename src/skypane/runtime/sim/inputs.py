@@ -133,6 +133,7 @@ class _Readers:
         #: seconds for which each stream is suspended still, and its rows that wait for that
         self.suspended = np.zeros(setup.rows.shape[1])
         self.waiting = np.zeros(setup.rows.shape[1])
+        self.read = 0.0
         self.clear()
 
     def clear(self) -> None:
@@ -165,6 +166,7 @@ class _Readers:
         wait = (self.queue + after) / 2 / self.setup.capacity
         self.waited += float(into @ wait)
         self.longest = max(self.longest, float(wait[into > 0].max(initial=0.0)), float(self.suspended.max(initial=0.0)))
+        self.read += float((self.queue + into - after).sum())
         self.queue = after
 
 
