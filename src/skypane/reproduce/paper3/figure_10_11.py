@@ -16,7 +16,7 @@ from skypane.runtime.sim.inputs import Inputs, simulate_inputs
 LOAD_LEVEL: Final = 16
 """Nodes that the mean load would fill; there are 32."""
 NODES: Final = 32
-SETTLED: Final = 5
+SETTLED: Final = 6
 """Periods until the streams are known."""
 GIVEN_BACK: Final = "DRF-M, nodes given back"
 FORECAST: Final = ("psfcw", "sfvar", "bursty")
@@ -31,7 +31,7 @@ _PEAK = "nodes are never taken away, so that a total that varies keeps the nodes
 
 def measure(quick: bool) -> pd.DataFrame:
     """Return a row for each workload and strategy: means over the periods of some runs."""
-    seconds, seeds = (70.0, 1) if quick else (600.0, 2)
+    seconds, seeds = (80.0, 1) if quick else (600.0, 2)
     found = []
     for workload in FLEETS:
         runs = [_simulated(workload, seconds, seed) for seed in range(seeds)]

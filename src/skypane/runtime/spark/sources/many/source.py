@@ -6,25 +6,23 @@ comes again holds the same lines. Rows of one input stay in order within a batch
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 from weakref import WeakSet
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from skypane.runtime.spark import versions
+from skypane.runtime.spark.sources.many.door import FORMAT, INPUT, READERS
 from skypane.runtime.spark.sources.many.growing import Growing
 from skypane.runtime.spark.sources.many.lines import Layout, Malformed, header, parse
-from skypane.runtime.spark.sources.many.listing import from_text, listed, to_text
+from skypane.runtime.spark.sources.many.listing import from_text
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Offsets, Planner, Range
 from skypane.types import CheckpointError, ConfigError
-
-FORMAT = "skypane-many"
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -37,8 +35,6 @@ except ImportError:
     versions.need("4.2", FORMAT)
     raise
 
-READERS = 2
-INPUT = "input"
 _CHUNK = 4 << 20
 """Bytes that are parsed at a time."""
 
@@ -46,44 +42,11 @@ _CHUNK = 4 << 20
 _KNOWN: WeakSet[SparkSession] = WeakSet()
 
 
-def inputs(
-    spark: SparkSession,
-    given: str | os.PathLike[str] | Iterable[object],
-    schema: str | StructType,
-    *,
-    readers: int = READERS,
-    rows_per_trigger: int | None = None,
-    name: str = INPUT,
-    malformed: str | None = None,
-    on_loss: str = "fail",
-) -> DataFrame:
-    """Return many inputs as one streaming DataFrame: the columns of `schema`, and `name`, the input that a row is of.
-
-    given             files and patterns: paths, FileInput values, or mappings with path, name, format, header and meta;
-                      or the path of a JSON file that lists them, which is read anew for every batch
-    readers           tasks of a micro-batch, at most
-    rows_per_trigger  rows of a micro-batch, at most, shared fairly among the inputs; None: all there are
-    malformed         a column that says of a line that does not parse what it is and where; its other columns are null
-    on_loss           what happens when a file is shorter than it was read: "fail", or "skip", to read what it has now
-
-    Raises ConfigError for inputs that cannot be.
-    """
+def register(spark: SparkSession) -> None:
+    """Make `skypane-many` known to a session by its name."""
     if spark not in _KNOWN:
         spark.dataSource.register(ManySource)
         _KNOWN.add(spark)
-    text = os.path.abspath(given) if isinstance(given, str | os.PathLike) else to_text(listed(given))  # noqa: PTH100
-    from_text(text)
-    columns = StructType(list(StructType.fromDDL(schema) if isinstance(schema, str) else schema))
-    for column in (name, malformed):
-        if column is not None:
-            if column in columns.names:
-                raise ConfigError(f"schema has a column {column!r} already; name the one for inputs differently")
-            columns = columns.add(StructField(column, StringType()))
-    options = {"inputs": text, "readers": readers, "rowsPerTrigger": rows_per_trigger, "inputColumn": name,
-               "malformedColumn": malformed, "onLoss": on_loss}  # fmt: skip
-    texts = {option: str(value) for option, value in options.items() if value is not None}
-    ManySource(texts).streamReader(columns)
-    return spark.readStream.format(FORMAT).schema(columns).options(**texts).load()
 
 
 @dataclass
