@@ -26,6 +26,7 @@ from skypane.runtime.spark.sinks.console import Console
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
+from skypane.runtime.spark.sources.many.door import inputs
 from skypane.types import BadInputError, CheckpointError, ConfigError, SkypaneError
 
 try:
@@ -66,6 +67,7 @@ __all__ = [
     "diff",
     "from_sense",
     "high",
+    "inputs",
     "k_dominant",
     "low",
     "parse",
