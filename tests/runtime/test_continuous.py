@@ -169,7 +169,7 @@ def test_what_cannot_be_asked_is_refused_with_field_value_and_remedy(spark: Spar
             "every must be longer than 0 and at most the window, '50 seconds', got",
         ),
         (stream, "price MIN", {"every": "0 s"}, "every must be longer than 0"),
-        (stream, "prize MIN", {}, "did you mean 'price'"),
+        (stream, "prize MIN", {}, "unknown column 'prize'; there are id, ts"),
         (stream, "sensor MIN", {}, "is text, of which none is better"),
         (stream, sp.low("price") & sp.low("rating"), {}, "continuous skylines need a product"),
         (stream, "price MIN", {"time": "id"}, "time column 'id' is of type int64"),
