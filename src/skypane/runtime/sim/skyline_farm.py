@@ -9,14 +9,14 @@ Which point prunes which does not depend on workers: `Lives` says, for each poin
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skypane.kernels.compiled import kernel
-from skypane.kernels.influence import END
-from skypane.operators.continuous import Arrivals, Front, Updates
+from skypane.operators.continuous import Arrivals
+from skypane.operators.continuous.shards import SpanFront
 from skypane.types import ConfigError, FloatArray, IntArray, Micros
 
 OWNERS: Final = ("RR", "OD", "LLW", "LLW+")
@@ -72,24 +72,12 @@ class Run(NamedTuple):
         return float((len(self.done) - 1 - first) / (self.done[-1] - self.done[first]))
 
 
-class _Ends(Front):
-    """A front that notes the end of every point's stay in DB, on the front or not."""
-
-    def __init__(self, d: int, window: Micros, n: int) -> None:
-        super().__init__(d, window)
-        self.ends = np.empty(n, np.int64)
-
-    def _updates(self, at: Any, span: tuple[Micros, Micros]) -> Updates:
-        self.ends[self._rows[: self._size][at]] = self._slots.clocks[END, : self._size][at]
-        return super()._updates(at, span)
-
-
 def lives(points: FloatArray, times: IntArray, window: Micros) -> Lives:
     """Return when each of n points, in order of time in microseconds, is gone: pruned by a later one, or expired."""
-    front = _Ends(points.shape[1], window, len(times))
+    front = SpanFront(points.shape[1], window, len(times))
     if len(times):
         front.step(Arrivals(points, times, np.arange(len(times))), int(times[-1]) + 1)
-    return Lives(times / 1e6, np.searchsorted(times, front.ends))
+    return Lives(times / 1e6, np.searchsorted(times, front.spans.ends))
 
 
 def simulate(stream: Lives, farm: Farm, costs: Costs) -> Run:
