@@ -124,7 +124,7 @@ def test_criteria_whose_ranks_do_not_last_and_sixteen_of_them(spark: SparkSessio
     )
     finish(job)
     files = sorted((tmp_path / "in").glob("*.parquet"))
-    batches = [spark.read.parquet(str(file)).selectExpr(*columns).toArrow().cast(job.setting.rows) for file in files]
+    batches = [spark.read.parquet(str(file)).selectExpr(*columns).toArrow().cast(job.setting.schema) for file in files]
     plan = job.setting.plan
     assert isinstance(plan, ContinuousPlan)
     assert len(plan.query.preference.levels[0]) == 16

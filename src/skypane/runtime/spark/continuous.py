@@ -18,7 +18,8 @@ from skypane.plan import ContinuousPlan
 from skypane.preference import ColumnLike, Columns, Preference, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import history
-from skypane.runtime.spark.arguments import check_given, policy_of, rows_schema
+from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema
+from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.engine.rejects import schema_of
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.job import Job
@@ -118,7 +119,7 @@ def continuous_skyline(
         plan.validate(schema)
         return history.of(rows, schema, plan, invalid)
     schema = rows_schema(rows, streaming=True)
-    check_given({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
+    check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
     plan = _plan(preference, time, window, by, every, progress, source)
     updates = plan.validate(schema)
     spark_schema(updates)  # a sink may want a DataFrame of them
@@ -127,13 +128,14 @@ def continuous_skyline(
     taker, late_taker = sinks(output, late, updates, schema_of(schema))
     setting = Setting(
         plan=plan,
-        rows=schema,
-        answers=updates,
+        schema=schema,
+        answer_schema=updates,
         # Absolute, because Java resolves a relative path against the folder that it was started in.
         checkpoint=Store.at(checkpoint or "", "checkpoint").root,
         output=taker,
         late=late_taker,
         splitting=policies.splitting(splitting),
+        costs=costs_of(rows.sparkSession),
         front=_front_sink(front, schema, taker, late_taker),
     )
     cores = parallelism(rows.sparkSession)
@@ -149,7 +151,7 @@ def _plan(
     progress: ProgressPolicy | None,
     source: ColumnLike | None,
 ) -> ContinuousPlan:
-    check_given({"time": time, "window": window})
+    check_needed({"time": time, "window": window})
     length, named = micros(window or "", "window"), column_name(time, "time")
     query = ContinuousSkyline(preference, named, length, by)
     span = Length(max(1, min(length // 10, _SECOND))) if every is None else micros(every, "every")

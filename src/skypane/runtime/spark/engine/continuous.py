@@ -18,8 +18,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from skypane.control.law import Decision
 from skypane.control.measured import Measured
-from skypane.control.placement import Placement
+from skypane.control.placement import Place
 from skypane.operators.advance import Advance, drained
 from skypane.operators.continuous import RowFront
 from skypane.operators.continuous.rows import ACTION
@@ -82,26 +83,26 @@ class ContinuousState:
 
 
 class ContinuousProgram:
-    """Lifts rows into panes, and lets the front take those that progress closes; `updates` is the schema of what it tells."""
+    """Lifts rows into panes, and lets the front take those that progress closes; `update_schema` is that of what it tells."""
 
-    def __init__(self, plan: ContinuousPlan, intake: Intake, updates: pa.Schema) -> None:
+    def __init__(self, plan: ContinuousPlan, intake: Intake, update_schema: pa.Schema) -> None:
         self._plan = plan
         self._intake = intake
-        self._updates = updates
+        self._update_schema = update_schema
         #: the front after the last batch, and the state that it belongs to
         self._known: tuple[ContinuousState, RowFront] | None = None
         #: whether a sink of the current front has been told since the start
         self._shown = False
 
     def init(self) -> ContinuousState:
-        return ContinuousState(State.initial(self._plan), (), self._intake.rows.empty_table())
+        return ContinuousState(State.initial(self._plan), (), self._intake.schema.empty_table())
 
     def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> ContinuousState:
         try:
             told = tuple(map(PartialRef.from_json, operator["told"]))
         except (KeyError, TypeError) as error:
             raise CheckpointError(f"the front in the checkpoint cannot be read: {error!r}") from error
-        state = ContinuousState(State.restored(self._plan, progress, operator), told, self._intake.rows.empty_table())
+        state = ContinuousState(State.restored(self._plan, progress, operator), told, self._intake.schema.empty_table())
         front = self._front_of(state)
         state = replace(state, current=front.current())
         self._known = state, front
@@ -121,7 +122,7 @@ class ContinuousProgram:
     ) -> Outcome[ContinuousState]:
         intake, timer = self._intake, batch.timer
         with timer("progress"):
-            held, merged = intake.hold(level, step, state.waiting, batch.batch_id, None)
+            held, merged = intake.add(level, step, state.waiting, batch.batch_id, None)
             due = tuple(
                 ref for task in held.closed_by(step.state.punctuation) for _, refs in task.panes for ref in refs
             )
@@ -136,14 +137,15 @@ class ContinuousProgram:
         current = front.current() if updates.num_rows else state.current
         after = ContinuousState(State(step.state, still, ahead), told, current)
         self._known = after, front
-        answers = Answers(self._updates, rows=updates.num_rows, tables=(updates,))
+        answers = Answers(self._update_schema, rows=updates.num_rows, tables=(updates,))
         measured = Measured(
             tasks=level.work,
             merge_seconds=timer.seconds["wlq"],
             interval=batch.interval,
             exchanged=batch.steering.routing is not None,
         )
-        placement = Placement("driver", 1, f"the front is kept in the driver: {len(front)} rows are stored")
+        because = f"the front is kept in the driver: {len(front)} rows are stored"
+        placement = Decision("placement", Place("driver"), because, {})
         metrics = batch_metrics(self._plan, batch, after.waiting, level, step, placement, answers, measured)
         return Outcome(
             state=after,
@@ -163,13 +165,13 @@ class ContinuousProgram:
         if known is not None and known[0] is state:
             return known[1]
         read = PartialReader(self._intake.partials)
-        return RowFront.of(self._plan.query, self._intake.rows, map(read, state.told), state.clock)
+        return RowFront.of(self._plan.query, self._intake.schema, map(read, state.told), state.clock)
 
     def _step(self, front: RowFront, due: tuple[PartialRef, ...], still: OpenPanes[PartialRef]) -> pa.Table:
         if still.begin is None:
-            return self._updates.empty_table()
+            return self._update_schema.empty_table()
         read = PartialReader(self._intake.partials)
-        rows = pa.concat_tables([self._intake.rows.empty_table(), *map(read, due)])
+        rows = pa.concat_tables([self._intake.schema.empty_table(), *map(read, due)])
         return front.step(rows, still.begin)
 
     def _remembered(
@@ -188,7 +190,7 @@ class ContinuousProgram:
         if self._shown and not changed:
             return None
         self._shown = True
-        return Answers(self._intake.rows, rows=current.num_rows, tables=(current,))
+        return Answers(self._intake.schema, rows=current.num_rows, tables=(current,))
 
 
 def _counts(updates: pa.Table, front: RowFront, current: pa.Table) -> dict[str, int]:

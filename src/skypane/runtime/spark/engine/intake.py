@@ -2,7 +2,7 @@
 
 lift      one job: rows -> partials in files, reports                          plq.py
 advance   the policy sees what came and moves the punctuation                  operators/advance.py
-hold      partials join the open panes, scattered ones merged                  partials.py
+add       partials join the open panes, scattered ones merged                  partials.py
 reject    what may not enter, with its reason, for the late sink               rejects.py
 """
 
@@ -35,13 +35,13 @@ MERGED = 99_999
 class Intake:
     """How the rows of a plan are taken in.
 
-    rows            their schema
+    schema          of the rows that come
     store           where partials are kept
     keep_rejected   whether there is a late sink
     """
 
     plan: Plan
-    rows: pa.Schema
+    schema: pa.Schema
     store: Store
     keep_rejected: bool
 
@@ -59,7 +59,7 @@ class Intake:
             step = advance(self.plan.progress, self.plan.windows, state.progress, level.counts, level.sources)
         return level, step
 
-    def hold(
+    def add(
         self, level: PaneLevel, step: Advance, state: State, batch_id: int, closed_by: Micros | None
     ) -> tuple[OpenPanes[PartialRef], frozenset[str]]:
         """Add the batch's partials to the open panes; merge for keeping the panes that lie in many small ones.
@@ -67,14 +67,14 @@ class Intake:
         closed_by   the punctuation, if the panes that it closes are kept for later windows
         Returns the panes, and the names of the files of merged partials.
         """
-        held = state.open.without(step.given_up).add((pane.count.pane, pane.ref) for pane in level.panes)
-        panes = held.scattered(closed_by)
-        if not panes or sum(ref.rows for pane in panes for ref in held.panes[pane]) > DRIVER_ROWS:
-            return held, frozenset()
+        panes = state.open.without(step.given_up).add((pane.count.pane, pane.ref) for pane in level.panes)
+        scattered = panes.scattered(closed_by)
+        if not scattered or sum(ref.rows for pane in scattered for ref in panes.panes[pane]) > DRIVER_ROWS:
+            return panes, frozenset()
         read = PartialReader(self.partials)
-        merged = [self.plan.query.combine([read(ref) for ref in held.panes[pane]]) for pane in panes]
+        merged = [self.plan.query.combine([read(ref) for ref in panes.panes[pane]]) for pane in scattered]
         refs = partials.write(self.partials, attempt_name(batch_id, MERGED), merged)
-        return held.replace(zip(panes, refs, strict=True)), frozenset(ref.file for ref in refs)
+        return panes.replace(zip(scattered, refs, strict=True)), frozenset(ref.file for ref in refs)
 
     def ahead(self, batch: Batch, step: Advance, state: State) -> tuple[tuple[PartialRef, ...], tuple[PartialRef, ...]]:
         """Return the rows kept for the late sink from now on: those that are held, of this batch and of those before.
@@ -95,4 +95,4 @@ class Intake:
         if not self.keep_rejected:
             return None
         future = rejects.given_up(self.plan.gate, self.partials, state.ahead, step.given_up) if step.given_up else ()
-        return rejects.gather(self.rows, level, self.store, future)
+        return rejects.gather(self.schema, level, self.store, future)

@@ -16,7 +16,7 @@ from skypane.runtime.spark.store import Store
 def program_of(setting: Setting, store: Store, staged: Store) -> Program[Any]:
     """Return the program of a setting's plan; partials are kept in `store`, and workers write answers to `staged`."""
     plan = setting.plan
-    intake = Intake(plan, setting.rows, store, keep_rejected=setting.late is not None)
+    intake = Intake(plan, setting.schema, store, keep_rejected=setting.late is not None)
     if isinstance(plan, ContinuousPlan):
-        return ContinuousProgram(plan, intake, setting.answers)
-    return WindowedProgram(plan, intake, setting.answers, staged)
+        return ContinuousProgram(plan, intake, setting.answer_schema)
+    return WindowedProgram(plan, intake, setting.answer_schema, staged, setting.costs)

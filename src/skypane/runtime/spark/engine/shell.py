@@ -55,7 +55,7 @@ class Engine:
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
         )
-        self._control = Control(setting.splitting, workers)
+        self._control = Control(setting.splitting, workers, setting.costs)
         self.ledger = Ledger(self._store)
         take_over(self.ledger, self._store, setting)
         driver = self.ledger.ownership.driver
@@ -119,7 +119,7 @@ class Engine:
         """Do the drain that was begun, if one was, and not committed."""
         if not self.ledger.drain_begun:
             return None
-        rows = spark.createDataFrame([], spark_schema(self._setting.rows))
+        rows = spark.createDataFrame([], spark_schema(self._setting.schema))
         metrics = self._process(rows, self._standing.batch_id + 1, drain=True)
         self._tell(metrics)
         return metrics

@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measured import Measured
-from skypane.control.placement import Placement, place
+from skypane.control.placement import DueWindows, Place, Placement
 from skypane.operators.advance import Advance, drained
 from skypane.plan import Plan
 from skypane.runtime.spark.engine import wlq
@@ -30,16 +31,19 @@ from skypane.runtime.spark.store import Store
 class WindowedProgram:
     """Lifts rows into panes, and answers the windows that progress completes.
 
-    answers   schema of what goes out
-    staged    where workers write answers
+    answer_schema   of what goes out
+    staged          where workers write answers
     """
 
-    def __init__(self, plan: Plan, intake: Intake, answers: pa.Schema, staged: Store) -> None:
+    def __init__(
+        self, plan: Plan, intake: Intake, answer_schema: pa.Schema, staged: Store, costs: Costs = DEFAULT_COSTS
+    ) -> None:
         self._plan = plan
         self._intake = intake
-        self._answers = answers
+        self._answer_schema = answer_schema
         self._staged = staged
-        self._window_query = plan.window_query(intake.rows)
+        self._placement = Placement(costs)
+        self._window_query = plan.window_query(intake.schema)
         self._window_worker = self._window_query.worker()
 
     def init(self) -> State:
@@ -59,17 +63,18 @@ class WindowedProgram:
     def _complete(self, batch: Batch, state: State, level: PaneLevel, step: Advance) -> Outcome[State]:
         timer = batch.timer
         with timer("progress"):
-            held, merged = self._intake.hold(level, step, state, batch.batch_id, step.state.punctuation)
-            due = held.closed_by(step.state.punctuation)
-            empty = held.empty_by(step.state.punctuation, due)
+            panes, merged = self._intake.add(level, step, state, batch.batch_id, step.state.punctuation)
+            due = panes.closed_by(step.state.punctuation)
+            empty = panes.empty_by(step.state.punctuation, due)
             workers = batch.steering.workers.wlq
-            placement = place(len(due), wlq.distinct_rows(due), self._plan.windows.overlap, workers)
+            known = DueWindows(len(due), wlq.distinct_row_count(due), self._plan.windows.overlap, workers)
+            _, placement = self._placement.decide(self._placement.init(), known)
         with timer("wlq"):
-            answers = self._answer(batch.rows.sparkSession, due, placement, batch.batch_id)
+            answers = self._answer(batch.rows.sparkSession, due, placement.value, batch.batch_id)
         with timer("sink"):
             rejected = self._intake.rejected(level, step, state)
             ahead, fresh = self._intake.ahead(batch, step, state)
-        after = State(step.state, held.retire(step.state.punctuation), ahead)
+        after = State(step.state, panes.retire(step.state.punctuation), ahead)
         measured = Measured(
             tasks=level.work,
             merge_seconds=timer.seconds["wlq"],
@@ -88,11 +93,11 @@ class WindowedProgram:
             measured=measured,
         )
 
-    def _answer(self, spark: SparkSession, due: list[wlq.RefTask], placement: Placement, batch_id: int) -> Answers:
-        if placement.where == "driver":
-            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answers)
-        runs = wlq.cut(due, placement.runs)
+    def _answer(self, spark: SparkSession, due: list[wlq.RefTask], place: Place, batch_id: int) -> Answers:
+        if place.where == "driver":
+            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema)
+        runs = wlq.cut(due, place.runs)
         stage = wlq.RunStage(
-            self._window_query, self._intake.store, self._staged, f"{batch_id:012d}", runs, self._answers
+            self._window_query, self._intake.store, self._staged, f"{batch_id:012d}", runs, self._answer_schema
         )
         return wlq.on_workers(spark, stage)
