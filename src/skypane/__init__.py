@@ -5,6 +5,7 @@
 low('price') * high('rating')
 
 skyline, top_k, k_dominant, top_delta and ask answer a static DataFrame; stream makes a Job of a streaming one.
+continuous_skyline tells every change of a front: as it happens, or as a history.
 """
 
 from importlib.metadata import PackageNotFoundError
@@ -19,6 +20,7 @@ from skypane.operators.topk import TopK
 from skypane.preference import Preference, Score, around, diff, from_sense, high, low, parse
 from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Readiness, Watermark
 from skypane.runtime.spark.api import ask, k_dominant, skyline, stream, top_delta, top_k
+from skypane.runtime.spark.continuous import continuous_skyline
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import session
@@ -64,6 +66,7 @@ __all__ = [
     "__version__",
     "around",
     "ask",
+    "continuous_skyline",
     "diff",
     "from_sense",
     "high",

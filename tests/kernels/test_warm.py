@@ -21,7 +21,7 @@ print(len(said), len(compiled))
 points = np.asfortranarray(np.random.default_rng(0).random((20_000, 7)))
 points.flags.writeable = False
 from skypane.kernels.warm import compilations
-from skypane.operators.continuous import Arrivals, Front
+from skypane.operators.continuous import Arrivals, Front, GroupedFronts
 with compilations(None) as more:
     kernels.skyline_indices(points)
     kernels.skyline_indices(points[:1])
@@ -34,6 +34,10 @@ with compilations(None) as more:
     front = Front(7, 9_000)
     front.step(Arrivals(points, np.arange(20_000), np.arange(20_000)), 20_000)
     Front.restore(front.snapshot(), front.window)
+    grouped = GroupedFronts(7, 9_000)
+    for half in (slice(0, 10_000), slice(10_000, 20_000)):
+        rows = np.arange(20_000)[half]
+        grouped.step(Arrivals(points[half], rows, rows), rows % 3_000, int(rows[-1]) + 1)
 print(more)
 """
 

@@ -12,6 +12,7 @@ from numba.core import event
 from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_indices_by_group
 from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild
+from skypane.kernels.influence_groups import Runs, absorb_runs
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.layout import columns_of
 from skypane.kernels.ranks import byte_ranks
@@ -60,6 +61,8 @@ def _stream(points: FloatArray) -> None:
     slots.clocks[END] = slots.clocks[TIME] + n
     absorb(slots, index, 0, n, n)
     rebuild(slots, index, n)
+    times, groups = np.arange(n), np.arange(0, n + 1, 4)
+    absorb_runs(Runs(np.ascontiguousarray(points), times, groups, groups[:-1]), times.copy(), times + n, n)
 
 
 def _points(n: int, d: int) -> FloatArray:
