@@ -38,8 +38,8 @@ class SlidingStates:
         self._count = 0
         #: (pane, its keys' ids, what they were in the front before it), the oldest pane last
         self._older: list[tuple[int, IntArray, IntArray]] = []
-        #: (pane, its partial), the youngest last
-        self._younger: list[tuple[int, pa.Table]] = []
+        #: (pane, its keys' ids, its partial), the youngest last
+        self._younger: list[tuple[int, IntArray, pa.Table]] = []
         self._front = self._empty(0)
         self._back = self._empty(0)
 
@@ -47,7 +47,7 @@ class SlidingStates:
         """Add a pane younger than all."""
         ids = self._numbered(partial)
         keyed.merge_states(self._back, ids, self._layout.states(partial), self._layout.plan)
-        self._younger.append((pane, partial))
+        self._younger.append((pane, ids, partial))
 
     def evict_before(self, pane: int) -> None:
         """Forget every pane older than `pane`."""
@@ -65,16 +65,19 @@ class SlidingStates:
 
     def _flip(self, pane: int) -> None:
         """Make the back's panes the front, those before `pane` left out; keys that no pane has any more are forgotten."""
-        kept = [(index, partial) for index, partial in self._younger if index >= pane]
-        self._keys, self._count = self._keys.slice(0, 0), 0
-        self._front = self._empty(0)
-        self._back = self._empty(0)
-        numbered = [(index, partial, self._numbered(partial)) for index, partial in kept]
-        self._older = []
-        for index, partial, ids in reversed(numbered):
-            states = self._layout.states(partial)
-            self._older.append((index, ids, frozen(keyed.merge_noting(self._front, ids, states, self._layout.plan))))
-        self._younger = []
+        kept = [(index, ids, partial) for index, ids, partial in self._younger if index >= pane]
+        needed = np.zeros(self._count, np.bool_)
+        for _, ids, _ in kept:
+            needed[ids] = True
+        numbers = np.cumsum(needed) - 1
+        if not needed.all():
+            self._keys = self._keys.take(pa.array(np.flatnonzero(needed)))
+        self._count = int(needed.sum())
+        self._front, self._back = self._empty(self._count), self._empty(self._count)
+        self._older, self._younger = [], []
+        for index, ids, partial in reversed(kept):
+            now, states = frozen(numbers[ids]), self._layout.states(partial)
+            self._older.append((index, now, frozen(keyed.merge_noting(self._front, now, states, self._layout.plan))))
 
     def _numbered(self, partial: pa.Table) -> IntArray:
         """Return the numbers of a partial's keys; new ones get the next, and empty states."""
