@@ -172,7 +172,8 @@ def squared_deviations(state: Any, count: int, sums: int, squares: int) -> Float
     """Return each group's sum of squared distances from its mean; columns of the count, the sum, the sum of squares.
 
     sum (x - m)**2 for m, the mean rounded, is squares - 2 m sums + n m**2: each term exact in two float64, so that what
-    cancels out does so exactly. Numbers are scaled by a power of two, that none overflows on the way.
+    cancels out does so exactly, and the result is off by less than 2**-94 of n times the largest square: nine digits are
+    right where the mean is a billion standard deviations from zero. Numbers are scaled, that none overflows on the way.
     """
     result = np.empty(state.shape[0], np.float64)
     total, off, digits = np.empty(2, np.float64), np.empty(2, np.float64), np.empty(LIMBS + 2, np.float64)

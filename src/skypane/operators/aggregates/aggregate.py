@@ -71,6 +71,8 @@ class Aggregate(Query):
     def validate(self, schema: pa.Schema) -> None:
         for column in self.by:
             check_group(schema, column)
+        for column in self._function_columns():
+            field_of(schema, column)
         self._layout(schema).validate()
 
     def lift(self, rows: pa.Table) -> pa.Table:
@@ -84,9 +86,7 @@ class Aggregate(Query):
         entered = Rows(rows, ids)
         for part, at in layout.places.items():
             part.fill(states, at, entered)
-        wide = (
-            accumulator.lift(*_where(rows, ids, entered, where), len(firsts)) for accumulator, where in layout.wide
-        )
+        wide = (accumulator.lift(*_where(rows, ids, entered, where), len(firsts)) for accumulator, where in layout.wide)
         whole = layout.partial(distinct_keys(rows, self.by, firsts), states, wide)
         edges = [*np.searchsorted(firsts, starts).tolist(), len(firsts)]
         return [whole.slice(begin, end - begin) for begin, end in pairwise(edges)]

@@ -67,7 +67,9 @@ class Condition:
             types = ", ".join(f"{name} is {schema.field(name).type}" for name in self.columns)
             raise ConfigError(f"where {shortened(self.text)!r} cannot be tried ({types}): {error}") from error
         if not pa.types.is_boolean(kind):
-            raise ConfigError(f"where {shortened(self.text)!r} is a {kind}, not true or false: compare it with something")
+            raise ConfigError(
+                f"where {shortened(self.text)!r} is a {kind}, not true or false: compare it with something"
+            )
 
     def holds(self, rows: pa.Table) -> BoolArray:
         """Return where the condition is true, shape (n,)."""
@@ -96,10 +98,8 @@ class Condition:
                 return rows.column(self._quoted.get(name, name))
             case ast.Constant(value):
                 return pa.scalar(value)
-            case ast.UnaryOp(ast.Not(), operand):
-                return pc.invert(self._value(operand, rows))
-            case ast.UnaryOp(_, operand):
-                return pc.negate(self._value(operand, rows))
+            case ast.UnaryOp(op, operand):
+                return (pc.invert if isinstance(op, ast.Not) else pc.negate)(self._value(operand, rows))
             case ast.BinOp(left, op, right):
                 return _ARITHMETIC[type(op)](self._value(left, rows), self._value(right, rows))
             case ast.BoolOp(op, values):
@@ -108,7 +108,9 @@ class Condition:
                 return reduce(pc.and_kleene, self._comparisons(left, ops, rights, rows))
         raise AssertionError(f"unchecked node {node!r}")
 
-    def _comparisons(self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], rows: pa.Table) -> Iterator[Any]:
+    def _comparisons(
+        self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], rows: pa.Table
+    ) -> Iterator[Any]:
         for op, right in zip(ops, rights, strict=True):
             value = self._value(left, rows)
             if isinstance(op, ast.In | ast.NotIn):
@@ -154,6 +156,8 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
 def _is_checked_list(op: ast.cmpop, right: ast.expr) -> bool:
     """Whether the right side is what `in` or `is` allow: a list of constants, or None."""
     if isinstance(op, ast.In | ast.NotIn):
-        constants = isinstance(right, ast.Tuple | ast.List) and all(isinstance(item, ast.Constant) for item in right.elts)
+        constants = isinstance(right, ast.Tuple | ast.List) and all(
+            isinstance(item, ast.Constant) for item in right.elts
+        )
         return constants and bool(right.elts)  # type: ignore[attr-defined]
     return isinstance(op, ast.Is | ast.IsNot) and isinstance(right, ast.Constant) and right.value is None

@@ -18,7 +18,7 @@ from skypane.operators.aggregates.keys64 import fits, values_of
 from skypane.operators.aggregates.parts import Count, IntegerSum, Least, NumberSum, Part
 from skypane.operators.aggregates.wide import Accumulator, InOrder, WideLeast
 from skypane.preference.schema import field_of, is_orderable
-from skypane.types import BadInputError, ConfigError, IntArray
+from skypane.types import BadInputError, ConfigError, FloatArray, IntArray
 
 _HALF = 1 << 31
 
@@ -124,9 +124,13 @@ class _Numeric(Function):
         """Whether the column holds integers; ConfigError if it holds no numbers."""
         kind = field_of(schema, self.column).type
         if pa.types.is_decimal(kind):
-            raise ConfigError(f"{_word(self)} of column {self.column!r}: decimals are not summed exactly; cast it to double")
+            raise ConfigError(
+                f"{_word(self)} of column {self.column!r}: decimals are not summed exactly; cast it to double"
+            )
         if not (pa.types.is_signed_integer(kind) or pa.types.is_floating(kind)):
-            raise ConfigError(f"{_word(self)} of column {self.column!r} of type {kind}: that is no number; cast it to one")
+            raise ConfigError(
+                f"{_word(self)} of column {self.column!r} of type {kind}: that is no number; cast it to one"
+            )
         return bool(pa.types.is_signed_integer(kind))
 
     def _count(self) -> Count:
@@ -169,6 +173,7 @@ class Mean(_Numeric):
     def lower(self, states: States, schema: pa.Schema) -> pa.Array:
         count, total = self.parts(schema)
         n = _column(*states[count])
+        sums: FloatArray
         if isinstance(total, NumberSum):
             sums = exact.exact_values(*states[total])
         else:
@@ -319,11 +324,10 @@ def _said(value: Any) -> Any:
 
 
 def _word(function: Function) -> str:
-    return type(function).__name__.lower()
+    return {"Mean": "avg", "Spread": "the variance", "Sum": "sum"}.get(type(function).__name__, "this function")
 
 
 def _order(function: Function, order: str, time: str | None) -> str:
     if order or time:
         return order or str(time)
     raise ConfigError(f"{_word(function)} goes by an order of rows: name its column, order=, or the query's time=")
-

@@ -47,7 +47,9 @@ class Layout:
     def of(cls, query: Any, schema: pa.Schema) -> Layout:
         """Return the layout for rows of `schema`."""
         read = query.reads(schema)
-        return _layout(query.by, query.functions, pa.schema([field_of(schema, name).remove_metadata() for name in read]))
+        return _layout(
+            query.by, query.functions, pa.schema([field_of(schema, name).remove_metadata() for name in read])
+        )
 
     def validate(self) -> None:
         """Raise ConfigError, naming column and type, if a function cannot be had of the rows."""

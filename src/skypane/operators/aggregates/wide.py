@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -142,8 +143,8 @@ class InOrder:
         if self.function is None:
             return as_lists(_whole(rows.column(0)), owners, len(states))
         edges = np.searchsorted(owners, np.arange(len(states) + 1)).tolist()
-        pairs = zip(edges, edges[1:], strict=False)
-        return pa.array([self.function(rows.slice(begin, end - begin)) for begin, end in pairs], self.returns)
+        answers = [self.function(rows.slice(begin, end - begin)) for begin, end in pairwise(edges)]
+        return pa.array(answers, self.returns)
 
     def _item(self, schema: pa.Schema) -> pa.DataType:
         return pa.struct([pa.field(name, field_of(schema, name).type) for name in self.columns])

@@ -139,7 +139,7 @@ def aggregate(
     invalid: batch.Invalid = "error",
     **functions: Function,
 ) -> DataFrame:
-    """Return one row per key, with the value of each function: aggregate(rows, by="shop", n=count(), total=sum("amount")).
+    """Return one row per key, with the value of each function: n=sp.count(), total=sp.sum("amount").
 
     by         one key for each value of these columns together; null is a value
     functions  count, sum, avg, min, max and others of this package, by the name of their column in the answer
