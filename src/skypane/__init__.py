@@ -16,6 +16,8 @@ from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.aggregates.wide import Accumulator
 from skypane.operators.aggregates.words import (
+    approx_count_distinct,
+    approx_quantile,
     avg,
     collect,
     count,
@@ -88,6 +90,8 @@ __all__ = [
     "Watermark",
     "__version__",
     "aggregate",
+    "approx_count_distinct",
+    "approx_quantile",
     "around",
     "ask",
     "avg",

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import PythonException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import answers, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.plan import Plan
@@ -27,33 +27,33 @@ INF, NAN = float("inf"), float("nan")
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
 #: a function of ours, and Spark's; each row has an `at` and an `i` of its own, so that orders have no ties
-PAIRS: dict[str, tuple[Any, Column]] = {
-    "n": (sp.count(), sf.count("*")),
-    "values": (sp.count("f"), sf.count("f")),
-    "big": (sp.count_if("f > 10 or word == 'b'"), sf.count_if((sf.col("f") > 10) | (sf.col("word") == "b"))),
-    "total": (sp.sum("f"), sf.sum("f")),
-    "part": (sp.sum("small", where="word != 'a'"), sf.sum(sf.when(sf.col("word") != "a", sf.col("small")))),
-    "whole": (sp.sum("i"), sf.sum("i")),
-    "short": (sp.sum("short"), sf.sum("short")),
-    "mean": (sp.avg("f"), sf.avg("f")),
-    "mean_i": (sp.avg("i"), sf.avg("i")),
-    "low": (sp.min("f"), sf.min("f")),
-    "high": (sp.max("f"), sf.max("f")),
-    "low_i": (sp.min("short"), sf.min("short")),
-    "word": (sp.max("word"), sf.max("word")),
-    "newest": (sp.max("at"), sf.max("at")),
-    "day": (sp.min("day"), sf.min("day")),
-    "any": (sp.max("flag"), sf.max("flag")),
-    "variance": (sp.variance("f"), sf.var_samp("f")),
-    "var_pop": (sp.var_pop("short"), sf.var_pop("short")),
-    "stddev": (sp.stddev("small"), sf.stddev_samp("small")),
-    "stddev_pop": (sp.stddev_pop("f"), sf.stddev_pop("f")),
-    "first": (sp.first("f"), sf.min_by(sf.col("f"), sf.when(sf.col("f").isNotNull(), sf.col("at")))),
-    "last": (sp.last("word"), sf.max_by(sf.col("word"), sf.when(sf.col("word").isNotNull(), sf.col("at")))),
-    "at_most": (sp.max_by("f", "i"), sf.max_by("f", "i")),
-    "at_least": (sp.min_by("word", "i"), sf.min_by("word", "i")),
-    "different": (sp.count_distinct("f"), sf.count_distinct("f")),
-    "words": (sp.collect("word", order="word"), sf.sort_array(sf.collect_list("word"))),
+PAIRS: dict[str, tuple[Any, str]] = {
+    "n": (sp.count(), "count(*)"),
+    "values": (sp.count("f"), "count(f)"),
+    "big": (sp.count_if("f > 10 or word == 'b'"), "count_if(f > 10 OR word = 'b')"),
+    "total": (sp.sum("f"), "sum(f)"),
+    "part": (sp.sum("small", where="word != 'a'"), "sum(small) FILTER (WHERE word != 'a')"),
+    "whole": (sp.sum("i"), "sum(i)"),
+    "short": (sp.sum("short"), "sum(short)"),
+    "mean": (sp.avg("f"), "avg(f)"),
+    "mean_i": (sp.avg("i"), "avg(i)"),
+    "low": (sp.min("f"), "min(f)"),
+    "high": (sp.max("f"), "max(f)"),
+    "low_i": (sp.min("short"), "min(short)"),
+    "word": (sp.max("word"), "max(word)"),
+    "newest": (sp.max("at"), "max(at)"),
+    "day": (sp.min("day"), "min(day)"),
+    "any": (sp.max("flag"), "max(flag)"),
+    "variance": (sp.variance("f"), "var_samp(f)"),
+    "var_pop": (sp.var_pop("short"), "var_pop(short)"),
+    "stddev": (sp.stddev("small"), "stddev_samp(small)"),
+    "stddev_pop": (sp.stddev_pop("f"), "stddev_pop(f)"),
+    "first": (sp.first("f"), "min_by(f, at) FILTER (WHERE f IS NOT NULL)"),
+    "last": (sp.last("word"), "max_by(word, at) FILTER (WHERE word IS NOT NULL)"),
+    "at_most": (sp.max_by("f", "i"), "max_by(f, i)"),
+    "at_least": (sp.min_by("word", "i"), "min_by(word, i)"),
+    "different": (sp.count_distinct("f"), "count(DISTINCT f)"),
+    "words": (sp.collect("word", order="word"), "sort_array(collect_list(word))"),
 }
 SCHEMA = pa.schema(
     {
@@ -105,7 +105,7 @@ def rows(draw: st.DrawFn) -> pa.Table:
 def theirs(frame: DataFrame, by: list[str], window: str, slide: str) -> DataFrame:
     """Spark's own answer."""
     grouped = frame.groupBy(sf.window("at", window, slide).alias("w"), *by)
-    named = grouped.agg(*(column.alias(name) for name, (_, column) in PAIRS.items()))
+    named = grouped.agg(*(sf.expr(text).alias(name) for name, (_, text) in PAIRS.items()))
     return named.select("w.start", "w.end", *by, *PAIRS)
 
 

@@ -48,7 +48,7 @@ def _variance(values: list[Any], less: int) -> float | None:
     if len(values) <= less:
         return None
     if not all(map(math.isfinite, values)):
-        return math.nan if len(values) > 1 else math.nan
+        return math.nan
     mean = sum(map(Fraction, values), Fraction(0)) / len(values)
     return float(sum(((Fraction(value) - mean) ** 2 for value in values), Fraction(0)) / (len(values) - less))
 

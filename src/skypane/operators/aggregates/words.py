@@ -5,12 +5,13 @@ Each takes `where`, a condition on the rows that it looks at: sp.count(where="pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from skypane.operators.aggregates.functions import Chosen, Counted, Function, Kept, Mean, Spread, Sum
+from skypane.operators.aggregates.sketches import ApproxDistinct, ApproxQuantile
 from skypane.operators.aggregates.wide import Accumulator, Distinct, InOrder
 from skypane.preference import ColumnLike
 from skypane.preference.column import column_name
@@ -97,6 +98,20 @@ def collect(column: ColumnLike, *, order: ColumnLike | None = None, where: str |
 def count_distinct(column: ColumnLike, *, where: str | None = None) -> Function:
     """How many different values, exactly; nulls are none. It keeps them all."""
     return Kept(where, Distinct(column_name(column, "count_distinct")))
+
+
+def approx_count_distinct(column: ColumnLike, *, error: float = 0.02, where: str | None = None) -> Function:
+    """How many different values, about: `error` is the standard error, relative; exact up to 1 / error**2 values."""
+    return Kept(where, ApproxDistinct(column_name(column, "approx_count_distinct"), error))
+
+
+def approx_quantile(
+    column: ColumnLike, quantile: float | Sequence[float] = 0.5, *, error: float = 0.01, where: str | None = None
+) -> Function:
+    """A quantile, or a list of several: off by at most `error` times the true value, which is one of the column's."""
+    name, single = column_name(column, "approx_quantile"), isinstance(quantile, int | float)
+    quantiles = (float(quantile),) if isinstance(quantile, int | float) else tuple(quantile)
+    return Kept(where, ApproxQuantile(name, quantiles, error, single))
 
 
 def in_order(
