@@ -1,5 +1,6 @@
 """Runs every benchmark: `python -m bench [--quick]`."""
 
+import bench.aggregates
 import bench.continuous
 import bench.kernels
 import bench.replay
@@ -9,7 +10,8 @@ import bench.streaming
 
 def main() -> None:
     """Run all; each prints and records its own table."""
-    for main_of in (bench.kernels.main, bench.continuous.main, bench.replay.main, bench.sql.main, bench.streaming.main):
+    rooms = (bench.kernels, bench.continuous, bench.replay, bench.sql, bench.streaming, bench.aggregates)
+    for main_of in (room.main for room in rooms):
         main_of()
 
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import skypane as sp
-from skypane.operators.aggregates.functions import Function
 
 SCHEMA = pa.schema(
     {
@@ -35,7 +34,7 @@ VALUES: dict[str, list[Any]] = {
     "at": [datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC) for second in range(5)],
 }
 
-FUNCTIONS: dict[str, Function] = {
+FUNCTIONS: dict[str, Any] = {
     "rows": sp.count(),
     "values": sp.count("f"),
     "good": sp.count_if("f > 0 and text != 'x'"),

@@ -108,13 +108,14 @@ class Aggregate(Query):
     def lower(self, partial: pa.Table) -> pa.Table:
         layout = layout_of(self, partial.schema)
         states = Lowered(layout, partial)
-        values = [function.lower(states, layout.rows) for _, function in self.functions]
+        values = [lower(states) for lower in layout.lowerings]
         keys = [partial.column(name) for name in self.by]
-        return pa.Table.from_arrays([*keys, *values], schema=self.output_schema(layout.rows))
+        return pa.Table.from_arrays([*keys, *values], schema=layout.answers)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        # Fields of the keys are those of the rows, metadata and all.
         keys = [field_of(schema, name) for name in self.by]
-        return pa.schema([*keys, *((name, function.kind(schema)) for name, function in self.functions)])
+        return pa.schema([*keys, *list(self._layout(schema).answers)[len(keys) :]])
 
     def queue(self, schema: pa.Schema) -> SlidingStates | None:
         """Return what shares merges between windows of partials of `schema`; None if they hold more than integers."""

@@ -6,8 +6,9 @@ what becomes of that in the end. Two functions that need the same part share it:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from skypane.operators.aggregates.keys64 import fits, values_of
 from skypane.operators.aggregates.parts import Count, IntegerSum, Least, NumberSum, Part
 from skypane.operators.aggregates.wide import Accumulator, InOrder, WideLeast
 from skypane.preference.schema import field_of, is_orderable
-from skypane.types import BadInputError, ConfigError, FloatArray, IntArray
+from skypane.types import BadInputError, BoolArray, ConfigError, FloatArray, IntArray
 
 _HALF = 1 << 31
 
@@ -31,6 +32,9 @@ class States(Protocol):
         ...
 
     def wide(self, accumulator: Accumulator, where: str | None) -> pa.Array: ...
+
+
+Lowering: TypeAlias = Callable[[States], pa.Array]
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,8 @@ class Function:
         del schema
         return ()
 
-    def lower(self, states: States, schema: pa.Schema) -> pa.Array:
-        """Return its value for each key."""
+    def lowering(self, schema: pa.Schema) -> Lowering:
+        """Return what makes its value for each key of their states; made once, called for every window."""
         raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
@@ -107,9 +111,9 @@ class Counted(Function):
         del schema
         return (Count(self.column, self.where),)
 
-    def lower(self, states: States, schema: pa.Schema) -> pa.Array:
+    def lowering(self, schema: pa.Schema) -> Lowering:
         (count,) = self.parts(schema)
-        return pa.array(_column(*states[count]))
+        return lambda states: pa.array(_column(*states[count]))
 
 
 @dataclass(frozen=True)
@@ -148,15 +152,24 @@ class Sum(_Numeric):
         total = IntegerSum if self._is_whole(schema) else NumberSum
         return (self._count(), total(self.column, self.where))
 
-    def lower(self, states: States, schema: pa.Schema) -> pa.Array:
+    def lowering(self, schema: pa.Schema) -> Lowering:
         count, total = self.parts(schema)
-        none = _column(*states[count]) == 0
-        if isinstance(total, NumberSum):
-            return pa.array(exact.exact_values(*states[total]), mask=none)
-        upper, lower = _carried(*states[total])
+        value = self._numbers if isinstance(total, NumberSum) else self._integers
+
+        def lower(states: States) -> pa.Array:
+            return value(*states[total], none=_column(*states[count]) == 0)
+
+        return lower
+
+    def _integers(self, matrix: Any, at: int, none: BoolArray) -> pa.Array:
+        upper, lower = _carried(matrix, at)
         if ((upper >= _HALF) | (upper < -_HALF)).any():
             raise BadInputError(f"a sum of column {self.column!r} does not fit into 64 bits: cast it to double first")
         return pa.array((upper << 32) + lower, mask=none)
+
+    @staticmethod
+    def _numbers(matrix: Any, at: int, none: BoolArray) -> pa.Array:
+        return pa.array(exact.exact_values(matrix, at), mask=none)
 
 
 @dataclass(frozen=True)
@@ -170,16 +183,15 @@ class Mean(_Numeric):
     def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
         return Sum(self.where, self.column).parts(schema)
 
-    def lower(self, states: States, schema: pa.Schema) -> pa.Array:
+    def lowering(self, schema: pa.Schema) -> Lowering:
         count, total = self.parts(schema)
-        n = _column(*states[count])
-        sums: FloatArray
-        if isinstance(total, NumberSum):
-            sums = exact.exact_values(*states[total])
-        else:
-            upper, lower = _carried(*states[total])
-            sums = upper * 4_294_967_296.0 + lower
-        return pa.array(sums / np.maximum(n, 1), mask=n == 0)
+        sums = exact.exact_values if isinstance(total, NumberSum) else _rounded
+
+        def lower(states: States) -> pa.Array:
+            n = _column(*states[count])
+            return pa.array(sums(*states[total]) / np.maximum(n, 1), mask=n == 0)
+
+        return lower
 
 
 @dataclass(frozen=True)
@@ -197,13 +209,17 @@ class Spread(_Numeric):
         del schema
         return (self._count(), NumberSum(self.column, self.where), NumberSum(self.column, self.where, squares=True))
 
-    def lower(self, states: States, schema: pa.Schema) -> pa.Array:
+    def lowering(self, schema: pa.Schema) -> Lowering:
         count, sums, squares = self.parts(schema)
-        matrix, at = states[count]
-        deviations = exact.squared_deviations(matrix, at, states[sums][1], states[squares][1])
-        n = _column(matrix, at) - (1 if self.sample else 0)
-        spread = deviations / np.maximum(n, 1)
-        return pa.array(np.sqrt(spread) if self.root else spread, mask=n < 1)
+
+        def lower(states: States) -> pa.Array:
+            matrix, at = states[count]
+            deviations = exact.squared_deviations(matrix, at, states[sums][1], states[squares][1])
+            n = _column(matrix, at) - (1 if self.sample else 0)
+            spread = deviations / np.maximum(n, 1)
+            return pa.array(np.sqrt(spread) if self.root else spread, mask=n < 1)
+
+        return lower
 
 
 @dataclass(frozen=True)
@@ -241,19 +257,23 @@ class Chosen(Function):
     def accumulators(self, schema: pa.Schema) -> tuple[Accumulator, ...]:
         return () if self._fits(schema) else (WideLeast(self.order, self.column, self.largest, self.skip_nulls),)
 
-    def lower(self, states: States, schema: pa.Schema) -> pa.Array:
+    def lowering(self, schema: pa.Schema) -> Lowering:
         for accumulator in self.accumulators(schema):
-            return accumulator.lower(states.wide(accumulator, self.where))
-        (least,) = self.parts(schema)
-        matrix, at = states[least]
-        missing = _column(matrix, at) == 1
-        if self.order == self.column:
-            keys = _column(matrix, at + 1)
-            keys = ~keys if self.largest else keys
-        else:
-            missing = missing | (_column(matrix, at + 2) == 1)
-            keys = _column(matrix, at + 3)
-        return values_of(keys, self.kind(schema), missing)
+            return lambda states: accumulator.lower(states.wide(accumulator, self.where))
+        (least,), kind = self.parts(schema), self.kind(schema)
+
+        def lower(states: States) -> pa.Array:
+            matrix, at = states[least]
+            missing = _column(matrix, at) == 1
+            if self.order == self.column:
+                keys = _column(matrix, at + 1)
+                keys = ~keys if self.largest else keys
+            else:
+                missing = missing | (_column(matrix, at + 2) == 1)
+                keys = _column(matrix, at + 3)
+            return values_of(keys, kind, missing)
+
+        return lower
 
     def _fits(self, schema: pa.Schema) -> bool:
         return all(fits(field_of(schema, name).type) for name in (self.column, self.order))
@@ -284,8 +304,9 @@ class Kept(Function):
         del schema
         return (self._needed,)
 
-    def lower(self, states: States, schema: pa.Schema) -> pa.Array:
-        return self._needed.lower(states.wide(self._needed, self.where)).cast(self.kind(schema))
+    def lowering(self, schema: pa.Schema) -> Lowering:
+        accumulator, kind = self._needed, self.kind(schema)
+        return lambda states: accumulator.lower(states.wide(accumulator, self.where)).cast(kind)
 
     def describe(self) -> dict[str, Any]:
         said = {} if self.where is None else {"where": self.where}
@@ -321,6 +342,12 @@ def _said(value: Any) -> Any:
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _rounded(matrix: Any, at: int) -> FloatArray:
+    """Return sums of integers as float64."""
+    upper, lower = _carried(matrix, at)
+    return np.asarray(upper * 4_294_967_296.0 + lower, np.float64)
 
 
 def _word(function: Function) -> str:

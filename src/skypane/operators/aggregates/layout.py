@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from skypane.kernels.layout import frozen
-from skypane.operators.aggregates.functions import Function
+from skypane.operators.aggregates.functions import Function, Lowering
 from skypane.operators.aggregates.parts import Count, Part, plan_of
 from skypane.operators.aggregates.wide import Accumulator
 from skypane.preference.schema import field_of
@@ -80,6 +80,17 @@ class Layout:
         return {part: int(at) for part, at in zip(self.parts, self.plan[:, 1], strict=True)}
 
     @cached_property
+    def answers(self) -> pa.Schema:
+        """The schema of answers."""
+        keys = [self.rows.field(name) for name in self.by]
+        return pa.schema([*keys, *((name, function.kind(self.rows)) for name, function in self.functions)])
+
+    @cached_property
+    def lowerings(self) -> tuple[Lowering, ...]:
+        """What makes each function's values of states."""
+        return tuple(function.lowering(self.rows) for _, function in self.functions)
+
+    @cached_property
     def schema(self) -> pa.Schema:
         """The schema of partials."""
         fields = [self.rows.field(name) for name in self.by]
@@ -97,9 +108,8 @@ class Layout:
 
     def states(self, partial: pa.Table) -> IntArray:
         """Return the matrix of a partial, one row per key."""
-        column = partial.column(len(self.by)).combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
+        column = partial.column(len(self.by))
+        column = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([pa.array([], column.type), *column.chunks])
         return frozen(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, self.width))
 
     def wide_states(self, partial: pa.Table, number: int) -> pa.Array:
