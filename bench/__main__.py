@@ -4,15 +4,16 @@ import bench.aggregates
 import bench.continuous
 import bench.kernels
 import bench.replay
+import bench.slides
 import bench.sql
 import bench.streaming
 
 
 def main() -> None:
     """Run all; each prints and records its own table."""
-    rooms = (bench.kernels, bench.continuous, bench.replay, bench.sql, bench.streaming, bench.aggregates)
-    for main_of in (room.main for room in rooms):
-        main_of()
+    rooms = (bench.kernels, bench.continuous, bench.replay, bench.sql, bench.streaming, bench.slides, bench.aggregates)
+    for module in rooms:
+        module.main()
 
 
 if __name__ == "__main__":
