@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from skypane.kernels.layout import frozen
 from skypane.operators.aggregates.functions import Function, Lowering
+from skypane.operators.aggregates.lists import whole
 from skypane.operators.aggregates.parts import Count, Part, plan_of
 from skypane.operators.aggregates.wide import Accumulator
 from skypane.preference.schema import field_of
@@ -108,14 +109,12 @@ class Layout:
 
     def states(self, partial: pa.Table) -> IntArray:
         """Return the matrix of a partial, one row per key."""
-        column = partial.column(len(self.by))
-        column = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([pa.array([], column.type), *column.chunks])
-        return frozen(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, self.width))
+        states = whole(partial.column(len(self.by)))
+        return frozen(states.flatten().to_numpy(zero_copy_only=False).reshape(-1, self.width))
 
     def wide_states(self, partial: pa.Table, number: int) -> pa.Array:
         """Return what the accumulator of this number keeps for each key."""
-        column = partial.column(len(self.by) + 1 + number).combine_chunks()
-        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        return whole(partial.column(len(self.by) + 1 + number))
 
 
 class Lowered:

@@ -1,4 +1,4 @@
-"""Lists by group: many values for each key in one Arrow column."""
+"""Arrow columns in one piece, and lists by group: many values for each key in one column."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.types import IntArray
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array; nothing is copied where it is one."""
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([pa.array([], column.type), *column.chunks])
 
 
 def as_lists(values: pa.Array, groups: IntArray, n: int) -> pa.Array:

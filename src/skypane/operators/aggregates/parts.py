@@ -25,6 +25,7 @@ from skypane.kernels import exact, keyed
 from skypane.kernels.layout import frozen
 from skypane.operators.aggregates.condition import Condition
 from skypane.operators.aggregates.keys64 import keys_of
+from skypane.operators.aggregates.lists import whole
 from skypane.types import BoolArray, FloatArray, IntArray
 
 
@@ -40,8 +41,7 @@ class Rows:
         self.keys = cache(self._keys)
 
     def _column(self, name: str) -> pa.Array:
-        column = self._table.column(name).combine_chunks()
-        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        return whole(self._table.column(name))
 
     def _keep(self, where: str | None, *valid: str) -> BoolArray:
         """Return the rows for which `where` is true and no column of `valid` is null."""

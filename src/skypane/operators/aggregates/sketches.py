@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from skypane.kernels.hashing import hash_bytes, mixed
 from skypane.kernels.layout import frozen
 from skypane.operators.aggregates.keys64 import fits, keys_of
-from skypane.operators.aggregates.lists import as_lists, listed
+from skypane.operators.aggregates.lists import as_lists, listed, whole
 from skypane.preference.schema import field_of, is_text
 from skypane.types import ConfigError, FloatArray, IntArray
 
@@ -194,8 +193,7 @@ class ApproxQuantile:
 
 def _valid(rows: pa.Table, name: str, groups: IntArray) -> tuple[pa.Array, IntArray]:
     """Return the values that are not null, and their groups."""
-    column: Any = rows.column(name).combine_chunks()
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    column = whole(rows.column(name))
     if not column.null_count:
         return column, groups
     kept = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.operators.aggregates.lists import as_lists, listed
+from skypane.operators.aggregates.lists import as_lists, listed, whole
 from skypane.preference.content import content_keys
 from skypane.preference.ranks import column_ranks, row_ranks
 from skypane.preference.schema import field_of
@@ -73,7 +73,7 @@ class WideLeast:
         return field_of(schema, self.value).type
 
     def lift(self, rows: pa.Table, groups: IntArray, n: int) -> pa.Array:
-        order, value = (_whole(rows.column(name)) for name in (self.order, self.value))
+        order, value = (whole(rows.column(name)) for name in (self.order, self.value))
         missing = pc.is_null(order)
         if self.skip_nulls:
             missing = pc.or_(missing, pc.is_null(value))
@@ -134,14 +134,14 @@ class InOrder:
         ordered = np.lexsort((*content_keys(rows)[::-1], column_ranks(rows.column(self.order)), groups))
         rows = rows.take(pa.array(ordered))
         fields = list(self._item(rows.schema))
-        items = pa.StructArray.from_arrays([_whole(column) for column in rows.columns], fields=fields)
+        items = pa.StructArray.from_arrays([whole(column) for column in rows.columns], fields=fields)
         return as_lists(items, groups[ordered], n)
 
     def lower(self, states: pa.Array) -> pa.Array:
         items, owners = listed(states, np.arange(len(states)))
         rows = _table(items).select(list(self.taken))
         if self.function is None:
-            return as_lists(_whole(rows.column(0)), owners, len(states))
+            return as_lists(whole(rows.column(0)), owners, len(states))
         edges = np.searchsorted(owners, np.arange(len(states) + 1)).tolist()
         answers = [self.function(rows.slice(begin, end - begin)) for begin, end in pairwise(edges)]
         return pa.array(answers, self.returns)
@@ -168,7 +168,7 @@ class Distinct:
         return pa.int64()
 
     def lift(self, rows: pa.Table, groups: IntArray, n: int) -> pa.Array:
-        column = _whole(rows.column(self.column))
+        column = whole(rows.column(self.column))
         kept = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
         return self._different(column.take(pa.array(kept)), groups[kept], n)
 
@@ -189,8 +189,3 @@ class Distinct:
 
 def _table(items: pa.StructArray) -> pa.Table:
     return pa.Table.from_batches([pa.RecordBatch.from_struct_array(items)])
-
-
-def _whole(column: Any) -> pa.Array:
-    column = column.combine_chunks()
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
