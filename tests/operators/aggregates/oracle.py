@@ -83,7 +83,9 @@ def _is(condition: Callable[[Row], Any]) -> Callable[[list[Row]], list[Row]]:
     return lambda rows: [row for row in rows if condition(row)]
 
 
-_OVER = _is(lambda row: row["f"] is not None and row["f"] > 0 and row["text"] not in {None, "x"})
+_OVER = _is(
+    lambda row: row["f"] is not None and (row["f"] > 0 or math.isnan(row["f"])) and row["text"] not in {None, "x"}
+)
 _LISTED = _is(lambda row: row["text"] in {"x", "zz"} or row["flag"])
 _OFF = _is(lambda row: row["flag"] is False)
 _BELOW = _is(lambda row: row["f"] is not None and row["f"] < 1)

@@ -196,6 +196,13 @@ def test_a_condition_keeps_the_rows_for_which_it_is_true(where: str, kept: list[
     assert answer(query, rows).to_pylist() == [{"ids": kept}]
 
 
+def test_nan_is_compared_as_spark_does():
+    rows = pa.table({"x": [NAN, 1.0, None], "y": [NAN, NAN, NAN]})
+    conditions = ["x > 0", "x == y", "x < y", "x >= y", "x != 1", "x <= 1"]
+    functions: dict[str, Any] = {f"c{number}": sp.count(where=text) for number, text in enumerate(conditions)}
+    assert list(answer(sp.Aggregate(**functions), rows).to_pylist()[0].values()) == [2, 1, 1, 1, 1, 1]
+
+
 def test_infinities_and_nan_are_values():
     rows = pa.table({"x": [INF, 1.0, NAN, None]})
     query = sp.Aggregate(low=sp.min("x"), high=sp.max("x"), different=sp.count_distinct("x"), n=sp.count("x"))

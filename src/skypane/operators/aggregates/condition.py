@@ -22,13 +22,27 @@ from skypane.naming import shortened
 from skypane.preference.schema import field_of
 from skypane.types import BoolArray, ConfigError
 
+
+def _is_nan(value: Any) -> Any:
+    return pc.is_nan(value) if pa.types.is_floating(value.type) else pa.scalar(value=False)
+
+
+def _greater(left: Any, right: Any) -> Any:
+    return pc.or_kleene(pc.greater(left, right), pc.and_kleene(_is_nan(left), pc.invert(_is_nan(right))))
+
+
+def _equal(left: Any, right: Any) -> Any:
+    return pc.or_kleene(pc.equal(left, right), pc.and_kleene(_is_nan(left), _is_nan(right)))
+
+
+#: as Spark compares: NaN equals itself, and is larger than any other number
 _COMPARE: Mapping[type[ast.AST], Callable[..., Any]] = {
-    ast.Lt: pc.less,
-    ast.LtE: pc.less_equal,
-    ast.Gt: pc.greater,
-    ast.GtE: pc.greater_equal,
-    ast.Eq: pc.equal,
-    ast.NotEq: pc.not_equal,
+    ast.Lt: lambda left, right: _greater(right, left),
+    ast.LtE: lambda left, right: pc.invert(_greater(left, right)),
+    ast.Gt: _greater,
+    ast.GtE: lambda left, right: pc.invert(_greater(right, left)),
+    ast.Eq: _equal,
+    ast.NotEq: lambda left, right: pc.invert(_equal(left, right)),
 }
 _ARITHMETIC: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: pc.add,

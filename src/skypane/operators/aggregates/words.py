@@ -136,6 +136,10 @@ def keep(accumulator: Accumulator, *, where: str | None = None) -> Function:
     """What an Accumulator of your own keeps."""
     if not isinstance(accumulator, Accumulator):
         raise ConfigError(f"keep needs an sp.Accumulator, got {accumulator!r}")
+    try:
+        hash(accumulator)
+    except TypeError as error:
+        raise ConfigError(f"keep needs a value, such as a frozen dataclass; {accumulator!r} has no hash") from error
     return Kept(where, accumulator)
 
 
