@@ -12,9 +12,9 @@ from numba.core import event
 from skypane.kernels import exact, keyed
 from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_indices_by_group
+from skypane.kernels.hashing import hash_bytes
 from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
-from skypane.kernels.hashing import hash_bytes
 from skypane.kernels.layout import columns_of, frozen
 from skypane.kernels.ranks import byte_ranks
 from skypane.kernels.skyline import skyline_indices
