@@ -69,6 +69,8 @@ class BatchMetrics:
     progress_figures: dict[str, float] = field(default_factory=dict)
     #: rows too far ahead of the rest to be believed yet
     held_rows: int = 0
+    #: of a continuous skyline: updates told, "adds" and "dels", and "rows" on the front, "stored" in all; else None
+    front: dict[str, int] | None = None
 
     @property
     def drop_ratio(self) -> float:
@@ -95,13 +97,19 @@ class BatchMetrics:
             *self._counts(), ("seconds", f"{self.seconds.get('total', 0.0):.2f}"), ("late rows are awaited", waiting)
         ])  # fmt: skip
 
+    @property
+    def _updates(self) -> int:
+        return 0 if self.front is None else self.front["adds"] + self.front["dels"]
+
     def _counts(self) -> list[tuple[str, str]]:
         return [
             ("rows", f"{self.rows:,}"),
             ("late rows", f"{self.late_rows:,}"),
             ("rows put aside", f"{sum(self.quarantined.values()):,}"),
             ("windows answered", f"{self.windows:,}"),
-            ("rows in their answers", f"{self.window_rows:,}"),
+            ("rows in their answers", f"{self.window_rows if self.front is None else 0:,}"),
+            ("updates of the front", f"{self._updates:,}"),
+            ("rows on it", f"{(self.front or {}).get('rows', 0):,}"),
             ("panes still open", f"{self.open_panes:,}"),
         ]
 

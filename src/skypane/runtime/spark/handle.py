@@ -10,6 +10,7 @@ from threading import Thread, current_thread, main_thread
 from types import FrameType
 from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -158,6 +159,13 @@ class StreamHandle:
     def recent_metrics(self, last: int = 10) -> list[BatchMetrics]:
         """Return the metrics of the last batches, oldest first, those of earlier starts with them."""
         return [BatchMetrics.from_json(value) for value in self._engine.ledger.history(last)]
+
+    def front(self) -> pa.Table:
+        """Return the front as it is after the last batch, whole, of a continuous skyline; safe from any thread.
+
+        Updates before the clock are in it. Raises SkypaneError for a query that answers windows.
+        """
+        return self._engine.front()
 
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
         """Change the number of workers from the next batch on; there is no state to move.
