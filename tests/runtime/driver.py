@@ -125,7 +125,7 @@ class Telling(Directory):
         super().write(spark, answers, batch_id)
 
 
-def _replace(owner: type, name: str, instead: Callable[..., Any]) -> None:
+def replace_method(owner: type, name: str, instead: Callable[..., Any]) -> None:
     """Put `instead`, called with the original first, in the place of a method."""
     original = getattr(owner, name)
     setattr(owner, name, lambda *args: instead(original, *args))
@@ -136,11 +136,11 @@ def _tell_commits() -> None:
         say("commit")
         original(*args)
 
-    _replace(Ledger, "commit", commit)
+    replace_method(Ledger, "commit", commit)
 
 
 def _before_the_sink() -> None:
-    _replace(Directory, "write", lambda _original, *_: die())
+    replace_method(Directory, "write", lambda _original, *_: die())
 
 
 def _before_a_file_moves_into_the_output() -> None:
@@ -149,7 +149,7 @@ def _before_a_file_moves_into_the_output() -> None:
             die()
         original(store, name, target, to)
 
-    _replace(Store, "move", move)
+    replace_method(Store, "move", move)
 
 
 def _after_the_sink() -> None:
@@ -158,11 +158,11 @@ def _after_the_sink() -> None:
         if sink.path.endswith("/out"):
             die()
 
-    _replace(Directory, "write", write)
+    replace_method(Directory, "write", write)
 
 
 def _before_the_commit() -> None:
-    _replace(Ledger, "commit", lambda _original, *_: die())
+    replace_method(Ledger, "commit", lambda _original, *_: die())
 
 
 def _in_the_middle_of_a_manifest() -> None:
@@ -170,7 +170,7 @@ def _in_the_middle_of_a_manifest() -> None:
         stream = original(store, name)
         return _Dying(stream) if name.startswith(f"{DRAFT}0") else stream
 
-    _replace(Store, "open_output", open_output)
+    replace_method(Store, "open_output", open_output)
 
 
 class _Dying:
@@ -197,7 +197,7 @@ def _before_a_manifest_gets_its_name() -> None:
             die()
         original(store, name, target, to)
 
-    _replace(Store, "move", move)
+    replace_method(Store, "move", move)
 
 
 def _asleep_before_a_file_moves_into_the_output() -> None:
@@ -206,7 +206,7 @@ def _asleep_before_a_file_moves_into_the_output() -> None:
             sleep()
         original(store, name, target, to)
 
-    _replace(Store, "move", move)
+    replace_method(Store, "move", move)
 
 
 def _asleep_before_the_commit() -> None:
@@ -214,7 +214,7 @@ def _asleep_before_the_commit() -> None:
         sleep()
         original(*args)
 
-    _replace(Ledger, "commit", commit)
+    replace_method(Ledger, "commit", commit)
 
 
 def sleep() -> None:
@@ -228,7 +228,7 @@ def _after_the_commit() -> None:
         original(*args)
         die()
 
-    _replace(Ledger, "commit", commit)
+    replace_method(Ledger, "commit", commit)
 
 
 def _while_partials_are_removed() -> None:
@@ -240,7 +240,7 @@ def _while_partials_are_removed() -> None:
 
         original(store, first(iter(names)) if store.root.endswith("/partials") else names)
 
-    _replace(Store, "remove", remove)
+    replace_method(Store, "remove", remove)
 
 
 CRASHES: dict[str, Callable[[], None]] = {

@@ -51,12 +51,12 @@ PATIENCE = 180
 class Driver:
     """A driver process that starts Spark at once, and its task when it is told."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, module: str = "tests.runtime.driver") -> None:
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         self._log = log
         with log.open("wb") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.runtime.driver"],
+                [sys.executable, "-m", module],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -120,8 +120,9 @@ AHEAD = 2
 class Drivers:
     """Drivers one after the other, the next ones already starting while one runs: a start takes seconds."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, module: str = "tests.runtime.driver") -> None:
         self._folder = folder
+        self._module = module
         self._made = 0
         self._ready = deque([self._start()])
 
@@ -135,7 +136,7 @@ class Drivers:
 
     def _start(self) -> Driver:
         self._made += 1
-        return Driver(self._folder / f"{self._made}.log")
+        return Driver(self._folder / f"{self._made}.log", self._module)
 
     def close(self) -> None:
         for driver in self._ready:
