@@ -13,7 +13,7 @@ from skypane.operators.continuous.history import Stays, stays
 from skypane.operators.continuous.updates import check_window
 from skypane.operators.entry.gate import times_of
 from skypane.operators.query import Query
-from skypane.operators.skyline import one_per, taken
+from skypane.operators.skyline import one_per, take_rows
 from skypane.preference import Columns, Preference
 from skypane.preference.groups import group_codes
 from skypane.preference.schema import check_group, column_names
@@ -60,7 +60,7 @@ class ContinuousSkyline(Query):
             check_group(schema, column)
 
     def lift(self, rows: pa.Table) -> pa.Table:
-        return taken(rows, np.sort(self.stays(rows).rows))
+        return take_rows(rows, np.sort(self.stays(rows).rows))
 
     def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
         return partials[0] if len(partials) == 1 else self.lift(pa.concat_tables(partials))
