@@ -137,7 +137,7 @@ class ContinuousProgram:
         current = front.current() if updates.num_rows else state.current
         after = ContinuousState(State(step.state, still, ahead), told, current)
         self._known = after, front
-        answers = Answers(self._update_schema, rows=updates.num_rows, tables=(updates,))
+        answers = Answers(self._update_schema, row_count=updates.num_rows, tables=(updates,))
         measured = Measured(
             tasks=level.work,
             merge_seconds=timer.seconds["wlq"],
@@ -190,7 +190,7 @@ class ContinuousProgram:
         if self._shown and not changed:
             return None
         self._shown = True
-        return Answers(self._intake.schema, rows=current.num_rows, tables=(current,))
+        return Answers(self._intake.schema, row_count=current.num_rows, tables=(current,))
 
 
 def _counts(updates: pa.Table, front: RowFront, current: pa.Table) -> dict[str, int]:
