@@ -10,7 +10,7 @@ from skypane import notebook
 from skypane.types import Micros
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BatchMetrics:
     """One micro-batch; event times in microseconds, durations in seconds, counts of rows unless said otherwise."""
 
@@ -48,7 +48,7 @@ class BatchMetrics:
     #: where the window-level query ran, "driver" or "spark", and why
     wlq_where: str
     wlq_because: str
-    #: wall time by step: total, plq, progress, wlq, sink, commit
+    #: wall time by step: total, plq, progress, wlq, sink, commit (up to the writing of the manifest, which holds them)
     seconds: dict[str, float] = field(default_factory=dict)
     #: seconds that each task of the pane-level query was busy lifting
     busy: tuple[float, ...] = ()
@@ -86,6 +86,10 @@ class BatchMetrics:
         """The batch in one line."""
         said = ", ".join(f"{value} {name}" for name, value in self._counts() if value != "0")
         return f"batch {self.batch_id} ({self.seconds.get('total', 0.0):.2f} s): {said or 'no rows'}"
+
+    def __repr__(self) -> str:
+        """The same in brackets: a list of batches is read in a notebook's cell; to_json() has all there is."""
+        return f"<{self}>"
 
     def _repr_html_(self) -> str:
         waiting = "nothing yet" if self.slack is None else f"{timedelta(microseconds=self.slack)} behind the newest row"

@@ -25,6 +25,7 @@ from skypane import kernels
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
+from skypane.progress.future import PATIENCE
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import defaults, session
 from skypane.runtime.spark.sinks.answers import Answers
@@ -42,12 +43,13 @@ SKYLINE = Skyline(sp.low("price") * sp.high("rating"), ("sensor",))
 class Task:
     """What a driver has to do in `folder`, whose `in` holds the batches.
 
-    crash   where it dies, one of CRASHES, or sleeps, one of SLEEPS; or None
-    deadly  count rows by sensor, and kill the first Python worker that lifts
-    java    kill Java after the first batch, and try whatever can be done with a query then
-    drain   drain in the end, and crash then, not before
-    unique  let an operator of Spark's, with a state of its own, drop rows that it has seen before
-    late    whether late rows go to a sink
+    crash     where it dies, one of CRASHES, or sleeps, one of SLEEPS; or None
+    deadly    count rows by sensor, and kill the first Python worker that lifts
+    java      kill Java after the first batch, and try whatever can be done with a query then
+    drain     drain in the end, and crash then, not before
+    unique    let an operator of Spark's, with a state of its own, drop rows that it has seen before
+    late      whether late rows go to a sink
+    patience  after how many rows of others those that are held are given up
     """
 
     folder: str
@@ -57,6 +59,7 @@ class Task:
     drain: bool = False
     unique: bool = False
     late: bool = True
+    patience: int = PATIENCE
 
     @property
     def query(self) -> Query:
@@ -64,7 +67,7 @@ class Task:
 
     @property
     def plan(self) -> Plan:
-        return Plan(self.query, WINDOWS, "ts", sp.KSlack())
+        return Plan(self.query, WINDOWS, "ts", sp.KSlack(patience=self.patience))
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

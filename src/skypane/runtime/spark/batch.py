@@ -24,7 +24,7 @@ from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
-from skypane.runtime.gather import as_tables, gathered
+from skypane.runtime.gather import as_tables, decoded, encoded, gathered
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import answer_schema, from_spark
 from skypane.runtime.spark.versions import partitioned
@@ -67,7 +67,7 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -
 
 
 def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[DataFrame, pa.Schema]:
-    """Return the rows, and their schema in Arrow, without the columns that are not `read`; Spark then skips them at the source."""
+    """Return the rows with only the columns that are `read`, and their schema in Arrow; Spark skips the others at the source."""
     wanted = set(read)
     if wanted >= set(schema.names):
         return rows, schema
@@ -179,12 +179,9 @@ class _AnswerRuns:
 
 
 def _packed(partial: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, partial.schema) as writer:
-        writer.write_table(partial)
-    packed: bytes = sink.getvalue().to_pybytes()
+    packed: bytes = encoded(partial).to_pybytes()
     return packed
 
 
 def _unpacked(partial: pa.BinaryScalar) -> pa.Table:
-    return pa.ipc.open_stream(partial.as_buffer()).read_all()
+    return decoded(partial.as_buffer())

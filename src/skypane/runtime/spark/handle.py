@@ -16,6 +16,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from skypane import notebook
 from skypane.metrics import BatchMetrics
 from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.engine.shell import Engine
@@ -38,6 +39,27 @@ class StreamHandle:
         self._engine = engine
         self._turns = turns
         self._spark = spark
+
+    def __repr__(self) -> str:
+        """The query in one line: whether it runs, and its last batch."""
+        return f"<skypane query, {'; '.join(f'{name}: {value}' for name, value in self._said())}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.table("skypane query", self._said())
+
+    def _said(self) -> list[tuple[str, str]]:
+        status = self.status
+        state = "running" if status["active"] else "stopped" if status["error"] is None else "failed"
+        last = self.recent_metrics(1)
+        workers = self._engine.workers
+        said = [
+            ("state", state),
+            ("doing" if status["active"] else "at last", status["message"]),
+            ("last batch", str(last[0]) if last else "none yet"),
+            ("workers", f"{workers.plq} for panes, {workers.wlq} for windows"),
+            ("checkpoint", self._engine.checkpoint),
+        ]
+        return said if status["error"] is None else [*said, ("error", status["error"])]
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the query ends, at most `timeout` seconds; return whether it has.

@@ -62,7 +62,7 @@ class Intake:
     def add(
         self, level: PaneLevel, step: Advance, state: State, batch_id: int, closed_by: Micros | None
     ) -> tuple[OpenPanes[PartialRef], frozenset[str]]:
-        """Add the batch's partials to the open panes; merge for keeping the panes that lie in many small ones.
+        """Add the batch's partials to the open panes; merge the partials of panes that have many small ones.
 
         closed_by   the punctuation, if the panes that it closes are kept for later windows
         Returns the panes, and the names of the files of merged partials.
@@ -77,10 +77,7 @@ class Intake:
         return panes.replace(zip(scattered, refs, strict=True)), frozenset(ref.file for ref in refs)
 
     def ahead(self, batch: Batch, step: Advance, state: State) -> tuple[tuple[PartialRef, ...], tuple[PartialRef, ...]]:
-        """Return the rows kept for the late sink from now on: those that are held, of this batch and of those before.
-
-        Returns those of this batch by themselves too.
-        """
+        """Return references to the held rows that are kept for the late sink: all of them, and those of this batch alone."""
         fresh: tuple[PartialRef, ...] = ()
         if not self.keep_rejected:
             return (), fresh

@@ -134,8 +134,8 @@ class Engine:
         if read != known:
             raise CheckpointError(
                 f"batch {batch_id} is in the ledger with {known.rows} rows, and Spark brings it again with {read.rows} "
-                f"rows, or with other event times: Spark's record of it (offsets/{batch_id - self._standing.drains} in the checkpoint) was lost, "
-                f"or the source or what stands before the query gives other rows each time. Restore the whole "
+                f"rows, or with other event times: Spark's record of it "
+                f"(offsets/{batch_id - self._standing.drains} in the checkpoint) was lost, or the source or what stands before the query gives other rows each time. Restore the whole "
                 f"checkpoint from a copy, or start with a new one"
             )
         log.info("batch %d is in the ledger already", batch_id)
@@ -146,7 +146,8 @@ class Engine:
         if batch_id != standing.batch_id + 1:
             raise CheckpointError(
                 f"Spark's checkpoint goes on with batch {batch_id - standing.drains}, the ledger in {self._store.root} "
-                f"ends with batch {standing.batch_id - standing.drains}: one of them was removed or restored without the other; start with a new one"
+                f"ends with batch {standing.batch_id - standing.drains}: one of them was removed or restored without the "
+                f"other; start with a new one"
             )
 
     def _tell(self, metrics: BatchMetrics) -> None:
@@ -170,13 +171,14 @@ class Engine:
             seen = before.fingerprint if drain else outcome.fingerprint
             control = asked if drain else self._control.observe(control, outcome.measured)
             after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
-            metrics = replace(outcome.metrics, seconds=timer.stop())
             if kept := sorted(outcome.written & outcome.state.files):
                 self._partials.sync(*kept, "")
-            self.ledger.commit(after.manifest(self._control, metrics))
-            self._standing = after
-            self._remove_unneeded(before, outcome)
-        return replace(metrics, seconds=timer.stop())
+        # The manifest cannot hold how long it took to write it: whoever asks later hears what the listener heard.
+        metrics = replace(outcome.metrics, seconds=timer.stop())
+        self.ledger.commit(after.manifest(self._control, metrics))
+        self._standing = after
+        self._remove_unneeded(before, outcome)
+        return metrics
 
     def _requested(self, control: ControlState) -> ControlState:
         """Return the state of control with the workers that have been asked for, if any have."""
