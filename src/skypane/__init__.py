@@ -10,6 +10,7 @@ skyline, top_k, k_dominant, top_delta and ask answer a static DataFrame; stream 
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as _version
 
+from skypane.control.elasticity.options import Fuzzy, Model, Threshold
 from skypane.control.splitting import PaneRoundRobin, TupleRoundRobin
 from skypane.metrics import BatchMetrics
 from skypane.operators.dominance import KDominant, TopDelta
@@ -42,10 +43,12 @@ __all__ = [
     "ConfigError",
     "Console",
     "Directory",
+    "Fuzzy",
     "Job",
     "KDominant",
     "KSlack",
     "Memory",
+    "Model",
     "PaneRoundRobin",
     "Preference",
     "ProgressPolicy",
@@ -56,6 +59,7 @@ __all__ = [
     "Skyline",
     "SkypaneError",
     "StreamHandle",
+    "Threshold",
     "TopDelta",
     "TopK",
     "TupleRoundRobin",

@@ -69,6 +69,12 @@ class BatchMetrics:
     progress_figures: dict[str, float] = field(default_factory=dict)
     #: rows too far ahead of the rest to be believed yet
     held_rows: int = 0
+    #: utilisation factor of the window-level query, as `rho` of the pane-level one
+    rho_wlq: float | None = None
+    #: workers that both levels may use, {"plq", "wlq"}; plq_workers and wlq_workers are those that had something to do
+    workers: dict[str, int] = field(default_factory=dict)
+    #: what the elastic law decided before this batch: {"what", "value", "because", "figures"}; None between decisions
+    elastic: dict[str, Any] | None = None
 
     @property
     def drop_ratio(self) -> float:

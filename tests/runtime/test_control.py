@@ -19,9 +19,10 @@ from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Routing, 
 from skypane.control.workers import Workers
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.runtime.spark.engine.control import Control, period_of
+from skypane.runtime.spark.engine.control import Control
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.plq import routed
+from skypane.runtime.spark.engine.utilised import period_of
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows

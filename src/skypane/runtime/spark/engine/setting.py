@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from skypane.control.elasticity.elastic import Elastic
 from skypane.control.splitting import Splitting
 from skypane.plan import Plan
 from skypane.runtime.spark.sinks.sink import Sink
@@ -13,7 +14,11 @@ from skypane.runtime.spark.sinks.sink import Sink
 
 @dataclass(frozen=True)
 class Setting:
-    """A plan and all that is needed to run it on Spark; `rows` and `answers` are the schemas of what goes in and out."""
+    """A plan and all that is needed to run it on Spark; `rows` and `answers` are the schemas of what goes in and out.
+
+    elastic   what changes the numbers of workers; None: nobody but scale()
+    limits    whether the job says how many tasks lift, so that there are no more of them
+    """
 
     plan: Plan
     rows: pa.Schema
@@ -22,6 +27,8 @@ class Setting:
     output: Sink
     late: Sink | None
     splitting: Splitting
+    elastic: Elastic | None = None
+    limits: bool = False
 
     @property
     def sinks(self) -> dict[str, Sink]:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.control.measured import Measured
+from skypane.control.measured import Measured, RunWork
 from skypane.control.placement import Placement, place
 from skypane.operators.advance import Advance, advance, drained
 from skypane.operators.open_panes import OpenPanes
@@ -73,7 +73,8 @@ class WindowedProgram:
     def run(self, batch: Batch, state: State) -> Outcome[State]:
         """Process a batch."""
         with batch.timer("plq"):
-            level = plq.run(batch.rows, self._lift_stage(batch.batch_id, state), batch.steering.routing)
+            stage = self._lift_stage(batch.batch_id, state)
+            level = plq.run(batch.rows, stage, batch.steering.routing, batch.steering.tasks)
         with batch.timer("progress"):
             step = advance(self._plan.progress, self._plan.windows, state.progress, level.counts, level.sources)
         return self._complete(batch, state, level, step)
@@ -91,7 +92,7 @@ class WindowedProgram:
             workers = batch.steering.workers.wlq
             placement = place(len(due), wlq.distinct_rows(due), self._plan.windows.overlap, workers)
         with timer("wlq"):
-            answers = self._answer(batch.rows.sparkSession, due, placement, batch.batch_id)
+            answers, runs = self._answer(batch.rows.sparkSession, due, placement, batch.batch_id)
         with timer("sink"):
             rejected = self._rejected(level, step, state)
             ahead, fresh = self._ahead(batch, step, state)
@@ -101,6 +102,8 @@ class WindowedProgram:
             merge_seconds=timer.seconds["wlq"],
             interval=batch.interval,
             exchanged=batch.steering.routing is not None,
+            runs=runs or (RunWork(len(due), timer.seconds["wlq"]),),
+            lift_seconds=timer.seconds.get("plq", 0.0),
         )
         metrics = batch_metrics(self._plan, batch, after, level, step, placement, answers, measured)
         return Outcome(
@@ -134,9 +137,12 @@ class WindowedProgram:
         refs = partials.write(self._partials, attempt_name(batch_id, MERGED), merged)
         return held.replace(zip(panes, refs, strict=True)), frozenset(ref.file for ref in refs)
 
-    def _answer(self, spark: SparkSession, due: list[wlq.RefTask], placement: Placement, batch_id: int) -> Answers:
+    def _answer(
+        self, spark: SparkSession, due: list[wlq.RefTask], placement: Placement, batch_id: int
+    ) -> tuple[Answers, tuple[RunWork, ...]]:
+        """Return the answers, and what each run of windows took; no runs, where the driver did it all."""
         if placement.where == "driver":
-            return wlq.in_driver(self._window_worker, self._store, due, self._answers)
+            return wlq.in_driver(self._window_worker, self._store, due, self._answers), ()
         runs = wlq.cut(due, placement.runs)
         stage = wlq.RunStage(self._window_query, self._store, self._staged, f"{batch_id:012d}", runs, self._answers)
         return wlq.on_workers(spark, stage)
