@@ -40,9 +40,9 @@ def test_the_controllers_own_settings_are_passed_on():
     (lambda: sp.Fuzzy(max_workers=1), "max_workers must be at least 2, one for each stage, got 1"),
     (lambda: sp.Fuzzy(max_workers=8, least_plq=5, most_plq=4), "need 1 <= least_plq <= most_plq <= 8, got 5 and 4"),
     (lambda: sp.Fuzzy(max_workers=8, least_plq=5, least_wlq=4), r"the least of both stages, 5 \+ 4, exceeds 8"),
-    (lambda: sp.Fuzzy(**{"max_workers": 2.5}), "whole numbers, got 2.5"),
+    (lambda: sp.Fuzzy(max_workers=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=8, every=0), "need every >= 1"),
-    (lambda: sp.Fuzzy(**{"max_workers": float("nan")}), "whole numbers, got nan"),
+    (lambda: sp.Fuzzy(max_workers=float("nan")), "whole numbers, got nan"),  # type: ignore[arg-type]
     (lambda: sp.Model(max_workers=8, latency="0 s"), "latency must be longer than nothing"),
     (lambda: sp.Model(max_workers=8, headroom=1.0), "headroom is a share of a worker"),
     (lambda: sp.Threshold(max_workers=8, target=0), "need 0 < target <= 1"),
