@@ -32,6 +32,11 @@ def test_without_a_bound_both_stages_may_have_the_default_parallelism():
     assert sp.Fuzzy(most_wlq=20).law(Workers(1, 1), parallelism=8).most == 28
 
 
+def test_an_option_is_told_as_it_was_written():
+    assert str(sp.Model(max_workers=4, dry_run=True)) == "Model(max_workers=4, dry_run=True)"
+    assert str(sp.Fuzzy()) == "Fuzzy()"
+
+
 def test_the_controllers_own_settings_are_passed_on():
     assert sp.Fuzzy(max_workers=4, controller=AS_RUN).policy == FuzzyPolicy(AS_RUN)
 

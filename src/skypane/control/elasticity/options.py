@@ -10,7 +10,7 @@ law() makes of it the law that the engine and the simulator run.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
@@ -47,6 +47,12 @@ class Elasticity(ABC):
 
     def __post_init__(self) -> None:
         self.law(Workers(1, 1))  # which refuses what cannot be
+
+    def __str__(self) -> str:
+        """The option as one would write it: what is as usual is left out."""
+        given = (f"{item.name}={getattr(self, item.name)!r}" for item in fields(self)
+                 if item.repr and getattr(self, item.name) != item.default)  # fmt: skip
+        return f"{type(self).__name__}({', '.join(given)})"
 
     @property
     @abstractmethod
