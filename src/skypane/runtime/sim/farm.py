@@ -17,7 +17,7 @@ from skypane.types import ConfigError, FloatArray, IntArray, Micros
 from skypane.windows import Windows
 
 _SPARE = 4
-"""Control messages per partition: it is closed once, and by force as often as workers are turned off."""
+"""Control messages for each partition at first: it is closed once, and by force as often as its worker is turned off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +109,9 @@ class PaneFarm:
         if not 1 <= workers <= len(self._arrays.first):
             raise ConfigError(f"need 1 <= workers <= {len(self._arrays.first)}, got {workers}")
         if workers < self.workers:
+            open_panes = len(self._arrays.closing) - int(self._arrays.counts[pane_farm.CLOSED])
+            if _room(self._arrays) < (open_panes + 1) * len(self._arrays.first) + len(self._arrays.closing):
+                self._arrays = _roomier(self._arrays)
             pane_farm.turn_off(self._arrays, self.now, self.workers, workers)
         self.workers = workers
 
@@ -163,6 +166,19 @@ def _routing(law: Splitting, state: object) -> tuple[int, float]:
     if isinstance(law, TupleRoundRobin):
         return pane_farm.TB_RR, np.inf
     raise ConfigError(f"the simulator has no compiled form of {law.name}")
+
+
+def _room(farm: Farm) -> int:
+    """Return how many control messages may still be sent."""
+    return len(farm.control) - int(farm.counts[pane_farm.CONTROLS])
+
+
+def _roomier(farm: Farm) -> Farm:
+    """Return the farm with room for twice the control messages, and as many results."""
+    results = [name for name in Farm._fields if name.startswith("result_")]
+    more = {name: np.concatenate([getattr(farm, name), np.zeros_like(getattr(farm, name))]) for name in results}
+    after = np.concatenate([farm.after, np.full(len(farm.control), -1)])
+    return farm._replace(control=np.concatenate([farm.control, np.zeros_like(farm.control)]), after=after, **more)
 
 
 def _arrays(stream: Stream, cost: FloatArray, most: int) -> Farm:

@@ -190,9 +190,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
                 count[TURN] += 1
             else:  # Algorithm 1
                 worker = owners[pane]
-                if worker < 0 or worker >= workers or to[pane, worker] >= theta:
+                if worker < 0 or to[pane, worker] >= theta:
                     worker = least_loaded(load, workers)
-                    owners[pane] = worker
+            owners[pane] = worker
             if not holds[pane, worker]:
                 _hold(farm, pane, worker)
             to[pane, worker] += 1
@@ -217,7 +217,11 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
 
 @kernel
 def turn_off(farm: Farm, now: float, before: int, workers: int) -> None:
-    """Workers from `workers` up to `before` close what they hold by force; who takes over holds a partition (Algorithm 4)."""
+    """Turn off the workers from `workers` up to `before` (paper 5, Algorithm 4).
+
+    They close what they hold by force; a pane whose owner is among them goes to the LLW, which opens an EMPTY partition
+    of it if it has none.
+    """
     for worker in range(workers, before):
         for pane in range(farm.counts[CLOSED], farm.closing.shape[0]):
             if farm.holds[pane, worker]:
@@ -225,12 +229,7 @@ def turn_off(farm: Farm, now: float, before: int, workers: int) -> None:
                 farm.to[pane, worker] = 0
                 _send_control(farm, now, worker, ~pane)
     for pane in range(farm.counts[CLOSED], farm.closing.shape[0]):
-        if farm.parts[pane] == 0:
-            continue
-        held = False
-        for worker in range(workers):
-            held |= farm.holds[pane, worker]
-        if not held or farm.owner[pane] >= workers:
+        if farm.owner[pane] >= workers:
             owner = least_loaded(farm.load, workers)
             farm.owner[pane] = owner
             if not farm.holds[pane, owner]:

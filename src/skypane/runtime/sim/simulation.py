@@ -32,6 +32,7 @@ class Setup:
     workers           of both stages, at first
     elastic           the law that changes them; None: they stay
     sampling          T: seconds between two measurements
+    drain             whether what waits when all tuples have come is worked off: one more sample, of whatever length
     """
 
     stream: Stream
@@ -42,6 +43,7 @@ class Setup:
     scheduling: str | None = "WIN_FB_MERGE"
     elastic: Elastic | None = None
     sampling: float = 1.0
+    drain: bool = False
 
     def __post_init__(self) -> None:
         if not self.sampling > 0:
@@ -92,7 +94,7 @@ class Sampled(NamedTuple):
 
 
 def simulate(setup: Setup) -> Iterator[Sampled]:
-    """Yield what each sampling interval showed, until all tuples have come."""
+    """Yield what each sampling interval showed, until all tuples have come, and then what was left, if that is asked for."""
     law, elastic = setup.splitting, setup.elastic
     state: Any = law.init()
     scaling = None if elastic is None else elastic.init()
@@ -117,7 +119,7 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
             plq.scale(workers.plq)
             if wlq is not None:
                 wlq.scale(workers.wlq)
-        yield Sampled(
+        sampled = Sampled(
             time=now,
             workers=during,
             rho_plq=_rho(interval.period),
@@ -136,6 +138,18 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
             plq=interval.period,
             wlq=period,
         )
+        yield sampled
+    if setup.drain and plq.ended:
+        yield _rest(sampled, plq.finish(law, state), wlq, setup)
+
+
+def _rest(last: Sampled, results: Results, wlq: WindowFarm | None, setup: Setup) -> Sampled:
+    """Return the sample of what was left: its time is that of the last answer."""
+    _pass_on(results, wlq, setup, np.inf)
+    ended = [float(results.time.max())] if len(results.time) else []
+    answers = [] if wlq is None else wlq.measured(setup.sampling)[1]
+    end = max([last.time, *ended, *(answer.time for answer in answers)])
+    return last._replace(time=end, windows=len(answers), arrived=0, backlog=0, because="the stream has ended")
 
 
 def _window_farm(setup: Setup, workers: Workers) -> WindowFarm:
