@@ -37,7 +37,10 @@ GAMES: Final = {
 
 
 def arrivals(game: Game, seconds: float, seed: int = 0) -> tuple[IntArray, IntArray]:
-    """Return event and arrival times in microseconds, in the order of arrival; half of the delay is the rare ones'."""
+    """Return event and arrival times in microseconds, of those that come within so many seconds, in order of arrival.
+
+    Half of the mean delay is that of the rare ones.
+    """
     rng = np.random.default_rng(seed)
     event = event_times(game.rate, game.dispersion, seconds, rng)
     delay = rng.exponential(game.mean_delay / 2, len(event))
@@ -45,4 +48,5 @@ def arrivals(game: Game, seconds: float, seed: int = 0) -> tuple[IntArray, IntAr
     delay[rare] = rng.random(int(rare.sum())) * game.longest_delay
     arrival = event + np.round(delay * 1e6).astype(np.int64)
     order = np.argsort(arrival, kind="stable")
+    order = order[: int((arrival < seconds * 1e6).sum())]
     return event[order], arrival[order]
