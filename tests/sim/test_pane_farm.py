@@ -145,15 +145,15 @@ def test_an_owner_without_a_partition_opens_an_empty_one():
 
 
 def test_workers_may_be_turned_off_any_number_of_times_within_one_pane():
-    """Each time worker 1 has a partition more: the room for messages grows."""
-    made = stream([1] * 40, [0] * 40, pane=1_000)
+    """Two tuples a second: each time worker 1 has a partition more, and the room for messages grows."""
+    made = stream([1, 0] * 40, [0] * 80, pane=1_000)
     law = TupleRoundRobin()
     farm, results = PaneFarm(made, np.array([0.1]), workers=2), []
     for second in range(1, 40):
         results += as_told(farm.advance(second + 0.5, law).results)
         farm.scale(1 + second % 2)
     results += as_told(farm.finish(law))
-    assert sum(tuples for _, _, _, tuples, _ in results) == 40
+    assert sum(tuples for _, _, _, tuples, _ in results) == 80
     assert sum(counter == 0 for *_, counter in results) > 8
     assert results[-1][-1] == len(results)
 

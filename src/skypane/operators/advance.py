@@ -1,4 +1,4 @@
-"""How one batch moves progress: its panes are summed up, the law is asked, and says which panes are held or given up."""
+"""How one batch moves progress: its panes are added up, and the law says which of them are held or given up."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from skypane.control.elasticity.fuzzy import AS_RUN
 from skypane.control.elasticity.situation import Policy
 from skypane.control.splitting import PidSplitting, Splitting
 from skypane.control.workers import Workers
+from skypane.datasets.lines import read_all
 from skypane.datasets.rates import RATES, counts
 from skypane.reproduce.streams import MOST_DELAY, disordered
 from skypane.runtime.sim.costs import INDEPENDENT_8D, CostModel
@@ -36,6 +37,11 @@ MACHINE: Final = CostModel(
 )
 """The paper's machine, a core of 1.3 GHz, fitted at two points and nowhere else: a comparison in the PLQ from figure 11
 (80K tuples/s are what 8 workers do at sigma 5.18 and rho 0.9), one in the WLQ from the 41 workers of table 4 at I = 1K."""
+
+
+QUICK: Final = 10.0
+FULL: Final = 90.0
+"""Seconds of each stream; the paper has three to seven minutes."""
 
 
 class Arrivals(Protocol):
@@ -68,12 +74,14 @@ class Source:
         recorded = None if traces is None else traces / f"{self.trace}.txt"
         arrivals = self.arrivals
         if recorded is not None and recorded.exists():
-            rates = counts(RATES.read(recorded))
+            rates = counts(read_all(RATES, [recorded]).table)
             arrivals, seconds = Steps(tuple(map(float, rates)), "1 second"), min(seconds, float(len(rates)))
         return made(arrivals, windows, seconds, 2 * self.delay, seed)
 
 
-def made(arrivals: Arrivals, windows: Windows, seconds: float, most_delay: Micros = MOST_DELAY, seed: int = 0) -> Stream:
+def made(
+    arrivals: Arrivals, windows: Windows, seconds: float, most_delay: Micros = MOST_DELAY, seed: int = 0
+) -> Stream:
     """Return a stream of these arrivals whose panes wait for the largest delay."""
     rng, until, chunks = np.random.default_rng(seed), round(seconds * 1e6), []
     for chunk in arrivals.times(rng):
@@ -87,9 +95,7 @@ def made(arrivals: Arrivals, windows: Windows, seconds: float, most_delay: Micro
 
 def _map(dispersion: int, rate: float, peak: float, skyline: tuple[float, ...], top_delta: tuple[float, ...]) -> Source:
     name = f"MAP-DS I = {dispersion // 1000}K"
-    return Source(
-        name, Map2(rate, dispersion), f"arrivals_map_i{dispersion // 1000}K", rate, peak, skyline, top_delta
-    )
+    return Source(name, Map2(rate, dispersion), f"arrivals_map_i{dispersion // 1000}K", rate, peak, skyline, top_delta)
 
 
 def _pareto(hurst: float, rate: float, peak: float, skyline: tuple[float, ...], top_delta: tuple[float, ...]) -> Source:
@@ -103,9 +109,7 @@ def _game(
 ) -> Source:
     # Recorded in a stadium; without the recording a walk of the same mean and peak stands in for it.
     walk = RandomWalk(rate, sigma=0.06, span=peak)
-    return Source(
-        f"Game{number}", walk, f"arrivals_Game{number}_2x", rate, peak, skyline, top_delta, delay
-    )
+    return Source(f"Game{number}", walk, f"arrivals_Game{number}_2x", rate, peak, skyline, top_delta, delay)
 
 
 SOURCES: Final = (
@@ -143,13 +147,19 @@ class Run:
     def over(self, stream: Stream, windows: Windows = OVERLAPPING) -> list[Sampled]:
         """Return what each sampling interval showed; the last entry is what was left when the stream had ended."""
         law = None if self.policy is None else Elastic(self.policy, most=self.most, start=self.start, every=self.every)
-        setup = Setup(stream, windows, self.cost, self.splitting, self.start, self.scheduling, law, self.sampling, drain=True)
+        setup = Setup(
+            stream, windows, self.cost, self.splitting, self.start, self.scheduling, law, self.sampling, drain=True
+        )
         return list(simulate(setup))
 
 
 class Summary(NamedTuple):
-    """What a run comes to, after SETTLED seconds: means, the extra time in %, the CV of windows per second, core-seconds
-    as a share of all N, and workers busy on average."""
+    """What a run comes to: means after SETTLED seconds.
+
+    extra   time that it took beyond the stream's own, in %
+    cv      coefficient of variation of windows per second
+    cores   workers of both stages; busy: how many of them had work
+    """
 
     n: float
     m: float
@@ -170,7 +180,9 @@ def summary(shown: Sequence[Sampled]) -> Summary:
     seconds = np.array([one.time - 1e-9 for one in kept]).astype(int)
     windows = np.bincount(seconds - seconds.min(), [one.windows for one in kept])
     workers = np.array([one.workers.total for one in kept])
-    busy = [sum(one.plq.busy) / one.plq.seconds + (sum(one.wlq.busy) / one.wlq.seconds if one.wlq else 0) for one in kept]
+    busy = [
+        sum(one.plq.busy) / one.plq.seconds + (sum(one.wlq.busy) / one.wlq.seconds if one.wlq else 0) for one in kept
+    ]
 
     def mean(name: str) -> float:
         values = np.array([getattr(one, name) for one in kept], float)
@@ -190,11 +202,10 @@ def summary(shown: Sequence[Sampled]) -> Summary:
 
 
 @cache
-def outcome(source: Source, run: Run, seconds: float, traces: Path | None = None) -> Summary:
-    """Return what a run of a stream of table 3 comes to; each is run once, however many figures ask for it."""
-    return summary(run.over(source.stream(OVERLAPPING, seconds, traces)))
+def _run(source: Source, run: Run, seconds: float, traces: Path | None) -> list[Sampled]:
+    return run.over(source.stream(OVERLAPPING, seconds, traces))
 
 
-def duration(quick: bool) -> float:
-    """Return for how many seconds streams are run."""
-    return 12.0 if quick else 180.0
+def sampled(source: Source, run: Run, quick: bool, traces: Path | None = None) -> list[Sampled]:
+    """Return a run of a stream of table 3, interval by interval; each is run once, however many figures ask for it."""
+    return _run(source, run, QUICK if quick else FULL, traces)

@@ -15,13 +15,16 @@ PAPERS = {
 }
 
 
+_KINDS = ("figure", "table", "comparison")
+
+
 def names() -> list[str]:
     """Return the names of all figures, papers and numbers ascending."""
     found = []
     for paper in PAPERS:
         package = import_module(f"{__package__}.{paper}")
         files = [module.name for module in iter_modules(package.__path__)]
-        found += [f"{paper}-{file.replace('_', '-')}" for file in sorted(files, key=_number) if file.startswith("fig")]
+        found += [f"{paper}-{file.replace('_', '-')}" for file in sorted(files, key=_number) if file.startswith(_KINDS)]
     return found
 
 

@@ -121,6 +121,17 @@ class PaneFarm:
         return int(self._arrays.load.sum())
 
     @property
+    def open_partitions(self) -> IntArray:
+        """Tuples processed of each partition whose result has not gone out."""
+        taken = self._arrays.taken
+        return taken[taken > 0]
+
+    @property
+    def computed(self) -> FloatArray:
+        """By pane, when its last tuple so far was processed; 0 if none was."""
+        return self._arrays.computed.copy()
+
+    @property
     def dropped(self) -> int:
         return int(self._arrays.counts[pane_farm.DROPPED])
 
@@ -206,6 +217,7 @@ def _arrays(stream: Stream, cost: FloatArray, most: int) -> Farm:
         holds=np.zeros((panes, most), np.bool_),
         owner=np.full(panes, -1, whole),
         parts=np.zeros(panes, whole),
+        computed=np.zeros(panes),
         result_time=np.zeros(controls),
         result_pane=np.zeros(controls, whole),
         result_worker=np.zeros(controls, whole),

@@ -38,6 +38,7 @@ class Farm(NamedTuple):
     to, taken         (P, W) tuples sent to, and processed of, each partition
     holds             (P, W) whether a worker has, or will have, the partition
     owner, parts      (P,) the owner, -1 for none; partitions so far
+    computed          (P,) when its last tuple so far was processed
     result_*          of each partition result: when, which pane, which worker, how many tuples, the partition counter
     """
 
@@ -60,6 +61,7 @@ class Farm(NamedTuple):
     holds: BoolArray
     owner: IntArray
     parts: IntArray
+    computed: FloatArray
     result_time: FloatArray
     result_pane: IntArray
     result_worker: IntArray
@@ -148,7 +150,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
     arrival, work, panes, closing, cost = farm.arrival, farm.work, farm.pane, farm.closing, farm.cost
     first, last, load, after, count = farm.first, farm.last, farm.load, farm.after, farm.counts
     began, busy, done, sent = farm.began, farm.busy, farm.done, farm.sent
-    to, taken, holds, owners = farm.to, farm.taken, farm.holds, farm.owner
+    to, taken, holds, owners, computed = farm.to, farm.taken, farm.holds, farm.owner, farm.computed
     time, sequence, item_of, use = farm.heap
     tuples, most = arrival.shape[0], cost.shape[0] - 1
     while True:
@@ -162,6 +164,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
             busy[worker] += now - began[worker]
             began[worker] = now
             taken[panes[item], worker] += 1
+            computed[panes[item]] = now
             done[worker] += 1
             load[worker] -= 1
             item = after[item]

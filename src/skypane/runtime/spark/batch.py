@@ -24,7 +24,7 @@ from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
-from skypane.runtime.gather import as_tables, gathered
+from skypane.runtime.gather import as_tables, decoded, encoded, gathered
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import answer_schema, from_spark
 from skypane.runtime.spark.versions import partitioned
@@ -95,9 +95,9 @@ def _gapless(rows: DataFrame, name: str) -> Column:
 
 def _checked(rejected: Mapping[str, int], invalid: Invalid) -> None:
     if rejected and invalid == "error":
-        found = ", ".join(f"{count} rows with {reason}" for reason, count in sorted(rejected.items()))
+        counts = ", ".join(f"{count} rows with {reason}" for reason, count in sorted(rejected.items()))
         raise BadInputError(
-            f"cannot rank {found} (in one partition of the data, others may have more): "
+            f"cannot rank {counts} (in one partition of the data, others may have more): "
             f"clean them first, or leave them out with invalid='drop'"
         )
 
@@ -170,20 +170,17 @@ class _AnswerRuns:
             yield from self._answer(run, runs[run])
 
     def _answer(self, run: int, partials: list[tuple[int, pa.BinaryScalar]]) -> Iterator[pa.RecordBatch]:
-        held: OpenPanes[pa.BinaryScalar] = OpenPanes.empty(self.query.windows).add(partials)
+        panes: OpenPanes[pa.BinaryScalar] = OpenPanes.empty(self.query.windows).add(partials)
         worker = self.query.worker()
-        for task in held.all_windows():
+        for task in panes.all_windows():
             if task.window // self.run == run:
                 yield from worker.answer(task, _unpacked).rows.to_batches()
 
 
 def _packed(partial: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, partial.schema) as writer:
-        writer.write_table(partial)
-    packed: bytes = sink.getvalue().to_pybytes()
+    packed: bytes = encoded(partial).to_pybytes()
     return packed
 
 
 def _unpacked(partial: pa.BinaryScalar) -> pa.Table:
-    return pa.ipc.open_stream(partial.as_buffer()).read_all()
+    return decoded(partial.as_buffer())

@@ -9,7 +9,7 @@ from typing import Any
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic, ElasticState
-from skypane.control.exchange import Exchange, Layout
+from skypane.control.exchange import Exchange, ExchangeState, SourceSpread
 from skypane.control.law import Decision
 from skypane.control.measured import Measured
 from skypane.control.snapshots import from_json, to_json
@@ -33,7 +33,7 @@ class ControlState:
 
     asked: Workers
     workers: Workers
-    exchange: Exchange
+    exchange: ExchangeState
     splitting: Any
     expected: ExpectedPanes = field(default_factory=ExpectedPanes)
     elastic: ElasticState | None = None
@@ -48,7 +48,7 @@ class Steering:
     """
 
     workers: Workers
-    exchange: Exchange
+    exchange: Decision[bool]
     routing: Routing | None
     splitting: str
     splitting_because: str
@@ -69,16 +69,20 @@ class Control:
     elastic: Elastic | None = None
     limits: bool = False
 
+    @property
+    def exchange(self) -> Exchange:
+        return Exchange(self.costs)
+
     def init(self) -> ControlState:
         elastic = None if self.elastic is None else self.elastic.init()
-        return ControlState(self.asked, self.asked, Exchange(), self.splitting.init(), elastic=elastic)
+        return ControlState(self.asked, self.asked, self.exchange.init(), self.splitting.init(), elastic=elastic)
 
     def snapshot(self, state: ControlState) -> dict[str, Any]:
         """Return the state as a JSON value."""
         return {
             "asked": asdict(state.asked),
             "workers": asdict(state.workers),
-            "exchange": asdict(state.exchange),
+            "exchange": self.exchange.snapshot(state.exchange),
             "splitting": {"law": self.splitting.name, "state": self.splitting.snapshot(state.splitting)},
             "expected": to_json(state.expected),
             "elastic": self._elastic_snapshot(state),
@@ -98,7 +102,7 @@ class Control:
         """
         try:
             asked, workers = Workers(**snapshot["asked"]), Workers(**snapshot["workers"])
-            exchange = Exchange(**snapshot["exchange"])
+            exchange = self.exchange.restore(snapshot["exchange"])
             law, splitting = snapshot["splitting"]["law"], snapshot["splitting"]["state"]
             known = snapshot.get("elastic") or {"law": None, "state": None}
             elastic, elastic_state = known["law"], known["state"]
@@ -133,18 +137,20 @@ class Control:
     def decide(self, state: ControlState) -> tuple[ControlState, Steering]:
         """Return what holds for the next batch, by the panes that it is expected to have, and the state after that."""
         state, elastic = self._elastically(state)
-        if not state.exchange.needed:
+        moved, exchange = self.exchange.decide(state.exchange)
+        state = replace(state, exchange=moved)
+        if not exchange.value:
             because = "rows stay where they are read"
             # Tasks that a default would give are no wish of anybody's: the source's partitions are left as they are.
             limited = self.limits or self.elastic is not None or state.workers.plq != self.asked.plq
             tasks = state.workers.plq if limited else None
-            return state, Steering(state.workers, state.exchange, None, self.splitting.name, because, tasks, elastic)
+            return state, Steering(state.workers, exchange, None, self.splitting.name, because, tasks, elastic)
         expected = state.expected.next()
         # A task's partitions end with its batch: no pane of the batch before is being filled any more.
         panes = Panes(expected, state.workers.plq, open_from=max(expected, default=0) + 1)
         splitting, decision = self.splitting.decide(state.splitting, panes)
         steering = Steering(
-            state.workers, state.exchange, decision.value, self.splitting.name, decision.because, elastic=elastic
+            state.workers, exchange, decision.value, self.splitting.name, decision.because, elastic=elastic
         )
         return replace(state, splitting=splitting), steering
 
@@ -166,18 +172,18 @@ class Control:
 
     def observe(self, state: ControlState, measured: Measured) -> ControlState:
         """Return the state after a batch."""
-        layout = None if measured.exchanged else _layout(measured)
-        rows: Counter[int] = Counter()
+        spread = None if measured.exchanged else _spread(measured, state.workers.plq)
+        row_counts: Counter[int] = Counter()
         for work in panes_of(measured):
-            rows[work.pane] += work.rows
+            row_counts[work.pane] += work.rows
         # Where rows stayed where they were read, the source cut the panes, not the law: it learns how large they are.
-        sizes = (work.rows for work in panes_of(measured)) if measured.exchanged else rows.values()
+        sizes = (work.rows for work in panes_of(measured)) if measured.exchanged else row_counts.values()
         sample = Sample(period_of(measured) if measured.exchanged else None, tuple(sizes))
         return replace(
             state,
-            exchange=state.exchange.observe(layout, state.workers.plq, self.costs),
+            exchange=self.exchange.observe(state.exchange, spread),
             splitting=self.splitting.observe(state.splitting, sample),
-            expected=state.expected.observe(rows),
+            expected=state.expected.observe(row_counts),
             elastic=self._elastic_after(state.elastic, measured),
         )
 
@@ -187,12 +193,13 @@ class Control:
         return self.elastic.observe(elastic, stages_of(measured))
 
 
-def _layout(measured: Measured) -> Layout:
+def _spread(measured: Measured, workers: int) -> SourceSpread:
     panes = [work.pane for work in panes_of(measured)]
-    return Layout(
-        rows=sum(task.rows for task in measured.tasks),
+    return SourceSpread(
+        row_count=sum(task.rows for task in measured.tasks),
         busy=tuple(task.busy for task in measured.tasks),
         panes=len(set(panes)),
         partials=len(panes),
         merge_seconds=measured.merge_seconds,
+        workers=workers,
     )

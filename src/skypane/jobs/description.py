@@ -9,7 +9,7 @@ from skypane.reporting.snapshot import Criterion
 from skypane.wording import count, span
 
 
-def told(job: JobFile) -> list[tuple[str, str]]:
+def settings(job: JobFile) -> list[tuple[str, str]]:
     """Return (name, value) pairs that say what the job does, section by section."""
     pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.query.build()))]
     pairs.append(("window", _window(job)))
