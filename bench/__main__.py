@@ -4,6 +4,7 @@ import bench.columns
 import bench.continuous
 import bench.kernels
 import bench.replay
+import bench.slides
 import bench.sql
 import bench.streaming
 
@@ -16,6 +17,7 @@ def main() -> None:
         bench.replay,
         bench.sql,
         bench.streaming,
+        bench.slides,
         bench.columns,
     ):
         module.main()

@@ -7,9 +7,9 @@ from pydantic import ValidationError
 from skypane.control.elasticity.options import Fuzzy, Model, Threshold
 from skypane.jobs import parse, read
 from skypane.jobs.building import options
+from skypane.jobs.description import settings
 from skypane.jobs.examples import find
 from skypane.jobs.policies import AqKSlackLaw
-from skypane.jobs.telling import told
 from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.progress import AqKSlack, KSlack, Watermark
@@ -93,7 +93,7 @@ def test_the_elastic_laws_keep_their_own_defaults(elastic, built):
     assert job.workers.elastic is not None
     assert job.workers.elastic.build() == built
     assert options(job)["elastic"] == built
-    assert dict(told(job))["workers"] == f"3 at pane level at first, then by {built}"
+    assert dict(settings(job))["workers"] == f"3 at pane level at first, then by {built}"
 
 
 def test_workers_of_a_batch_are_not_elastic():

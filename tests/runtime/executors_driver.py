@@ -28,7 +28,7 @@ from skypane.types import Length
 FILES = 3
 """Source partitions of each batch, and executors of one core each at most."""
 
-CONF = FOLLOWING | {
+CONF = dict(FOLLOWING) | {
     "spark.dynamicAllocation.initialExecutors": "1",
     "spark.dynamicAllocation.minExecutors": "1",
     "spark.dynamicAllocation.maxExecutors": str(FILES),
@@ -80,10 +80,6 @@ def _command(pid: int) -> bytes:
         return b""
 
 
-def say(batch: sp.BatchMetrics) -> None:
-    print(f"{batch} with {batch.workers}, {batch.plq_workers} tasks", file=sys.stderr, flush=True)
-
-
 def main(folder: Path) -> None:
     spark = session(f"local-cluster[{FILES},1,1024]", "skypane-executors", CONF)
     job = sp.stream(
@@ -101,7 +97,12 @@ def main(folder: Path) -> None:
     ended, seen = threading.Event(), list[sp.BatchMetrics]()
     threading.Thread(target=kill_one, args=(ended,), daemon=True).start()
     began = time.time()
-    handle = job.start(trigger="available now", on_batch=lambda one: (seen.append(one), say(one)))
+
+    def note(batch: sp.BatchMetrics) -> None:
+        seen.append(batch)
+        print(f"{batch} in {batch.plq_workers} tasks", file=sys.stderr, flush=True)
+
+    handle = job.start(trigger="available now", on_batch=note)
     handle.await_termination()
     ended.set()
     batches = [{"workers": one.workers, "tasks": one.plq_workers, "began": one.started_at} for one in seen]

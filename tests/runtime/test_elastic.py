@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import signal
@@ -30,13 +29,13 @@ from tests.runtime.streams import (
 
 import skypane as sp
 from skypane.control.costs import Costs
-from skypane.control.exchange import Exchange
+from skypane.control.exchange import Exchange, ExchangeState
 from skypane.control.measured import Measured, PaneWork, RunWork, TaskWork
-from skypane.control.placement import place
+from skypane.control.placement import Placement
 from skypane.control.splitting import PidSplitting, splitting
 from skypane.control.workers import Workers
 from skypane.plan import Plan
-from skypane.runtime.spark.engine import control, windowed
+from skypane.runtime.spark.engine import windowed
 from skypane.runtime.spark.engine.control import Control, ControlState
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.utilised import stages_of, window_period_of
@@ -134,7 +133,7 @@ def test_scale_holds_until_the_next_decision_which_goes_on_from_there():
 def test_splitting_keeps_its_alpha_when_workers_change():
     """The first level goes on from what it has found: rows go to as many workers as the second level allows."""
     law = replace(controlled(sp.Fuzzy(max_workers=16, every=3)), splitting=PidSplitting())
-    state = replace(law.init(), exchange=Exchange(needed=True))
+    state = replace(law.init(), exchange=ExchangeState(needed=True))
     state = after(law, state, *[batch(18.0, exchanged=True)] * 3)
     before = law.splitting.alpha(state.splitting)  # type: ignore[attr-defined]
     assert before < 1, "more splitting: panes are too much for one worker"
@@ -215,8 +214,8 @@ def laborious(batches: list[pa.Table], hundredths: list[int]) -> list[pa.Table]:
 
 def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spark: SparkSession, tmp_path: Path):
     """Heavy batches, then light ones: n and m are those that really lifted and answered, and nothing else changes."""
-    monkeypatch.setattr(control, "Exchange", functools.partial(Exchange, needed=True, because="the test wants it"))
-    monkeypatch.setattr(windowed, "place", functools.partial(place, costs=Costs(job=0.0)))
+    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test wants it"))
+    monkeypatch.setattr(windowed, "Placement", lambda _: Placement(Costs(job=0.0)))
     batches = laborious(late_rows(11, batches=9, start=1_000 * SECOND), [60] * 4 + [0] * 5)
     write_batches(tmp_path / "in", batches)
     query, plan = Laborious(), Plan(Laborious(), Windows(50 * SECOND, 20 * SECOND), "ts")

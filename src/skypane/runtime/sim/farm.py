@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Stream:
         panes = windows.panes_at(event)
         first = int(panes.min())
         punctuation = np.maximum.accumulate(event) - slack
-        ends = np.array([windows.pane_end(pane) for pane in range(first, int(panes.max()) + 1)])
+        ends = windows.pane_end(np.arange(first, int(panes.max()) + 1))
         return cls(
             arrival=(arrival - arrival[0]) / 1e6,
             pane=panes - first,
@@ -187,7 +187,9 @@ def _room(farm: Farm) -> int:
 def _roomier(farm: Farm) -> Farm:
     """Return the farm with room for twice the control messages, and as many results."""
     results = [name for name in Farm._fields if name.startswith("result_")]
-    more = {name: np.concatenate([getattr(farm, name), np.zeros_like(getattr(farm, name))]) for name in results}
+    more: dict[str, Any] = {
+        name: np.concatenate([getattr(farm, name), np.zeros_like(getattr(farm, name))]) for name in results
+    }
     after = np.concatenate([farm.after, np.full(len(farm.control), -1)])
     return farm._replace(control=np.concatenate([farm.control, np.zeros_like(farm.control)]), after=after, **more)
 
