@@ -97,7 +97,9 @@ def _pays(rows: pd.DataFrame) -> Finding:
     counts = [int((only(rows, sources=sources)["gain"] > 1).sum()) for sources in SOURCES]
     most = float(rows["gain"].max())
     of = len(rows) // len(SOURCES)
-    ours = f"in {', '.join(map(str, counts))} of {of} batches at 16, 64, 256 partitions; at best {most:.1f} times sooner"
+    ours = (
+        f"in {', '.join(map(str, counts))} of {of} batches at 16, 64, 256 partitions; at best {most:.1f} times sooner"
+    )
     return Finding(ours, counts == sorted(counts) and counts[-1] > 0)
 
 
