@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from skypane.kernels.kdominance import top_delta_rows
+from skypane.kernels.kdominance import top_delta_indices
 from skypane.kernels.nested_loops import mark_skyline_of_run
-from skypane.kernels.skyline import skyline_rows
+from skypane.kernels.skyline import skyline_indices
 from skypane.reproduce.clock import cpu_seconds
 from skypane.types import FloatArray, IntArray
 from skypane.workloads.content.points import DISTRIBUTIONS, Kind
@@ -40,13 +40,13 @@ def grain(kind: Kind, tuples: int, d: int, seed: int = 0, times: int = 3) -> Gra
     columns = np.asfortranarray(points)
 
     def ranked() -> None:
-        top_delta_rows(np.asfortranarray(points[nested_loops(points)]), DELTA, only_skyline=True)
+        top_delta_indices(np.asfortranarray(points[nested_loops(points)]), DELTA, only_skyline=True)
 
     calls = (
         lambda: nested_loops(points),
         ranked,
-        lambda: skyline_rows(columns),
-        lambda: top_delta_rows(columns, DELTA),
+        lambda: skyline_indices(columns),
+        lambda: top_delta_indices(columns, DELTA),
     )
     micros = [cpu_seconds(call, times) / tuples * 1e6 for call in calls]
-    return Grain(micros[0], micros[1], micros[2], micros[3], len(skyline_rows(columns)) / tuples)
+    return Grain(micros[0], micros[1], micros[2], micros[3], len(skyline_indices(columns)) / tuples)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from skypane.kernels.skyline import skyline_rows
+from skypane.kernels.skyline import skyline_indices
 from skypane.reproduce.clock import cpu_seconds
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
 from skypane.reproduce.grain import nested_loops
@@ -29,7 +29,7 @@ def measure(quick: bool) -> pd.DataFrame:
     for panes in PANES_PER_WINDOW:
         drawn = [DISTRIBUTIONS["independent"](pane, DIMENSIONS, rng) for _ in range(panes + WINDOWS - 1)]
         points = [np.ascontiguousarray(one) for one in drawn]
-        for algorithm, skyline in (("nested loops", nested_loops), ("kernels", skyline_rows)):
+        for algorithm, skyline in (("nested loops", nested_loops), ("kernels", skyline_indices)):
             # Windows are a pane apart: each brings one pane to be lifted.
             lift = cpu_seconds(lambda: [one[skyline(one)] for one in points[:WINDOWS]], times)  # noqa: B023
             partials = [one[skyline(one)] for one in points]

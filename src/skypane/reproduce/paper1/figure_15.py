@@ -11,7 +11,7 @@ import pandas as pd
 from skypane.control.splitting import PaneRoundRobin, PidSplitting, Splitting
 from skypane.control.workers import Workers
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
-from skypane.reproduce.paper1.games import GAMES, Game, arrivals
+from skypane.reproduce.games import GAMES, Game, arrivals
 from skypane.reproduce.rows import at, only
 from skypane.reproduce.summary import mean
 from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, CostModel

@@ -11,7 +11,7 @@ from skypane.progress import AqKSlack, KSlack
 from skypane.progress.policy import ProgressPolicy
 from skypane.progress.yardstick import Cut, Run, window_ends
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
-from skypane.reproduce.paper1.games import GAMES, Game, arrivals
+from skypane.reproduce.games import GAMES, Game, arrivals
 from skypane.reproduce.rows import only
 from skypane.windows import Windows
 

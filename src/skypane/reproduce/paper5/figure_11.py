@@ -8,7 +8,7 @@ from skypane.control.splitting import PidSplitting, TupleRoundRobin
 from skypane.control.workers import Workers
 from skypane.reproduce.elastic import SETPOINT, Run, made, summary
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
-from skypane.reproduce.paper5.plq_alone import PANES
+from skypane.reproduce.plq_alone import PANES
 from skypane.reproduce.rows import at, only
 from skypane.reproduce.summary import mean
 from skypane.workloads import Map2

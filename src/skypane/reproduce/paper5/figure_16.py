@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from skypane.reproduce import all_streams
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
-from skypane.reproduce.paper5 import all_streams
 
 
 def measure(quick: bool, traces: Path | None = None) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from skypane.reproduce.elastic import SETPOINT, Run, made
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
-from skypane.reproduce.paper5.plq_alone import PANES, PLQ_ALONE
+from skypane.reproduce.plq_alone import PANES, PLQ_ALONE
 from skypane.reproduce.rows import only
 from skypane.workloads import Steps
 

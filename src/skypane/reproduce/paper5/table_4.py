@@ -6,8 +6,8 @@ from functools import partial
 
 import pandas as pd
 
+from skypane.reproduce import all_streams
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
-from skypane.reproduce.paper5 import all_streams
 
 
 def keeps_up(rows: pd.DataFrame) -> Finding:

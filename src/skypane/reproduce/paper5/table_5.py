@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from skypane.reproduce import all_streams
 from skypane.reproduce.figure import Figure
-from skypane.reproduce.paper5 import all_streams
 from skypane.reproduce.paper5.table_4 import CLAIMS, PLOTS, REGIME
 
 FIGURE = Figure(

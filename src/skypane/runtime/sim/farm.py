@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,13 @@ class Stream:
     @property
     def panes(self) -> int:
         return len(self.closing)
+
+    @cached_property
+    def begun(self) -> FloatArray:
+        """By pane, when its first tuple comes; infinite if none does."""
+        found = np.full(self.panes, np.inf)
+        found[self.pane[::-1]] = self.arrival[::-1]  # of several tuples, the one that is written last stays
+        return found
 
 
 class Results(NamedTuple):

@@ -70,6 +70,7 @@ class Sampled(NamedTuple):
     idle_wlq           share of the second stage's time without work
     windows, merges, updates   windows answered; tasks done
     selected           tuples that the first stage passed on, per closed pane; NaN if none was closed
+    latency            seconds from a pane's first tuple until its results go out, mean over results; NaN if none did
     because            what the elastic law decided, and why
     plq, wlq           what was measured of both stages; None: there is no second stage
     """
@@ -88,6 +89,7 @@ class Sampled(NamedTuple):
     merges: int
     updates: int
     selected: float
+    latency: float
     because: str
     plq: Period
     wlq: Period | None
@@ -134,6 +136,7 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
             merges=merges,
             updates=updates,
             selected=selected / interval.period.panes if interval.period.panes else np.nan,
+            latency=_latency(interval.results, setup.stream),
             because=because,
             plq=interval.period,
             wlq=period,
@@ -172,6 +175,13 @@ def _pass_on(results: Results, wlq: WindowFarm | None, setup: Setup, now: float)
             wlq.arrive(time, pane, Result(tuples, size), counter)
         wlq.until(now)
     return float(sizes.sum())
+
+
+def _latency(results: Results, stream: Stream) -> float:
+    """Return the mean of a pane's seconds up to each of its results; panes without a tuple have none."""
+    seconds = results.time - stream.begun[results.pane]
+    known = seconds[np.isfinite(seconds)]
+    return float(known.mean()) if len(known) else np.nan
 
 
 def _rho(period: Period) -> float:
