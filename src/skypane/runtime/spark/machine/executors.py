@@ -14,18 +14,20 @@ FOLLOWING: Final[Mapping[str, str]] = {
 }
 """Settings with which executors come when tasks wait, and go when they have none; for the session's conf, before it starts."""
 
+FOLLOWING_OPTIONS: Final = " ".join(f"--conf {name}={value}" for name, value in FOLLOWING.items())
+"""The same, for spark-submit."""
+
 Lookup = Callable[[str], str | None]
 """From the name of a setting to its value, None if it is not set."""
 
 
 def following(lookup: Lookup) -> tuple[bool, str]:
-    """Return whether executors follow the workers that elastic= decides on, and one line that says so, or what to set."""
+    """Return whether executors follow the workers that elastic= decides on, and one line that says how, or why not."""
     master = lookup("spark.master") or "local"
     if master.startswith("local") and not master.startswith("local-cluster"):
         return True, f"{master}: workers are threads of one process, whose cores they share; there are no executors"
     if lookup("spark.dynamicAllocation.enabled") != "true":
-        told = " ".join(f"--conf {name}={value}" for name, value in FOLLOWING.items())
-        return False, f"{master}: executors stay as many as they are, whatever elastic= decides; start with {told}"
+        return False, f"{master}: executors stay as many as they are, whatever elastic= decides"
     bounds = [lookup(f"spark.dynamicAllocation.{end}Executors") for end in ("min", "max")]
     idle = lookup("spark.dynamicAllocation.executorIdleTimeout") or "60s"
     return True, (
