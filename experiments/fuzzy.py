@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -17,7 +18,7 @@ from matplotlib.figure import Figure
 from skypane.control.elasticity.fuzzy import FuzzyController
 from skypane.control.elasticity.rules import SPEEDS, SPLITTINGS
 
-STYLE = {
+STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "skypane",
     "font.size": 9,
@@ -35,10 +36,10 @@ def membership(controller: FuzzyController) -> Figure:
     for grades, term in zip(controller.rho_plq.grades(x).T, SPEEDS, strict=True):
         rho.plot(x, grades, label=term)
     sigma = np.linspace(1, 7, 401)
-    for grades, term in zip(
+    for grades, name in zip(
         controller.splitting.grades(sigma, np.broadcast_to(MOST, sigma.shape)).T, SPLITTINGS, strict=True
     ):
-        splitting.plot(sigma, grades, label=term)
+        splitting.plot(sigma, grades, label=name)
     rho.set(xlabel="utilisation of a stage, rho", ylabel="membership", ylim=(0, 1.3))
     splitting.set(xlabel="splitting factor, sigma", ylim=(0, 1.3))
     for axes in (rho, splitting):

@@ -88,7 +88,7 @@ def test_the_compiled_farm_is_the_plain_one(law, made, workers, sizes, data):
     assert (busy <= np.array([worker.busy for worker in plain.workers]) + 1e-9).all()
 
 
-def as_told(columns) -> list[tuple[float, ...]]:
+def as_told(columns) -> list[tuple[float, int, int, int, int]]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 

@@ -32,7 +32,7 @@ def rows(query: Query, *, quick: bool, traces: Path | None = None) -> pd.DataFra
     for source in SOURCES[1:10:4] if quick else SOURCES:
         ours = summary(sampled(source, run(query), quick, traces))
         kernels = summary(sampled(source, Run(cost=KERNELS), quick, traces))
-        found.append({"stream": source.name} | _beside(ours, getattr(source, query)) | _ours(kernels))
+        found.append({"stream": source.name, **_beside(ours, getattr(source, query)), **_ours(kernels)})
     return pd.DataFrame(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +102,7 @@ FIGURE = Figure(
     measure=measure,
     traced=measure,
     claims=tuple(
-        Claim(f"(ours) the fuzzy controller misses and wastes less together than {name}", lambda rows, name=name: _against(name, rows))
+        Claim(f"(ours) the fuzzy controller misses and wastes less together than {name}", partial(_against, name))
         for name in ("model", "threshold", CONSTANT)
     ),
     plots=(Plot("missed", "Workers that were missed", "stream", "missed", "policy", bars=True),
