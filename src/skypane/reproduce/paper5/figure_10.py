@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from skypane.control.splitting import PaneRoundRobin, PidSplitting
-from skypane.reproduce.elastic import SETPOINT, Run, made
+from skypane.control.splitting import PaneRoundRobin, PidSplitting, Splitting
+from skypane.reproduce.elastic import SETPOINT, Arrivals, Run, made
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
 from skypane.reproduce.plq_alone import PANES, PLQ_ALONE
 from skypane.reproduce.rows import only
@@ -14,8 +14,8 @@ from skypane.runtime.sim.farm import Stream
 from skypane.workloads import Map2, ParetoSlots
 
 RATE = 80_000
-TRAFFIC = {"MAP": Map2(RATE, 1_000), "Pareto": ParetoSlots(RATE, 0.6)}
-LEVELS = {"elasticity alone": PaneRoundRobin(), "both levels": PidSplitting()}
+TRAFFIC: dict[str, Arrivals] = {"MAP": Map2(RATE, 1_000), "Pareto": ParetoSlots(RATE, 0.6)}
+LEVELS: dict[str, Splitting] = {"elasticity alone": PaneRoundRobin(), "both levels": PidSplitting()}
 EVERY = 10
 
 

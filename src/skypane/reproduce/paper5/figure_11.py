@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from skypane.control.splitting import PidSplitting, TupleRoundRobin
+from skypane.control.splitting import PidSplitting, Splitting, TupleRoundRobin
 from skypane.control.workers import Workers
 from skypane.reproduce.elastic import SETPOINT, Run, made, summary
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
@@ -13,7 +13,7 @@ from skypane.reproduce.rows import at, only
 from skypane.reproduce.summary import mean
 from skypane.workloads import Map2
 
-LAWS = {"even": TupleRoundRobin(), "PID": PidSplitting()}
+LAWS: dict[str, Splitting] = {"even": TupleRoundRobin(), "PID": PidSplitting()}
 
 
 def measure(quick: bool) -> pd.DataFrame:
