@@ -127,12 +127,12 @@ class Control:
 
 
 def period_of(measured: Measured) -> Period | None:
-    """Return the batch as a sampling interval; None for the first after a start, whose length is not known.
+    """Return the batch as a sampling interval; None where its length is not known: after a start, or by a clock gone back.
 
     The interval is that in which the batch's rows came, less what the other steps of a batch take of it. A pane counts
     as closed with its batch: what comes later of it makes partitions of its own.
     """
-    if not measured.interval or not measured.tasks:
+    if measured.interval is None or measured.interval <= 0 or not measured.tasks:
         return None
     row_counts = tuple(task.rows for task in measured.tasks)
     panes = [work.pane for work in _panes(measured)]

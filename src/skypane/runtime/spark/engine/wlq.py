@@ -7,6 +7,7 @@ each task takes a run of consecutive windows and shares merges inside it (WIN_RR
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,13 +27,15 @@ RefTask = WindowTask[PartialRef]
 
 def in_driver(worker: WindowWorker, store: Store, tasks: Sequence[RefTask], schema: pa.Schema) -> Answers:
     """Answer windows here and now; `schema` is that of the answers."""
-    load = PartialReader(store.child(PARTIALS))
+    load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
     answers = [worker.answer(task, load) for task in tasks]
+    busy = (time.perf_counter() - began,) if tasks else ()
     return Answers(
         schema,
         row_count=sum(answer.rows.num_rows for answer in answers),
         windows=tuple((answer.window, answer.rows.num_rows) for answer in answers),
         tables=tuple(answer.rows for answer in answers),
+        busy=busy,
     )
 
 
@@ -52,14 +55,13 @@ class RunStage:
         for run in (index for batch in batches for index in batch.column(0).to_pylist()):
             name = f"{self.prefix}-{run:05d}-{uuid.uuid4().hex}.parquet"
             windows: list[tuple[int, int]] = []
-            damage = None
+            damage, began = None, time.perf_counter()
             try:
                 self.target.write_parquet(name, self.schema, self._answers(run, windows))
             except CheckpointError as error:  # as a value: of an exception Spark would make a page of trace
                 damage = str(error)
-            yield pa.RecordBatch.from_pydict(
-                {"run": [json.dumps({"file": name, "windows": windows, "damage": damage})]}
-            )
+            told = {"file": name, "windows": windows, "damage": damage, "busy": time.perf_counter() - began}
+            yield pa.RecordBatch.from_pydict({"run": [json.dumps(told)]})
 
     def _answers(self, run: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Yield the rows of each window; note its number and row count in `windows`."""
@@ -84,6 +86,7 @@ def on_workers(spark: SparkSession, stage: RunStage) -> Answers:
         windows=windows,
         store=stage.target,
         files=tuple(run["file"] for run in runs),
+        busy=tuple(run["busy"] for run in runs),
     )
 
 
