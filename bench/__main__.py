@@ -4,6 +4,7 @@ import bench.columns
 import bench.continuous
 import bench.kernels
 import bench.replay
+import bench.slides
 import bench.sql
 import bench.streaming
 
@@ -17,6 +18,7 @@ def main() -> None:
         bench.sql,
         bench.streaming,
         bench.columns,
+        bench.slides,
     ):
         module.main()
 

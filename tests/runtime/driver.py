@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any, NoReturn, Self
 
 import pyarrow as pa
@@ -43,7 +44,7 @@ class Task:
 
     crash   where it dies, one of CRASHES, or sleeps, one of SLEEPS; or None
     deadly  count rows by sensor, and kill the first Python worker that lifts
-    java    kill Java after the first batch
+    java    kill Java after the first batch, and try whatever can be done with a query then
     drain   drain in the end, and crash then, not before
     unique  let an operator of Spark's, with a state of its own, drop rows that it has seen before
     late    whether late rows go to a sink
@@ -257,17 +258,34 @@ SLEEPS: dict[str, Callable[[], None]] = {
 }
 
 
-def _listener(task: Task, java: int) -> Callable[[sp.BatchMetrics], None]:
-    """Return what is told each batch; `java` is the number of that process."""
+def _listener(task: Task, java: int, started: Event) -> Callable[[sp.BatchMetrics], None]:
+    """Return what is told each batch; `java` is the number of that process, `started` is set when start() is through."""
 
     def listen(_: sp.BatchMetrics) -> None:
         if task.crash == "before Spark commits" and not task.drain:
             die()
         if task.java:
+            started.wait()
             os.kill(java, signal.SIGKILL)
         say("batch")
 
     return listen
+
+
+def _try_all(job: sp.Job, handle: sp.StreamHandle) -> None:
+    """Try whatever can be done with a query, and say how each fails."""
+    tries: dict[str, Callable[[], object]] = {
+        "wait": handle.await_termination,
+        "look": lambda: handle.status,
+        "stop": handle.stop,
+        "drain": handle.drain,
+        "start": job.start,
+    }
+    for name, attempt in tries.items():
+        try:
+            attempt()
+        except sp.SkypaneError as error:
+            say(f"{name}: {error}")
 
 
 def _warm(spark: SparkSession) -> None:
@@ -296,7 +314,12 @@ def main() -> None:
     if not task.drain:
         crash()
     java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
-    handle = job.start(trigger="available now", on_batch=_listener(task, java))
+    started = Event()
+    handle = job.start(trigger="available now", on_batch=_listener(task, java, started))
+    started.set()
+    if task.java:
+        _try_all(job, handle)
+        return
     handle.await_termination()
     if task.drain:
         crash()

@@ -225,7 +225,7 @@ class Stream:
         batches = self.batches()
         assert sum(batch.num_rows for batch in batches) == sum(file.num_rows for file in self._files)
         assert windows_of(parquet_rows(self._folder / "out")) == expected(task.plan, batches)
-        naive = NaiveKSlack(WINDOWS.pane)
+        naive = NaiveKSlack(WINDOWS.longest_pane)
         for batch in batches:
             naive.take(batch)
         assert sorted(parquet_rows(self._folder / "late")["id"].to_pylist()) == sorted(naive.late)
@@ -290,12 +290,12 @@ def test_a_drain_that_was_begun_comes_again_before_any_other_batch(spark: SparkS
     def take(rows: DataFrame, batch_id: int) -> None:
         told.append((batch_id, rows.toArrow()))
         if [number for number, _ in told] == [0, 1, 2, 3]:
-            raise OSError("the disk is full")
+            raise ConnectionError("the database is gone")  # which is not Java
 
     write_batches(tmp_path / "in", files[:3])
     handle = job_of(spark, task, output=take).start(trigger="available now")
     assert handle.await_termination(PATIENCE)
-    with pytest.raises(OSError, match="the disk is full"):
+    with pytest.raises(ConnectionError, match="the database is gone"):
         handle.drain()
     write_batches(tmp_path / "in", files[3:], first=3)
     finish(job_of(spark, task, output=take))
@@ -334,8 +334,11 @@ def test_ctrl_c_ends_a_script_after_the_batch_with_one_line(drivers: Drivers, sp
 def test_java_that_dies_is_told_in_one_sentence(drivers: Drivers, spark: SparkSession, tmp_path: Path):
     stream = Stream(tmp_path, late_rows(6))
     driver = drivers.take(Task(str(tmp_path), java=True), left=0)
-    assert driver.end()[-1:] == ["batch"], driver.errors()
-    assert re.search(r"\nskypane.types.SkypaneError: Spark's Java process does not answer.*\n\Z", driver.errors())
+    said = " ".join(driver.end())  # to stdout, as threads of PySpark's have their own say on stderr, at any time
+    told = re.findall(
+        r"(\w+): Spark's Java process does not answer, [^:]*: start the program again[^:]* checkpoint", said
+    )
+    assert told == ["wait", "look", "stop", "drain", "start"], said + driver.errors()
     finish(job_of(spark, Task(str(tmp_path))))
     stream.assert_is_complete(Task(str(tmp_path)))
 

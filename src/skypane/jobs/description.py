@@ -52,5 +52,6 @@ def _window(job: JobFile) -> str:
     if job.window is None:
         return "none, all rows at once"
     windows = job.window.build()
-    panes = f"{count(windows.panes_per_window)} panes of {span(windows.pane)}"
+    most = "up to " if windows.head else ""
+    panes = f"{count(windows.panes_per_window)} panes of {most}{span(windows.longest_pane)}"
     return f"{span(windows.length)} of {job.window.time}, every {span(windows.slide)}: {panes}"

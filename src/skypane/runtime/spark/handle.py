@@ -46,7 +46,7 @@ class StreamHandle:
         """
         known = self.interrupted
         try:
-            with self.interruptible(), java_there():
+            with self.interruptible(), java_there(self._spark):
                 # Spark takes fractions of a second, whatever its annotation says, but no zero.
                 wait = None if timeout is None else max(timeout, 0.001)
                 ended = self.query.awaitTermination(wait)  # type: ignore[arg-type]
@@ -72,12 +72,18 @@ class StreamHandle:
             self._stop(patience)
 
     def _stop(self, patience: float) -> None:
-        with java_there():
+        with java_there(self._spark):
             self._turns.rest(patience)
             self.query.stop()
 
     def _stop_later(self, patience: float) -> None:
-        Thread(target=self._stop, args=(patience,), name="skypane stop", daemon=True).start()
+        def stop() -> None:
+            try:
+                self._stop(patience)
+            except SkypaneError as error:  # Java has gone, and the query with it: who waits for it is told the same
+                log.warning("cannot stop the query: %s", error)
+
+        Thread(target=stop, name="skypane stop", daemon=True).start()
 
     def drain(self) -> BatchMetrics | None:
         """Stop, and answer the windows that are still open as if the stream had ended; return what this batch was like.
@@ -91,7 +97,7 @@ class StreamHandle:
             raise SkypaneError("drain() waits for the batch under way: call it outside on_batch and sinks")
         self.stop()
         self.await_termination()
-        with java_there():
+        with java_there(self._spark):
             return self._engine.drain(self._spark)
 
     @contextmanager
@@ -118,7 +124,7 @@ class StreamHandle:
     @property
     def status(self) -> dict[str, Any]:
         """What the query is doing now: Spark's message, whether it runs, and what made it fail, if it has."""
-        with java_there():
+        with java_there(self._spark):
             return {
                 "active": self.query.isActive,
                 "message": self.query.status["message"],
@@ -138,14 +144,24 @@ class StreamHandle:
 
 
 @contextmanager
-def java_there() -> Iterator[None]:
-    """Say in one sentence what Py4J says in many when Java has gone."""
+def java_there(spark: SparkSession) -> Iterator[None]:
+    """Say in one sentence what Py4J says in many when Java has gone; other errors, a sink's say, come through."""
     try:
         yield
     except Py4JJavaError:  # Java is there, and has something to say
         raise
     except (Py4JError, ConnectionError) as error:
+        if _answers(spark):
+            raise
         raise SkypaneError(
             "Spark's Java process does not answer, it has ended or was killed (for want of memory, often): start the "
             "program again, the query goes on from its checkpoint"
         ) from error
+
+
+def _answers(spark: SparkSession) -> bool:
+    """Return whether Spark's Java process is there."""
+    try:
+        return bool(spark.version)
+    except (Py4JError, ConnectionError):
+        return False

@@ -67,10 +67,16 @@ class Job:
         SkypaneError if Spark cannot write to the checkpoint.
         """
         when = None if trigger is None else _trigger(trigger)
-        try_workers(self.rows.sparkSession)
+        with java_there(self.rows.sparkSession):  # the first batch may be through, and Java gone, before this returns
+            return self._started(on_batch, when, name)
+
+    def _started(
+        self, on_batch: Callable[[BatchMetrics], None] | None, when: dict[str, Any] | None, name: str | None
+    ) -> StreamHandle:
+        spark = self.rows.sparkSession
+        try_workers(spark)
         kernels.warm(log.warning)
         engine = Engine(self.setting, self.workers, on_batch)
-        spark = self.rows.sparkSession
         engine.finish_drain(spark)
         turns = Turns(engine)
         where = Place.of(self.setting.checkpoint).spark
@@ -80,8 +86,7 @@ class Job:
         if when is not None:
             writer = writer.trigger(**when)
         try:
-            with java_there():  # the first batch may be through, and Java gone, before this returns
-                turns.query = writer.start()
+            turns.query = writer.start()
         except Py4JJavaError as error:
             raise SkypaneError(
                 f"Spark cannot start the query in {self.setting.checkpoint}: {error.java_exception}; nothing of the stream "

@@ -29,6 +29,7 @@ from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_
 from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.store import Store
 from skypane.runtime.spark.versions import partitioned
+from skypane.windows import Windows
 
 REJECTED = "rejected"
 
@@ -193,11 +194,21 @@ def routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:
         return rows.repartition(routing.workers)
     micros = sf.unix_micros(sf.col(backticked(gate.time)).cast("timestamp"))
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
-    pane = sf.floor(sf.try_subtract(micros, sf.lit(gate.windows.offset)) / sf.lit(gate.windows.pane))
+    pane = _pane(micros, gate.windows)
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
     if routing.shares:
         worker = sf.coalesce(_shared(rows, pane, routing), worker)
     return partitioned(rows, routing.workers, worker)
+
+
+def _pane(micros: Column, windows: Windows) -> Column:
+    since = sf.try_subtract(micros, sf.lit(windows.offset))
+    slides = sf.floor(since / sf.lit(windows.slide))
+    if not windows.head:
+        return slides
+    rest = sf.try_subtract(since, sf.try_multiply(slides, sf.lit(windows.slide)))
+    tail = (rest >= windows.head).cast("bigint")
+    return slides * 2 + tail
 
 
 def _shared(rows: DataFrame, pane: Column, routing: Routing) -> Column:
