@@ -88,14 +88,14 @@ def run(rows: DataFrame, way: str, scratch: Path, workers: int) -> list[sp.Batch
 
 def median(told: Sequence[sp.BatchMetrics], name: str) -> float:
     """Return the median of a figure over the batches that know it; NaN if none does."""
-    values = {
+    figures: dict[str, list[float]] = {
         "seconds": [batch.seconds["total"] for batch in told],
         "rows/s": [batch.rows_per_second for batch in told],
         "rho": [batch.rho for batch in told if batch.rho is not None],
         "sigma": [batch.sigma for batch in told if batch.sigma is not None],
         "to the WLQ": [batch.open_rows for batch in told],
-    }[name]
-    return statistics.median(values) if values else float("nan")
+    }
+    return statistics.median(figures[name]) if figures[name] else float("nan")
 
 
 def measure(spark: SparkSession, dispersion: float, partitions: int, batches: int, rounds: int) -> list[list[str]]:
