@@ -19,6 +19,7 @@ def main() -> None:
         bench.streaming,
         bench.slides,
         bench.columns,
+        bench.slides,
     ):
         module.main()
 

@@ -132,8 +132,16 @@ def _simulated(arguments: Namespace, stream: Stream, windows: Windows, cost: Cos
         known = values[~np.isnan(values)]
         return float(known.mean()) if len(known) else float("nan")
 
-    means = (mean(name) for name in ("rho_plq", "sigma", "selected", "latency", "rho_wlq"))
-    return Tried(workers, *means, backlog=shown[-1].backlog, waiting=shown[-1].waiting)
+    return Tried(
+        workers,
+        rho=mean("rho_plq"),
+        sigma=mean("sigma"),
+        selected=mean("selected"),
+        latency=mean("latency"),
+        window_rho=mean("rho_wlq"),
+        backlog=shown[-1].backlog,
+        waiting=shown[-1].waiting,
+    )
 
 
 def _line(tried: Tried) -> str:

@@ -45,7 +45,7 @@ def measure(quick: bool) -> pd.DataFrame:
         iop = run(Stream.of(PANES, ordered, released, 0))
         punctuated = arrival[np.minimum(Stream.of(PANES, event, arrival, slack).closing, len(arrival) - 1)] / 1e6
         buffered = _waiting(arrival, released, len(iop.held))
-        whole = slice(2, len(came) - 2 - slack // PANES.pane)  # panes of which all is in the stream
+        whole = slice(2, len(came) - 2 - slack // PANES.longest_pane)  # panes of which all is in the stream
         computed = oop.computed + arrival[0] / 1e6
         rows += [
             {

@@ -28,7 +28,7 @@ SAMPLING: Final = 0.25
 
 def measure(quick: bool) -> pd.DataFrame:
     """Return a row for each cost of a comparison and scheduler."""
-    seconds, settled = (8, 2) if quick else (100, 30)
+    seconds, settled = (5, 2) if quick else (100, 30)
     made = stream(30_000, 1_000, WINDOWS, seconds)
     return pd.DataFrame(
         [

@@ -60,6 +60,8 @@ def batch_metrics(
         wlq_workers=placement.value.runs,
         wlq_where=placement.value.where,
         wlq_because=placement.because,
+        wlq_busy=answers.busy,
+        wlq_asked=steering.workers.wlq,
         seconds=batch.timer.stop(),
         busy=tuple(task.busy for task in level.tasks),
         task_rows=tuple(task.fingerprint.rows for task in level.tasks),

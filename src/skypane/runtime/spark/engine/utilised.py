@@ -16,12 +16,12 @@ _SHORTEST = 1e-3
 
 
 def period_of(measured: Measured) -> Period | None:
-    """Return the pane level's interval; None for the first batch after a start, whose length is not known.
+    """Return the pane level's interval; None where its length is not known: after a start, or by a clock gone back.
 
     The interval is that in which the batch's rows came, less what the window level takes of it. A pane counts as closed
     with its batch: what comes later of it makes partitions of its own.
     """
-    if not measured.interval or not measured.tasks:
+    if measured.interval is None or measured.interval <= 0 or not measured.tasks:
         return None
     rows = tuple(task.rows for task in measured.tasks)
     panes = panes_of(measured)
@@ -37,7 +37,7 @@ def period_of(measured: Measured) -> Period | None:
 
 def window_period_of(measured: Measured) -> Period | None:
     """Return the window level's interval, its tasks being windows; None where period_of() is."""
-    if not measured.interval or not measured.runs:
+    if measured.interval is None or measured.interval <= 0 or not measured.runs:
         return None
     windows = tuple(run.windows for run in measured.runs)
     return Period(

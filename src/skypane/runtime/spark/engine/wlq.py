@@ -28,13 +28,15 @@ RefTask = WindowTask[PartialRef]
 
 def in_driver(worker: WindowWorker, store: Store, tasks: Sequence[RefTask], schema: pa.Schema) -> Answers:
     """Answer windows here and now; `schema` is that of the answers."""
-    load = PartialReader(store.child(PARTIALS))
+    load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
     answers = [worker.answer(task, load) for task in tasks]
+    busy = (time.perf_counter() - began,) if tasks else ()
     return Answers(
         schema,
         row_count=sum(answer.rows.num_rows for answer in answers),
         windows=tuple((answer.window, answer.rows.num_rows) for answer in answers),
         tables=tuple(answer.rows for answer in answers),
+        busy=busy,
     )
 
 
@@ -59,10 +61,8 @@ class RunStage:
                 self.target.write_parquet(name, self.schema, self._answers(run, windows))
             except CheckpointError as error:  # as a value: of an exception Spark would make a page of trace
                 damage = str(error)
-            busy = time.perf_counter() - began
-            yield pa.RecordBatch.from_pydict(
-                {"run": [json.dumps({"file": name, "windows": windows, "damage": damage, "busy": busy})]}
-            )
+            told = {"file": name, "windows": windows, "damage": damage, "busy": time.perf_counter() - began}
+            yield pa.RecordBatch.from_pydict({"run": [json.dumps(told)]})
 
     def _answers(self, run: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Yield the rows of each window; note its number and row count in `windows`."""
@@ -87,6 +87,7 @@ def on_workers(spark: SparkSession, stage: RunStage) -> tuple[Answers, tuple[Run
         windows=windows,
         store=stage.target,
         files=tuple(run["file"] for run in runs),
+        busy=tuple(run["busy"] for run in runs),
     )
     return answers, tuple(RunWork(len(run["windows"]), run["busy"]) for run in runs)
 
