@@ -31,8 +31,11 @@ class Setting:
     costs: Costs = DEFAULT_COSTS
     elastic: Elastic | None = None
     limits: bool = False
+    #: where the current front of a continuous skyline is kept
+    front: Sink | None = None
 
     @property
     def sinks(self) -> dict[str, Sink]:
         """The sinks by the name of the option that names them."""
-        return {"output": self.output} if self.late is None else {"output": self.output, "late": self.late}
+        named = {"output": self.output, "late": self.late, "front": self.front}
+        return {role: sink for role, sink in named.items() if sink is not None}
