@@ -170,9 +170,14 @@ class StreamHandle:
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
         """Change the number of workers from the next batch on; there is no state to move.
 
-        The numbers hold over a restart too, unless the job then asks for other ones than it did.
+        The numbers hold over a restart too, unless the job then asks for other ones than it did. With elastic= they
+        hold until its next decision, which goes on from them; ConfigError if they are out of its bounds.
         """
         self._engine.scale(plq=plq, wlq=wlq)
+
+    def explain(self) -> str:
+        """Return why there are as many workers as there are: the last decision of elastic=, in one line."""
+        return self._engine.explanation
 
 
 @contextmanager
