@@ -1,5 +1,6 @@
 """Runs every benchmark: `python -m bench [--quick]`."""
 
+import bench.aggregates
 import bench.columns
 import bench.continuous
 import bench.kernels
@@ -19,6 +20,7 @@ def main() -> None:
         bench.streaming,
         bench.columns,
         bench.slides,
+        bench.aggregates,
     ):
         module.main()
 

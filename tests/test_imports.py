@@ -27,7 +27,7 @@ LAYERS = (
     ("skypane.places",),
     ("skypane.plan",),
     ("skypane.operators",),
-    ("skypane.progress", "skypane.control", "skypane.workloads"),
+    ("skypane.progress", "skypane.control", "skypane.workloads", "skypane.multiway"),
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
     ("skypane.wording",),

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -50,12 +51,12 @@ PATIENCE = 180
 class Driver:
     """A driver process that starts Spark at once, and its task when it is told."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, module: str = "tests.runtime.driver") -> None:
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         self._log = log
         with log.open("wb") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.runtime.driver"],
+                [sys.executable, "-m", module],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -119,8 +120,9 @@ AHEAD = 2
 class Drivers:
     """Drivers one after the other, the next ones already starting while one runs: a start takes seconds."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, module: str = "tests.runtime.driver") -> None:
         self._folder = folder
+        self._module = module
         self._made = 0
         self._ready = deque([self._start()])
 
@@ -134,7 +136,7 @@ class Drivers:
 
     def _start(self) -> Driver:
         self._made += 1
-        return Driver(self._folder / f"{self._made}.log")
+        return Driver(self._folder / f"{self._made}.log", self._module)
 
     def close(self) -> None:
         for driver in self._ready:
@@ -262,6 +264,70 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
         stream.assert_is_a_start(task)
     finish(job_of(spark, task))
     stream.assert_is_complete(task)
+
+
+def test_rows_that_are_held_survive_kills(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    kill_while_rows_are_held(drivers, spark, tmp_path, [("after the commit", "after the sink", "before the commit")])
+
+
+@pytest.mark.slow
+def test_rows_that_are_held_survive_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    kill_while_rows_are_held(drivers, spark, tmp_path, [(crash,) * 3 for crash in CRASHES])
+
+
+def kill_while_rows_are_held(
+    drivers: Drivers, spark: SparkSession, folder: Path, crashes: Sequence[tuple[str, str, str]]
+) -> None:
+    """Kill drivers in the batch that holds rows of a wrong clock, in the one that gives them up, and in the one in which
+    the stream follows those that came first after a pause; nothing is lost, and nothing comes twice.
+    """
+    task, left = Task(str(folder), patience=30), 3 * len(crashes)
+    files: list[pa.Table] = []
+    held: list[int] = []
+
+    def take(batch: pa.Table, crash: str | None) -> None:
+        nonlocal left
+        write_batches(folder / "in", [batch], first=len(files))
+        files.append(batch)
+        if crash is not None:
+            left -= 1
+            driver = drivers.take(replace(task, crash=crash), left=left)
+            said = driver.end()
+            assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
+        finish(job_of(spark, task))
+        (last,) = Ledger(Store.at(f"{folder}/checkpoint").child("skypane")).history(1)
+        assert last["batch_id"] == len(files) - 1
+        held.append(last["held_rows"])
+
+    drawn = late_rows(9, batches=1 + 4 * len(crashes))
+    take(drawn[0], None)
+    for number, (holding, giving_up, following) in enumerate(crashes):
+        goes_on, gives_up, pauses, follows = drawn[1 + 4 * number : 5 + 4 * number]
+        take(ahead(ahead(goes_on, number * WEEK), 500 * WEEK, slice(2)), holding)
+        take(ahead(gives_up, number * WEEK), giving_up)
+        take(ahead(ahead(pauses, number * WEEK), WEEK, slice(20, 40)), None)
+        take(ahead(follows, (number + 1) * WEEK), following)
+    assert held == [0, *[2, 0, 20, 0] * len(crashes)]
+    assert windows_of(parquet_rows(folder / "out")) == expected(task.plan, files)
+    rejected = [rows for outcome in local.run(task.plan, files) for rows in outcome.rejection.rows]
+    assert reasons(parquet_rows(folder / "late")) == sum(map(reasons, rejected), Counter())
+    assert sum(reason == "future" for _, reason in reasons(parquet_rows(folder / "late"))) == 2 * len(crashes)
+    assert_nothing_left_over(folder)
+
+
+WEEK = 7 * 86_400 * SECOND
+EVERY = slice(None)
+
+
+def ahead(batch: pa.Table, by: int, rows: slice = EVERY) -> pa.Table:
+    """Return a batch with the times of these rows `by` later."""
+    times = batch["ts"].cast(pa.int64()).to_numpy().copy()
+    times[rows] += by
+    return batch.set_column(1, "ts", pa.array(times, batch.schema.field("ts").type))
+
+
+def reasons(rejected: pa.Table) -> Counter[tuple[int, str]]:
+    return Counter(zip(rejected["id"].to_pylist(), rejected["reason"].to_pylist(), strict=True))
 
 
 @pytest.mark.slow

@@ -10,11 +10,13 @@ from threading import Thread, current_thread, main_thread
 from types import FrameType
 from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from skypane import notebook
 from skypane.metrics import BatchMetrics
 from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.engine.shell import Engine
@@ -37,6 +39,27 @@ class StreamHandle:
         self._engine = engine
         self._turns = turns
         self._spark = spark
+
+    def __repr__(self) -> str:
+        """The query in one line: whether it runs, and its last batch."""
+        return f"<skypane query, {'; '.join(f'{name}: {value}' for name, value in self._said())}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.table("skypane query", self._said())
+
+    def _said(self) -> list[tuple[str, str]]:
+        status = self.status
+        state = "running" if status["active"] else "stopped" if status["error"] is None else "failed"
+        last = self.recent_metrics(1)
+        workers = self._engine.workers
+        said = [
+            ("state", state),
+            ("doing" if status["active"] else "at last", status["message"]),
+            ("last batch", str(last[0]) if last else "none yet"),
+            ("workers", f"{workers.plq} for panes, {workers.wlq} for windows"),
+            ("checkpoint", self._engine.checkpoint),
+        ]
+        return said if status["error"] is None else [*said, ("error", status["error"])]
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the query ends, at most `timeout` seconds; return whether it has.
@@ -134,6 +157,13 @@ class StreamHandle:
     def recent_metrics(self, last: int = 10) -> list[BatchMetrics]:
         """Return the metrics of the last batches, oldest first, those of earlier starts with them."""
         return [BatchMetrics.from_json(value) for value in self._engine.ledger.history(last)]
+
+    def front(self) -> pa.Table:
+        """Return the front as it is after the last batch, whole, of a continuous skyline; safe from any thread.
+
+        Updates before the clock are in it. Raises SkypaneError for a query that answers windows.
+        """
+        return self._engine.front()
 
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
         """Change the number of workers from the next batch on; there is no state to move.
