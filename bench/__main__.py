@@ -18,8 +18,8 @@ def main() -> None:
         bench.replay,
         bench.sql,
         bench.streaming,
-        bench.columns,
         bench.slides,
+        bench.columns,
         bench.aggregates,
     ):
         module.main()

@@ -22,7 +22,7 @@ _MARK = "figures"
 def parts(document: Path) -> dict[str, str]:
     """Return the page's parts by the figure that they speak of."""
     written = document.read_text(encoding="utf-8").partition(f"<!-- {_MARK} -->")[2].partition(f"<!-- /{_MARK} -->")[0]
-    found = re.split(r"^## (?=paper)", written, flags=re.MULTILINE)[1:]
+    found = re.split(r"^## ", written, flags=re.MULTILINE)[1:]
     return {part.partition(":")[0]: f"## {part.strip()}" for part in found}
 
 

@@ -11,6 +11,7 @@ continuous_skyline tells every change of a front: as it happens, or as a history
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as _version
 
+from skypane.control.elasticity.options import Fuzzy, Model, Threshold
 from skypane.control.splitting import PaneRoundRobin, TupleRoundRobin
 from skypane.metrics import BatchMetrics
 from skypane.operators.aggregates.aggregate import Aggregate
@@ -73,10 +74,12 @@ __all__ = [
     "Console",
     "Directory",
     "Function",
+    "Fuzzy",
     "Job",
     "KDominant",
     "KSlack",
     "Memory",
+    "Model",
     "PaneRoundRobin",
     "Preference",
     "ProgressPolicy",
@@ -87,6 +90,7 @@ __all__ = [
     "Skyline",
     "SkypaneError",
     "StreamHandle",
+    "Threshold",
     "TopDelta",
     "TopK",
     "TupleRoundRobin",

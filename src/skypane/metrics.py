@@ -64,11 +64,21 @@ class BatchMetrics:
     sigma: float | None = None
     #: utilisation factor of the pane-level query; None for the first batch after a start, or if nothing was lifted
     rho: float | None = None
+    #: seconds that each run of windows took, in the driver (one run) or on the workers
+    wlq_busy: tuple[float, ...] = ()
+    #: workers that could have taken a run each
+    wlq_asked: int = 0
     #: why the punctuation is where it is, in one line, and the policy's figures behind it
     progress_because: str = ""
     progress_figures: dict[str, float] = field(default_factory=dict)
     #: rows too far ahead of the rest to be believed yet
     held_rows: int = 0
+    #: utilisation factor of the window-level query, as `rho` of the pane-level one
+    rho_wlq: float | None = None
+    #: workers that both levels may use, {"plq", "wlq"}; plq_workers and wlq_workers are those that had something to do
+    workers: dict[str, int] = field(default_factory=dict)
+    #: what the elastic law decided before this batch: {"what", "value", "because", "figures"}; None between decisions
+    elastic: dict[str, Any] | None = None
     #: of a continuous skyline: updates told, "adds" and "dels", and "rows" on the front, "stored" in all; else None
     front: dict[str, int] | None = None
 
@@ -76,6 +86,12 @@ class BatchMetrics:
     def drop_ratio(self) -> float:
         """Share of all rows seen that were dropped as late."""
         return self.dropped_rows / self.seen_rows if self.seen_rows else 0.0
+
+    @property
+    def wlq_idle(self) -> float | None:
+        """Share of the window workers' time, while windows were answered, in which they had nothing to do; None if none were."""
+        available = max(self.wlq_asked, len(self.wlq_busy)) * self.seconds.get("wlq", 0.0)
+        return max(0.0, 1 - sum(self.wlq_busy) / available) if self.wlq_busy and available else None
 
     @property
     def rows_per_second(self) -> float:
@@ -114,10 +130,10 @@ class BatchMetrics:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON value; drop_ratio is written out too."""
-        return asdict(self) | {"drop_ratio": self.drop_ratio}
+        """Return a JSON value; drop_ratio and wlq_idle are written out too."""
+        return asdict(self) | {"drop_ratio": self.drop_ratio, "wlq_idle": self.wlq_idle}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         known = {key: item for key, item in value.items() if key in cls.__dataclass_fields__}
-        return cls(**known | {name: tuple(known.get(name, ())) for name in ("busy", "task_rows")})
+        return cls(**known | {name: tuple(known.get(name, ())) for name in ("busy", "task_rows", "wlq_busy")})

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from skypane.cli.main import main
@@ -7,7 +9,7 @@ from skypane.cli.main import main
 STREAM = ["poisson", "--rate", "20000"]
 
 
-def test_a_stream_is_told_how_many_workers_it_needs(capsys: pytest.CaptureFixture[str]):
+def test_a_stream_is_told_how_many_workers_it_needs(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     """20K tuples/s in panes of 10K, which take about 63 us each: 1.3 worker-seconds a second."""
     options = [
         "--workers",
@@ -21,13 +23,19 @@ def test_a_stream_is_told_how_many_workers_it_needs(capsys: pytest.CaptureFixtur
         "--seconds",
         "12",
     ]
-    assert main(["simulate", *options, *STREAM]) == 0
-    head, columns, *lines, verdict = capsys.readouterr().out.splitlines()
+    plot = tmp_path / "cores.svg"
+    assert main(["simulate", *options, "--plot", str(plot), *STREAM]) == 0
+    head, columns, *lines, verdict, written = capsys.readouterr().out.splitlines()
     assert head.endswith("24 panes, PB_RR")
     assert columns.split()[:3] == ["n", "rho", "sigma"]
     assert [line.split()[0] for line in lines] == ["1", "2", "3"]
     assert [line.split()[-1] for line in lines] == ["no", "yes", "yes"]
     assert verdict == "2 pane-level workers are enough"
+    latency = [float(line.split()[5]) for line in lines]
+    assert latency[0] > latency[1] > 0.5, "a pane takes its length and more, and longer on an overloaded worker"
+    assert written == f"written: {plot}"
+    drawn = plot.read_text()
+    assert all(word in drawn for word in ("utilisation", "partitions per pane", "latency of a pane (s)", "n* = 2"))
 
 
 def test_too_few_workers_are_told_so(capsys: pytest.CaptureFixture[str]):

@@ -4,6 +4,7 @@ import pytest
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.exchange import CONFIRM, PROBE_EVERY, Exchange, ExchangeState, SourceSpread
+from skypane.types import ConfigError
 
 MILLION = 1_000_000
 COST = DEFAULT_COSTS.exchanging(MILLION)
@@ -48,7 +49,7 @@ def test_one_source_partition_leaves_workers_idle():
 def test_a_decision_says_why_with_its_figures():
     _, decision = LAW.decide(settled(spread((1.0,), partials=400, merge_seconds=0.6)))
     assert decision.what == "exchange"
-    for figure in ("500 ms", "450 ms", "4.00 partitions", "410 ms"):
+    for figure in ("500 ms", "152 ms", "4.00 partitions", "410 ms"):
         assert figure in decision.because
 
 
@@ -60,10 +61,20 @@ def test_a_slow_start_is_not_believed():
     assert exchanges(LAW.observe(state, spread((1.0,))))
 
 
-def test_panes_cut_in_four_cost_three_quarters_of_the_merging():
-    cut = spread((0.5, 0.5), partials=400, merge_seconds=0.6)
+def test_whole_panes_save_rows_that_are_merged_but_not_what_a_window_costs_anyway():
+    """A hundred windows cost 80 ms however few their rows are; of the rest, four partitions are 4^0.25 = 1.41 whole ones."""
+    cut = spread((0.5, 0.5), partials=400, merge_seconds=2.08)
+    saved = 2 * (1 - 4**-0.25)
     assert exchanges(settled(cut))
-    assert LAW.figures(cut) == pytest.approx({"balance": 0, "whole_panes": 0.45, "exchange": COST, "partitions": 4})
+    assert LAW.figures(cut) == pytest.approx({"balance": 0, "whole_panes": saved, "exchange": COST, "partitions": 4})
+    assert not exchanges(settled(spread((0.5, 0.5), partials=400, merge_seconds=1.4)))
+
+
+def test_of_results_that_do_not_grow_whole_panes_leave_one_in_so_many():
+    top = Exchange(growth=0)
+    assert top.figures(spread((0.5, 0.5), partials=400, merge_seconds=0.68))["whole_panes"] == pytest.approx(0.45)
+    with pytest.raises(ConfigError, match="0 <= growth <= 1, got growth=2"):
+        Exchange(growth=2)
 
 
 @pytest.mark.parametrize(("idle", "needed"), [(COST * 0.99, False), (COST * 1.01, True)])
@@ -73,8 +84,8 @@ def test_the_gain_is_held_against_the_cost(idle: float, needed: bool):
 
 def test_gains_add_up():
     assert not exchanges(settled(spread((0.5,))))
-    assert not exchanges(settled(spread((0.25, 0.25), partials=200, merge_seconds=0.5)))
-    assert exchanges(settled(spread((0.5,), partials=200, merge_seconds=0.5)))
+    assert not exchanges(settled(spread((0.25, 0.25), partials=200, merge_seconds=1.3)))
+    assert exchanges(settled(spread((0.5,), partials=200, merge_seconds=1.3)))
 
 
 def test_more_source_partitions_than_workers_are_no_waste():

@@ -4,7 +4,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from skypane.control.elasticity.options import Fuzzy, Model, Threshold
 from skypane.jobs import parse, read
+from skypane.jobs.building import options
+from skypane.jobs.description import settings
 from skypane.jobs.examples import find
 from skypane.jobs.policies import AqKSlackLaw
 from skypane.operators.topk import TopK
@@ -80,6 +83,24 @@ def test_the_policies_keep_their_own_defaults(progress, built):
     assert law.build() == built
 
 
+@pytest.mark.parametrize(("elastic", "built"), [
+    ({"law": "fuzzy", "max_workers": 16}, Fuzzy(max_workers=16)),
+    ({"law": "model", "latency": "5 s", "dry_run": True}, Model(latency="5 s", dry_run=True)),
+    ({"law": "threshold", "max_workers": 8, "least_plq": 2, "target": 0.7}, Threshold(max_workers=8, least_plq=2, target=0.7)),
+])  # fmt: skip
+def test_the_elastic_laws_keep_their_own_defaults(elastic, built):
+    job = parse(changed(workers={"elastic": elastic, "plq_workers": 3}))
+    assert job.workers.elastic is not None
+    assert job.workers.elastic.build() == built
+    assert options(job)["elastic"] == built
+    assert dict(settings(job))["workers"] == f"3 at pane level at first, then by {built}"
+
+
+def test_workers_of_a_batch_are_not_elastic():
+    job = {"mode": "batch", "checkpoint": None, "workers": {"elastic": {"law": "fuzzy"}}}
+    assert complaints(**job) == ["workers.elastic: is for mode stream; a batch is one job of Spark's"]
+
+
 @pytest.mark.parametrize(
     ("parts", "complaint"),
     [
@@ -133,6 +154,14 @@ def test_the_policies_keep_their_own_defaults(progress, built):
         ),
         ({"mode": "batch"}, "checkpoint: is for mode stream; a batch has all its rows before it answers"),
         ({"workers": {"splitting": "PB_R"}}, "workers.splitting: cannot be 'PB_R', did you mean 'PB_RR'?"),
+        (
+            {"workers": {"elastic": {"law": "fuzy"}}},
+            "workers.elastic.law: cannot be 'fuzy', did you mean 'fuzzy'?",
+        ),
+        (
+            {"workers": {"elastic": {"law": "fuzzy", "max_workers": 1}}},
+            "workers.elastic: max_workers must be at least 2, one for each stage, got 1",
+        ),
         ({"name": ""}, "name: String should have at least 1 character, got ''"),
         ({"derive": ["a"]}, "derive: must be a section with fields of its own, got ['a']"),
     ],

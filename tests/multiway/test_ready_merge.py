@@ -67,7 +67,7 @@ def naive(count: int, batches: list[list[Tuple]], rule: Ready) -> list[list[Tupl
             if any(time is None for time in newest):
                 return False
             if rule is Ready.IN_ORDER:
-                return all(one[:2] <= (time, source) for source, time in enumerate(newest))  # type: ignore[operator]
+                return all(one[:2] <= (time, source) for source, time in enumerate(newest))
             return all(one[0] <= time for time in newest) and (rule is Ready.DEFINITION_1 or one not in last)  # type: ignore[operator]
 
         now = sorted(one for one in came if one not in gone and ready(one))

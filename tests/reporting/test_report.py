@@ -1,6 +1,7 @@
 """The report: every figure is there, nothing is loaded from elsewhere, what a user wrote is escaped."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -174,3 +175,20 @@ def test_answers_are_read_without_what_is_being_written(tmp_path):
     assert front is not None
     assert front.num_rows == 6
     assert latest_front(tmp_path, batch(batch_id=4)) is None
+
+
+def test_a_report_of_elastic_workers_draws_them_and_tells_the_last_decision():
+    decided = {
+        "what": "workers",
+        "value": {"plq": 3, "wlq": 2},
+        "because": "PLQ slow 0.80 -> PLQ 2 -> 3",
+        "figures": {},
+    }
+    batches = [
+        batch(batch_id=number, workers={"plq": 2 + number, "wlq": 2}, rho=1.2, rho_wlq=None, started_at=1e6 + number)
+        for number in range(3)
+    ]
+    assert "Workers over time" not in render(snapshot(batches=tuple(batches)))
+    page = render(snapshot(batches=(*batches[:2], replace(batches[2], elastic=decided))))
+    assert "Workers over time" in page
+    assert "The last decision: PLQ slow 0.80 -&gt; PLQ 2 -&gt; 3." in page

@@ -47,7 +47,8 @@ CRASHES = driver.CRASHES | {
 
 
 def main() -> None:
-    program._SPARE = program._REFERENCES = 8  # what is stored is written anew every few batches
+    for name in ("_SPARE", "_REFERENCES"):
+        setattr(program, name, 8)  # what is stored is written anew every few batches
     driver.CRASHES = CRASHES
     driver.job_of = job_of  # type: ignore[assignment]
     driver.main()

@@ -157,7 +157,7 @@ def test_what_cannot_be_asked_is_refused_with_field_value_and_remedy(spark: Spar
         "checkpoint": tmp_path / "c",
         "output": sp.Memory(),
     }
-    for rows, preference, changed, complaint in [
+    cases: list[tuple[Any, Any, dict[str, Any], str]] = [
         (stream, "price MIN", {"window": None, "output": None}, "window= and output= are needed"),
         (stream, "price MIN", {"window": "0 seconds"}, "window must be longer than 0 and at most 100 years, got 0"),
         (stream, "price MIN", {"window": "40000 days"}, "at most 100 years, got 3456000000000000"),
@@ -180,7 +180,8 @@ def test_what_cannot_be_asked_is_refused_with_field_value_and_remedy(spark: Spar
         (static, "price MIN", {}, "checkpoint= is for a stream, and this DataFrame is static"),
         (static.withColumnRenamed("sent", "front_to"), "price MIN", NOTHING, "rename front_to"),
         (static, "price MIN", NOTHING | {"invalid": "maybe"}, "invalid must be 'error' or 'drop', got 'maybe'"),
-    ]:
+    ]
+    for rows, preference, changed, complaint in cases:
         with pytest.raises(sp.ConfigError, match=complaint):
             sp.continuous_skyline(rows, preference, **options | changed)
     windowed = sp.stream(stream, sp.Skyline("price MIN"), **options)

@@ -15,13 +15,15 @@ from tests.runtime.streams import late_rows, read_batches, write_batches
 import skypane as sp
 from skypane.control.exchange import CONFIRM, ExchangeState
 from skypane.control.measured import Measured, PaneWork, TaskWork
+from skypane.control.pid import FALLBACK
 from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Routing, Sample, Share, splitting
 from skypane.control.workers import Workers
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.runtime.spark.engine.control import Control, period_of
+from skypane.runtime.spark.engine.control import Control
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.plq import routed
+from skypane.runtime.spark.engine.utilised import period_of
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
@@ -99,6 +101,31 @@ def test_the_interval_of_a_batch_is_what_its_other_steps_leave():
     assert overloaded is not None
     assert overloaded.seconds > 0
     assert period_of(replace(lopsided(), interval=None)) is None
+
+
+def test_a_clock_that_runs_backwards_measures_nothing_and_moves_nothing():
+    control = Control(PidSplitting(gains=FALLBACK), Workers(2, 2))
+    state = control.observe(control.init(), lopsided(exchanged=True))
+    after = control.observe(state, replace(lopsided(exchanged=True), interval=-4.0))
+    assert period_of(replace(lopsided(), interval=-4.0)) is None
+    assert (after.splitting.pid, after.splitting.rho) == (state.splitting.pid, state.splitting.rho)
+
+
+def test_a_batch_longer_than_its_interval_lowers_alpha():
+    """Rows of two seconds that took three: the stage is overloaded, and panes are split more from now on."""
+    control = Control(PidSplitting(gains=FALLBACK), Workers(2, 2))
+    state = control.observe(control.init(), replace(lopsided(exchanged=True), interval=2.0))
+    assert state.splitting.rho > 1
+    assert state.splitting.pid.alpha < 1
+
+
+def test_a_restart_goes_on_with_the_same_alpha():
+    control = Control(PidSplitting(gains=FALLBACK), Workers(2, 2))
+    state = control.observe(control.init(), replace(lopsided(exchanged=True), interval=2.0))
+    restored = control.restore(json.loads(json.dumps(control.snapshot(state))))
+    assert restored.splitting.pid.alpha == state.splitting.pid.alpha != 1
+    again = replace(lopsided(exchanged=True), interval=2.0)
+    assert control.observe(restored, again) == control.observe(state, again)
 
 
 def test_rows_go_to_the_owners_of_their_panes(spark: SparkSession):

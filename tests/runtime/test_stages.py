@@ -90,6 +90,8 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
     answered = multiset(pa.concat_tables([schema.empty_table(), *here.tables]))
     assert multiset(pa.concat_tables([schema.empty_table(), *there])) == answered
     assert here.row_count == sum(answered.values())
+    assert len(here.busy) == bool(tasks)
+    assert all(run["busy"] > 0 for run in done), "each run tells how long it took"
     for window, size in here.windows:
         start, end = shape.bounds(window)
         inside = rows.filter((pc.field("time") >= _stamp(start)) & (pc.field("time") < _stamp(end)))

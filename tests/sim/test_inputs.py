@@ -36,7 +36,12 @@ def test_no_row_is_lost_on_the_way(monkeypatch: pytest.MonkeyPatch):
     """What came was read, waits at a reader, or at a client."""
     made: list[inputs._Readers] = []
     original = inputs._Readers.__init__
-    monkeypatch.setattr(inputs._Readers, "__init__", lambda self, setup: (made.append(self), original(self, setup))[1])
+
+    def noted(self: inputs._Readers, setup: Inputs) -> None:
+        made.append(self)
+        original(self, setup)
+
+    monkeypatch.setattr(inputs._Readers, "__init__", noted)
     rng = np.random.default_rng(0)
     came = rng.poisson(3.0, (200, 9)).astype(float)
     readers = []

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skypane.control.scheduling.partitions import PartitionCount
 from skypane.control.splitting import AdaptiveSplitting, PaneRoundRobin, Sample, TupleRoundRobin
 from skypane.runtime.sim.farm import PaneFarm, Stream
 from skypane.runtime.sim.heap import empty_heap, pop, push, replace_first
@@ -87,25 +88,74 @@ def test_the_compiled_farm_is_the_plain_one(law, made, workers, sizes, data):
     assert (busy <= np.array([worker.busy for worker in plain.workers]) + 1e-9).all()
 
 
+def as_told(columns) -> list[tuple[float, int, int, int, int]]:
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 @given(made=streams(), scales=st.lists(st.integers(1, 5), max_size=12), sizes=st.lists(st.integers(1, 6), max_size=3))
-def test_no_tuple_is_lost_while_workers_come_and_go(law, made, scales, sizes):
+def test_no_partition_is_lost_or_counted_twice_while_workers_come_and_go(law, made, scales, sizes):
+    """Any sequence of ADD and REMOVE: the compiled farm gives the results that workers of messages alone give, and the
+    WLQ finds each pane complete with its last partition (paper 5, Algorithm 4)."""
     state = law.observe(law.init(), Sample(None, tuple(sizes)))
-    farm = PaneFarm(made, COST, workers=3, most=5)
-    results = []
-    until = 0.0
-    for workers in scales:
+    farm, plain = PaneFarm(made, COST, workers=3, most=5), PlainFarm(made, COST, 3, law, state)
+    results, until = [], 0.0
+    for workers in [*scales, *[None] * (2 * len(made.arrival) + 6)]:
         until += 1.5
-        results += list(zip(*(c.tolist() for c in farm.advance(until, law, state).results), strict=True))
-        farm.scale(workers)
-    while not farm.ended:
-        until += 1.5
-        results += list(zip(*(c.tolist() for c in farm.advance(until, law, state).results), strict=True))
-    results += list(zip(*(c.tolist() for c in farm.finish(law, state)), strict=True))
+        results += as_told(farm.advance(until, law, state).results)
+        plain.advance(until)
+        if workers is not None:
+            farm.scale(workers)
+            plain.scale(workers, until)
+        elif farm.ended:
+            break
+    results += as_told(farm.finish(law, state))
+    assert sorted(results) == sorted(tuple(result) for result in plain.finish(until))
+    assert farm.dropped == plain.dropped
     assert sum(tuples for _, _, _, tuples, _ in results) == len(made.arrival) - farm.dropped
-    for pane in range(made.panes):
-        counters = [counter for _, other, _, _, counter in results if other == pane]
-        assert set(counters) - {0} == {len(counters)}, "those that know it say how many results there are"
+    count, complete = PartitionCount(), []
+    for _, pane, _, _, counter in sorted(results):
+        assert pane not in complete, "a partition after the last one"
+        if count.received(pane, counter):
+            complete.append(pane)
+    assert sorted(complete) == list(range(made.panes))
+
+
+def test_a_removal_by_hand():
+    """Two workers hold pane 0; the owner, worker 1, is turned off: what it holds goes out with the counter 0, and
+    worker 0, which has a partition, owns the pane. The pane is closed at 7 with the counter 2."""
+    made = stream([1, 0, 7], [0, 0, 0])
+    law = TupleRoundRobin()
+    farm = PaneFarm(made, np.array([0.5]), workers=2)
+    farm.advance(2.0, law)
+    farm.scale(1)
+    interval = farm.advance(9.0, law)
+    assert as_told(interval.results) == [(2.0, 0, 1, 1, 0), (7.0, 0, 0, 1, 2)]
+
+
+def test_an_owner_without_a_partition_opens_an_empty_one():
+    """Pane 1 is on worker 1 alone; worker 0 takes over with an EMPTY partition, which closes with the counter 2."""
+    made = stream([0, 5, 9], [0, 0, 0])  # panes 0, 1 and 3: PB_RR sends the second to worker 1
+    law = PaneRoundRobin()
+    farm = PaneFarm(made, np.array([0.5]), workers=2)
+    farm.advance(6.0, law)
+    farm.scale(1)
+    results = as_told(farm.advance(15.0, law).results)
+    assert results == [(6.0, 1, 1, 1, 0), (14.0, 0, 0, 1, 1), (14.0, 1, 0, 0, 2)]
+
+
+def test_workers_may_be_turned_off_any_number_of_times_within_one_pane():
+    """Two tuples a second: each time worker 1 has a partition more, and the room for messages grows."""
+    made = stream([1, 0] * 40, [0] * 80, pane=1_000)
+    law = TupleRoundRobin()
+    farm, results = PaneFarm(made, np.array([0.1]), workers=2), []
+    for second in range(1, 40):
+        results += as_told(farm.advance(second + 0.5, law).results)
+        farm.scale(1 + second % 2)
+    results += as_told(farm.finish(law))
+    assert sum(tuples for _, _, _, tuples, _ in results) == 80
+    assert sum(counter == 0 for *_, counter in results) > 8
+    assert results[-1][-1] == len(results)
 
 
 def test_the_same_run_twice_is_the_same():

@@ -22,6 +22,7 @@ from skypane.places import Place
 from skypane.runtime import machine_costs
 from skypane.runtime.resources import GIB, available_memory_bytes, cores, memory_bytes
 from skypane.runtime.spark.machine import interpreter
+from skypane.runtime.spark.machine.executors import FOLLOWING_OPTIONS, following
 from skypane.runtime.spark.machine.interpreter import Interpreter
 from skypane.runtime.spark.machine.java import JavaError, find_java
 from skypane.runtime.spark.machine.session import session
@@ -188,11 +189,11 @@ def costs() -> Finding:
     return Finding("costs", f"{known.measured} ({machine.file})")
 
 
-def spark() -> Finding:
+def spark(master: str = "local[2]") -> Finding:
     """Run a job that passes rows of each type through a Python worker and back."""
     name = "Spark job"
     # The session is left to this process, which ends next; one that was running already is not ours to stop.
-    running = session("local[2]", "skypane-doctor")
+    running = session(master, "skypane-doctor")
     sent = _sample()
     returned = running.createDataFrame(sent).mapInArrow(_signed, _ANSWER).toArrow()
     (worker,) = returned["worker"].unique().to_pylist()
@@ -201,6 +202,13 @@ def spark() -> Finding:
     if worker != str(Interpreter.this()):
         return Finding(name, f"workers run {worker}", f"set PYSPARK_PYTHON to {sys.executable}")
     return Finding(name, f"Spark {running.version}: {sent.num_rows} rows to a worker and back ({worker})")
+
+
+def executors(master: str = "local[2]") -> Finding:
+    """Check that executors follow the workers that elastic= decides on."""
+    conf = session(master, "skypane-doctor").sparkContext.getConf()
+    follows, line = following(lambda name: conf.get(name, None))
+    return Finding("executors", line, None if follows else f"start Spark with {FOLLOWING_OPTIONS}")
 
 
 _ANSWER = "id long, price double, city string, at timestamp, worker string"

@@ -23,6 +23,7 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument(
         "--checkpoint", metavar="DIR", help="also check that a stream can commit here (a path or a URI)"
     )
+    parser.add_argument("--master", default="local[2]", metavar="URL", help="where Spark is to run (local[2])")
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark")
     return parser
 
@@ -31,7 +32,7 @@ def run(arguments: Namespace) -> int:
     """Print every finding as it comes; return 1 if one failed."""
     paint = _coloured if sys.stdout.isatty() else _plain
     failed = 0
-    for finding in findings(_checks(arguments.checkpoint, spark=not arguments.no_spark)):
+    for finding in findings(_checks(arguments.checkpoint, None if arguments.no_spark else arguments.master)):
         print(paint(finding), flush=True)
         failed += not finding.ok
     if failed:
@@ -52,7 +53,7 @@ def findings(todo: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
             )
 
 
-def _checks(checkpoint: str | None, *, spark: bool) -> Iterator[tuple[str, Check]]:
+def _checks(checkpoint: str | None, master: str | None) -> Iterator[tuple[str, Check]]:
     yield "Python", checks.python
     yield "Java", checks.java
     yield "workers' interpreter", checks.worker_interpreter
@@ -62,8 +63,9 @@ def _checks(checkpoint: str | None, *, spark: bool) -> Iterator[tuple[str, Check
     yield "checkpoint", partial(checks.checkpoint_directory, checkpoint)
     yield "kernels", checks.kernels
     yield "costs", checks.costs
-    if spark:
-        yield "Spark job", checks.spark
+    if master is not None:
+        yield "Spark job", partial(checks.spark, master)
+        yield "executors", partial(checks.executors, master)
 
 
 def _plain(finding: Finding) -> str:

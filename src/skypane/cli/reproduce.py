@@ -20,6 +20,12 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument("--output", type=Path, default=Path("figures"), metavar="FOLDER", help="for files (./figures)")
     parser.add_argument("--format", default="csv", metavar="csv|parquet", help="of the rows (csv)")
     parser.add_argument("--quick", action="store_true", help="seconds instead of a minute: too short for the claims")
+    parser.add_argument(
+        "--traces",
+        type=Path,
+        metavar="FOLDER",
+        help="published arrivals_*.txt of paper 5, in place of generated streams",
+    )
     return parser
 
 
@@ -32,10 +38,12 @@ def run(arguments: Namespace) -> int:
         for name in registry.names():
             print(f"{name:24} {registry.figure(name).title}")
         return 0
+    if arguments.traces is not None and not any(arguments.traces.glob("arrivals_*.txt")):
+        raise ConfigError(f"--traces: there are no arrivals_*.txt in {arguments.traces}")
     if not arguments.names:
         raise ConfigError("which figure? name one, or `all`; `skypane reproduce --list` names them")
     for name in registry.names() if arguments.names == ["all"] else arguments.names:
-        measured = measure(name, registry.figure(name), quick=arguments.quick)
+        measured = measure(name, registry.figure(name), quick=arguments.quick, traces=arguments.traces)
         files = page.write(measured, arguments.output, arguments.format)
         print(page.text(measured))
         print(f"\nwritten: {', '.join(map(str, files))}\n")

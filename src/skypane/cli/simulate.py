@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from argparse import REMAINDER, ArgumentParser, Namespace, _SubParsersAction
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from skypane.types import ConfigError
 
@@ -14,7 +15,20 @@ if TYPE_CHECKING:
     from skypane.windows import Windows
 
 _USAGE = "skypane simulate [options] WORKLOAD [--parameter value ...]"
-_COLUMNS = "  n    rho  sigma  selected/pane     backlog  window rho  waiting  keeps up"
+_COLUMNS = "  n    rho  sigma  selected/pane     backlog  latency  window rho  waiting  keeps up"
+
+
+class Tried(NamedTuple):
+    """A number of pane-level workers, and what it comes to: means, and what waits at the end. `latency` in seconds."""
+
+    workers: int
+    rho: float
+    sigma: float
+    selected: float
+    latency: float
+    window_rho: float
+    backlog: int
+    waiting: int
 
 
 def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
@@ -36,6 +50,9 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument("--sampling", type=float, default=1.0, metavar="T", help="seconds between measurements (1)")
     parser.add_argument("--seconds", type=float, default=60.0, help="of the stream, in its own time (60)")
     parser.add_argument("--seed", type=int, default=0, help="another seed is another stream of the same kind (0)")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw rho, sigma and latency over the workers (.svg, .png)"
+    )
     parser.add_argument("workload", help="its name, as in `skypane generate`")
     parser.add_argument("parameters", nargs=REMAINDER, help="such as --rate 100000 --dispersion 6000")
     return parser
@@ -52,12 +69,17 @@ def run(arguments: Namespace) -> int:
     cost = KERNELS if arguments.costs == "kernels" else BLOCK_NESTED_LOOPS
     print(f"{len(stream.arrival):,} tuples in {stream.arrival[-1]:.0f} s, {stream.panes} panes, {arguments.splitting}")
     print(_COLUMNS)
-    enough = None
+    tried: list[Tried] = []
     for workers in range(first, last + 1):
-        line, keeps_up = _simulated(arguments, stream, windows, cost, workers)
-        print(line)
-        enough = workers if keeps_up and enough is None else enough
+        tried.append(_simulated(arguments, stream, windows, cost, workers))
+        print(_line(tried[-1]))
+    enough = next((one.workers for one in tried if one.rho < 1), None)
     print(f"{enough} pane-level workers are enough" if enough else f"not even {last} pane-level workers are enough")
+    if arguments.plot is not None:
+        from skypane.cli.cores import draw  # noqa: PLC0415 - matplotlib is in the extra `cli`
+
+        draw(tried, enough, arguments.plot)
+        print(f"written: {arguments.plot}")
     return 0 if enough else 1
 
 
@@ -85,10 +107,8 @@ def _stream(arguments: Namespace, windows: Windows) -> Stream:
     return Stream.of(windows, event, arrival, micros(arguments.slack, "slack"))
 
 
-def _simulated(
-    arguments: Namespace, stream: Stream, windows: Windows, cost: CostModel, workers: int
-) -> tuple[str, bool]:
-    """Return a number of workers' line, and whether they keep up: over the second half, when the law has settled."""
+def _simulated(arguments: Namespace, stream: Stream, windows: Windows, cost: CostModel, workers: int) -> Tried:
+    """Return what so many workers come to over the second half of the stream, when the law has settled."""
     import numpy as np  # noqa: PLC0415
 
     from skypane.control.splitting import splitting  # noqa: PLC0415
@@ -112,9 +132,20 @@ def _simulated(
         known = values[~np.isnan(values)]
         return float(known.mean()) if len(known) else float("nan")
 
-    last = shown[-1]
-    keeps_up = mean("rho_plq") < 1
+    return Tried(
+        workers,
+        rho=mean("rho_plq"),
+        sigma=mean("sigma"),
+        selected=mean("selected"),
+        latency=mean("latency"),
+        window_rho=mean("rho_wlq"),
+        backlog=shown[-1].backlog,
+        waiting=shown[-1].waiting,
+    )
+
+
+def _line(tried: Tried) -> str:
     return (
-        f"{workers:3d} {mean('rho_plq'):6.2f} {mean('sigma'):6.2f} {mean('selected'):14.0f} {last.backlog:11,d} "
-        f"{mean('rho_wlq'):11.2f} {last.waiting:8,d}  {'yes' if keeps_up else 'no'}"
-    ), keeps_up
+        f"{tried.workers:3d} {tried.rho:6.2f} {tried.sigma:6.2f} {tried.selected:14.0f} {tried.backlog:11,d} "
+        f"{tried.latency:8.2f} {tried.window_rho:11.2f} {tried.waiting:8,d}  {'yes' if tried.rho < 1 else 'no'}"
+    )

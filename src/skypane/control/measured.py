@@ -27,6 +27,14 @@ class TaskWork:
 
 
 @dataclass(frozen=True, slots=True)
+class RunWork:
+    """One task of the window-level query, or the driver in its place: windows answered, and seconds that it took."""
+
+    windows: int
+    busy: float
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """One batch.
 
@@ -34,6 +42,8 @@ class Measured:
     merge_seconds   what the window-level query took
     interval        seconds from the start of the batch before to the start of this one; None after a start
     exchanged       whether rows were routed, so that `tasks` tells nothing of the source's own partitions
+    runs            of the window-level query
+    lift_seconds    what the pane-level query took
 
     A task's busy seconds over the interval are the utilisation factor of the worker that ran it.
     """
@@ -42,3 +52,5 @@ class Measured:
     merge_seconds: float
     interval: float | None
     exchanged: bool
+    runs: tuple[RunWork, ...] = ()
+    lift_seconds: float = 0.0

@@ -60,6 +60,7 @@ def options(job: JobFile) -> dict[str, Any]:
         "late": None if job.late is None else _sink(job.late),
         "plq_workers": job.workers.plq_workers,
         "wlq_workers": job.workers.wlq_workers,
+        "elastic": None if job.workers.elastic is None else job.workers.elastic.build(),
     }
     arguments |= {name: value for name, value in parts.items() if value is not None}
     checkpoint = job.checkpoint if job.checkpoint is not None else _temporary()

@@ -19,6 +19,7 @@ def settings(job: JobFile) -> list[tuple[str, str]]:
             ("progress", repr(law) if job.progress is not None else str(law)),
             ("trigger", job.trigger or "the next batch as soon as the last one is done"),
             ("checkpoint", job.checkpoint or "a temporary folder"),
+            ("workers", _workers(job)),
             ("late rows", "counted only" if job.late is None else f"{job.late.format} in {job.late.path}"),
         ]
     pairs.append(
@@ -46,6 +47,14 @@ def _rows(job: JobFile) -> str:
     parts += [f"where {job.where}"] if job.where else []
     parts += [f"select {', '.join(job.select)}"] if job.select else []
     return "; ".join(parts) or "as they come"
+
+
+def _workers(job: JobFile) -> str:
+    workers = job.workers
+    asked = [f"{count(number)} at {level} level" for number, level in
+             ((workers.plq_workers, "pane"), (workers.wlq_workers, "window")) if number is not None]  # fmt: skip
+    begun = " and ".join(asked) or "as many as there are cores"
+    return begun if workers.elastic is None else f"{begun} at first, then by {workers.elastic.build()}"
 
 
 def _window(job: JobFile) -> str:

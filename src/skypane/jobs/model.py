@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
+from skypane.jobs.elasticity import AnyElastic
 from skypane.jobs.fields import Columns, MisfitError, Part, Time
 from skypane.jobs.policies import AnyPolicy
 from skypane.jobs.queries import AnyQuery
@@ -99,6 +100,8 @@ class WorkersPart(Part):
     splitting: Literal["PB_RR", "TB_RR", "AS", "AS_PID"] = "PB_RR"
     plq_workers: PositiveInt | None = None
     wlq_workers: PositiveInt | None = None
+    #: what changes them while a stream runs; nothing, if not given
+    elastic: AnyElastic | None = None
 
 
 class Spark(Part):
@@ -160,6 +163,8 @@ class JobFile(Part):
         stray = [name for name in ("progress", "late", "late_by", "checkpoint", "trigger") if getattr(self, name)]
         if stray:
             raise MisfitError(stray[0], "is for mode stream; a batch has all its rows before it answers")
+        if self.workers.elastic is not None:
+            raise MisfitError("workers.elastic", "is for mode stream; a batch is one job of Spark's")
 
     def summary(self) -> dict[str, Any]:
         """Return what makes a run of this job the same run when it is resumed."""

@@ -17,7 +17,7 @@ from skypane.naming import instead, shortened
 from skypane.types import ConfigError
 
 #: fields that say which of several sections a section is
-_TAGS = ("kind", "policy")
+_TAGS = ("kind", "policy", "law")
 _QUOTED = re.compile("'([^']*)'")
 
 
@@ -97,9 +97,16 @@ def _tag(section: type[Part]) -> str | None:
 
 
 def _tags(where: Sequence[str]) -> list[str]:
-    return [
-        tag for section in _sections(JobFile.model_fields[where[0]].annotation) if (tag := _tag(section)) is not None
-    ]
+    """Return the tags that the section at `where` may have."""
+    sections: list[type[Part]] = [JobFile]
+    for name in where:
+        sections = [
+            inner
+            for one in sections
+            if name in one.model_fields
+            for inner in _sections(one.model_fields[name].annotation)
+        ]
+    return [tag for section in sections if (tag := _tag(section)) is not None]
 
 
 def _fields(where: Sequence[str], data: Any) -> list[str]:

@@ -174,6 +174,29 @@ def stages(batches: Sequence[BatchMetrics]) -> str:
         return _svg(figure)
 
 
+def workers(batches: Sequence[BatchMetrics]) -> str:
+    """Workers that each level might use, and below them how hard they worked, by wall clock."""
+    since = np.array([metrics.started_at - batches[0].started_at for metrics in batches])
+    with _styled():
+        figure = Figure(figsize=(_WIDTH, 3.9), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        for level, name, rho, colour in (
+            ("plq", "panes (PLQ)", "rho", _SERIES[0]),
+            ("wlq", "windows (WLQ)", "rho_wlq", _SERIES[1]),
+        ):
+            numbers = np.array([metrics.workers.get(level, np.nan) for metrics in batches])
+            above.plot(since, numbers, color=colour, drawstyle="steps-post", label=name)
+            load = np.array(
+                [np.nan if (value := getattr(metrics, rho)) is None else value for metrics in batches], float
+            )
+            below.plot(since, load, ".", markersize=3.5, color=colour, alpha=0.6)
+        below.axhline(0.9, color=_MUTED, linestyle=(0, (5, 3)))
+        above.set(ylabel="workers", ylim=(0, None))
+        below.set(xlabel="seconds since the start", ylabel="utilisation", ylim=(0, None))
+        _legend(above)
+        return _svg(figure)
+
+
 def _aimed(criterion: Criterion) -> str:
     return f"{criterion.label}, {criterion.good} is better"
 

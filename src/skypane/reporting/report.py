@@ -104,6 +104,14 @@ def _cards(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
             plots.rate(snapshot.batches),
             "A dot is one micro-batch: its rows over the time to the next one. The line is their running median.",
         )
+    if any(metrics.elastic for metrics in snapshot.batches):
+        last = next(metrics.elastic["because"] for metrics in reversed(snapshot.batches) if metrics.elastic)
+        yield _card(
+            "Workers over time",
+            plots.workers(snapshot.batches),
+            "Above: how many workers each level might use. Below: how hard they worked, a dot for each micro-batch; at 0.9 a "
+            f"level just keeps up. The last decision: {last}.",
+        )
     yield _card(
         "Where a batch's time goes",
         plots.stages(snapshot.batches),

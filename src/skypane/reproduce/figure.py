@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -65,6 +66,7 @@ class Figure:
     claims    what the paper says of it
     plots     the pictures
     summary   rows -> the table that is printed; None: all rows
+    traced    as `measure`, on the published rate traces in a folder, where the paper has run on them
     """
 
     title: str
@@ -73,6 +75,7 @@ class Figure:
     claims: tuple[Claim, ...]
     plots: tuple[Plot, ...]
     summary: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    traced: Callable[[bool, Path], pd.DataFrame] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +94,8 @@ class Measured:
         return self.rows if self.figure.summary is None else self.figure.summary(self.rows)
 
 
-def measure(name: str, figure: Figure, *, quick: bool = False) -> Measured:
-    """Measure a figure and judge its claims."""
-    rows = figure.measure(quick)
+def measure(name: str, figure: Figure, *, quick: bool = False, traces: Path | None = None) -> Measured:
+    """Measure a figure and judge its claims; `traces`: a folder of rate traces, for the figures that can use them."""
+    use = figure.traced if traces is not None else None
+    rows = figure.measure(quick) if use is None or traces is None else use(quick, traces)
     return Measured(name, figure, rows, tuple(claim.judge(rows) for claim in figure.claims), quick)

@@ -1,4 +1,4 @@
-"""The figures by name: a file paper1/figure_8.py that holds a `FIGURE` is "paper1-figure-8"."""
+"""The figures by name: the file paper1/figure_8.py, which holds a `FIGURE`, is "paper1-figure-8"."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ PAPERS = {
     "paper1": "burst-tolerant preference queries over out-of-order streams",
     "paper3": "adaptive admission of many dynamic inputs",
     "paper5": "elastic preference queries",
+    "own": "questions of our own",
 }
 
 
@@ -22,12 +23,12 @@ def names() -> list[str]:
     for paper in PAPERS:
         package = import_module(f"{__package__}.{paper}")
         files = [module.name for module in iter_modules(package.__path__)]
-        found += [f"{paper}-{file.replace('_', '-')}" for file in sorted(files, key=_number) if file.startswith("fig")]
+        found += [f"{paper}-{file.replace('_', '-')}" for file in sorted(files, key=_number)]
     return found
 
 
-def _number(file: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", file)))
+def _number(file: str) -> tuple[tuple[int, ...], str]:
+    return tuple(map(int, re.findall(r"\d+", file))), file
 
 
 def figure(name: str) -> Figure:

@@ -31,6 +31,17 @@ def disordered(event: IntArray, most_delay: Micros, rng: np.random.Generator) ->
     return event[order], arrival[order]
 
 
+def in_order(event: IntArray, arrival: IntArray, slack: Micros) -> tuple[IntArray, IntArray]:
+    """Return event times ascending, and when a K-slack buffer before the query lets each go: when tmax - K has come to it.
+
+    What is still in the buffer when the stream ends goes with its last arrival.
+    """
+    ordered = np.sort(event, kind="stable")
+    newest = np.maximum.accumulate(event)
+    by = np.minimum(np.searchsorted(newest, ordered + slack), len(arrival) - 1)
+    return ordered, arrival[by]
+
+
 def stream(
     rate: float, dispersion: float, windows: Windows, seconds: float, most_delay: Micros = MOST_DELAY, seed: int = 0
 ) -> Stream:

@@ -36,6 +36,7 @@ def test_lines_that_do_not_parse_stand_alone_and_the_others_are_rows(layout: Lay
 def test_columns_are_found_by_the_names_of_the_first_line_and_missing_ones_are_null():
     written = header(b'n,"p"\n')
     (table,) = parse(Layout("csv", COLUMNS, written), b"x,2\n", 0)
+    assert isinstance(table, pa.Table)
     assert table.to_pylist() == [{"t": None, "p": 2.0, "n": "x"}]
 
 

@@ -5,4 +5,5 @@ explaining.py                       one line for each of its decisions
 situation.py                        what every policy decides from
 model.py, threshold.py              the other two policies
 elastic.py                          when a policy is asked, and what of its answer is done
+options.py                          what a user writes as elastic=
 """

@@ -23,14 +23,16 @@ from skypane.types import ConfigError
 class Stages:
     """What a sampling interval showed of both stages; None where it could not be measured.
 
-    arrived   tuples that came
-    backlog   tuples that wait after it
+    arrived     tuples that came
+    backlog     tuples that wait after it
+    wlq_tasks   tasks that the WLQ had at once: more workers would have had nothing to do; None: no limit is known
     """
 
     plq: Period | None
     wlq: Period | None
     arrived: int = 0
     backlog: int = 0
+    wlq_tasks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +51,26 @@ class Sums(JsonState):
     processed: int = 0
     busy_plq: float = 0.0
     busy_wlq: float = 0.0
+    wlq_tasks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ElasticState(JsonState):
-    """workers: what there is; sums: of this interval; backlog: now; calm: intervals since workers were changed."""
+    """What the law remembers.
+
+    workers    what there is
+    sums       of this control interval
+    backlog    tuples that wait now
+    calm       control intervals since workers were changed
+    because    the last decision's line
+    """
 
     workers: Workers
     sums: Sums = field(default_factory=Sums)
     backlog: int = 0
     calm: int = 0
     forecast: HoltState = field(default_factory=HoltState)
+    because: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,13 +140,28 @@ class Elastic(ControlLaw[ElasticState, Stages, None, Workers]):
                 processed=sums.processed + (sum(plq.processed) if plq else 0),
                 busy_plq=sums.busy_plq + (sum(plq.busy) if plq else 0.0),
                 busy_wlq=sums.busy_wlq + (sum(wlq.busy) if wlq else 0.0),
+                wlq_tasks=_most_of(sums.wlq_tasks, measured.wlq_tasks),
             ),
         )
+
+    def due(self, state: ElasticState) -> bool:
+        """Return whether a control interval has ended, so that decide() asks the policy."""
+        return state.sums.samples >= self.every
+
+    def moved(self, state: ElasticState, workers: Workers) -> ElasticState:
+        """Return the state after workers were changed by another hand; ConfigError if they are out of bounds."""
+        if self.bounded(workers) != workers:
+            (low_plq, high_plq), (low_wlq, high_wlq) = self._bounds("plq"), self._bounds("wlq")
+            raise ConfigError(
+                f"PLQ {workers.plq} and WLQ {workers.wlq} workers are out of the bounds of elastic=: PLQ {low_plq} to "
+                f"{high_plq}, WLQ {low_wlq} to {high_wlq}, {self.most} together"
+            )
+        return replace(state, workers=workers, sums=Sums(), calm=0)
 
     def decide(self, state: ElasticState, known: None = None) -> tuple[ElasticState, Decision[Workers]]:  # noqa: ARG002
         """Decide at the end of a control interval; before it, workers stay as they are."""
         now = state.workers
-        if state.sums.samples < self.every:
+        if not self.due(state):
             because = f"{state.sums.samples} of {self.every} sampling intervals measured"
             return state, Decision("workers", now, because)
         if state.sums.seconds > 0:
@@ -155,12 +181,15 @@ class Elastic(ControlLaw[ElasticState, Stages, None, Workers]):
         }
         known_figures = {name: value for name, value in figures.items() if math.isfinite(value)}
         calm = 0 if after != now else state.calm + 1
-        state = replace(state, workers=after, sums=Sums(), calm=calm, forecast=forecast)
+        state = replace(state, workers=after, sums=Sums(), calm=calm, forecast=forecast, because=because)
         return state, Decision("workers", after, because, known_figures)
 
     def _made(self, state: ElasticState, wanted: Workers) -> tuple[Workers, list[str]]:
         """Return the workers to have, of those proposed, and what held them back."""
-        now, notes = state.workers, []
+        now, notes, tasks = state.workers, [], state.sums.wlq_tasks
+        if tasks is not None and wanted.wlq > max(now.wlq, tasks, 1):
+            notes.append(f"the WLQ had {tasks} windows at once, at most")
+            wanted = Workers(wanted.plq, max(now.wlq, tasks, 1))
         plq, wlq = (self._damped(before, after) for before, after in ((now.plq, wanted.plq), (now.wlq, wanted.wlq)))
         if state.calm < self.cooldown and (plq < now.plq or wlq < now.wlq):
             notes.append(f"none taken away for {self.cooldown - state.calm} intervals more")
@@ -202,3 +231,8 @@ class Elastic(ControlLaw[ElasticState, Stages, None, Workers]):
             cost_plq=sums.busy_plq / sums.processed if sums.processed else None,
             cost_wlq=sums.busy_wlq / sums.processed if sums.processed and sums.wlq_samples else None,
         )
+
+
+def _most_of(first: int | None, second: int | None) -> int | None:
+    known = [value for value in (first, second) if value is not None]
+    return max(known, default=None)

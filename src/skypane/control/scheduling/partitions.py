@@ -89,6 +89,11 @@ class PaneDirectory:
         self._next = max(self._next, below)
         return [*told, *(Close(worker, below) for worker in sorted(self.active))]
 
+    @property
+    def owners(self) -> dict[int, int]:
+        """Return the owner of each open pane."""
+        return {pane: entry.owner for pane, entry in self._open.items()}
+
     def add(self, workers: Iterable[int]) -> None:
         """Workers wake up; they hold nothing."""
         self.active |= set(workers)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeVar
 
@@ -71,6 +71,10 @@ class ThresholdSplitting(SplittingLaw[S]):
     def send(self, state: S, pane: int, loads: Sequence[int]) -> tuple[S, int]:
         descriptor, worker = send(state.panes.get(pane, PaneDescriptor()), self.theta(state), loads)
         return replace(state, panes={**state.panes, pane: descriptor}), worker
+
+    def removed(self, state: S, workers: int, owners: Mapping[int, int]) -> S:
+        moved = {pane: entry.without(workers, owners[pane]) for pane, entry in state.panes.items() if pane in owners}
+        return replace(state, panes={**state.panes, **moved})
 
     def decide(self, state: S, known: Panes) -> tuple[S, Decision[Routing]]:
         theta = self.theta(state)

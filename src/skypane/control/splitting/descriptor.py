@@ -40,6 +40,16 @@ class PaneDescriptor(JsonState):
         sizes = self.all_sizes()
         return PaneDescriptor(worker, sizes.get(worker, 0), {w: size for w, size in sizes.items() if w != worker})
 
+    def without(self, workers: int, owner: int) -> PaneDescriptor:
+        """Return the descriptor after the workers from number `workers` on were turned off: their partitions are closed.
+
+        owner   takes over, if the owner was among them (paper 5, Algorithm 4)
+        """
+        sizes = {worker: size for worker, size in self.all_sizes().items() if worker < workers}
+        if self.worker is not None and self.worker < workers:
+            owner = self.worker
+        return PaneDescriptor(None, 0, sizes).owned_by(owner)
+
     def more(self, tuples: int) -> PaneDescriptor:
         """Return the descriptor after so many tuples more for the owner."""
         return PaneDescriptor(self.worker, self.tuples + tuples, self.sizes)

@@ -66,6 +66,13 @@ class SplittingLaw(ControlLaw[S, Sample, Panes, Routing]):
     def send(self, state: S, pane: int, loads: Sequence[int]) -> tuple[S, int]:
         """Send one tuple of a pane; return the state after it and the worker, one of len(loads)."""
 
+    def removed(self, state: S, workers: int, owners: Mapping[int, int]) -> S:  # noqa: ARG002
+        """Return the state after the workers from number `workers` on were turned off; `owners` of the open panes.
+
+        Where no worker owns a pane, nothing changes.
+        """
+        return state
+
     def route(self, workers: int) -> Routing:
         """Return the routing over `workers` workers of a batch of which nothing is known."""
         _, decision = self.decide(self.init(), Panes({}, workers))

@@ -45,9 +45,9 @@ _COMPARE: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.NotEq: lambda left, right: pc.invert(_equal(left, right)),
 }
 _ARITHMETIC: Mapping[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: pc.add,
-    ast.Sub: pc.subtract,
-    ast.Mult: pc.multiply,
+    ast.Add: pc.add_checked,
+    ast.Sub: pc.subtract_checked,
+    ast.Mult: pc.multiply_checked,
     ast.Div: lambda left, right: pc.divide(pc.cast(left, pa.float64()), pc.cast(right, pa.float64())),
 }
 _BOOLEAN: Mapping[type[ast.AST], Callable[..., Any]] = {ast.And: pc.and_kleene, ast.Or: pc.or_kleene}
@@ -113,7 +113,7 @@ class Condition:
             case ast.Constant(value):
                 return pa.scalar(value)
             case ast.UnaryOp(op, operand):
-                return (pc.invert if isinstance(op, ast.Not) else pc.negate)(self._value(operand, rows))
+                return (pc.invert if isinstance(op, ast.Not) else pc.negate_checked)(self._value(operand, rows))
             case ast.BinOp(left, op, right):
                 return _ARITHMETIC[type(op)](self._value(left, rows), self._value(right, rows))
             case ast.BoolOp(op, values):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from skypane.types import ConfigError, FloatArray, IntArray, Micros
 from skypane.windows import Windows
 
 _SPARE = 4
-"""Control messages per partition: it is closed once, and by force as often as workers are turned off."""
+"""Control messages for each partition at first: it is closed once, and by force as often as its worker is turned off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,13 @@ class Stream:
     @property
     def panes(self) -> int:
         return len(self.closing)
+
+    @cached_property
+    def begun(self) -> FloatArray:
+        """By pane, when its first tuple comes; infinite if none does."""
+        found = np.full(self.panes, np.inf)
+        found[self.pane[::-1]] = self.arrival[::-1]  # of several tuples, the one that is written last stays
+        return found
 
 
 class Results(NamedTuple):
@@ -109,6 +117,9 @@ class PaneFarm:
         if not 1 <= workers <= len(self._arrays.first):
             raise ConfigError(f"need 1 <= workers <= {len(self._arrays.first)}, got {workers}")
         if workers < self.workers:
+            open_panes = len(self._arrays.closing) - int(self._arrays.counts[pane_farm.CLOSED])
+            if _room(self._arrays) < (open_panes + 1) * len(self._arrays.first) + len(self._arrays.closing):
+                self._arrays = _roomier(self._arrays)
             pane_farm.turn_off(self._arrays, self.now, self.workers, workers)
         self.workers = workers
 
@@ -116,6 +127,17 @@ class PaneFarm:
     def backlog(self) -> int:
         """Tuples in the queues."""
         return int(self._arrays.load.sum())
+
+    @property
+    def open_partitions(self) -> IntArray:
+        """Tuples processed of each partition whose result has not gone out."""
+        taken = self._arrays.taken
+        return taken[taken > 0]
+
+    @property
+    def computed(self) -> FloatArray:
+        """By pane, when its last tuple so far was processed; 0 if none was."""
+        return self._arrays.computed.copy()
 
     @property
     def dropped(self) -> int:
@@ -165,6 +187,21 @@ def _routing(law: Splitting, state: object) -> tuple[int, float]:
     raise ConfigError(f"the simulator has no compiled form of {law.name}")
 
 
+def _room(farm: Farm) -> int:
+    """Return how many control messages may still be sent."""
+    return len(farm.control) - int(farm.counts[pane_farm.CONTROLS])
+
+
+def _roomier(farm: Farm) -> Farm:
+    """Return the farm with room for twice the control messages, and as many results."""
+    results = [name for name in Farm._fields if name.startswith("result_")]
+    more: dict[str, Any] = {
+        name: np.concatenate([getattr(farm, name), np.zeros_like(getattr(farm, name))]) for name in results
+    }
+    after = np.concatenate([farm.after, np.full(len(farm.control), -1)])
+    return farm._replace(control=np.concatenate([farm.control, np.zeros_like(farm.control)]), after=after, **more)
+
+
 def _arrays(stream: Stream, cost: FloatArray, most: int) -> Farm:
     tuples, panes = len(stream.arrival), stream.panes
     partitions = panes * most
@@ -190,6 +227,7 @@ def _arrays(stream: Stream, cost: FloatArray, most: int) -> Farm:
         holds=np.zeros((panes, most), np.bool_),
         owner=np.full(panes, -1, whole),
         parts=np.zeros(panes, whole),
+        computed=np.zeros(panes),
         result_time=np.zeros(controls),
         result_pane=np.zeros(controls, whole),
         result_worker=np.zeros(controls, whole),

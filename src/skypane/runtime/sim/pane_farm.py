@@ -38,6 +38,7 @@ class Farm(NamedTuple):
     to, taken         (P, W) tuples sent to, and processed of, each partition
     holds             (P, W) whether a worker has, or will have, the partition
     owner, parts      (P,) the owner, -1 for none; partitions so far
+    computed          (P,) when its last tuple so far was processed
     result_*          of each partition result: when, which pane, which worker, how many tuples, the partition counter
     """
 
@@ -60,6 +61,7 @@ class Farm(NamedTuple):
     holds: BoolArray
     owner: IntArray
     parts: IntArray
+    computed: FloatArray
     result_time: FloatArray
     result_pane: IntArray
     result_worker: IntArray
@@ -148,7 +150,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
     arrival, work, panes, closing, cost = farm.arrival, farm.work, farm.pane, farm.closing, farm.cost
     first, last, load, after, count = farm.first, farm.last, farm.load, farm.after, farm.counts
     began, busy, done, sent = farm.began, farm.busy, farm.done, farm.sent
-    to, taken, holds, owners = farm.to, farm.taken, farm.holds, farm.owner
+    to, taken, holds, owners, computed = farm.to, farm.taken, farm.holds, farm.owner, farm.computed
     time, sequence, item_of, use = farm.heap
     tuples, most = arrival.shape[0], cost.shape[0] - 1
     while True:
@@ -162,6 +164,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
             busy[worker] += now - began[worker]
             began[worker] = now
             taken[panes[item], worker] += 1
+            computed[panes[item]] = now
             done[worker] += 1
             load[worker] -= 1
             item = after[item]
@@ -190,9 +193,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
                 count[TURN] += 1
             else:  # Algorithm 1
                 worker = owners[pane]
-                if worker < 0 or worker >= workers or to[pane, worker] >= theta:
+                if worker < 0 or to[pane, worker] >= theta:
                     worker = least_loaded(load, workers)
-                    owners[pane] = worker
+            owners[pane] = worker
             if not holds[pane, worker]:
                 _hold(farm, pane, worker)
             to[pane, worker] += 1
@@ -217,7 +220,11 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
 
 @kernel
 def turn_off(farm: Farm, now: float, before: int, workers: int) -> None:
-    """Workers from `workers` up to `before` close what they hold by force; who takes over holds a partition (Algorithm 4)."""
+    """Turn off the workers from `workers` up to `before` (paper 5, Algorithm 4).
+
+    They close what they hold by force; a pane whose owner is among them goes to the LLW, which opens an EMPTY partition
+    of it if it has none.
+    """
     for worker in range(workers, before):
         for pane in range(farm.counts[CLOSED], farm.closing.shape[0]):
             if farm.holds[pane, worker]:
@@ -225,12 +232,7 @@ def turn_off(farm: Farm, now: float, before: int, workers: int) -> None:
                 farm.to[pane, worker] = 0
                 _send_control(farm, now, worker, ~pane)
     for pane in range(farm.counts[CLOSED], farm.closing.shape[0]):
-        if farm.parts[pane] == 0:
-            continue
-        held = False
-        for worker in range(workers):
-            held |= farm.holds[pane, worker]
-        if not held or farm.owner[pane] >= workers:
+        if farm.owner[pane] >= workers:
             owner = least_loaded(farm.load, workers)
             farm.owner[pane] = owner
             if not farm.holds[pane, owner]:

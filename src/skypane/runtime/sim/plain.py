@@ -1,25 +1,33 @@
-"""The pane-level farm in plain Python, with the splitting laws' own tuple form: what pane_farm.py must come to."""
+"""The pane-level farm in plain Python, with the splitting laws' own tuple form: what pane_farm.py must come to.
+
+The emitter's knowledge is a PaneDirectory, and workers see nothing but the messages that it sends: tuples with the
+pane's counter, EMPTY, UPDATE_CNT, punctuations, TURNOFF (paper 5, section 4.1).
+"""
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from skypane.control.scheduling.partitions import (
+    Close,
+    Empty,
+    Message,
+    PaneDirectory,
+    Tuple,
+    TurnOff,
+    UpdateCount,
+)
 from skypane.control.splitting import Splitting
 from skypane.runtime.sim.farm import Stream
 from skypane.types import FloatArray
 
 
-class Close(NamedTuple):
-    """The message that a pane is complete."""
-
-    pane: int
-
-
 class PartitionResult(NamedTuple):
-    """What a worker sends on when a pane is closed."""
+    """What a worker sends on when a pane is closed; the counter is 0 if it was closed by force."""
 
     time: float
     pane: int
@@ -28,65 +36,116 @@ class PartitionResult(NamedTuple):
     counter: int
 
 
+class Item(NamedTuple):
+    """A tuple of the stream, in a message."""
+
+    number: int
+    message: Tuple
+
+
 @dataclass
 class Worker:
-    """A PLQ worker: its queue, what it has taken of each pane, and how long it worked."""
+    """A PLQ worker: its queue, what it has taken of each pane, the counters it was told, and how long it worked."""
 
-    queue: deque[int | Close] = field(default_factory=deque)
+    queue: deque[Item | Message] = field(default_factory=deque)
     taken: dict[int, int] = field(default_factory=dict)
+    counters: dict[int, int] = field(default_factory=dict)
     busy: float = 0.0
     done: int = 0
 
     @property
     def load(self) -> int:
-        return sum(isinstance(item, int) for item in self.queue)
+        return sum(isinstance(item, Item) for item in self.queue)
+
+    def told(self, message: Message) -> list[tuple[int, int, int]]:
+        """Take a message that is no tuple; return (pane, tuples, counter) of each partition that it closes."""
+        match message:
+            case Empty(pane=pane, counter=counter) | UpdateCount(pane=pane, counter=counter):
+                self.counters[pane] = counter
+            case Close(below=below):
+                return [self._out(pane, 1) for pane in sorted(self.counters) if pane < below]
+            case TurnOff():
+                return [self._out(pane, 0) for pane in sorted(self.counters)]
+        return []
+
+    def _out(self, pane: int, known: int) -> tuple[int, int, int]:
+        return pane, self.taken.pop(pane, 0), known * self.counters.pop(pane)
 
 
 class PlainFarm:
-    """A PLQ with a fixed number of workers and a law whose state stays as it is but for what it sends."""
+    """A PLQ and a law, whose state stays as it is but for what it sends."""
 
     def __init__(self, stream: Stream, cost: FloatArray, workers: int, law: Splitting, state: Any = None) -> None:
         self.stream, self.cost, self.law = stream, cost, law
         self.state = law.init() if state is None else state
         self.workers = [Worker() for _ in range(workers)]
-        self.holders: dict[int, list[int]] = {}
-        self.events: list[tuple[float, int, int]] = []
-        self.sequence = self.closed = self.dropped = 0
+        self.active = workers
+        self.directory = PaneDirectory(0, range(workers))
+        self.events: list[tuple[float, int, int, int]] = []
+        self.sequence = self.arrived = self.closed = self.dropped = 0
         self.results: list[PartitionResult] = []
 
     def run(self) -> list[PartitionResult]:
         """Run the whole stream; close what is left at its end; return the results in order of time."""
-        now = 0.0
-        for item, arriving in enumerate(self.stream.arrival.tolist()):
-            self._finish_until(arriving)
-            now = arriving
-            self._arrive(item, now)
+        end = float(self.stream.arrival[-1])
+        self.advance(end)
+        return self.finish(end)
+
+    def advance(self, until: float) -> None:
+        """Let everything happen up to a time."""
+        arrival = self.stream.arrival
+        while self.arrived < len(arrival) and arrival[self.arrived] <= until:
+            now = float(arrival[self.arrived])
+            self._finish_until(now)
+            self._arrive(self.arrived, now)
+            self.arrived += 1
+        self._finish_until(until)
+
+    def finish(self, now: float) -> list[PartitionResult]:
+        """Close all panes, and work off what waits."""
         while self.closed < self.stream.panes:
             self._close(now)
         self._finish_until(float("inf"))
         return self.results
 
-    def _arrive(self, item: int, now: float) -> None:
-        while self.closed < self.stream.panes and self.stream.closing[self.closed] <= item:
+    def scale(self, workers: int, now: float) -> None:
+        """ADD or REMOVE workers; those that sleep are used again, before new ones are made."""
+        while len(self.workers) < workers:
+            self.workers.append(Worker())
+        removed = range(workers, self.active)
+        self.active = workers
+        if removed:
+            self._tell(self.directory.remove(removed, self._loads), now)
+            self.state = self.law.removed(self.state, workers, self.directory.owners)
+        self.directory.add(range(workers))
+
+    @property
+    def _loads(self) -> list[int]:
+        return [worker.load for worker in self.workers]
+
+    def _arrive(self, number: int, now: float) -> None:
+        while self.closed < self.stream.panes and self.stream.closing[self.closed] <= number:
             self._close(now)
-        pane = int(self.stream.pane[item])
+        pane = int(self.stream.pane[number])
         if pane < self.closed:
             self.dropped += 1
-        else:
-            self.state, worker = self.law.send(self.state, pane, [worker.load for worker in self.workers])
-            holders = self.holders.setdefault(pane, [])
-            if worker not in holders:
-                holders.append(worker)
-            self._enqueue(worker, item, now)
+            return
+        self.state, worker = self.law.send(self.state, pane, self._loads[: self.active])
+        for message in self.directory.sent(pane, worker):
+            if isinstance(message, Tuple):
+                self._enqueue(worker, Item(number, message), now)
+            else:
+                self._enqueue(message.worker, message, now)
 
     def _close(self, now: float) -> None:
-        pane, self.closed = self.closed, self.closed + 1
-        loads = [worker.load for worker in self.workers]
-        holders = self.holders.setdefault(pane, [loads.index(min(loads))])
-        for worker in sorted(holders):
-            self._enqueue(worker, Close(pane), now)
+        self.closed += 1
+        self._tell(self.directory.close(self.closed, self._loads), now)
 
-    def _enqueue(self, number: int, item: int | Close, now: float) -> None:
+    def _tell(self, messages: Iterable[Message], now: float) -> None:
+        for message in messages:
+            self._enqueue(message.worker, message, now)
+
+    def _enqueue(self, number: int, item: Item | Message, now: float) -> None:
         queue = self.workers[number].queue
         queue.append(item)
         if len(queue) == 1:
@@ -97,23 +156,25 @@ class PlainFarm:
         worker = self.workers[number]
         while worker.queue:
             head = worker.queue[0]
-            if isinstance(head, int):
-                taken = worker.taken.get(int(self.stream.pane[head]), 0)
-                service = float(self.cost[min(taken, len(self.cost) - 1)] * self.stream.work[head])
+            if isinstance(head, Item):
+                pane = head.message.pane
+                worker.counters.setdefault(pane, head.message.counter)
+                taken = worker.taken.get(pane, 0)
+                service = float(self.cost[min(taken, len(self.cost) - 1)] * self.stream.work[head.number])
                 self.sequence += 1
-                heapq.heappush(self.events, (now + service, self.sequence, number))
+                heapq.heappush(self.events, (now + service, self.sequence, number, pane))
                 worker.busy += service
                 return
             worker.queue.popleft()
-            tuples = worker.taken.pop(head.pane, 0)
-            self.results.append(PartitionResult(now, head.pane, number, tuples, len(self.holders[head.pane])))
+            self.results += [
+                PartitionResult(now, pane, number, tuples, counter) for pane, tuples, counter in worker.told(head)
+            ]
 
     def _finish_until(self, time: float) -> None:
         while self.events and self.events[0][0] <= time:
-            now, _, number = heapq.heappop(self.events)
+            now, _, number, pane = heapq.heappop(self.events)
             worker = self.workers[number]
-            item = worker.queue.popleft()
-            pane = int(self.stream.pane[item])
+            worker.queue.popleft()
             worker.taken[pane] = worker.taken.get(pane, 0) + 1
             worker.done += 1
             self._serve(number, now)

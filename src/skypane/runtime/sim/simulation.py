@@ -32,6 +32,7 @@ class Setup:
     workers           of both stages, at first
     elastic           the law that changes them; None: they stay
     sampling          T: seconds between two measurements
+    drain             whether what waits when all tuples have come is worked off: one more sample, of whatever length
     """
 
     stream: Stream
@@ -42,6 +43,7 @@ class Setup:
     scheduling: str | None = "WIN_FB_MERGE"
     elastic: Elastic | None = None
     sampling: float = 1.0
+    drain: bool = False
 
     def __post_init__(self) -> None:
         if not self.sampling > 0:
@@ -68,6 +70,7 @@ class Sampled(NamedTuple):
     idle_wlq           share of the second stage's time without work
     windows, merges, updates   windows answered; tasks done
     selected           tuples that the first stage passed on, per closed pane; NaN if none was closed
+    latency            seconds from a pane's first tuple until its results go out, mean over results; NaN if none did
     because            what the elastic law decided, and why
     plq, wlq           what was measured of both stages; None: there is no second stage
     """
@@ -86,13 +89,14 @@ class Sampled(NamedTuple):
     merges: int
     updates: int
     selected: float
+    latency: float
     because: str
     plq: Period
     wlq: Period | None
 
 
 def simulate(setup: Setup) -> Iterator[Sampled]:
-    """Yield what each sampling interval showed, until all tuples have come."""
+    """Yield what each sampling interval showed, until all tuples have come, and then what was left, if that is asked for."""
     law, elastic = setup.splitting, setup.elastic
     state: Any = law.init()
     scaling = None if elastic is None else elastic.init()
@@ -117,7 +121,7 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
             plq.scale(workers.plq)
             if wlq is not None:
                 wlq.scale(workers.wlq)
-        yield Sampled(
+        sampled = Sampled(
             time=now,
             workers=during,
             rho_plq=_rho(interval.period),
@@ -132,10 +136,23 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
             merges=merges,
             updates=updates,
             selected=selected / interval.period.panes if interval.period.panes else np.nan,
+            latency=_latency(interval.results, setup.stream),
             because=because,
             plq=interval.period,
             wlq=period,
         )
+        yield sampled
+    if setup.drain and plq.ended:
+        yield _rest(sampled, plq.finish(law, state), wlq, setup)
+
+
+def _rest(last: Sampled, results: Results, wlq: WindowFarm | None, setup: Setup) -> Sampled:
+    """Return the sample of what was left: its time is that of the last answer."""
+    _pass_on(results, wlq, setup, np.inf)
+    ended = [float(results.time.max())] if len(results.time) else []
+    answers = [] if wlq is None else wlq.measured(setup.sampling)[1]
+    end = max([last.time, *ended, *(answer.time for answer in answers)])
+    return last._replace(time=end, windows=len(answers), arrived=0, backlog=0, because="the stream has ended")
 
 
 def _window_farm(setup: Setup, workers: Workers) -> WindowFarm:
@@ -158,6 +175,13 @@ def _pass_on(results: Results, wlq: WindowFarm | None, setup: Setup, now: float)
             wlq.arrive(time, pane, Result(tuples, size), counter)
         wlq.until(now)
     return float(sizes.sum())
+
+
+def _latency(results: Results, stream: Stream) -> float:
+    """Return the mean of a pane's seconds up to each of its results; panes without a tuple have none."""
+    seconds = results.time - stream.begun[results.pane]
+    known = seconds[np.isfinite(seconds)]
+    return float(known.mean()) if len(known) else np.nan
 
 
 def _rho(period: Period) -> float:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 
 from skypane.control import splitting as policies
+from skypane.control.elasticity.options import Elasticity
 from skypane.control.splitting import Splitting
 from skypane.control.workers import Workers
 from skypane.operators.aggregates.aggregate import Aggregate
@@ -25,7 +27,7 @@ from skypane.plan import Plan
 from skypane.preference import ColumnLike, Columns, Preference, Score, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
-from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, windows_of
+from skypane.runtime.spark.arguments import check_needed, elastic_law, policy_of, rows_schema, windows_of
 from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.engine.rejects import schema_of
 from skypane.runtime.spark.engine.setting import Setting
@@ -206,6 +208,7 @@ def stream(
     splitting: str | Splitting = "PB_RR",
     plq_workers: int | None = None,
     wlq_workers: int | None = None,
+    elastic: Elasticity | None = None,
 ) -> Job:
     """Ask a query of every window of a streaming DataFrame; return a Job, which start() sets running.
 
@@ -225,8 +228,10 @@ def stream(
     late         where late and quarantined rows go, with their reason; they are only counted, if left out
     splitting    where rows are exchanged: "PB_RR" (panes to workers in turn), "TB_RR" (rows to workers in turn), "AS"
                  (panes larger than usual are split), "AS_PID" (as few of them as it takes to keep up)
-    plq_workers  tasks that lift, where rows are exchanged; the default parallelism, if left out
-    wlq_workers  tasks that combine, likewise
+    plq_workers  tasks that lift, at most, unless rows are exchanged: then exactly; if left out, the source's partitions,
+                 or the default parallelism
+    wlq_workers  tasks that combine, at most; the default parallelism, if left out
+    elastic      what changes both while the query runs: Fuzzy(), Model(latency="2 s"), Threshold(); None: nothing does
 
     Raises ConfigError, naming argument, value and remedy, for what cannot be asked.
     """
@@ -256,11 +261,12 @@ def stream(
         output=taker,
         late=late_taker,
         splitting=policies.splitting(splitting),
+        limits=plq_workers is not None,
         costs=costs_of(rows.sparkSession),
     )
     cores = parallelism(rows.sparkSession)
-    return Job(
-        rows,
-        setting,
-        Workers(cores if plq_workers is None else plq_workers, cores if wlq_workers is None else wlq_workers),
-    )
+    asked = Workers(cores if plq_workers is None else plq_workers, cores if wlq_workers is None else wlq_workers)
+    if elastic is None:
+        return Job(rows, setting, asked)
+    law = elastic_law(elastic, asked, cores, given=(plq_workers is not None, wlq_workers is not None))
+    return Job(rows, replace(setting, elastic=law), law.init().workers)

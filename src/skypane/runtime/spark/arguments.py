@@ -8,6 +8,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from skypane.control.elasticity.elastic import Elastic
+from skypane.control.elasticity.options import Elasticity
+from skypane.control.workers import Workers
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.runtime.spark.machine.interpreter import check_workers
 from skypane.runtime.spark.machine.session import over_connect
@@ -73,3 +76,21 @@ def windows_of(window: Duration | None, slide: Duration | None, offset: Duration
     if window is None:
         raise ConfigError("window= is needed here")
     return Windows.of(window, slide, "0 seconds" if offset is None else offset)
+
+
+def elastic_law(elastic: Elasticity, asked: Workers, cores: int, given: tuple[bool, bool]) -> Elastic:
+    """Return the elastic law that begins with the workers asked for; refuse those given that its bounds forbid."""
+    if not isinstance(elastic, Elasticity):
+        raise ConfigError(
+            f"elastic must be Fuzzy(), Model() or Threshold(), with max_workers=, or None; got {elastic!r}"
+        )
+    law = elastic.law(asked, cores)
+    begun = law.init().workers
+    for stage, is_given in zip(("plq", "wlq"), given, strict=True):
+        wanted, bounded = getattr(asked, stage), getattr(begun, stage)
+        if is_given and wanted != bounded:
+            raise ConfigError(
+                f"{stage}_workers={wanted} is where elastic= begins, and its bounds allow {bounded}: take that, or widen "
+                f"max_workers, least_{stage}, most_{stage}"
+            )
+    return law

@@ -104,7 +104,11 @@ def continuous_skyline(
     front        folder that always holds the current front, whole; or what takes it after each batch that changes it
     every        span of event time that is told at once, when the punctuation has passed its end; a second, or a tenth
                  of the window if that is less, if left out
-    progress, source, late, splitting, plq_workers
+    progress     when a span of time counts as complete: KSlack() if left out, AqKSlack(0.01), Watermark("1 hour")
+    source       column that names a row's source, to count late rows by
+    late         where late and quarantined rows go, with their reason; they are only counted, if left out
+    splitting    where rows are exchanged, over how many tasks: as in stream()
+    plq_workers  tasks that lift, where rows are exchanged; the default parallelism, if left out
 
     A static DataFrame may have:
     invalid      "error": a null or NaN criterion, or a null time, fails the query when it runs; "drop": such rows are

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane import notebook
 from skypane.metrics import BatchMetrics
+from skypane.naming import shortened
 from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.turns import Turns
@@ -54,7 +55,8 @@ class StreamHandle:
         workers = self._engine.workers
         said = [
             ("state", state),
-            ("doing" if status["active"] else "at last", status["message"]),
+            # Of a query that has failed, Spark's message goes on with a trace.
+            ("doing" if status["active"] else "at last", shortened(status["message"].partition("\n")[0])),
             ("last batch", str(last[0]) if last else "none yet"),
             ("workers", f"{workers.plq} for panes, {workers.wlq} for windows"),
             ("checkpoint", self._engine.checkpoint),
@@ -168,9 +170,14 @@ class StreamHandle:
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
         """Change the number of workers from the next batch on; there is no state to move.
 
-        The numbers hold over a restart too, unless the job then asks for other ones than it did.
+        The numbers hold over a restart too, unless the job then asks for other ones than it did. With elastic= they
+        hold until its next decision, which goes on from them; ConfigError if they are out of its bounds.
         """
         self._engine.scale(plq=plq, wlq=wlq)
+
+    def explain(self) -> str:
+        """Return why there are as many workers as there are: the last decision of elastic=, in one line."""
+        return self._engine.explanation
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class Intake:
         gate = replace(self.plan.gate.after(state.progress.punctuation), keep=self.keep_rejected)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
         with batch.timer("plq"):
-            level = plq.run(batch.rows, stage, batch.steering.routing)
+            level = plq.run(batch.rows, stage, batch.steering.routing, batch.steering.tasks)
         with batch.timer("progress"):
             step = advance(self.plan.progress, self.plan.windows, state.progress, level.counts, level.sources)
         return level, step

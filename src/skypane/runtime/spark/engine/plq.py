@@ -177,10 +177,15 @@ class PaneLevel:
         return [ref for task in self.tasks for ref in task.rejected_rows]
 
 
-def run(rows: DataFrame, stage: LiftStage, routing: Routing | None) -> PaneLevel:
-    """Lift a batch: one job, one Python hop, and an exchange before it only where a routing is given."""
+def run(rows: DataFrame, stage: LiftStage, routing: Routing | None, tasks: int | None = None) -> PaneLevel:
+    """Lift a batch: one job, one Python hop, and an exchange before it only where a routing is given.
+
+    tasks   at most so many, where rows stay where they are read: a task then reads several of the source's partitions
+    """
     if routing is not None:
         rows = routed(rows, stage.gate, routing)
+    elif tasks is not None:
+        rows = rows.coalesce(tasks)
     reports = rows.mapInArrow(stage, "report string").collect()
     return PaneLevel(tuple(TaskReport.from_json(row.report) for row in reports))
 

@@ -55,7 +55,7 @@ class Engine:
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
         )
-        self._control = Control(setting.splitting, workers, setting.costs)
+        self._control = Control(setting.splitting, workers, setting.costs, setting.elastic, setting.limits)
         self.ledger = Ledger(self._store)
         take_over(self.ledger, self._store, setting)
         driver = self.ledger.ownership.driver
@@ -85,9 +85,19 @@ class Engine:
         return state.current
 
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
-        """Ask for other numbers of workers from the next batch on; kept in the ledger when that batch is committed."""
+        """Ask for other numbers of workers from the next batch on; kept in the ledger when that batch is committed.
+
+        Raises ConfigError for numbers that cannot be, or that the elastic law may not have.
+        """
         now = self.workers
-        self._request = Workers(now.plq if plq is None else plq, now.wlq if wlq is None else wlq)
+        request = Workers(now.plq if plq is None else plq, now.wlq if wlq is None else wlq)
+        self._control.scaled(self._standing.control, request)
+        self._request = request
+
+    @property
+    def explanation(self) -> str:
+        """Why there are as many workers as there are, in one line."""
+        return self._control.explained(self._standing.control)
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         """Process one micro-batch of Spark's; one that the ledger already holds is only read."""
@@ -183,7 +193,7 @@ class Engine:
     def _requested(self, control: ControlState) -> ControlState:
         """Return the state of control with the workers that have been asked for, if any have."""
         request, self._request = self._request, None
-        return control if request is None else replace(control, workers=request)
+        return control if request is None else self._control.scaled(control, request)
 
     def _interval(self, timer: Timer) -> float | None:
         before, self._began = self._began, timer.began

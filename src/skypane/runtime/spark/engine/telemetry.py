@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 
 from skypane.control.law import Decision
 from skypane.control.measured import Measured
-from skypane.control.monitoring import utilisation
+from skypane.control.monitoring import Period, utilisation
 from skypane.control.placement import Place
 from skypane.metrics import BatchMetrics
 from skypane.operators.advance import Advance
 from skypane.plan import Plan
-from skypane.runtime.spark.engine.control import period_of
 from skypane.runtime.spark.engine.plq import PaneLevel
 from skypane.runtime.spark.engine.program import Batch
 from skypane.runtime.spark.engine.state import State
+from skypane.runtime.spark.engine.utilised import period_of, window_period_of
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.windows import Windows
 
@@ -59,13 +60,18 @@ def batch_metrics(
         wlq_workers=placement.value.runs,
         wlq_where=placement.value.where,
         wlq_because=placement.because,
+        wlq_busy=answers.busy,
+        wlq_asked=steering.workers.wlq,
         seconds=batch.timer.stop(),
         busy=tuple(task.busy for task in level.tasks),
         task_rows=tuple(task.fingerprint.rows for task in level.tasks),
         started_at=batch.timer.started_at,
         splitting_because=steering.splitting_because,
         sigma=_sigma(measured),
-        rho=_rho(measured),
+        rho=_rho(period_of(measured)),
+        rho_wlq=_rho(window_period_of(measured)),
+        workers=asdict(steering.workers),
+        elastic=None if steering.elastic is None else steering.elastic.to_json(),
     )
 
 
@@ -74,8 +80,7 @@ def _sigma(measured: Measured) -> float | None:
     return len(panes) / len(set(panes)) if panes else None
 
 
-def _rho(measured: Measured) -> float | None:
-    period = period_of(measured)
+def _rho(period: Period | None) -> float | None:
     load = None if period is None else utilisation(period)
     return load.rho if load is not None and math.isfinite(load.rho) else None
 

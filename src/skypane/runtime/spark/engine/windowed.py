@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.measured import Measured
+from skypane.control.measured import Measured, RunWork
 from skypane.control.placement import DueWindows, Place, Placement
 from skypane.operators.advance import Advance, drained
 from skypane.plan import Plan
@@ -70,7 +70,7 @@ class WindowedProgram:
             known = DueWindows(len(due), wlq.distinct_row_count(due), self._plan.windows.overlap, workers)
             _, placement = self._placement.decide(self._placement.init(), known)
         with timer("wlq"):
-            answers = self._answer(batch.rows.sparkSession, due, placement.value, batch.batch_id)
+            answers, runs = self._answer(batch.rows.sparkSession, due, placement.value, batch.batch_id)
         with timer("sink"):
             rejected = self._intake.rejected(level, step, state)
             ahead, fresh = self._intake.ahead(batch, step, state)
@@ -80,6 +80,8 @@ class WindowedProgram:
             merge_seconds=timer.seconds["wlq"],
             interval=batch.interval,
             exchanged=batch.steering.routing is not None,
+            runs=runs or (RunWork(len(due), timer.seconds["wlq"]),),
+            lift_seconds=timer.seconds.get("plq", 0.0),
         )
         metrics = batch_metrics(self._plan, batch, after, level, step, placement, answers, measured)
         return Outcome(
@@ -93,9 +95,12 @@ class WindowedProgram:
             measured=measured,
         )
 
-    def _answer(self, spark: SparkSession, due: list[wlq.RefTask], place: Place, batch_id: int) -> Answers:
+    def _answer(
+        self, spark: SparkSession, due: list[wlq.RefTask], place: Place, batch_id: int
+    ) -> tuple[Answers, tuple[RunWork, ...]]:
+        """Return the answers, and what each run of windows took; no runs, where the driver did it all."""
         if place.where == "driver":
-            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema)
+            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema), ()
         runs = wlq.cut(due, place.runs)
         stage = wlq.RunStage(
             self._window_query, self._intake.store, self._staged, f"{batch_id:012d}", runs, self._answer_schema

@@ -7,6 +7,7 @@ each task takes a run of consecutive windows and shares merges inside it (WIN_RR
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from skypane.control.measured import RunWork
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.window_query import WindowQuery, WindowWorker
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef
@@ -26,13 +28,15 @@ RefTask = WindowTask[PartialRef]
 
 def in_driver(worker: WindowWorker, store: Store, tasks: Sequence[RefTask], schema: pa.Schema) -> Answers:
     """Answer windows here and now; `schema` is that of the answers."""
-    load = PartialReader(store.child(PARTIALS))
+    load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
     answers = [worker.answer(task, load) for task in tasks]
+    busy = (time.perf_counter() - began,) if tasks else ()
     return Answers(
         schema,
         row_count=sum(answer.rows.num_rows for answer in answers),
         windows=tuple((answer.window, answer.rows.num_rows) for answer in answers),
         tables=tuple(answer.rows for answer in answers),
+        busy=busy,
     )
 
 
@@ -48,18 +52,17 @@ class RunStage:
     schema: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Answer the runs whose numbers come in; yield, per run, its file and windows as one row, or what is damaged."""
+        """Answer the runs whose numbers come in; yield, per run, its file, windows and seconds, or what is damaged."""
         for run in (index for batch in batches for index in batch.column(0).to_pylist()):
             name = f"{self.prefix}-{run:05d}-{uuid.uuid4().hex}.parquet"
             windows: list[tuple[int, int]] = []
-            damage = None
+            damage, began = None, time.perf_counter()
             try:
                 self.target.write_parquet(name, self.schema, self._answers(run, windows))
             except CheckpointError as error:  # as a value: of an exception Spark would make a page of trace
                 damage = str(error)
-            yield pa.RecordBatch.from_pydict(
-                {"run": [json.dumps({"file": name, "windows": windows, "damage": damage})]}
-            )
+            told = {"file": name, "windows": windows, "damage": damage, "busy": time.perf_counter() - began}
+            yield pa.RecordBatch.from_pydict({"run": [json.dumps(told)]})
 
     def _answers(self, run: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Yield the rows of each window; note its number and row count in `windows`."""
@@ -70,21 +73,23 @@ class RunStage:
             yield answer.rows
 
 
-def on_workers(spark: SparkSession, stage: RunStage) -> Answers:
-    """Answer windows in one job, a task a run; the rows stay in files."""
+def on_workers(spark: SparkSession, stage: RunStage) -> tuple[Answers, tuple[RunWork, ...]]:
+    """Answer windows in one job, a task a run; the rows stay in files. Returns what each run took too."""
     numbers = spark.range(0, len(stage.runs), 1, len(stage.runs))
     rows = numbers.mapInArrow(stage, "run string").collect()
     runs = sorted((json.loads(row.run) for row in rows), key=lambda run: run["file"])
     for damage in (run["damage"] for run in runs if run["damage"]):
         raise CheckpointError(damage)
     windows = tuple((window, count) for run in runs for window, count in run["windows"])
-    return Answers(
+    answers = Answers(
         stage.schema,
         row_count=sum(count for _, count in windows),
         windows=windows,
         store=stage.target,
         files=tuple(run["file"] for run in runs),
+        busy=tuple(run["busy"] for run in runs),
     )
+    return answers, tuple(RunWork(len(run["windows"]), run["busy"]) for run in runs)
 
 
 def cut(tasks: Sequence[RefTask], runs: int) -> tuple[tuple[RefTask, ...], ...]:

@@ -43,7 +43,7 @@ def inputs(
     register(spark)
     text = os.path.abspath(given) if isinstance(given, str | os.PathLike) else to_text(listed(given))  # noqa: PTH100
     from_text(text)
-    columns = StructType(list(StructType.fromDDL(schema) if isinstance(schema, str) else schema))
+    columns = _columns(schema)
     for column in (name, malformed):
         if column is not None:
             if column in columns.names:
@@ -54,3 +54,10 @@ def inputs(
     texts = {option: str(value) for option, value in options.items() if value is not None}
     ManySource(texts).streamReader(columns)  # what is wrong with the options is told here
     return spark.readStream.format(FORMAT).schema(columns).options(**texts).load()
+
+
+def _columns(schema: str | StructType) -> StructType:
+    columns = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    if not isinstance(columns, StructType):
+        raise ConfigError(f'schema must name columns and their types, "id BIGINT, price DOUBLE", got {schema!r}')
+    return StructType(list(columns))  # add() changes the one that it is called on

@@ -109,10 +109,10 @@ class Planner:
         self, begins: Mapping[str, int], inputs: Mapping[str, FileInput], rows: int, turn: int
     ) -> dict[str, int]:
         """Return where the inputs' fair shares of the rows end; how many rows wait is judged by the length of lines."""
-        limits = self.until or {}
         wanted = {}
         for name, one in inputs.items():
-            waiting = min(Growing(one.path).size() or 0, limits.get(name, math.inf)) - begins[name]
+            stop = math.inf if self.until is None else self.until.get(name, 0)
+            waiting = min(Growing(one.path).size() or 0, stop) - begins[name]
             wanted[name] = math.ceil(max(waiting, 0) / self._line(name, one, begins[name]))
         ends = {}
         for name, share in fair_shares(wanted, rows, turn).items():
@@ -147,7 +147,8 @@ class Planner:
                     "back into the list, or the file into its place, until the batch is done"
                 )
             ranges[name] = Range(inputs[name], begin if begin < to else 0, to)
-        brought = {name: float(part.end - part.start) for name, part in ranges.items()}
+        silent = dict.fromkeys(inputs, 0.0)
+        brought = silent | {name: float(part.end - part.start) for name, part in ranges.items()}
         self.state, decision = self.law.decide(
             self.law.observe(self.state, Seen(brought)), {name: one.meta for name, one in inputs.items()}
         )

@@ -1,0 +1,128 @@
+"""What a user writes as elastic=: which policy counts the workers, within which bounds, how often.
+
+    Fuzzy(max_workers=16)                      twelve rules of fuzzy logic (paper 5): nothing to tune
+    Model(max_workers=16, latency="2 s")       forecast of the rate x measured cost (paper 3)
+    Threshold(max_workers=16, target=0.8)      utilisation at a target, as clusters do
+
+law() makes of it the law that the engine and the simulator run.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+
+from skypane.control.elasticity.elastic import Elastic
+from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.fuzzy import FuzzyController
+from skypane.control.elasticity.model import ModelPolicy
+from skypane.control.elasticity.situation import Policy
+from skypane.control.elasticity.threshold import ThresholdPolicy
+from skypane.control.workers import Workers
+from skypane.types import ConfigError, Duration
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elasticity(ABC):
+    """Bounds and cadence, which all policies share.
+
+    max_workers           of both stages together, at least 2; twice the default parallelism, if left out: on Spark the
+                          stages take turns on the same cores
+    least_plq, most_plq   bounds of the pane level; least_wlq, most_wlq of the window level
+    every                 micro-batches in a control interval: tens of them let splitting settle first
+    hysteresis            a change of a stage by a smaller share of its workers is not made
+    cooldown              control intervals in which none are taken away after a change; more come at any time
+    dry_run               decisions are told, and not made
+    """
+
+    max_workers: int | None = None
+    least_plq: int = 1
+    most_plq: int | None = None
+    least_wlq: int = 1
+    most_wlq: int | None = None
+    every: int = 10
+    hysteresis: float = 0.0
+    cooldown: int = 1
+    dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        self.law(Workers(1, 1))  # which refuses what cannot be
+
+    def __str__(self) -> str:
+        """The option as one would write it: what is as usual is left out."""
+        given = (f"{item.name}={getattr(self, item.name)!r}" for item in fields(self)
+                 if item.repr and getattr(self, item.name) != item.default)  # fmt: skip
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    @property
+    @abstractmethod
+    def policy(self) -> Policy:
+        """Return the policy that proposes numbers."""
+
+    def law(self, start: Workers, parallelism: int = 1) -> Elastic:
+        """Return the law that begins with these workers, as far as they are within the bounds."""
+        return Elastic(
+            self.policy,
+            most=self._most(parallelism),
+            start=start,
+            least_plq=self.least_plq,
+            most_plq=self.most_plq,
+            least_wlq=self.least_wlq,
+            most_wlq=self.most_wlq,
+            every=self.every,
+            hysteresis=self.hysteresis,
+            cooldown=self.cooldown,
+            dry_run=self.dry_run,
+        )
+
+    def _most(self, parallelism: int) -> int:
+        bounds = (self.least_plq, self.most_plq, self.least_wlq, self.most_wlq, self.every, self.cooldown)
+        for value in (self.max_workers, *bounds):
+            if value is not None and type(value) is not int:
+                raise ConfigError(
+                    f"elastic: workers and intervals are counted in whole numbers, got {value!r} in {self}"
+                )
+        if self.max_workers is not None:
+            return self.max_workers
+        plq, wlq = (max(low, high or 0, parallelism) for low, high in
+                    ((self.least_plq, self.most_plq), (self.least_wlq, self.most_wlq)))  # fmt: skip
+        return plq + wlq
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fuzzy(Elasticity):
+    """Workers by the fuzzy controller of paper 5, section 4.2."""
+
+    controller: FuzzyController = field(default_factory=FuzzyController, repr=False)
+
+    @property
+    def policy(self) -> Policy:
+        return FuzzyPolicy(self.controller)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Elasticity):
+    """Workers by the model of paper 3, equations 1a and 1b.
+
+    latency    what waits is worked off within it
+    headroom   H, the share of a worker that is kept free
+    """
+
+    latency: Duration = "2 seconds"
+    headroom: float = 0.1
+
+    @property
+    def policy(self) -> Policy:
+        return ModelPolicy(self.headroom, self.latency)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold(Elasticity):
+    """Workers that keep utilisation at a target, unless it is within `tolerance` (a share) of it."""
+
+    target: float = 0.8
+    tolerance: float = 0.1
+
+    @property
+    def policy(self) -> Policy:
+        return ThresholdPolicy(self.target, self.tolerance)

@@ -1,0 +1,69 @@
+"""A batch as a sampling interval of both stages, from which utilisation factors follow (control/monitoring.py).
+
+The stages take turns on the same cores: a stage may use what is left of the interval by the other one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skypane.control.elasticity.elastic import Stages
+from skypane.control.measured import Measured, PaneWork
+from skypane.control.monitoring import Period
+
+_SHORTEST = 1e-3
+"""Seconds that an interval counts for at least: with less left of it, the stage is overloaded beyond any measure."""
+
+
+def period_of(measured: Measured) -> Period | None:
+    """Return the pane level's interval; None where its length is not known: after a start, or by a clock gone back.
+
+    The interval is that in which the batch's rows came, less what the window level takes of it. A pane counts as closed
+    with its batch: what comes later of it makes partitions of its own.
+    """
+    if measured.interval is None or measured.interval <= 0 or not measured.tasks:
+        return None
+    rows = tuple(task.rows for task in measured.tasks)
+    panes = panes_of(measured)
+    return Period(
+        seconds=max(measured.interval - measured.merge_seconds, _SHORTEST),
+        busy=tuple(task.busy for task in measured.tasks),
+        processed=rows,
+        scheduled=rows,
+        panes=len({work.pane for work in panes}),
+        partitions=len(panes),
+    )
+
+
+def window_period_of(measured: Measured) -> Period | None:
+    """Return the window level's interval, its tasks being windows; None where period_of() is."""
+    if measured.interval is None or measured.interval <= 0 or not measured.runs:
+        return None
+    windows = tuple(run.windows for run in measured.runs)
+    return Period(
+        seconds=max(measured.interval - measured.lift_seconds, _SHORTEST),
+        busy=tuple(run.busy for run in measured.runs),
+        processed=windows,
+        scheduled=windows,
+    )
+
+
+def stages_of(measured: Measured) -> Stages:
+    """Return what the second level of adaptation is told of a batch.
+
+    Where rows stayed where they were read, the source cut the panes, not the law of splitting: no factor is known.
+    """
+    plq = period_of(measured)
+    if plq is not None and not measured.exchanged:
+        plq = replace(plq, panes=0, partitions=0)
+    return Stages(
+        plq,
+        window_period_of(measured),
+        arrived=sum(task.rows for task in measured.tasks),
+        wlq_tasks=sum(run.windows for run in measured.runs),
+    )
+
+
+def panes_of(measured: Measured) -> list[PaneWork]:
+    """Return the partitions that the batch's tasks lifted."""
+    return [work for task in measured.tasks for work in task.panes]

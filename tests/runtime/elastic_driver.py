@@ -1,0 +1,48 @@
+"""Run by test_elastic as a process of its own: a driver with elastic workers that dies after a given batch is committed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from tests.runtime.driver import Task, die, job_of
+from tests.runtime.streams import CountBySensor
+
+import skypane as sp
+from skypane.runtime.spark.machine.session import session
+
+LAST = 2
+"""The batch that the driver does not outlive."""
+
+
+class Laborious(CountBySensor):
+    """Counts rows by sensor, and works for as long as the batch's first price says, in hundredths of a second."""
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        import time  # noqa: PLC0415
+
+        until = time.perf_counter() + rows["price"][0].as_py() / 100
+        while time.perf_counter() < until:
+            pass
+        return super().lift(rows)
+
+
+def elastic_job(spark: SparkSession, folder: Path, **options: Any) -> sp.Job:
+    """Return a job whose law decides every second batch, and has half an interval in hand when the driver dies."""
+    elastic = sp.Threshold(max_workers=8, target=0.2, tolerance=0.05, every=2)
+    return job_of(spark, Task(str(folder), late=False), plq_workers=2, wlq_workers=2, elastic=elastic, **options)
+
+
+def main(folder: Path) -> None:
+    spark = session("local[2]", "skypane-elastic", {"spark.driver.memory": "512m"})
+    handle = elastic_job(spark, folder).start(
+        trigger="available now", on_batch=lambda metrics: die() if metrics.batch_id == LAST else None
+    )
+    handle.await_termination()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,276 @@
+"""Elastic workers in the engine: decided between batches, kept in the ledger, told; answers are the oracle's."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from tests.runtime.driver import SKYLINE, WINDOWS, Task
+from tests.runtime.elastic_driver import LAST, Laborious, elastic_job
+from tests.runtime.streams import (
+    SECOND,
+    expected,
+    finish,
+    late_rows,
+    parquet_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
+
+import skypane as sp
+from skypane.control.costs import Costs
+from skypane.control.exchange import Exchange, ExchangeState
+from skypane.control.measured import Measured, PaneWork, RunWork, TaskWork
+from skypane.control.placement import Placement
+from skypane.control.splitting import PidSplitting, splitting
+from skypane.control.workers import Workers
+from skypane.plan import Plan
+from skypane.runtime.spark.engine import windowed
+from skypane.runtime.spark.engine.control import Control, ControlState
+from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.utilised import stages_of, window_period_of
+from skypane.runtime.spark.store import Store
+from skypane.types import CheckpointError, ConfigError, Length
+from skypane.windows import Windows
+
+ROOT = Path(__file__).parents[2]
+FUZZY = sp.Fuzzy(max_workers=16, every=2)
+
+
+FOUR = Workers(4, 4)
+
+
+def controlled(elastic: Any = FUZZY, asked: Workers = FOUR) -> Control:
+    return Control(splitting("PB_RR"), asked, elastic=elastic.law(asked))
+
+
+def batch(busy: float, *, tasks: int = 4, runs: int = 4, exchanged: bool = False, windows: int = 20) -> Measured:
+    """A batch of ten seconds whose tasks were busy for so long, and whose windows took a second."""
+    task = TaskWork(1_000, busy, (PaneWork(0, 600, busy / 2), PaneWork(1, 400, busy / 2)))
+    run = RunWork(windows // runs, 1.0)
+    return Measured((task,) * tasks, 1.0, interval=10.0, exchanged=exchanged, runs=(run,) * runs, lift_seconds=busy)
+
+
+def after(law: Control, state: ControlState, *batches: Measured) -> ControlState:
+    for one in batches:
+        state = law.observe(law.decide(state)[0], one)
+    return state
+
+
+def test_workers_follow_at_the_end_of_a_control_interval():
+    law = controlled()
+    state = after(law, law.init(), batch(18.0))
+    assert law.decide(state)[1].workers == Workers(4, 4)
+    assert law.explained(state) == "PLQ 4, WLQ 4: 1 of 2 batches measured, nothing decided yet"
+    state, steering = law.decide(after(law, state, batch(18.0)))
+    assert steering.workers == state.workers == Workers(5, 6)
+    assert steering.elastic is not None
+    assert steering.elastic.because == law.explained(state)
+    assert law.explained(state).startswith("PLQ slow 1.00 (rho 2.00), splitting moderate 1.00")
+
+
+def test_few_workers_need_no_exchange():
+    """A task then reads several of the source's partitions; as asked for by default, they are left as they are."""
+    law = controlled(sp.Fuzzy(max_workers=16, every=2, cooldown=0))
+    _, steering = law.decide(after(law, law.init(), batch(0.1), batch(0.1)))
+    assert (steering.routing, steering.tasks) == (None, 2)
+    plain = Control(splitting("PB_RR"), Workers(4, 4))
+    assert plain.decide(plain.init())[1].tasks is None
+    assert plain.decide(plain.scaled(plain.init(), Workers(3, 4)))[1].tasks == 3
+    assert replace(plain, limits=True).decide(plain.init())[1].tasks == 4
+
+
+def test_both_stages_share_the_interval():
+    """Ten seconds, of which the windows took one and the panes five: nine are left for panes, five for windows."""
+    shown = stages_of(batch(5.0))
+    assert shown.plq is not None
+    assert shown.wlq is not None
+    assert (shown.plq.seconds, shown.wlq.seconds) == (9.0, 5.0)
+    assert shown.plq.sigma is None, "the source cut the panes, not the law"
+    exchanged = stages_of(batch(5.0, exchanged=True)).plq
+    assert exchanged is not None
+    assert exchanged.sigma == 4.0
+    assert window_period_of(replace(batch(5.0), interval=None)) is None
+
+
+def test_no_more_window_workers_than_there_are_windows():
+    law = controlled(sp.Fuzzy(max_workers=40, every=1), Workers(4, 4))
+    late = batch(40.0, windows=4)
+    state, steering = law.decide(after(law, law.init(), replace(late, runs=(RunWork(1, 9.0),) * 4)))
+    assert steering.workers.wlq == 4
+    assert "the WLQ had 4 windows at once, at most" in law.explained(state)
+
+
+def test_a_dry_run_tells_and_changes_nothing():
+    law = controlled(sp.Fuzzy(max_workers=16, every=1, dry_run=True))
+    state, steering = law.decide(after(law, law.init(), batch(18.0)))
+    assert steering.workers == Workers(4, 4)
+    assert "PLQ 4 -> 5, WLQ 4 -> 6; dry run: not done" in law.explained(state)
+    assert law.decide(law.scaled(state, Workers(9, 2)))[1].workers == Workers(9, 2), "scale() does what it says"
+
+
+def test_scale_holds_until_the_next_decision_which_goes_on_from_there():
+    law = controlled(sp.Fuzzy(max_workers=16, every=2))
+    state = law.scaled(after(law, law.init(), batch(18.0)), Workers(2, 9))
+    state = after(law, state, batch(18.0, tasks=2))
+    assert state.workers == Workers(2, 9), "the interval began anew"
+    state = after(law, state, batch(18.0, tasks=2))
+    assert law.decide(state)[1].workers.plq == 3
+    with pytest.raises(ConfigError, match=r"PLQ 2 and WLQ 15 workers are out of the bounds of elastic=.*16 together"):
+        law.scaled(state, Workers(2, 15))
+
+
+def test_splitting_keeps_its_alpha_when_workers_change():
+    """The first level goes on from what it has found: rows go to as many workers as the second level allows."""
+    law = replace(controlled(sp.Fuzzy(max_workers=16, every=3)), splitting=PidSplitting())
+    state = replace(law.init(), exchange=ExchangeState(needed=True))
+    state = after(law, state, *[batch(18.0, exchanged=True)] * 3)
+    before = law.splitting.alpha(state.splitting)  # type: ignore[attr-defined]
+    assert before < 1, "more splitting: panes are too much for one worker"
+    state, steering = law.decide(state)
+    assert steering.routing is not None
+    assert steering.routing.workers == steering.workers.plq == 5
+    assert all(share.worker < 5 for shares in steering.routing.shares.values() for share in shares)
+    assert law.splitting.alpha(state.splitting) == before  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("option", [
+    sp.Fuzzy(max_workers=16, every=4), sp.Model(max_workers=16, every=4), sp.Threshold(max_workers=16, every=4),
+], ids=lambda option: type(option).__name__)  # fmt: skip
+@pytest.mark.parametrize("batches", range(9))
+def test_a_restart_at_any_batch_decides_as_if_there_had_been_none(option: Any, batches: int):
+    law = controlled(option)
+    shown = [batch(busy) for busy in (18.0, 3.0, 0.1, 9.0, 20.0, 20.0, 20.0, 20.0, 20.0)]
+    state = after(law, law.init(), *shown[:batches])
+    restored = law.restore(json.loads(json.dumps(law.snapshot(state))))
+    assert restored == state
+    assert after(law, restored, *shown[batches:]) == after(law, state, *shown[batches:])
+
+
+def test_what_a_job_asks_for_goes_before_what_the_law_had_found():
+    law = controlled()
+    grown = law.snapshot(after(law, law.init(), *[batch(18.0)] * 3))
+    assert law.restore(grown).workers == Workers(5, 6)
+    assert controlled(asked=Workers(2, 2)).restore(grown).workers == Workers(2, 2), "other numbers were asked for"
+    assert replace(law, elastic=None).restore(grown).workers == Workers(4, 4), "nothing changes them any more"
+    narrow = controlled(sp.Fuzzy(max_workers=16, every=2, most_wlq=4))
+    assert narrow.restore(grown).workers == Workers(5, 4), "within bounds that are narrower now"
+    other = controlled(sp.Threshold(max_workers=16)).restore(grown)
+    assert (other.workers, other.elastic and other.elastic.because) == (Workers(5, 6), ""), "another law begins anew"
+    plain = Control(splitting("PB_RR"), Workers(4, 4))
+    assert law.restore(plain.snapshot(plain.scaled(plain.init(), Workers(3, 2)))).workers == Workers(3, 2)
+    assert plain.explained(plain.init()) == "PLQ 4, WLQ 4: as asked for, nothing changes them by itself (elastic=None)"
+
+
+def test_a_damaged_state_of_the_law_is_named():
+    law = controlled()
+    snapshot = law.snapshot(law.init())
+    snapshot["elastic"]["state"]["calm"] = "long"
+    with pytest.raises(CheckpointError, match="ElasticState in the checkpoint: calm: need a whole number, got 'long'"):
+        law.restore(snapshot)
+
+
+def job_of(spark: SparkSession, folder: Path, batches: list[pa.Table], **options: Any) -> sp.Job:
+    return sp.stream(
+        read_batches(spark, folder / "in", batches[0].schema, files=options.pop("files", 1)),
+        options.pop("query", SKYLINE),
+        time="ts",
+        window=Length(WINDOWS.length),
+        slide=Length(WINDOWS.slide),
+        checkpoint=folder / "checkpoint",
+        output=folder / "out",
+        **options,
+    )
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"elastic": "fuzzy"}, r"elastic must be Fuzzy\(\), Model\(\) or Threshold\(\), with max_workers=, or None"),
+    ({"elastic": FUZZY, "plq_workers": 16}, "plq_workers=16 is where elastic= begins, and its bounds allow 15"),
+])  # fmt: skip
+def test_what_a_job_cannot_begin_with_is_refused(options: Any, message: str, spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", late_rows(3, batches=1))
+    with pytest.raises(ConfigError, match=message):
+        job_of(spark, tmp_path, late_rows(3, batches=1), **options)
+
+
+def laborious(batches: list[pa.Table], hundredths: list[int]) -> list[pa.Table]:
+    """Return the batches with prices that say how long each takes to lift."""
+    at = batches[0].schema.get_field_index("price")
+    return [
+        table.set_column(at, "price", pa.array([float(work)] * table.num_rows))
+        for table, work in zip(batches, hundredths, strict=True)
+    ]
+
+
+def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spark: SparkSession, tmp_path: Path):
+    """Heavy batches, then light ones: n and m are those that really lifted and answered, and nothing else changes."""
+    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test wants it"))
+    monkeypatch.setattr(windowed, "Placement", lambda _: Placement(Costs(job=0.0)))
+    batches = laborious(late_rows(11, batches=9, start=1_000 * SECOND), [60] * 4 + [0] * 5)
+    write_batches(tmp_path / "in", batches)
+    query, plan = Laborious(), Plan(Laborious(), Windows(50 * SECOND, 20 * SECOND), "ts")
+    elastic = sp.Threshold(max_workers=6, target=0.2, tolerance=0.05, every=1, cooldown=0)
+    seen = finish(job_of(spark, tmp_path, batches, query=query, elastic=elastic, plq_workers=1, wlq_workers=1))
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan, batches)
+    workers = [metrics.workers["plq"] for metrics in seen]
+    assert [metrics.plq_workers for metrics in seen] == workers, "those there may be are those there are"
+    assert all(metrics.wlq_workers <= metrics.workers["wlq"] for metrics in seen)
+    assert workers[0] == workers[1] == 1, "the length of the first interval is not known"
+    assert max(workers[2:5]) > 1, "rho is high while a batch takes half a second to lift"
+    assert workers[-1] < max(workers)
+    told = [metrics.elastic for metrics in seen]
+    assert told[0] is None
+    assert all(one is not None and one["what"] == "workers" and "rho of" in one["because"] for one in told[2:])
+
+
+def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: SparkSession, tmp_path: Path):
+    """Six files in a batch, read by two tasks, without an exchange."""
+    batches = late_rows(12, batches=3)
+    write_batches(tmp_path / "in", batches, files=6)
+    spark.conf.set("spark.sql.files.openCostInBytes", "1g")  # a partition for each file
+    try:
+        job = job_of(spark, tmp_path, batches, files=6, elastic=sp.Fuzzy(max_workers=4), plq_workers=2, wlq_workers=2)
+        handle = job.start(trigger="available now")
+        assert handle.await_termination(120)
+    finally:
+        spark.conf.unset("spark.sql.files.openCostInBytes")
+    seen = handle.recent_metrics()
+    assert [(metrics.plq_workers, metrics.exchange) for metrics in seen] == [(2, False)] * 3
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(Plan(SKYLINE, WINDOWS, "ts"), batches)
+    assert handle.explain() == "PLQ 2, WLQ 2: 3 of 10 batches measured, nothing decided yet"
+    with pytest.raises(ConfigError, match="out of the bounds of elastic="):
+        handle.scale(plq=4)
+
+
+def test_a_kill_keeps_the_workers_and_what_the_law_had_seen(spark: SparkSession, tmp_path: Path):
+    batches = late_rows(13, batches=6)
+    write_batches(tmp_path / "in", batches)
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.runtime.elastic_driver", str(tmp_path)],
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr[-3_000:]
+    manifest = Ledger(Store.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
+    assert manifest is not None
+    assert manifest.batch_id == LAST
+    found = manifest.control
+    assert found["elastic"]["state"]["sums"]["samples"] == 1, "one batch into the second interval"
+    assert found["elastic"]["state"]["because"].startswith("rho of ")
+    job = elastic_job(spark, tmp_path)
+    seen = finish(job)
+    assert seen[0].batch_id == LAST + 1
+    assert seen[0].workers == found["workers"]
+    assert seen[0].elastic is None, "the interval goes on where it was"
+    assert seen[1].elastic is not None
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(Task(str(tmp_path)).plan, batches)
