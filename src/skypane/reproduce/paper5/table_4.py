@@ -8,6 +8,7 @@ import pandas as pd
 
 from skypane.reproduce import all_streams
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
+from skypane.reproduce.plq_alone import IDLE
 
 
 def keeps_up(rows: pd.DataFrame) -> Finding:
@@ -36,10 +37,6 @@ def fewer(rows: pd.DataFrame) -> Finding:
     return Finding(f"{ours:.1f} workers, {busy:.2f} of them busy", bool(ours < paper / 4))
 
 
-_IDLE = (
-    "rho is weighted by where tuples go, so that workers without any do not lower it: sigma stays where it is, counts as "
-    "intensive, and rule 8 goes on adding workers"
-)
 _SIZES = "skylines have the size of independent points' in all streams here; those of the players' sensors are smaller"
 REGIME = (
     "Windows of 1 s every 0.2 s, T_pid 0.25 s, T_control 2.5 s, N = 60, start with a worker each; means after 25 s. Costs of "
@@ -47,7 +44,7 @@ REGIME = (
 )
 CLAIMS = (
     Claim("the stream is done in nearly the time of its generation: extra time below 3.1 %", keeps_up),
-    Claim("n within 25 % of the paper's", partial(near, "n", 0.25), _IDLE),
+    Claim("n within 25 % of the paper's", partial(near, "n", 0.25), IDLE),
     Claim("m within 25 % of the paper's", partial(near, "m", 0.25), _SIZES),
     Claim(
         "the CV of windows per second grows with the index of dispersion", bursts, "runs are shorter than the paper's"
