@@ -50,7 +50,7 @@ def membership(controller: FuzzyController) -> Figure:
 def surface(controller: FuzzyController) -> Figure:
     """Draw what both numbers of workers are multiplied by, over both utilisations, at two splitting factors."""
     figure = Figure(figsize=(7.5, 6), layout="constrained")
-    grid = np.linspace(0, 2, 161)
+    grid = np.linspace(0, 2, 41)
     rho1, rho2 = np.meshgrid(grid, grid)
     for row, sigma in zip(figure.subplots(2, 2, sharex=True, sharey=True), (1.0, 5.0), strict=True):
         found = controller.infer(rho1.ravel(), np.full(rho1.size, sigma), rho2.ravel(), np.full(rho1.size, MOST))

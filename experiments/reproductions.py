@@ -2,11 +2,13 @@
 
     python -m experiments.reproductions [docs [NAME ...]]
 
-measures every figure, or those that are named, and leaves the page's other parts as they are.
+measures every figure, or those that are named, and leaves the page's other parts as they are. With TRACES=FOLDER those of
+paper 5 that ran on published rates do so here.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -26,11 +28,11 @@ def parts(document: Path) -> dict[str, str]:
     return {part.partition(":")[0]: f"## {part.strip()}" for part in found}
 
 
-def main(docs: Path, chosen: list[str]) -> None:
+def main(docs: Path, chosen: list[str], traces: Path | None = None) -> None:
     """Measure figures and put them into the page, in the order of the list."""
     document = docs / "reproductions.md"
     for name in chosen or registry.names():
-        told = page.text(measure(name, registry.figure(name)))
+        told = page.text(measure(name, registry.figure(name), traces=traces))
         sys.stdout.write(f"{told}\n\n")
         known = parts(document) | {name: told}
         ordered = [known[name] for name in registry.names() if name in known]
@@ -38,4 +40,5 @@ def main(docs: Path, chosen: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs"), sys.argv[2:])
+    given = os.environ.get("TRACES")
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs"), sys.argv[2:], None if given is None else Path(given))

@@ -27,3 +27,9 @@ class PlqAlone(Policy):
 
 
 PLQ_ALONE: Final = PlqAlone()
+
+IDLE: Final = (
+    "AS_PID holds rho where tuples go, and workers without any do not lower it: sigma stays, counts as intensive, and "
+    "rule 8 goes on adding workers"
+)
+"""Why there are more workers here than the paper has."""

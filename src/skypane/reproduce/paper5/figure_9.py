@@ -7,7 +7,7 @@ import pandas as pd
 
 from skypane.reproduce.elastic import SETPOINT, Run, made
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
-from skypane.reproduce.plq_alone import PANES, PLQ_ALONE
+from skypane.reproduce.plq_alone import IDLE, PANES, PLQ_ALONE
 from skypane.reproduce.rows import only
 from skypane.workloads import Steps
 
@@ -70,9 +70,9 @@ FIGURE = Figure(
     measure=measure,
     summary=steps,
     claims=(
-        Claim("the first 30 s have 3 workers", _first, "the cost of a comparison is fitted at one point of figure 11"),
-        Claim("at 70K tuples/s it ends with 6 workers", _peak, "as above"),
-        Claim("workers are added where the rate grows, and taken away where it falls", _grows),
+        Claim("the first 30 s have 3 workers", _first, IDLE),
+        Claim("at 70K tuples/s it ends with 6 workers", _peak, IDLE),
+        Claim("workers are added where the rate grows, and taken away where it falls", _grows, IDLE),
         Claim("utilisation comes back to 0.9 after each step", _keeps, "few workers leave steps of a whole worker"),
     ),
     plots=(
