@@ -3,14 +3,15 @@
 import bench.continuous
 import bench.kernels
 import bench.replay
+import bench.slides
 import bench.sql
 import bench.streaming
 
 
 def main() -> None:
     """Run all; each prints and records its own table."""
-    for main_of in (bench.kernels.main, bench.continuous.main, bench.replay.main, bench.sql.main, bench.streaming.main):
-        main_of()
+    for module in (bench.kernels, bench.continuous, bench.replay, bench.sql, bench.streaming, bench.slides):
+        module.main()
 
 
 if __name__ == "__main__":

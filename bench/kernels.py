@@ -23,7 +23,7 @@ import paretoset
 from numba import njit
 
 from bench.record import markdown_table, replace_between
-from skypane.kernels import skyline_rows, warm
+from skypane.kernels import skyline_indices, warm
 from skypane.types import BoolArray, FloatArray, IntArray
 from skypane.workloads.content.points import DISTRIBUTIONS, independent
 
@@ -79,7 +79,7 @@ class Contestant(NamedTuple):
     order: Callable[[Any], FloatArray] = np.ascontiguousarray
 
 
-SKYPANE: Final = Contestant("skypane", skyline_rows, np.asfortranarray)
+SKYPANE: Final = Contestant("skypane", skyline_indices, np.asfortranarray)
 PEERS: Final = (
     Contestant("paretoset", lambda p: np.flatnonzero(paretoset.paretoset(p, distinct=False, use_numba=True))),
     Contestant("moocore", lambda p: np.flatnonzero(moocore.is_nondominated(p, keep_weakly=True))),
@@ -101,7 +101,7 @@ def cases(*, quick: bool) -> Iterator[Case]:
             for n in (_PANE,) if quick else (_PANE, 100_000, 1_000_000)[: 3 if d <= 8 else 2]:
                 yield Case(f"{d} {name}", draw(n, d, np.random.default_rng(n + d)))
         panes = [independent(_PANE, d, np.random.default_rng(seed)) for seed in range(5)]
-        merged = np.concatenate([pane[skyline_rows(pane)] for pane in panes])
+        merged = np.concatenate([pane[skyline_indices(pane)] for pane in panes])
         yield Case(f"{d} merge of 5 panes", np.asfortranarray(merged))
 
 
@@ -109,7 +109,7 @@ def times(contestants: Sequence[Contestant], points: FloatArray) -> tuple[list[f
     """Return each one's median seconds, all asked in turn, and the skyline's size; assert that they agree."""
     assert np.isfinite(points).all(), "moocore crashes where a value is minus infinity, with 3 and 4 criteria"
     ready = [(one, one.order(points)) for one in contestants]
-    expected = skyline_rows(points)
+    expected = skyline_indices(points)
     taken: list[list[float]] = [[] for _ in ready]
     while len(taken[0]) < 3 or (sum(taken[0]) < BUDGET / 20 and len(taken[0]) < 200):
         for (one, p), seconds in zip(ready, taken, strict=True):

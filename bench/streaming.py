@@ -21,7 +21,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,14 +130,22 @@ def identity(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> st
     return noop(rows.mapInArrow(_passed_through, rows.schema), scratch)
 
 
-def engine(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> str:
+def engine(
+    spark: SparkSession,
+    case: Case,
+    folder: Path,
+    scratch: Path,
+    *,
+    window: str = "1 second",
+    slide: str = "200 milliseconds",
+) -> str:
     """Run the query."""
     job = sp.stream(
         stream(spark, folder),
         sp.Skyline(sp.from_sense(case.columns(), ["min"] * case.criteria)),
         time="time",
-        window="1 second",
-        slide="200 milliseconds",
+        window=window,
+        slide=slide,
         progress=sp.KSlack(),
         checkpoint=str(scratch / "checkpoint"),
         output=str(scratch / "out"),
@@ -147,21 +155,25 @@ def engine(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> str:
     return str(handle.query.id)
 
 
-PIPELINES: dict[str, Callable[[SparkSession, Case, Path, Path], str]] = {
+Pipeline = Callable[[SparkSession, Case, Path, Path], str]
+
+PIPELINES: dict[str, Pipeline] = {
     "scan": scan,
     "identity": identity,
     "engine": engine,
 }
 
 
-def measure(spark: SparkSession, listener: Progress, case: Case, rounds: int) -> dict[str, float]:
+def measure(
+    spark: SparkSession, listener: Progress, case: Case, rounds: int, pipelines: Mapping[str, Pipeline] = PIPELINES
+) -> dict[str, float]:
     """Return the median rows per second of each pipeline, run in turn `rounds` times."""
     with tempfile.TemporaryDirectory(prefix="skypane-bench-") as temporary:
         folder = Path(temporary) / "stream"
         case.write(folder)
-        rates: dict[str, list[float]] = {name: [] for name in PIPELINES}
+        rates: dict[str, list[float]] = {name: [] for name in pipelines}
         for _ in range(rounds):
-            for name, run in PIPELINES.items():
+            for name, run in pipelines.items():
                 scratch = Path(temporary) / "scratch"
                 rates[name].append(listener.rate(run(spark, case, folder, scratch), case.batches))
                 shutil.rmtree(scratch, ignore_errors=True)

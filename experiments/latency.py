@@ -15,10 +15,10 @@ import numpy as np
 from bench.record import replace_between
 
 from experiments import latency_plot
-from experiments.latency_runs import Result, Setting, results, settings
+from experiments.latency_runs import Experiment, Result, results, settings
 
 
-def table(setting: Setting, found: Sequence[Result]) -> str:
+def table(setting: Experiment, found: Sequence[Result]) -> str:
     """Return the results as a Markdown table under its title."""
     unit = setting.unit[0]
     head = (
@@ -29,7 +29,7 @@ def table(setting: Setting, found: Sequence[Result]) -> str:
     return "\n".join([f"**{setting.title}**", "", head, rule, *(_row(setting, result, found[0]) for result in found)])
 
 
-def _row(setting: Setting, result: Result, reference: Result) -> str:
+def _row(setting: Experiment, result: Result, reference: Result) -> str:
     scale = setting.unit[1]
     times, trace = result.times, result.trace
     cells = [

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.latency_runs import Result, Setting
+from experiments.latency_runs import Experiment, Result
 from skypane.reporting.style import PLAIN
 
 _STYLE: Any = {**PLAIN, "legend.frameon": False}
@@ -20,7 +20,7 @@ _PLAIN = "#8a8f98"
 _POINTS = 600
 
 
-def write(path: Path, setting: Setting, found: Sequence[Result]) -> None:
+def write(path: Path, setting: Experiment, found: Sequence[Result]) -> None:
     """Write the figure of one setting as SVG; on a light ground, so that it is read on any page."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(9.5, 3.6), layout="constrained")
@@ -31,7 +31,7 @@ def write(path: Path, setting: Setting, found: Sequence[Result]) -> None:
         figure.savefig(path, format="svg", metadata={"Date": None})
 
 
-def _latencies(axes: Axes, setting: Setting, found: Sequence[Result]) -> None:
+def _latencies(axes: Axes, setting: Experiment, found: Sequence[Result]) -> None:
     unit, scale = setting.unit
     means = [result.mean_latency / scale for result in found]
     coloured = iter(_COLOURS)

@@ -18,7 +18,7 @@ _HOUR, _SECOND = 3_600_000_000, 1_000_000
 
 
 @dataclass(frozen=True)
-class Setting:
+class Experiment:
     """One stream, cut into batches and asked for windows."""
 
     title: str
@@ -47,16 +47,16 @@ class Result:
         return float(self.times.latency.mean())
 
 
-def flights(title: str, windows: Windows) -> Setting:
+def flights(title: str, windows: Windows) -> Experiment:
     """Return the flights in batches of ten minutes."""
     table = departures()
     event, arrival = (table[name].cast("int64").to_numpy() for name in ("scheduled", "departed"))
-    return Setting(
+    return Experiment(
         title, LateStream(event, arrival), windows, micros("10 minutes"), ("1 hour", "3 hours"), 10_000, ("h", _HOUR)
     )
 
 
-def heavy_tailed(title: str, windows: Windows, rows: int = 200_000, seed: int = 7) -> Setting:
+def heavy_tailed(title: str, windows: Windows, rows: int = 200_000, seed: int = 7) -> Experiment:
     """Return 1,000 tuples per second whose delays have no variance (Pareto, shape 1.2, scale 0.1 s).
 
     The stream is cut at the last tuple sent, as one that goes on would be seen.
@@ -66,17 +66,17 @@ def heavy_tailed(title: str, windows: Windows, rows: int = 200_000, seed: int = 
     arrival = event + (rng.pareto(1.2, rows) * 0.1 * _SECOND).astype(np.int64)
     seen = arrival <= event[-1]
     stream = LateStream.of(event[seen], arrival[seen])
-    return Setting(title, stream, windows, micros("500 ms"), ("1 second", "5 seconds"), 10_000, ("s", _SECOND))
+    return Experiment(title, stream, windows, micros("500 ms"), ("1 second", "5 seconds"), 10_000, ("s", _SECOND))
 
 
-def results(setting: Setting) -> list[Result]:
+def results(setting: Experiment) -> list[Result]:
     """Measure every policy, K-slack first; each on the windows that end before any policy's last punctuation."""
     found = list(_results(setting))
     end = min(int(result.trace.punctuation[-1]) for result in found)
     return [replace(result, times=result.times.before(end)) for result in found]
 
 
-def _results(setting: Setting) -> Iterator[Result]:
+def _results(setting: Experiment) -> Iterator[Result]:
     batches = Batches.of(setting.stream, setting.windows, setting.batch)
     for name, policy in _policies(setting):
         yield _result(name, policy.drop_budget, setting, run(policy, batches))
@@ -84,7 +84,7 @@ def _results(setting: Setting) -> Iterator[Result]:
     yield _result("K-slack, tuple by tuple", None, setting, by_tuple)
 
 
-def _policies(setting: Setting) -> Iterator[tuple[str, ProgressPolicy]]:
+def _policies(setting: Experiment) -> Iterator[tuple[str, ProgressPolicy]]:
     yield "`KSlack()`", KSlack()
     for delay in setting.watermarks:
         yield f'`Watermark("{delay}")`', Watermark(delay)
@@ -92,11 +92,11 @@ def _policies(setting: Setting) -> Iterator[tuple[str, ProgressPolicy]]:
         yield f"`AqKSlack({budget})`", AqKSlack(budget)
 
 
-def _result(name: str, budget: float | None, setting: Setting, trace: Trace) -> Result:
+def _result(name: str, budget: float | None, setting: Experiment, trace: Trace) -> Result:
     return Result(name, budget, trace, window_times(setting.stream, setting.windows, trace))
 
 
-def settings() -> list[Setting]:
+def settings() -> list[Experiment]:
     """Return what the document shows."""
     return [
         flights("Flights, windows of 10 minutes every 10 minutes", Windows.of("10 minutes")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,10 @@ settings.register_profile("default", deadline=None, max_examples=50, suppress_he
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
+
+
+# What a developer has calibrated must not decide anything here.
+os.environ["SKYPANE_CACHE"] = tempfile.mkdtemp(prefix="skypane-tests-")
 
 
 @pytest.fixture(scope="session")

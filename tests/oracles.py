@@ -22,13 +22,13 @@ def k_dominates(s: Row, t: Row, k: int) -> bool:
     return any(dominates([s[j] for j in js], [t[j] for j in js]) for js in combinations(range(len(s)), k))
 
 
-def skyline_rows(points: Points) -> list[int]:
+def skyline_indices(points: Points) -> list[int]:
     """Rows that no row dominates."""
     rows = points.tolist()
     return [i for i, t in enumerate(rows) if not any(dominates(s, t) for s in rows)]
 
 
-def skyline_rows_by_group(points: Points, groups: Sequence[int]) -> list[int]:
+def skyline_indices_by_group(points: Points, groups: Sequence[int]) -> list[int]:
     """Rows that no row of the same group dominates."""
     rows = list(zip(points.tolist(), groups, strict=True))
     return [i for i, (t, g) in enumerate(rows) if not any(h == g and dominates(s, t) for s, h in rows)]
@@ -41,22 +41,22 @@ def dominance_factors(points: Points) -> list[int]:
     return [max((k for k in ks if any(k_dominates(s, t, k) for s in rows)), default=0) for t in rows]
 
 
-def k_dominant_rows(points: Points, k: int) -> list[int]:
+def k_dominant_indices(points: Points, k: int) -> list[int]:
     """Rows that no row of the whole set k-dominates: DSP(k)."""
     rows = points.tolist()
     return [i for i, t in enumerate(rows) if not any(k_dominates(s, t, k) for s in rows)]
 
 
-def top_delta_rows(points: Points, delta: int) -> tuple[list[int], int]:
+def top_delta_indices(points: Points, delta: int) -> tuple[list[int], int]:
     """DSP(k*) in order of (factor, row), and k*: the smallest k with more than delta rows in DSP(k), else d."""
     d = points.shape[1]
-    k_star = next((k for k in range(1, d + 1) if len(k_dominant_rows(points, k)) > delta), d)
+    k_star = next((k for k in range(1, d + 1) if len(k_dominant_indices(points, k)) > delta), d)
     factors = dominance_factors(points)
-    return sorted(k_dominant_rows(points, k_star), key=lambda i: (factors[i], i)), k_star
+    return sorted(k_dominant_indices(points, k_star), key=lambda i: (factors[i], i)), k_star
 
 
 def skyline_mask(points: Points) -> NDArray[np.bool_]:
-    """skyline_rows as a mask, by whole columns at a time: the same definition, for thousands of rows."""
+    """skyline_indices as a mask, by whole columns at a time: the same definition, for thousands of rows."""
     keep = np.ones(len(points), np.bool_)
     for i, t in enumerate(points):
         keep[i] = not ((points <= t).all(axis=1) & (points < t).any(axis=1)).any()

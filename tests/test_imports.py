@@ -21,6 +21,7 @@ LAYERS = (
     ("skypane.reporting",),
     ("skypane",),  # the public names
     ("skypane.runtime.spark", "skypane.runtime.local", "skypane.runtime.sim"),
+    ("skypane.runtime.machine_costs",),
     ("skypane.runtime", "skypane.runtime.resources"),
     ("skypane.datasets", "skypane.metrics", "skypane.testing"),
     ("skypane.places",),
@@ -213,7 +214,7 @@ def test_what_the_layers_allow_passes():
         import numpy as np
         import pyarrow as pa
         from skypane.types import ConfigError
-        from skypane.kernels import skyline_rows
+        from skypane.kernels import skyline_indices
         from . import other
         def f(rng: np.random.Generator): ...
     """)

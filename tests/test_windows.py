@@ -30,11 +30,27 @@ def test_a_time_lies_in_its_pane(w: Windows, time: int):
     assert w.pane_end(pane) == w.pane_start(pane + 1)
 
 
+@given(windows(), st.integers(-80, 80))
+def test_panes_are_cut_where_a_window_begins_or_ends_and_nowhere_else(w: Windows, pane: int):
+    near = range((w.pane_start(pane) - w.offset - w.length) // w.slide, (w.pane_end(pane) - w.offset) // w.slide + 1)
+    edges = {edge for window in near for edge in w.bounds(window)}
+    assert {w.pane_start(pane), w.pane_end(pane)} <= edges
+    assert not edges & set(range(w.pane_start(pane) + 1, w.pane_end(pane)))
+    assert w.pane_end(pane) - w.pane_start(pane) <= w.longest_pane
+
+
 @given(windows())
-def test_a_pane_is_the_longest_that_fits_both(w: Windows):
-    assert w.pane == gcd(w.length, w.slide)
-    assert w.panes_per_window * w.pane == w.length
-    assert w.panes_per_slide * w.pane == w.slide
+def test_there_are_never_more_panes_than_the_papers_greatest_common_divisor_cuts(w: Windows):
+    divisor = gcd(w.length, w.slide)
+    assert w.panes_per_slide <= min(2, w.slide // divisor)
+    assert w.panes_per_window <= w.length // divisor
+
+
+def test_a_slide_that_does_not_divide_the_window_is_cut_in_two():
+    w = Windows(1_000, 333)
+    assert [(w.pane_start(pane), w.pane_end(pane)) for pane in w.panes_of(1)] == [
+        (333, 334), (334, 666), (666, 667), (667, 999), (999, 1_000), (1_000, 1_332), (1_332, 1_333),
+    ]  # fmt: skip
 
 
 @given(windows(), TIMES)
@@ -70,7 +86,10 @@ def test_first_open_is_the_first_pane_that_ends_after_the_punctuation(w: Windows
 
 @given(windows(), st.lists(TIMES, max_size=20))
 def test_panes_at_takes_many_times(w: Windows, times: list[int]):
-    assert w.panes_at(np.array(times, np.int64)).tolist() == [w.pane_at(time) for time in times]
+    panes = w.panes_at(np.array(times, np.int64))
+    assert panes.tolist() == [w.pane_at(time) for time in times]
+    assert w.pane_start(panes).tolist() == [w.pane_start(pane) for pane in panes.tolist()]
+    assert w.pane_end(panes).tolist() == [w.pane_end(pane) for pane in panes.tolist()]
 
 
 def test_panes_at_leaves_its_input_alone():

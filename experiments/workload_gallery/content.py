@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from experiments.workload_gallery.arrivals import by_source
 from experiments.workload_gallery.plate import BLUE, GREEN, RED, Panel, Plate, Row
-from skypane.kernels import skyline_rows
+from skypane.kernels import skyline_indices
 from skypane.types import FloatArray, IntArray
 from skypane.workloads import Classic, Drifting, Poisson, Presence, Shared, Zipf
 from skypane.workloads.arrivals.sent import Sent
@@ -38,7 +38,7 @@ def drawn(points: Points, n: int, seconds: float = 0.0) -> FloatArray:
 def scatter(points: Points, seconds: float, axes: Axes) -> None:
     """Draw 600 points of two criteria, their skyline in red."""
     found = drawn(points, 600, seconds)
-    front = skyline_rows(found)
+    front = skyline_indices(found)
     axes.plot(found[:, 0], found[:, 1], ".", color=BLUE, markersize=2.2, rasterized=True)
     axes.plot(found[front, 0], found[front, 1], ".", color=RED, markersize=5)
     axes.set_xlim(0, 1)
@@ -49,7 +49,7 @@ def skyline_sizes(axes: Axes) -> None:
     """Draw the skyline of 2,000 points against the number of criteria."""
     dimensions = np.arange(1, 11)
     for colour, kind in zip(_COLOURS, _KINDS, strict=True):
-        sizes = [len(skyline_rows(drawn(Classic(kind, int(d)), 2_000))) / 20 for d in dimensions]
+        sizes = [len(skyline_indices(drawn(Classic(kind, int(d)), 2_000))) / 20 for d in dimensions]
         axes.plot(dimensions, sizes, color=colour, marker=".", label=kind, linewidth=1.2)
     axes.legend()
 

@@ -68,10 +68,10 @@ class Place:
         text = os.fspath(where) if isinstance(where, (str, os.PathLike)) else ""
         if not text or "\0" in text:
             raise ConfigError(f"{field} must be a path or a URI, got {where!r}")
-        found = _SCHEME.fullmatch(text)
-        if found is None:
+        match = _SCHEME.fullmatch(text)
+        if match is None:
             return cls(LOCAL, "", _normal(os.path.abspath(os.path.expanduser(text))))  # noqa: PTH100, PTH111 - texts
-        scheme, rest = found[1].lower(), found[2]
+        scheme, rest = match[1].lower(), match[2]
         authority, path = split.groups() if (split := _AUTHORITY.fullmatch(rest)) else ("", rest)
         if path and not path.startswith("/"):
             raise ConfigError(f"{field}: {text!r} has the scheme {scheme!r} and no path from the root; {_OTHERWISE}")

@@ -3,14 +3,22 @@
 Windows are aligned as Spark's own window() aligns them: to the epoch, plus an optional start offset.
 
     window k     [offset + k*slide, offset + k*slide + length)
-    pane i       [offset + i*L, offset + (i+1)*L)          with L = gcd(length, slide)
+
+Panes are cut where a window begins or ends, and nowhere else. Where the slide divides the length, a pane is a slide
+long, as in the paper. Where it does not, a window ends `head` = length mod slide after another has begun, and each
+slide is cut in two:
+
+    pane 2j      [offset + j*slide, offset + j*slide + head)
+    pane 2j+1    [offset + j*slide + head, offset + (j+1)*slide)
+
+The paper's panes are as long as the greatest common divisor of length and slide: never longer than these, and 667 a
+slide where windows of 1 s slide by 667 ms.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
-from typing import Self
+from typing import Self, overload
 
 import numpy as np
 
@@ -22,7 +30,7 @@ _LONGEST = (1 << 63) - (1 << 59)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows of `length`, one every `slide`, both in microseconds; panes are their greatest common divisor."""
+    """Windows of `length`, one every `slide`, both in microseconds."""
 
     length: Micros
     slide: Micros
@@ -44,17 +52,21 @@ class Windows:
         return cls(w, w if slide is None else micros(slide, "slide"), micros(offset, "offset"))
 
     @property
-    def pane(self) -> Micros:
-        """Length of a pane, L."""
-        return gcd(self.length, self.slide)
-
-    @property
-    def panes_per_window(self) -> int:
-        return self.length // self.pane
+    def head(self) -> Micros:
+        """How long after the start of a window another one ends; 0: just then."""
+        return self.length % self.slide
 
     @property
     def panes_per_slide(self) -> int:
-        return self.slide // self.pane
+        return 2 if self.head else 1
+
+    @property
+    def panes_per_window(self) -> int:
+        return self.length // self.slide * self.panes_per_slide + (1 if self.head else 0)
+
+    @property
+    def longest_pane(self) -> Micros:
+        return max(self.head, self.slide - self.head)
 
     @property
     def overlap(self) -> int:
@@ -63,17 +75,37 @@ class Windows:
 
     def panes_at(self, times: IntArray) -> IntArray:
         """Return the pane of each time; floor division, so times before the epoch are right too."""
-        panes: IntArray = (times - self.offset) // np.int64(self.pane)
+        since = times - self.offset
+        slides: IntArray = since // np.int64(self.slide)
+        if not self.head:
+            return slides
+        panes: IntArray = 2 * slides + (since - slides * self.slide >= self.head)
         return panes
 
     def pane_at(self, time: Micros) -> int:
         """Return the pane that holds `time`."""
-        return (time - self.offset) // self.pane
+        slides, rest = divmod(time - self.offset, self.slide)
+        return 2 * slides + (rest >= self.head) if self.head else slides
 
-    def pane_start(self, pane: int) -> Micros:
-        return self.offset + pane * self.pane
+    @overload
+    def pane_start(self, pane: int) -> Micros: ...
 
-    def pane_end(self, pane: int) -> Micros:
+    @overload
+    def pane_start(self, pane: IntArray) -> IntArray: ...
+
+    def pane_start(self, pane: int | IntArray) -> Micros | IntArray:
+        """Return where a pane starts, or each of many."""
+        per_slide = self.panes_per_slide
+        return self.offset + pane // per_slide * self.slide + pane % per_slide * self.head
+
+    @overload
+    def pane_end(self, pane: int) -> Micros: ...
+
+    @overload
+    def pane_end(self, pane: IntArray) -> IntArray: ...
+
+    def pane_end(self, pane: int | IntArray) -> Micros | IntArray:
+        """Return where a pane ends, or each of many: where the next one starts."""
         return self.pane_start(pane + 1)
 
     def first_open(self, punctuation: Micros) -> int:

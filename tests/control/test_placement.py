@@ -4,37 +4,50 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.placement import Placement, place
+from skypane.control.costs import Costs
+from skypane.control.law import Decision
+from skypane.control.placement import DueWindows, Place, Placement
 
 MILLION = 1_000_000
+LAW = Placement()
 
 
-@pytest.mark.parametrize(("windows", "rows", "overlap", "workers", "expected"), [
-    (0, 0, 5, 4, Placement("driver", 1, "0 windows of 0 rows: 0 ms alone, 150 ms in 1 runs")),
-    (10, 100_000, 1, 4, Placement("driver", 1, "10 windows of 100000 rows: 48 ms alone, 162 ms in 4 runs")),
-    (10, MILLION, 1, 4, Placement("spark", 4, "10 windows of 1000000 rows: 408 ms alone, 252 ms in 4 runs")),
-    (10, MILLION, 5, 4, Placement("spark", 4, "10 windows of 1000000 rows: 1208 ms alone, 452 ms in 4 runs")),
-    (2, MILLION, 5, 4, Placement("spark", 2, "2 windows of 1000000 rows: 1202 ms alone, 751 ms in 2 runs")),
-    (1000, 1000, 1, 2, Placement("spark", 2, "1000 windows of 1000 rows: 800 ms alone, 550 ms in 2 runs")),
+def decide(known: DueWindows, law: Placement = LAW) -> Decision[Place]:
+    return law.decide(law.init(), known)[1]
+
+
+@pytest.mark.parametrize(("known", "place", "alone", "together"), [
+    (DueWindows(0, 0, 5, 4), Place("driver"), 0.0, 0.15),
+    (DueWindows(10, 100_000, 1, 4), Place("driver"), 0.048, 0.162),
+    (DueWindows(10, MILLION, 1, 4), Place("spark", 4), 0.408, 0.252),
+    (DueWindows(10, MILLION, 5, 4), Place("spark", 4), 1.208, 0.452),
+    (DueWindows(2, MILLION, 5, 4), Place("spark", 2), 1.2016, 0.7508),
+    (DueWindows(1000, 1000, 1, 2), Place("spark", 2), 0.8004, 0.5502),
 ])  # fmt: skip
-def test_windows_are_answered_where_it_is_sooner_done(
-    windows: int, rows: int, overlap: int, workers: int, expected: Placement
-):
-    assert place(windows, rows, overlap, workers) == expected
+def test_windows_are_answered_where_it_is_sooner_done(known: DueWindows, place: Place, alone: float, together: float):
+    decision = decide(known)
+    assert decision.value == place
+    assert decision.figures == pytest.approx({"alone": alone, "together": together})
+    assert f"{alone * 1e3:.0f} ms alone, {together * 1e3:.0f} ms" in decision.because
 
 
 @pytest.mark.parametrize(("windows", "workers"), [(1, 8), (50, 1)])
 def test_what_cannot_be_cut_stays_in_the_driver(windows: int, workers: int):
-    assert place(windows, 100 * MILLION, 5, workers).where == "driver"
+    assert decide(DueWindows(windows, 100 * MILLION, 5, workers)).value.where == "driver"
 
 
 def test_shared_merges_make_a_long_overlap_no_dearer_than_three():
-    assert place(10, MILLION, 1_000, 4) == place(10, MILLION, 3, 4)
+    assert decide(DueWindows(10, MILLION, 1_000, 4)) == decide(DueWindows(10, MILLION, 3, 4))
 
 
 @given(st.integers(0, 100), st.integers(0, 10 * MILLION), st.integers(1, 20), st.integers(1, 20))
-def test_every_run_has_a_window(windows: int, rows: int, overlap: int, workers: int):
-    placement = place(windows, rows, overlap, workers)
-    assert 1 <= placement.runs <= max(1, min(windows, workers))
-    assert placement.where in {"driver", "spark"}
-    assert placement.where == "spark" or placement.runs == 1
+def test_every_run_has_a_window(windows: int, row_count: int, overlap: int, workers: int):
+    place = decide(DueWindows(windows, row_count, overlap, workers)).value
+    assert 1 <= place.runs <= max(1, min(windows, workers))
+    assert place.where == "spark" or place.runs == 1
+
+
+def test_where_a_job_costs_nothing_workers_share_what_can_be_shared():
+    few = DueWindows(2, 10, 1, 2)
+    assert decide(few).value == Place("driver")
+    assert decide(few, Placement(Costs(job=0))).value == Place("spark", 2)

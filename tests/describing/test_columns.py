@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import skypane as sp
-from skypane.describing.columns import Roles, Stream, load, stream_of
+from skypane.describing.columns import RecordedStream, Roles, load, stream_of
 from skypane.types import BadInputError, ConfigError
 
 ROWS = pa.table(
@@ -74,7 +74,7 @@ def test_a_folder_of_parquet_files(tmp_path):
 def test_no_rows():
     stream = stream_of(ROWS.slice(0, 0), ALL)
     assert stream.event.size == stream.delay.size == stream.clock.size == 0
-    assert Stream(stream.event).delay.size == 0
+    assert RecordedStream(stream.event).delay.size == 0
 
 
 def test_dates_are_midnights():

@@ -6,7 +6,7 @@ from matplotlib import dates
 from matplotlib.figure import Figure
 
 from skypane.describing import pictures
-from skypane.describing.columns import Stream
+from skypane.describing.columns import RecordedStream
 
 SECOND = 1_000_000
 IN_2024 = 1_714_521_600 * SECOND
@@ -28,7 +28,7 @@ def drawn(monkeypatch):
 
 def stream(rng, start, seconds=100_000):
     arrival = start + np.sort(rng.integers(0, seconds * SECOND, 5_000))
-    return Stream(arrival - rng.integers(0, 30 * SECOND, 5_000), arrival)
+    return RecordedStream(arrival - rng.integers(0, 30 * SECOND, 5_000), arrival)
 
 
 def test_times_are_dates_where_the_stream_has_dates(drawn, tmp_path):
@@ -46,7 +46,7 @@ def test_delays_that_cannot_be_negative_have_no_axis_below_zero(drawn, tmp_path)
     late = stream(np.random.default_rng(1), IN_2024)
     assert late.arrival is not None
     pictures.draw(late, tmp_path / "plot.svg", "late only")
-    pictures.draw(Stream(late.event + 10 * SECOND, late.arrival), tmp_path / "plot.svg", "early too")
+    pictures.draw(RecordedStream(late.event + 10 * SECOND, late.arrival), tmp_path / "plot.svg", "early too")
     late_only, early_too = (figure.axes[1].get_xlim()[0] for figure in drawn)
     assert late_only == 0
     assert early_too < 0

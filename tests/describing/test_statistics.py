@@ -5,14 +5,14 @@ import pyarrow as pa
 import pytest
 
 import skypane as sp
-from skypane.describing.columns import Roles, Stream, stream_of
+from skypane.describing.columns import RecordedStream, Roles, stream_of
 from skypane.describing.statistics import of_counts, statistics
 from skypane.workloads import workload
 
 ROLES = Roles("time", "arrival", "source", "key", sp.low("c0") * sp.low("c1"))
 
 
-def told(found):
+def figures(found):
     return {statistic.name: statistic.value for statistic in found}
 
 
@@ -29,7 +29,7 @@ def made():
         keys_exponent=1,
         rows=100_000,
     )
-    return told(statistics(stream_of(ordered.table(), ROLES)))
+    return figures(statistics(stream_of(ordered.table(), ROLES)))
 
 
 def number(text):
@@ -60,14 +60,14 @@ def test_skew_and_criteria(made):
 
 def test_order_stands_for_arrival_where_there_is_none():
     table = workload("poisson", rate=1_000, delay="uniform", delay_mean="100 ms", d=1, rows=20_000).table()
-    found = told(statistics(stream_of(table, Roles("time"))))
+    found = figures(statistics(stream_of(table, Roles("time"))))
     assert number(found["mean rate"]) == pytest.approx(1_000, rel=0.03)
     assert 150 < number(found["longest delay"]) <= 200
     assert "sources" not in found
 
 
 def test_few_rows_are_told_why_there_is_no_figure():
-    stream = Stream(np.array([5, 7]), np.array([8, 9]), np.array([0, 0]), np.array([0, 1]), np.zeros((0, 2)), 2)
+    stream = RecordedStream(np.array([5, 7]), np.array([8, 9]), np.array([0, 0]), np.array([0, 1]), np.zeros((0, 2)), 2)
     found = {statistic.name: statistic for statistic in statistics(stream)}
     assert found["index of dispersion"].value == "n/a"
     assert found["index of dispersion"].meaning.startswith("need counts of")
@@ -77,27 +77,31 @@ def test_few_rows_are_told_why_there_is_no_figure():
 
 @pytest.mark.parametrize(
     ("stream", "rows"),
-    [(Stream(np.array([], np.int64)), "0"), (Stream(np.array([3, 3])), "2"), (Stream(np.array([3])), "1")],
+    [
+        (RecordedStream(np.array([], np.int64)), "0"),
+        (RecordedStream(np.array([3, 3])), "2"),
+        (RecordedStream(np.array([3])), "1"),
+    ],
 )
 def test_hardly_any_rows(stream, rows):
-    assert told(statistics(stream))["rows"] == rows
+    assert figures(statistics(stream))["rows"] == rows
 
 
 def test_counts_alone():
     rng = np.random.default_rng(1)
-    found = told(of_counts(rng.poisson(1_000, 2_000)))
+    found = figures(of_counts(rng.poisson(1_000, 2_000)))
     assert found["seconds"] == "2,000"
     assert number(found["mean rate"]) == pytest.approx(1_000, rel=0.01)
     assert number(found["index of dispersion"]) == pytest.approx(1, rel=0.2)
 
 
 def test_no_counts():
-    assert told(of_counts(np.zeros(0, np.int64)))["rows"] == "0"
+    assert figures(of_counts(np.zeros(0, np.int64)))["rows"] == "0"
 
 
 def test_nothing_is_read_from_an_empty_table():
     empty = pa.table({"time": pa.array([], pa.timestamp("us"))})
-    assert told(statistics(stream_of(empty, Roles("time")))) == {"rows": "0"}
+    assert figures(statistics(stream_of(empty, Roles("time")))) == {"rows": "0"}
 
 
 def walk(rng, seconds):
@@ -125,7 +129,7 @@ def test_an_estimate_that_no_hurst_parameter_has_is_marked():
 
 
 def test_years_that_no_calendar_has_are_told_and_doubted():
-    stream = Stream(np.array([1_700_000_000 * 10**9, 1_700_000_001 * 10**9]), unit_assumed=True)
+    stream = RecordedStream(np.array([1_700_000_000 * 10**9, 1_700_000_001 * 10**9]), unit_assumed=True)
     named = {statistic.name: statistic for statistic in statistics(stream)}
     assert named["event time"].value == "the year 55,840 to the year 55,840"
     assert named["warning"].meaning.endswith("--unit ns gives 2023")

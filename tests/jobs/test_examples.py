@@ -3,7 +3,7 @@
 import pytest
 
 from skypane.jobs import examples
-from skypane.jobs.telling import criteria, told
+from skypane.jobs.description import criteria, settings
 from skypane.types import ConfigError
 
 
@@ -16,7 +16,7 @@ def test_each_is_sound_and_says_how_to_run_it(name):
     job = examples.find(name)
     assert job.name == name
     assert f"skypane run {name}" in examples.text(name)
-    assert dict(told(job))["query"]
+    assert dict(settings(job))["query"]
 
 
 def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
@@ -33,7 +33,7 @@ def test_an_unknown_one_is_named():
 
 
 def test_jobs_in_words():
-    words = dict(told(examples.find("rate-skyline")))
+    words = dict(settings(examples.find("rate-skyline")))
     assert words["query"] == "skyline of price MIN, rating MAX, one per city"
     assert words["window"] == "10 s of ts, every 1 s: 10 panes of 1 s"
     assert words["late rows"] == "parquet in rate-skyline/late"
@@ -41,6 +41,6 @@ def test_jobs_in_words():
         ("price", "low"),
         ("rating", "high"),
     ]
-    batch = dict(told(examples.find("flights-top-delays")))
+    batch = dict(settings(examples.find("flights-top-delays")))
     assert batch["query"] == "the 3 rows of largest dep_delay + 0.5 * arr_delay, one per carrier"
     assert "checkpoint" not in batch

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests import oracles
 from tests.kernels.strategies import DISTRIBUTIONS, points
 
-from skypane.kernels import skyline_rows
+from skypane.kernels import skyline_indices
 
 # around the limits of nested loops (192), of strong points (1,024), of a bitmap block and a group (512)
 SIZES = [1, 2, 17, 192, 193, 600, 1023, 1024]
@@ -15,7 +15,7 @@ SIZES = [1, 2, 17, 192, 193, 600, 1023, 1024]
 
 @given(points())
 def test_is_the_definition(p):
-    assert skyline_rows(p).tolist() == oracles.skyline_rows(p)
+    assert skyline_indices(p).tolist() == oracles.skyline_indices(p)
 
 
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
@@ -25,40 +25,40 @@ def test_every_stage_agrees_with_the_definition(draw, d):
     for n in SIZES:
         p = draw(n, d, rng)
         expected = np.flatnonzero(oracles.skyline_mask(p))
-        np.testing.assert_array_equal(skyline_rows(p), expected, err_msg=f"n={n}")
+        np.testing.assert_array_equal(skyline_indices(p), expected, err_msg=f"n={n}")
 
 
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("d", [2, 3, 5, 9])
 def test_many_blocks(draw, d):
     p = draw(3500, d, np.random.default_rng(d))
-    np.testing.assert_array_equal(skyline_rows(p), np.flatnonzero(oracles.skyline_mask(p)))
+    np.testing.assert_array_equal(skyline_indices(p), np.flatnonzero(oracles.skyline_mask(p)))
 
 
 @pytest.mark.parametrize("d", [16, 33, 70])
 def test_many_columns(d):
     p = np.random.default_rng(d).integers(0, 9, (1500, d)).astype(float)
     p[:, 3:] *= p[:, :1] > 2  # else nothing is dominated
-    np.testing.assert_array_equal(skyline_rows(p), np.flatnonzero(oracles.skyline_mask(p)))
+    np.testing.assert_array_equal(skyline_indices(p), np.flatnonzero(oracles.skyline_mask(p)))
 
 
 @given(points(), st.randoms(use_true_random=False))
 def test_order_of_rows_does_not_matter(p, random):
     shuffled = random.sample(range(len(p)), len(p))
-    assert sorted(shuffled[i] for i in skyline_rows(p[shuffled])) == skyline_rows(p).tolist()
+    assert sorted(shuffled[i] for i in skyline_indices(p[shuffled])) == skyline_indices(p).tolist()
 
 
 @given(points())
 def test_skyline_of_the_skyline_is_itself(p):
-    best = p[skyline_rows(p)]
-    assert skyline_rows(best).tolist() == list(range(len(best)))
+    best = p[skyline_indices(p)]
+    assert skyline_indices(best).tolist() == list(range(len(best)))
 
 
 @given(points(), st.integers(0, 30))
 def test_skyline_of_parts_then_of_their_union(p, cut):
     parts = [np.flatnonzero(np.arange(len(p)) < cut), np.flatnonzero(np.arange(len(p)) >= cut)]
-    merged = np.concatenate([rows[skyline_rows(p[rows])] for rows in parts])
-    assert sorted(merged[skyline_rows(p[merged])]) == skyline_rows(p).tolist()
+    merged = np.concatenate([rows[skyline_indices(p[rows])] for rows in parts])
+    assert sorted(merged[skyline_indices(p[merged])]) == skyline_indices(p).tolist()
 
 
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
@@ -66,7 +66,7 @@ def test_inputs_stay_as_they_were_and_may_be_read_only(draw):
     p = np.asfortranarray(draw(2000, 4, np.random.default_rng(4)))
     before = p.copy(order="F")
     p.flags.writeable = False
-    skyline_rows(p)
+    skyline_indices(p)
     assert p.tobytes(order="F") == before.tobytes(order="F")
 
 
@@ -77,21 +77,21 @@ def test_inputs_stay_as_they_were_and_may_be_read_only(draw):
 )
 def test_any_layout(change):
     p = np.random.default_rng(5).random((1500, 3))
-    np.testing.assert_array_equal(skyline_rows(change(p)), np.flatnonzero(oracles.skyline_mask(p)))
+    np.testing.assert_array_equal(skyline_indices(change(p)), np.flatnonzero(oracles.skyline_mask(p)))
 
 
 def test_takes_integers_and_lists():
-    assert skyline_rows([[1, 3], [2, 2], [2, 3]]).tolist() == [0, 1]
-    assert skyline_rows(np.array([[3], [1], [1]], np.int8)).tolist() == [1, 2]
+    assert skyline_indices([[1, 3], [2, 2], [2, 3]]).tolist() == [0, 1]
+    assert skyline_indices(np.array([[3], [1], [1]], np.int8)).tolist() == [1, 2]
 
 
 def test_zeros_are_equal_whatever_their_sign():
-    assert skyline_rows(np.array([[0.0, -0.0], [-0.0, 0.0], [0.0, 1.0]])).tolist() == [0, 1]
+    assert skyline_indices(np.array([[0.0, -0.0], [-0.0, 0.0], [0.0, 1.0]])).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_no_rows(d):
-    rows = skyline_rows(np.empty((0, d)))
+    rows = skyline_indices(np.empty((0, d)))
     assert rows.shape == (0,)
     assert rows.dtype == np.int64
 
@@ -104,23 +104,23 @@ def test_nan_is_refused_wherever_it_stands(n, d):
         p = np.asfortranarray(rng.random((n, d)))
         p[row, d - 1] = np.nan
         with pytest.raises(ValueError, match=rf"NaN in column {d - 1} of row {row}"):
-            skyline_rows(p)
+            skyline_indices(p)
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 0), (2, 255), (2, 2, 2)])
 def test_other_shapes_are_refused(shape):
     with pytest.raises(ValueError, match="need points of shape"):
-        skyline_rows(np.zeros(shape))
+        skyline_indices(np.zeros(shape))
 
 
 def test_a_million_equal_rows():
-    assert len(skyline_rows(np.ones((1_000_000, 4), order="F"))) == 1_000_000
+    assert len(skyline_indices(np.ones((1_000_000, 4), order="F"))) == 1_000_000
 
 
 def test_a_million_copies_of_few_rows():
     few = np.array([[0.0, 2.0, 1.0], [1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [2.0, 2.0, 1.0]])
     which = np.random.default_rng(7).integers(0, 4, 1_000_000)
-    np.testing.assert_array_equal(skyline_rows(np.asfortranarray(few[which])), np.flatnonzero(which < 3))
+    np.testing.assert_array_equal(skyline_indices(np.asfortranarray(few[which])), np.flatnonzero(which < 3))
 
 
 def test_rows_that_no_rank_and_no_key_tells_apart():
@@ -134,4 +134,4 @@ def test_rows_that_no_rank_and_no_key_tells_apart():
     keep = np.ones(n, bool)
     keep[3::1000] = False
     keep[7] = True
-    np.testing.assert_array_equal(skyline_rows(p), np.union1d(np.flatnonzero(keep), expected))
+    np.testing.assert_array_equal(skyline_indices(p), np.union1d(np.flatnonzero(keep), expected))

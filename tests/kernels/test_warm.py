@@ -16,20 +16,20 @@ PROGRAM = """
 import numpy as np
 from skypane import kernels
 said = []
-warmth = kernels.warm(said.append)
-print(len(said), len(warmth.compiled))
+compiled = kernels.warm(said.append)
+print(len(said), len(compiled))
 points = np.asfortranarray(np.random.default_rng(0).random((20_000, 7)))
 points.flags.writeable = False
 from skypane.kernels.warm import compilations
 from skypane.operators.continuous import Arrivals, Front
 with compilations(None) as more:
-    kernels.skyline_rows(points)
-    kernels.skyline_rows(points[:1])
-    kernels.skyline_rows(np.ones((2, 2), int))
-    kernels.skyline_rows_by_group(points, np.arange(20_000, dtype=np.int32) // 7)
-    kernels.skyline_rows_by_group(points, np.arange(20_000) // 1000)
-    kernels.top_delta_rows(points, 10)
-    kernels.k_dominant_rows(points[:500], 4)
+    kernels.skyline_indices(points)
+    kernels.skyline_indices(points[:1])
+    kernels.skyline_indices(np.ones((2, 2), int))
+    kernels.skyline_indices_by_group(points, np.arange(20_000, dtype=np.int32) // 7)
+    kernels.skyline_indices_by_group(points, np.arange(20_000) // 1000)
+    kernels.top_delta_indices(points, 10)
+    kernels.k_dominant_indices(points[:500], 4)
     kernels.dominance_factors(points[:1])
     front = Front(7, 9_000)
     front.step(Arrivals(points, np.arange(20_000), np.arange(20_000)), 20_000)
@@ -59,7 +59,7 @@ def test_a_first_process_compiles_and_says_so_once_and_a_second_one_loads_from_d
 def test_warm_twice_compiles_nothing():
     kernels.warm()
     said: list[str] = []
-    assert kernels.warm(said.append).compiled == ()
+    assert kernels.warm(said.append) == ()
     assert said == []
 
 

@@ -39,7 +39,7 @@ def test_the_policy_is_told_of_every_time(w: Windows, batches: list[pa.Table], p
         step = advance(policy, w, state, counted(w, rows, first_open))
 
         times = [time for time in micros_of(rows) if time is not None]
-        arrivals = Arrivals.of_times(times, w.pane, w.offset)
+        arrivals = Arrivals.of_times(times, w)
         verdict = policy.judge(expected, arrivals)
         expected = policy.step(expected, arrivals)
         panes = [w.pane_at(time) for time in times]

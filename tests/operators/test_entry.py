@@ -33,18 +33,18 @@ def reason(row: dict[str, Any], time: int | None, w: Windows, first_open: int | 
             return f"null {name}"
         if np.isnan(row[name]):
             return f"NaN {name}"
-    pane = (time - w.offset) // w.pane
+    pane = w.pane_at(time)
     if first_open is not None and pane < first_open:
         return LATE
-    if limit is not None and w.offset + pane * w.pane > limit:
+    if limit is not None and w.pane_start(pane) > limit:
         return FUTURE
     return None
 
 
 def counts(times: list[int], w: Windows) -> list[PaneCount]:
     """The count of each pane, by the definition."""
-    panes = sorted({(time - w.offset) // w.pane for time in times})
-    members = {pane: [time for time in times if (time - w.offset) // w.pane == pane] for pane in panes}
+    panes = sorted({w.pane_at(time) for time in times})
+    members = {pane: [time for time in times if w.pane_at(time) == pane] for pane in panes}
     return [PaneCount(pane, len(of), min(of), max(of)) for pane, of in members.items()]
 
 
@@ -68,7 +68,7 @@ def test_split_is_the_definition(w: Windows, rows: pa.Table, first_open: int | N
         of_pane = [
             row
             for row, time, why in zip(given_rows, micros, reasons, strict=True)
-            if why is None and time is not None and (time - w.offset) // w.pane == part.pane
+            if why is None and time is not None and w.pane_at(time) == part.pane
         ]
         assert part.rows.to_pylist() == of_pane, "rows of a pane keep their order and their columns"
         assert part.rows.schema == SCHEMA

@@ -11,7 +11,7 @@ from tests.rows import SCHEMA, SKYLINE, Bag, multiset, split, table, tables, win
 
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import REASON
-from skypane.operators.pane_query import Lifted, PaneQuery
+from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
 from skypane.windows import Windows
 
@@ -22,7 +22,7 @@ OPEN = st.none() | st.integers(-10, 30)
 
 def lifted(
     query: Query, w: Windows, first_open: int | None, batches: list[pa.Table], buffer_rows: int, *, keep: bool = True
-) -> Lifted:
+) -> LiftResult:
     gate = Gate(w, "time", tuple(query.required), "label", first_open=first_open, keep=keep)
     worker = PaneQuery(query, gate, buffer_rows=buffer_rows)
     for rows in batches:
@@ -31,7 +31,7 @@ def lifted(
     return worker.close()
 
 
-def rejected(result: Lifted) -> pa.Table:
+def rejected(result: LiftResult) -> pa.Table:
     return pa.concat_tables([SCHEMA.append(pa.field(REASON, pa.string())).empty_table(), *result.rejection.rows])
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from tests.oracles import skyline_mask
 
-from skypane.operators.skyline import Skyline, is_count, taken
+from skypane.operators.skyline import Skyline, is_count, take_rows
 from skypane.preference import diff, from_sense, high, low
 from skypane.types import ConfigError
 
@@ -35,7 +35,7 @@ def test_columns_that_only_form_groups_may_be_null():
 
 
 def test_nothing_is_copied_when_all_survive():
-    assert taken(TABLE, np.arange(4)) is TABLE
+    assert take_rows(TABLE, np.arange(4)) is TABLE
     assert Skyline(low("price"), by=("price",)).lift(TABLE) is TABLE
 
 

@@ -42,7 +42,7 @@ def worker_of(query: Query, w: Windows, *, shares: bool) -> WindowWorker:
 def naive_skyline(task: WindowTask[pa.Table]) -> pa.Table:
     rows = pa.concat_tables([partial for _, partials in task.panes for partial in partials])
     points = SKYLINE.preference.orient(rows)
-    return rows.take(pa.array(oracles.skyline_rows(points), pa.int64()))
+    return rows.take(pa.array(oracles.skyline_indices(points), pa.int64()))
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(-3, 9)), max_size=40))

@@ -83,7 +83,7 @@ def test_equal_scores_have_equal_texts():
     assert Score("(a - b) - d") == Score("a - b - d") != Score("a - (b - d)")
 
 
-@given(st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=8))
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=8))
 def test_any_column_name_survives_in_backticks(name: str):
     score = Score("`" + name.replace("`", "``") + "` * 2 + `other one`")
     again = pickle.loads(pickle.dumps(score))  # noqa: S301

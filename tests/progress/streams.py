@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from skypane.progress import Arrivals
+from skypane.windows import Windows
 
 PANE = 10
 
@@ -33,7 +34,7 @@ def _in_order(drawn: list[list[tuple[int, int]]]) -> list[list[int]]:
 
 
 def arrivals(times: list[int], pane: int = PANE) -> Arrivals:
-    return Arrivals.of_times(times, pane)
+    return Arrivals.of_times(times, Windows(pane, pane))
 
 
 def steps(policy, stream):

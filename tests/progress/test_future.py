@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from skypane.progress import Arrivals, FutureBound, KSlack
 from skypane.progress.future import Held, Verdict
 from skypane.types import CheckpointError, ConfigError
+from skypane.windows import Windows
 
 BOUND = FutureBound(max_ahead=100, support=4, patience=20)
 DAY = 86_400_000_000
@@ -19,7 +20,7 @@ SECOND = 1_000_000
 
 
 def judge(newest, times, held=None, bound=BOUND):
-    return bound.judge(newest, held or Held(), Arrivals.of_times(times, pane=10))
+    return bound.judge(newest, held or Held(), Arrivals.of_times(times, Windows(10, 10)))
 
 
 def starts(held):
@@ -85,7 +86,7 @@ def test_a_gap_ends_the_chain():
 
 
 def test_a_pane_longer_than_max_ahead_moves_no_further_than_it():
-    verdict = BOUND.judge(1_000, Held(), Arrivals.of_times([1_050, 1_900], pane=1_000))
+    verdict = BOUND.judge(1_000, Held(), Arrivals.of_times([1_050, 1_900], Windows(1_000, 1_000)))
     assert verdict.limit == 1_200
 
 
@@ -191,7 +192,7 @@ def test_a_sorted_batch_or_its_rows_one_by_one_have_one_limit(batch, newest):
 def test_every_row_is_believed_or_held_or_given_up(stream, newest):
     held = Held()
     for batch in stream:
-        arrivals = Arrivals.of_times(batch, pane=10)
+        arrivals = Arrivals.of_times(batch, Windows(10, 10))
         verdict = BOUND.judge(newest, held, arrivals)
         believed = arrivals.upto(verdict.limit).total + (0 if verdict.followed is None else verdict.followed.total)
         assert believed + verdict.held.rows + verdict.given_up.rows == len(batch) + held.rows
@@ -223,7 +224,7 @@ def late_stream(rows, rng):
 def run(policy, event, batch):
     state = policy.init()
     for at in range(0, len(event), batch):
-        state = policy.step(state, Arrivals.of_times(event[at : at + batch], pane=SECOND))
+        state = policy.step(state, Arrivals.of_times(event[at : at + batch], Windows(SECOND, SECOND)))
     return state
 
 

@@ -26,7 +26,7 @@ def test_a_cut_stream_is_its_batches(event, windows, batch):
     parts = [event[at : at + batch] for at in range(0, len(event), batch)]
     assert len(cut.arrivals) == len(parts)
     for arrivals, part in zip(cut.arrivals, parts, strict=True):
-        expected = Arrivals.of_times(part, windows.pane, windows.offset)
+        expected = Arrivals.of_times(part, windows)
         for name in ("pane_start", "pane_end", "rows", "oldest", "newest"):
             assert getattr(arrivals, name).tolist() == getattr(expected, name).tolist()
 

@@ -144,10 +144,10 @@ def test_summary_adds_up_and_leaves_pauses_out():
 
 def test_sizes_by_window_and_group():
     sizes = front_sizes(windows(), ["city"])
-    assert sorted(zip((sizes.end // HOUR).tolist(), sizes.group, sizes.rows.tolist(), strict=True)) == sorted(
+    assert sorted(zip((sizes.end // HOUR).tolist(), sizes.group, sizes.row_counts.tolist(), strict=True)) == sorted(
         [(i, "a", i) for i in range(1, 6)] + [(i, "b", 1) for i in range(1, 6)]
     )
-    assert front_sizes(windows(), []).rows.tolist() == [2, 3, 4, 5, 6]
+    assert front_sizes(windows(), []).row_counts.tolist() == [2, 3, 4, 5, 6]
 
 
 def test_the_example_is_the_largest_answer_with_all_rows_of_its_window():

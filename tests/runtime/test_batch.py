@@ -95,23 +95,23 @@ def best_two(rows: pa.Table) -> pa.Table:
 def by_label(rows: pa.Table) -> pa.Table:
     labels = rows.column("label").to_pylist()
     codes = [sorted(set(labels)).index(label) for label in labels]
-    return taken(rows, oracles.skyline_rows_by_group(points(rows), codes))
+    return taken(rows, oracles.skyline_indices_by_group(points(rows), codes))
 
 
 CASES = {
     "skyline": Case(
         lambda df, **options: sp.skyline(df, PREFERENCE, **options),
-        lambda rows: taken(rows, oracles.skyline_rows(points(rows))),
+        lambda rows: taken(rows, oracles.skyline_indices(points(rows))),
     ),
     "skyline by label": Case(lambda df, **options: sp.skyline(df, PREFERENCE, by="label", **options), by_label),
     "top_k": Case(lambda df, **options: sp.top_k(df, 2, "y - x", **options), best_two),
     "k_dominant": Case(
         lambda df, **options: sp.k_dominant(df, 1, PREFERENCE, **options),
-        lambda rows: taken(rows, oracles.k_dominant_rows(points(rows), 1)),
+        lambda rows: taken(rows, oracles.k_dominant_indices(points(rows), 1)),
     ),
     "top_delta": Case(
         lambda df, **options: sp.top_delta(df, 3, PREFERENCE, **options),
-        lambda rows: taken(rows, oracles.top_delta_rows(points(rows), 3)[0]),
+        lambda rows: taken(rows, oracles.top_delta_indices(points(rows), 3)[0]),
     ),
 }
 

@@ -52,7 +52,7 @@ def test_a_start_that_was_taken_over_changes_nothing(tmp_path: Path):
     with pytest.raises(FileNotFoundError):
         out.write(NO_SPARK, waiting, 0)
     with pytest.raises(FileNotFoundError):
-        out.write(NO_SPARK, replace(answers("first"), rows=1, tables=(table([5]),)), 0)
+        out.write(NO_SPARK, replace(answers("first"), row_count=1, tables=(table([5]),)), 0)
     with pytest.raises(FileNotFoundError):
         staged(out, "first", 6)
     with pytest.raises(FileNotFoundError):

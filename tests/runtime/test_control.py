@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.runtime.streams import late_rows, read_batches, write_batches
 
 import skypane as sp
-from skypane.control.exchange import CONFIRM, Exchange
+from skypane.control.exchange import CONFIRM, ExchangeState
 from skypane.control.measured import Measured, PaneWork, TaskWork
 from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Routing, Sample, Share, splitting
 from skypane.control.workers import Workers
@@ -48,7 +48,7 @@ def test_rows_stay_until_an_exchange_has_paid_several_times():
         state = CONTROL.observe(state, lopsided())
     _, decided = CONTROL.decide(state)
     assert decided.routing == Routing(2)
-    assert decided.exchange.needed
+    assert decided.exchange.value
     assert CONTROL.observe(state, lopsided(exchanged=True)).exchange.age == 1
 
 
@@ -78,7 +78,7 @@ def test_a_batch_is_split_as_the_last_one_would_have_been():
     control = Control(AdaptiveSplitting(), Workers(2, 2))
     sizes = TaskWork(1_100, 1.0, (PaneWork(5, 100, 0.1), PaneWork(6, 1_000, 0.9)))
     even = TaskWork(1_100, 1.0, (PaneWork(4, 100, 0.1), PaneWork(5, 1_000, 0.9)))
-    state = replace(control.init(), exchange=Exchange(needed=True))
+    state = replace(control.init(), exchange=ExchangeState(needed=True))
     for tasks in (even, sizes):
         state = control.observe(state, Measured((tasks,), merge_seconds=0.0, interval=4.0, exchanged=True))
     state = replace(state, splitting=control.splitting.observe(state.splitting, Sample(None, (100,) * 20)))
@@ -123,7 +123,7 @@ def test_rows_go_to_the_owners_of_their_panes(spark: SparkSession):
     {"workers": {"plq": 0, "wlq": 1}}, {"asked": None}, {"exchange": {"speed": 1}}, {"workers": {"plq": 1}},
 ])  # fmt: skip
 def test_a_state_that_control_cannot_have_written_is_refused(damage: dict[str, Any]):
-    with pytest.raises(CheckpointError, match="state of control"):
+    with pytest.raises(CheckpointError, match="in the checkpoint"):
         CONTROL.restore(CONTROL.snapshot(CONTROL.init()) | damage)
 
 

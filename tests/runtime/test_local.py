@@ -74,7 +74,7 @@ def definition(plan: Plan, batches: list[pa.Table]) -> Iterator[tuple[int, pa.Ta
     for rows in batches:
         usable = [i for i, row in enumerate(rows.to_pylist()) if rankable(row, plan.query)]
         times = [time for i, time in enumerate(micros_of(rows)) if i in usable and time is not None]
-        arrivals = Arrivals.of_times(times, w.pane, w.offset)
+        arrivals = Arrivals.of_times(times, w)
         given_up = {pane.start for pane in policy.judge(state, arrivals).given_up.panes}
         entering = [
             i
@@ -113,7 +113,7 @@ def test_every_closed_window_is_answered_with_the_skyline_of_its_admitted_rows(
     expected = list(definition(plan, batches))
     assert [answer.window for answer in answers] == [k for k, _ in expected]
     for answer, (_, rows) in zip(answers, expected, strict=True):
-        best = oracles.skyline_rows(PREFERENCE.orient(rows))
+        best = oracles.skyline_indices(PREFERENCE.orient(rows))
         assert multiset(answer.rows.select(SCHEMA.names)) == multiset(rows.take(pa.array(best)))
 
 
@@ -125,7 +125,7 @@ def rejected(plan: Plan, batches: list[pa.Table]) -> Iterator[list[dict[str, Any
     for rows in batches:
         found = [unusable(row, plan.query) for row in rows.to_pylist()]
         times = [time for time, why in zip(micros_of(rows), found, strict=True) if why is None and time is not None]
-        arrivals = Arrivals.of_times(times, w.pane, w.offset)
+        arrivals = Arrivals.of_times(times, w)
         verdict = policy.judge(state, arrivals)
         given_up = {pane.start for pane in verdict.given_up.panes}
         future = [row | {"reason": "future"} for start, row in held if start in given_up]

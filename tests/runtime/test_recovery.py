@@ -240,7 +240,7 @@ class Stream:
         batches = self.batches()
         assert sum(batch.num_rows for batch in batches) == sum(file.num_rows for file in self._files)
         assert windows_of(parquet_rows(self._folder / "out")) == expected(task.plan, batches)
-        naive = NaiveKSlack(WINDOWS.pane)
+        naive = NaiveKSlack(WINDOWS.longest_pane)
         for batch in batches:
             naive.take(batch)
         assert sorted(parquet_rows(self._folder / "late")["id"].to_pylist()) == sorted(naive.late)

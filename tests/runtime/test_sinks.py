@@ -345,18 +345,18 @@ def test_an_output_that_cannot_be_written_is_refused_at_the_call(path: str):
 
 def test_a_sink_of_ones_own_must_only_write():
     class Count(Sink):
-        rows = 0
+        row_count = 0
 
         def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
             del spark, batch_id
-            self.rows += answers.rows
+            self.row_count += answers.row_count
 
     mine = Count()
     assert sinks(mine, mine, SCHEMA, SCHEMA) == (mine, mine)
     mine.open(Claim("q"))
     assert mine.stage("driver") is None
     mine.write(NO_SPARK, answers(ONE), 0)
-    assert mine.rows == 1
+    assert mine.row_count == 1
 
 
 def test_whatever_a_user_means_becomes_a_sink(tmp_path: Path):

@@ -17,7 +17,7 @@ from skypane.progress import KSlack
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
 from skypane.runtime.spark.engine.state import State
-from skypane.runtime.spark.engine.wlq import RunStage, cut, distinct_rows, in_driver, rows_of
+from skypane.runtime.spark.engine.wlq import RunStage, cut, distinct_row_count, in_driver, row_count
 from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
@@ -89,11 +89,11 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
     assert [tuple(window) for run in done for window in run["windows"]] == list(here.windows)
     answered = multiset(pa.concat_tables([schema.empty_table(), *here.tables]))
     assert multiset(pa.concat_tables([schema.empty_table(), *there])) == answered
-    assert here.rows == sum(answered.values())
-    for window, row_count in here.windows:
+    assert here.row_count == sum(answered.values())
+    for window, size in here.windows:
         start, end = shape.bounds(window)
         inside = rows.filter((pc.field("time") >= _stamp(start)) & (pc.field("time") < _stamp(end)))
-        assert row_count == SKYLINE.lift(inside).num_rows > 0
+        assert size == SKYLINE.lift(inside).num_rows > 0
 
 
 def _stamp(time: int) -> pa.Scalar:
@@ -106,15 +106,15 @@ def test_runs_are_consecutive_and_of_about_the_same_weight(tasks: list[RefTask],
     assert [task for part in parts for task in part] == tasks
     assert 1 <= len(parts) <= runs
     assert all(parts)
-    weights = [rows_of(task) + 1 for task in tasks]
+    weights = [row_count(task) + 1 for task in tasks]
     for part in parts:
-        assert sum(rows_of(task) + 1 for task in part) <= sum(weights) / runs + max(weights)
+        assert sum(row_count(task) + 1 for task in part) <= sum(weights) / runs + max(weights)
 
 
 @given(TASKS)
 def test_a_pane_of_several_windows_counts_once(tasks: list[RefTask]):
-    assert distinct_rows(tasks) <= sum(rows_of(task) for task in tasks)
-    assert distinct_rows([tasks[0], tasks[0]]) == rows_of(tasks[0])
+    assert distinct_row_count(tasks) <= sum(row_count(task) for task in tasks)
+    assert distinct_row_count([tasks[0], tasks[0]]) == row_count(tasks[0])
 
 
 @FEW

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import threading
@@ -35,8 +34,8 @@ from tests.runtime.streams import (
 
 import skypane as sp
 from skypane.control.costs import Costs
-from skypane.control.exchange import Exchange
-from skypane.control.placement import place
+from skypane.control.exchange import Exchange, ExchangeState
+from skypane.control.placement import Placement
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
@@ -45,7 +44,7 @@ from skypane.plan import Plan
 from skypane.preference import Score
 from skypane.progress import ProgressPolicy
 from skypane.runtime import local
-from skypane.runtime.spark.engine import control, windowed
+from skypane.runtime.spark.engine import windowed
 from skypane.types import Length
 from skypane.windows import Windows
 
@@ -131,13 +130,13 @@ def test_a_stream_answers_as_the_oracle(case: Case, spark: SparkSession, tmp_pat
 @pytest.fixture
 def exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are exchanged before they are lifted, from the first batch on."""
-    monkeypatch.setattr(control, "Exchange", functools.partial(Exchange, needed=True, because="the test wants it"))
+    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test wants it"))
 
 
 @pytest.fixture
 def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job costs nothing: wherever there are two windows, workers answer them."""
-    monkeypatch.setattr(windowed, "place", functools.partial(place, costs=Costs(job=0.0)))
+    monkeypatch.setattr(windowed, "Placement", lambda _: Placement(Costs(job=0.0)))
 
 
 @pytest.mark.core

@@ -33,10 +33,10 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.control.placement import Placement
+from skypane.control.law import Decision
+from skypane.control.placement import Place, Placement
 from skypane.plan import Plan
 from skypane.runtime import local
-from skypane.runtime.spark.engine import windowed
 from skypane.runtime.spark.schema import spark_schema
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.call import Call
@@ -133,8 +133,8 @@ def elsewhere(spark: SparkSession, zone: str) -> SparkSession:
 def test_a_stream_in_any_zone_answers_as_the_oracle(
     kind: str, where: str, elsewhere: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    wanted_place = Placement("spark" if where == "workers" else "driver", 1, "the test wants it")
-    monkeypatch.setattr(windowed, "place", lambda *_: wanted_place)
+    place = Place("spark" if where == "workers" else "driver")
+    monkeypatch.setattr(Placement, "decide", lambda _, state, __: (state, Decision("placement", place, "as tested")))
     batches = batches_of("UTC" if kind == "with zone" else None)
     write_batches(tmp_path / "in", batches)
     output = Everywhere(tmp_path)

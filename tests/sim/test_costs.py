@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skypane.kernels.skyline import skyline_rows
+from skypane.kernels.skyline import skyline_indices
 from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, INDEPENDENT_8D, CostModel, ResultSize, fitted_size
 from skypane.types import ConfigError
 from skypane.workloads.content.points import DISTRIBUTIONS
@@ -20,7 +20,7 @@ def test_a_fitted_size_is_that_of_the_kernels_within_a_tenth(kind: str, d: int):
     size = fitted_size(kind, d, most=5_000)
     rng = np.random.default_rng(99)
     for tuples in (500, 4_000):
-        exact = np.mean([len(skyline_rows(DISTRIBUTIONS[kind](tuples, d, rng))) for _ in range(12)])
+        exact = np.mean([len(skyline_indices(DISTRIBUTIONS[kind](tuples, d, rng))) for _ in range(12)])
         assert float(size.of(tuples)) == pytest.approx(exact, rel=0.25 if kind == "correlated" else 0.1)
 
 

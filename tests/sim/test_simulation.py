@@ -7,9 +7,9 @@ import pytest
 
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.law import Stateless
 from skypane.control.scheduling import scheduler
 from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingLaw
-from skypane.control.splitting.static import Stateless
 from skypane.control.workers import Workers
 from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, CostModel, ResultSize
 from skypane.runtime.sim.farm import Stream

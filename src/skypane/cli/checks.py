@@ -17,7 +17,9 @@ from pathlib import Path
 import pyarrow as pa
 from packaging.requirements import Requirement
 
+from skypane.control.costs import DEFAULT_COSTS
 from skypane.places import Place
+from skypane.runtime import machine_costs
 from skypane.runtime.resources import GIB, available_memory_bytes, cores, memory_bytes
 from skypane.runtime.spark.machine import interpreter
 from skypane.runtime.spark.machine.interpreter import Interpreter
@@ -31,7 +33,7 @@ COMPARED = ("pyspark", "pyarrow", "pandas", "numpy", "numba")
 MINIMUM_MEMORY = 2 * GIB
 MINIMUM_DISK = 1 * GIB
 
-_COUNT_COMPILED = "from skypane.kernels import warm; print(len(warm().compiled))"
+_COUNT_COMPILED = "from skypane.kernels import warm; print(len(warm()))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +61,28 @@ def python() -> Finding:
 def java() -> Finding:
     """Check that some Java can run Spark."""
     try:
-        found = find_java()
+        runtime = find_java()
     except JavaError as error:
         return Finding("Java", "none that runs Spark", str(error))
-    return Finding("Java", f"{found.version} from {found.origin} ({found.home})")
+    return Finding("Java", f"{runtime.version} from {runtime.origin} ({runtime.home})")
 
 
 def worker_interpreter() -> Finding:
     """Check that Spark's workers will run this interpreter: what is pickled by one Python is read by the same."""
     name, program = "workers' interpreter", interpreter.chosen()
-    told = "PYSPARK_PYTHON" in os.environ
+    by_user = "PYSPARK_PYTHON" in os.environ
     try:
-        found = interpreter.ask(program)
-        fault = found.fault
+        workers = interpreter.ask(program)
+        fault = workers.fault
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        found, fault = None, f"does not run: {error}"
-    if not told:
+        workers, fault = None, f"does not run: {error}"
+    if not by_user:
         cluster = "" if fault is None else f"; on a cluster {program}, which here {fault}, unless PYSPARK_PYTHON is set"
         return Finding(name, f"this one, where Spark runs on this machine{cluster}")
     if fault is not None:
         mend = f"unset PYSPARK_PYTHON, or set it to {sys.executable}"
         return Finding(name, f"PYSPARK_PYTHON={program} {fault}", mend)
-    return Finding(name, f"{found}, by PYSPARK_PYTHON={program}")
+    return Finding(name, f"{workers}, by PYSPARK_PYTHON={program}")
 
 
 def versions() -> Iterator[Finding]:
@@ -169,6 +171,17 @@ def kernels() -> Finding:
             "set NUMBA_CACHE_DIR to a folder that this user can write",
         )
     return Finding("kernels", "compiled, and cached on disk")
+
+
+def costs() -> Finding:
+    """Say by which costs streams decide here; the defaults will do, so this check never fails."""
+    from skypane.runtime.spark.calibration import machine_of_master  # noqa: PLC0415  # imports the engine
+
+    machine = machine_of_master("local[*]")
+    known = machine_costs.read(machine)
+    if known == DEFAULT_COSTS:
+        return Finding("costs", f"the defaults ({known.measured}); `skypane calibrate` measures this machine's")
+    return Finding("costs", f"{known.measured} ({machine.file})")
 
 
 def spark() -> Finding:

@@ -11,7 +11,7 @@ from skypane.types import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skypane.describing.columns import Stream
+    from skypane.describing.columns import RecordedStream
     from skypane.describing.statistics import Statistic
     from skypane.types import IntArray
 
@@ -58,7 +58,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _stream(arguments: Namespace) -> Stream:
+def _stream(arguments: Namespace) -> RecordedStream:
     from skypane.datasets import LAYOUTS, read_all  # noqa: PLC0415
     from skypane.describing.columns import Roles, load, stream_of  # noqa: PLC0415
     from skypane.preference import parse  # noqa: PLC0415

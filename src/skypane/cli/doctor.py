@@ -43,8 +43,8 @@ def findings(todo: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
     """Yield what each named check finds; one that breaks is a finding too, so that the others still run."""
     for name, check in todo:
         try:
-            found = check()
-            yield from [found] if isinstance(found, Finding) else found
+            result = check()
+            yield from [result] if isinstance(result, Finding) else result
         except Exception as error:  # noqa: BLE001  # whatever is wrong with the machine, doctor says so and goes on
             first_line = str(error).strip().partition("\n")[0]
             yield Finding(
@@ -61,6 +61,7 @@ def _checks(checkpoint: str | None, *, spark: bool) -> Iterator[tuple[str, Check
     yield "disk", partial(checks.disk, checkpoint)
     yield "checkpoint", partial(checks.checkpoint_directory, checkpoint)
     yield "kernels", checks.kernels
+    yield "costs", checks.costs
     if spark:
         yield "Spark job", checks.spark
 

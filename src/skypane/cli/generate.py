@@ -114,5 +114,5 @@ def _write(made: Workload, out: Path) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(out.name, total=made.rows)
-        rows = write(made, out, lambda done: bar.update(task, completed=done))
-    print(f"{count(rows)} rows, columns {', '.join(made.schema.names)}, in order of arrival: {out}")
+        row_count = write(made, out, lambda done: bar.update(task, completed=done))
+    print(f"{count(row_count)} rows, columns {', '.join(made.schema.names)}, in order of arrival: {out}")

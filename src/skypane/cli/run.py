@@ -62,12 +62,12 @@ def run(arguments: Namespace) -> int:
 def _run(job: JobFile, arguments: Namespace, console: Console) -> int:
     from pyspark.sql import DataFrame  # noqa: PLC0415
 
-    from skypane.jobs import building, telling  # noqa: PLC0415
+    from skypane.jobs import building, description  # noqa: PLC0415
 
     spark = building.session(job)
     ready = building.build(job, spark)
     if arguments.dry_run:
-        for name, value in telling.told(job):
+        for name, value in description.settings(job):
             console.print(f"{name:<12}{value}", soft_wrap=True, markup=False)
         console.print("the job is sound: nothing has been read or written")
         return 0
@@ -95,11 +95,11 @@ def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console)
         job, ready, live.display(view, console), log, seconds=arguments.seconds, drain=arguments.drain
     )
     if log.batches():
-        found = running.snapshot(job, log)
-        for text in report.lines(found):
+        snapshot = running.snapshot(job, log)
+        for text in report.lines(snapshot):
             console.print(text, soft_wrap=True)
         if arguments.report is not None:
-            arguments.report.write_text(report.render(found), encoding="utf-8")
+            arguments.report.write_text(report.render(snapshot), encoding="utf-8")
             console.print(f"report    {arguments.report}", soft_wrap=True)
     if job.output.path is not None:
         console.print(f"answers   {job.output.path}   {job.output.format}", soft_wrap=True)

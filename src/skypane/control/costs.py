@@ -16,7 +16,7 @@ class Costs:
 
     exchange, exchange_per_row   moving the rows of a batch between tasks: once, and for each row (nine columns)
     window, window_per_row       answering a window: once, and for each row that is merged once (eight criteria)
-    job                          a job with a Python stage, before it does anything
+    job                          one of Spark's jobs with a Python stage, before it does anything
     measured                     where these were measured
     """
 
@@ -33,9 +33,9 @@ class Costs:
             if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
                 raise ConfigError(f"costs: {name} must be seconds >= 0, got {seconds!r}; measure it again")
 
-    def exchanging(self, rows: int) -> float:
-        """Return the seconds of an exchange of `rows` rows."""
-        return self.exchange + self.exchange_per_row * rows
+    def exchanging(self, row_count: int) -> float:
+        """Return the seconds of an exchange of `row_count` rows."""
+        return self.exchange + self.exchange_per_row * row_count
 
     def to_json(self) -> dict[str, Any]:
         """Return the costs as a JSON object."""

@@ -6,12 +6,15 @@ are balanced and do not cut panes to pieces; both are measured on the last batch
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
+from skypane.control.law import ControlLaw, Decision
+from skypane.control.snapshots import JsonState
 
 PROBE_EVERY = 50
-"""Batches after which the source's own layout is looked at again: a busy source may have become an even one."""
+"""Batches after which the source's own partitions are looked at again: an uneven source may have become an even one."""
 
 
 CONFIRM = 3
@@ -20,25 +23,27 @@ reasons of its own, such as workers that load their kernels."""
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """How the rows of one batch lay in the source's partitions.
+class SourceSpread:
+    """How the rows of one batch, which were not exchanged, were spread over the source's partitions.
 
     busy            seconds that each task lifted
     panes           distinct panes
-    partials        (pane, task) pairs: panes, if none is cut
+    partials        (pane, task) pairs: as many as panes, if none is cut
     merge_seconds   what the window-level query took
+    workers         tasks that could have shared the work, had rows been exchanged
     """
 
-    rows: int
+    row_count: int
     busy: tuple[float, ...]
     panes: int
     partials: int
     merge_seconds: float
+    workers: int
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """The decision, as a state: `needed` for the next batch, `because` of what, `age` batches ago.
+class ExchangeState(JsonState):
+    """What the next batch does, because of what the batch `age` batches ago showed.
 
     confirmed   batches in a row in which an exchange would have paid
     """
@@ -48,30 +53,51 @@ class Exchange:
     age: int = 0
     confirmed: int = 0
 
-    def observe(self, layout: Layout | None, workers: int, costs: Costs = DEFAULT_COSTS) -> Exchange:
-        """Return the decision for the next batch; `layout` is None if rows were exchanged, so nothing was learnt."""
-        if layout is None:
-            if self.age + 1 >= PROBE_EVERY:
+
+@dataclass(frozen=True, slots=True)
+class Exchange(ControlLaw[ExchangeState, SourceSpread | None, None, bool]):
+    """The law: rows are exchanged where balance and whole panes would have saved more than an exchange costs.
+
+    It observes None where rows were exchanged, for then a batch tells nothing of the source, and knows nothing (None) of
+    a batch before it comes.
+    """
+
+    State = ExchangeState
+    costs: Costs = DEFAULT_COSTS
+
+    def init(self) -> ExchangeState:
+        return ExchangeState()
+
+    def observe(self, state: ExchangeState, measured: SourceSpread | None) -> ExchangeState:
+        if measured is None:
+            if state.age + 1 >= PROBE_EVERY:
                 # One more batch like those before is enough to go on as before.
                 because = f"looking at the source again after {PROBE_EVERY} batches"
-                return Exchange(needed=False, because=because, confirmed=CONFIRM - 1)
-            return replace(self, age=self.age + 1)
-        if not layout.rows:
-            return replace(self, age=0)
-        pays, because = _pays(layout, workers, costs)
-        confirmed = min(self.confirmed + 1, CONFIRM) if pays else 0
-        return Exchange(needed=confirmed >= CONFIRM, because=because, confirmed=confirmed)
+                return ExchangeState(needed=False, because=because, confirmed=CONFIRM - 1)
+            return replace(state, age=state.age + 1)
+        if not measured.row_count:
+            return replace(state, age=0)
+        figures = self.figures(measured)
+        pays = figures["balance"] + figures["whole_panes"] > figures["exchange"]
+        confirmed = min(state.confirmed + 1, CONFIRM) if pays else 0
+        return ExchangeState(needed=confirmed >= CONFIRM, because=_in_words(figures), confirmed=confirmed)
+
+    def decide(self, state: ExchangeState, known: None = None) -> tuple[ExchangeState, Decision[bool]]:  # noqa: ARG002
+        return state, Decision("exchange", state.needed, state.because)
+
+    def figures(self, spread: SourceSpread) -> dict[str, float]:
+        """Return the seconds that balance and whole panes would have saved, those of an exchange, and partitions a pane."""
+        partitions = spread.partials / spread.panes if spread.panes else 1.0
+        return {
+            "balance": max(spread.busy, default=0.0) - sum(spread.busy) / max(spread.workers, 1),
+            "whole_panes": spread.merge_seconds * (1 - 1 / partitions),
+            "exchange": self.costs.exchanging(spread.row_count),
+            "partitions": partitions,
+        }
 
 
-def _pays(layout: Layout, workers: int, costs: Costs) -> tuple[bool, str]:
-    """Return whether an exchange would have paid for the batch, and the figures."""
-    cost = costs.exchanging(layout.rows)
-    idle = max(layout.busy, default=0.0) - sum(layout.busy) / max(workers, 1)
-    cut = layout.partials / layout.panes if layout.panes else 1.0
-    merging = layout.merge_seconds * (1 - 1 / cut)
-    gain = idle + merging
-    because = (
-        f"balance would save {idle * 1e3:.0f} ms, whole panes {merging * 1e3:.0f} ms ({cut:.2f} partitions a pane), "
-        f"an exchange costs {cost * 1e3:.0f} ms"
+def _in_words(figures: Mapping[str, float]) -> str:
+    return (
+        f"balance would save {figures['balance'] * 1e3:.0f} ms, whole panes {figures['whole_panes'] * 1e3:.0f} ms "
+        f"({figures['partitions']:.2f} partitions a pane), an exchange costs {figures['exchange'] * 1e3:.0f} ms"
     )
-    return gain > cost, because

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from skypane.control.snapshots import from_json, to_json
+from skypane.control.snapshots import JsonState, from_json, to_json
 
 S = TypeVar("S")
 M = TypeVar("M")
@@ -49,6 +49,11 @@ class Decision(Generic[V_co]):
             "because": self.because,
             "figures": dict(self.figures),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Stateless(JsonState):
+    """The state of a law that needs none."""
 
 
 class ControlLaw(ABC, Generic[S, M, K, V]):

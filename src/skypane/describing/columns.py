@@ -53,7 +53,7 @@ class Roles:
 
 
 @dataclass(frozen=True, eq=False)
-class Stream:
+class RecordedStream:
     """n rows in the order of arrival.
 
     event, arrival: (n,) microseconds; arrival is None if the file does not tell. source, key: (n,) codes from 0. points:
@@ -90,7 +90,7 @@ class Stream:
         return newest - self.event
 
 
-def load(path: Path, roles: Roles) -> Stream:
+def load(path: Path, roles: Roles) -> RecordedStream:
     """Return what the roles' columns of the file hold; a folder is read as one of parquet files.
 
     Raises ConfigError if it cannot be read, or if a column is missing or of no use in its role; BadInputError if a time
@@ -99,7 +99,7 @@ def load(path: Path, roles: Roles) -> Stream:
     return stream_of(_table(path, roles), roles)
 
 
-def stream_of(table: pa.Table, roles: Roles) -> Stream:
+def stream_of(table: pa.Table, roles: Roles) -> RecordedStream:
     """Return what the roles' columns of a table hold, rows that arrive at the same time in the table's order."""
     for name in roles.columns:
         field_of(table.schema, name)
@@ -111,7 +111,7 @@ def stream_of(table: pa.Table, roles: Roles) -> Stream:
     points, incomparable = _points(table, roles.criteria)
     assumed = roles.unit is None and pa.types.is_integer(table.schema.field(roles.time).type)
     source, key = _codes(table, roles.source), _codes(table, roles.key)
-    return Stream(event, arrival, source, key, points, incomparable, assumed)
+    return RecordedStream(event, arrival, source, key, points, incomparable, assumed)
 
 
 def _table(path: Path, roles: Roles) -> pa.Table:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from skypane.describing import years
-from skypane.describing.columns import Stream
+from skypane.describing.columns import RecordedStream
 from skypane.naming import shortened
 from skypane.reporting.style import PLAIN
 from skypane.types import ConfigError, FloatArray, IntArray, Micros
@@ -53,14 +53,16 @@ def check_format(path: Path) -> None:
         raise ConfigError(f"need a plot that ends in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, got {path}")
 
 
-def draw(stream: Stream, path: Path, title: str) -> None:
+def draw(stream: RecordedStream, path: Path, title: str) -> None:
     """Write the plots of a stream, which has rows, in the format that the file's name ends in (see FORMATS)."""
     clock = stream.clock
     slots = max(1, min(_SLOTS, int(clock[-1] - clock[0])))
     edges = (np.linspace(0, clock[-1] - clock[0] + 1, slots + 1)) / _SECOND
-    rows = np.histogram((clock - clock[0]) / _SECOND, edges)[0]
+    row_counts = np.histogram((clock - clock[0]) / _SECOND, edges)[0]
     start = int(clock[0]) if years.credible(int(clock[0]), int(clock[-1])) else None
-    _write(path, title, _Rate(edges, rows / np.diff(edges), start), stream.delay, _curve(lambda: dispersion(clock)))
+    _write(
+        path, title, _Rate(edges, row_counts / np.diff(edges), start), stream.delay, _curve(lambda: dispersion(clock))
+    )
 
 
 def draw_counts(series: IntArray, path: Path, title: str) -> None:

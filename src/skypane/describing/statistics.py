@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from skypane.describing import years
-from skypane.describing.columns import Stream
+from skypane.describing.columns import RecordedStream
 from skypane.types import ConfigError, IntArray
 from skypane.wording import UNKNOWN, count, percent, seconds, stamp
 from skypane.workloads.estimators import (
@@ -30,9 +30,9 @@ from skypane.workloads.estimators import (
 )
 
 _SECOND = 1_000_000
-#: tuples whose skyline is taken: about a pane of the papers
+#: tuples of a sample whose skyline is computed: about a pane of the papers
 _SAMPLE = 10_000
-#: intervals that long memory is looked for in; fewer are too coarse, and more would show the shape of single bursts
+#: intervals in which long memory is looked for; fewer are too coarse, and more would show the shape of single bursts
 _INTERVALS = 10_000
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
@@ -47,7 +47,7 @@ class Statistic:
     meaning: str = ""
 
 
-def statistics(stream: Stream) -> Iterator[Statistic]:
+def statistics(stream: RecordedStream) -> Iterator[Statistic]:
     """Yield all that can be said about a stream; nothing but its length if it has no rows."""
     yield Statistic("rows", "rows", count(len(stream.event)))
     if not len(stream.event):
@@ -77,7 +77,7 @@ _H = "0.5: no long memory; towards 1: bursts at all scales"
 _NO_H = "outside 0 to 1, so no Hurst parameter: the rate has a trend or a period, or too few rows come"
 
 
-def _span(stream: Stream) -> Iterator[Statistic]:
+def _span(stream: RecordedStream) -> Iterator[Statistic]:
     first, last = int(stream.event.min()), int(stream.event.max())
     yield Statistic("rows", "event time", f"{stamp(first)} to {stamp(last)}", seconds((last - first) / _SECOND))
     doubt = years.doubt(first, last, unit_assumed=stream.unit_assumed)
@@ -132,7 +132,7 @@ def _dispersed(index: Dispersion) -> str:
     ]
 
 
-def _disorder(stream: Stream) -> Iterator[Statistic]:
+def _disorder(stream: RecordedStream) -> Iterator[Statistic]:
     yield Statistic(
         "disorder", "late share", percent(late_share(stream.event)), "rows that come after one with a later event time"
     )
@@ -159,7 +159,7 @@ def _skew(name: str, codes: IntArray | None) -> Iterator[Statistic]:
         yield _tried(name, "Zipf exponent", lambda: f"{zipf_exponent(codes):.2f}", "0: all alike")
 
 
-def _criteria(stream: Stream) -> Iterator[Statistic]:
+def _criteria(stream: RecordedStream) -> Iterator[Statistic]:
     points = stream.points
     if points is None:
         return

@@ -93,7 +93,7 @@ class Late(Part):
     path: str
 
 
-class Workers(Part):
+class WorkersPart(Part):
     """How panes are split, and over how many workers."""
 
     splitting: Literal["PB_RR", "TB_RR", "AS", "AS_PID"] = "PB_RR"
@@ -134,7 +134,7 @@ class JobFile(Part):
     checkpoint: str | None = None
     #: "available now", an interval such as "5 seconds", or at once, on and on
     trigger: str | None = None
-    workers: Workers = Workers()
+    workers: WorkersPart = WorkersPart()
     spark: Spark = Spark()
 
     @model_validator(mode="after")

@@ -24,7 +24,7 @@ class _Law(Part):
         """Return the law itself."""
         raise NotImplementedError
 
-    def _given(self) -> dict[str, Any]:
+    def _arguments(self) -> dict[str, Any]:
         """Return the fields that the file sets; the laws know their own defaults."""
         return self.model_dump(exclude={"policy"}, exclude_unset=True)
 
@@ -38,7 +38,7 @@ class WatermarkLaw(_Law):
     behind: bool = False
 
     def build(self) -> Policy:
-        return Watermark(**self._given())
+        return Watermark(**self._arguments())
 
 
 class KSlackLaw(_Law):
@@ -48,7 +48,7 @@ class KSlackLaw(_Law):
     max_slack: Time | None = None
 
     def build(self) -> Policy:
-        return KSlack(**self._given())
+        return KSlack(**self._arguments())
 
 
 class AqKSlackLaw(_Law):
@@ -59,7 +59,7 @@ class AqKSlackLaw(_Law):
     max_slack: Time | None = None
 
     def build(self) -> Policy:
-        return AqKSlack(**self._given())
+        return AqKSlack(**self._arguments())
 
 
 class ReadinessLaw(_Law):
@@ -69,7 +69,7 @@ class ReadinessLaw(_Law):
     idle_after: Time
 
     def build(self) -> Policy:
-        return Readiness(**self._given())
+        return Readiness(**self._arguments())
 
 
 AnyPolicy: TypeAlias = Annotated[WatermarkLaw | KSlackLaw | AqKSlackLaw | ReadinessLaw, Field(discriminator="policy")]

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import skypane as sp
+from skypane.jobs.description import criteria, settings
 from skypane.jobs.model import JobFile
-from skypane.jobs.telling import criteria, told
 from skypane.places import Place
 from skypane.reporting.following import follow
 from skypane.reporting.live import Display
@@ -51,7 +51,7 @@ def snapshot(job: JobFile, log: RunLog) -> Snapshot:
         window=job.window.build().length if job.window is not None else 0,
         criteria=criteria(job),
         batches=log.batches(),
-        settings=tuple(told(job)),
+        settings=tuple(settings(job)),
         sizes=None if windows is None else front_sizes(windows, by),
         example=None if windows is None else example(windows, by),
         meaning=SKYLINE if job.query.kind == "skyline" else "",

@@ -43,7 +43,7 @@ class Blocks(NamedTuple):
 
     bitmaps: NDArray[np.uint64]  # block b from flat index b * block_words(d)
     floors: NDArray[np.uint8]  # byte tiles; row b is the least rank of each column over block b
-    members: IntArray  # rows
+    members: IntArray  # indices of points
 
 
 @kernel

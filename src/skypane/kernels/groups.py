@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skypane.kernels.layout import codes_of, columns_of, points_of, take_rows
+from skypane.kernels.layout import codes_of, columns_of, points_of, take_points
 from skypane.kernels.nested_loops import mark_skylines
 from skypane.kernels.skyline import require_numbers, skyline_of_columns
 from skypane.kernels.thinning import SMALL
@@ -14,10 +14,10 @@ from skypane.kernels.z_order import ROW_MASK, sorted_by_key
 from skypane.types import IntArray
 
 
-def skyline_rows_by_group(points: Any, groups: Any) -> IntArray:
-    """Return the rows of `points` that no row of their own group dominates.
+def skyline_indices_by_group(points: Any, groups: Any) -> IntArray:
+    """Return the indices of the rows of `points` that no row of their own group dominates.
 
-    `points` as for skyline_rows, (n, d); `groups` are (n,) integer codes, in any order. Result: int64 (m,), ascending.
+    `points` as for skyline_indices, (n, d); `groups` are (n,) integer codes, in any order. Result: int64 (m,), ascending.
     """
     columns = columns_of(points)
     codes = codes_of(groups, columns.shape[1])
@@ -32,13 +32,13 @@ def skyline_rows_by_group(points: Any, groups: Any) -> IntArray:
     small = ends - starts <= SMALL
     _small_groups(columns, order, starts[small], ends[small], keep)
     for start, end in zip(starts[~small], ends[~small], strict=True):
-        rows = order[start:end]
-        keep[rows[skyline_of_columns(take_rows(columns, rows))]] = True
+        members = order[start:end]
+        keep[members[skyline_of_columns(take_points(columns, members))]] = True
     return np.flatnonzero(keep)
 
 
 def _by_code(codes: IntArray) -> IntArray:
-    """Order of n >= 1 rows by code."""
+    """Return the indices of n >= 1 rows in ascending order of their codes."""
     least = codes.min()
     if int(codes.max()) - int(least) >= 1 << 32:
         return np.argsort(codes)
@@ -52,7 +52,7 @@ def _small_groups(columns: Any, order: IntArray, starts: IntArray, ends: IntArra
     sizes = ends - starts
     after = np.cumsum(sizes)
     before = after - sizes
-    rows = order[np.repeat(starts - before, sizes) + np.arange(after[-1])]
-    marks = np.zeros(rows.size, np.bool_)
-    mark_skylines(points_of(take_rows(columns, rows)), before, after, marks)
-    keep[rows[marks]] = True
+    members = order[np.repeat(starts - before, sizes) + np.arange(after[-1])]
+    marks = np.zeros(members.size, np.bool_)
+    mark_skylines(points_of(take_points(columns, members)), before, after, marks)
+    keep[members[marks]] = True

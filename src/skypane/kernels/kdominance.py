@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skypane.kernels.compiled import kernel
-from skypane.kernels.layout import columns_of, take_rows
+from skypane.kernels.layout import columns_of, take_points
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_le_in_more_than, most_columns_lt
 from skypane.kernels.skyline import require_numbers, skyline_of_columns
 from skypane.kernels.tiles import tiles_of
@@ -124,8 +124,8 @@ def dominance_factors(points: Any) -> IntArray:
     return _all_factors(columns, columns.shape[0] - 1, _ALL_FACTORS)
 
 
-def k_dominant_rows(points: Any, k: int, *, only_skyline: bool = False) -> IntArray:
-    """Return the k-dominant skyline DSP(k) of `points` (n, d): rows, int64 ascending, that no row k-dominates; 1 <= k <= d.
+def k_dominant_indices(points: Any, k: int, *, only_skyline: bool = False) -> IntArray:
+    """Return the k-dominant skyline DSP(k) of `points` (n, d): indices of the rows that no row k-dominates, int64, ascending; 1 <= k <= d.
 
     `only_skyline` promises that `points` are mutually non-dominated already, which spares finding that out.
     """
@@ -139,11 +139,11 @@ def k_dominant_rows(points: Any, k: int, *, only_skyline: bool = False) -> IntAr
     return skyline[_all_factors(columns, k, _ALL_FACTORS) < k]
 
 
-def top_delta_rows(points: Any, delta: int, *, only_skyline: bool = False) -> tuple[IntArray, int]:
-    """Return (rows, k_star): k_star is the smallest k with more than `delta` k-dominant skyline rows, or d if there is none.
+def top_delta_indices(points: Any, delta: int, *, only_skyline: bool = False) -> tuple[IntArray, int]:
+    """Return (indices, k_star): k_star is the smallest k with more than `delta` k-dominant rows, or d if there is none.
 
-    `rows` are all of DSP(k_star), int64, ordered by (factor, row): least dominated first. `points` is (n, d); delta >= 0.
-    `only_skyline` as for k_dominant_rows. Source: paper 1, section 2.1.
+    `indices` are all of DSP(k_star), int64, ordered by (factor, index): least dominated first. `points` is (n, d); delta >= 0.
+    `only_skyline` as for k_dominant_indices. Source: paper 1, section 2.1.
     """
     columns = columns_of(points)
     d = columns.shape[0]
@@ -164,5 +164,5 @@ def _skyline(columns: FloatArray, only_skyline: bool) -> tuple[IntArray, FloatAr
     if only_skyline:
         require_numbers(columns)
         return np.arange(columns.shape[1]), columns
-    rows = skyline_of_columns(columns)
-    return rows, take_rows(columns, rows)
+    skyline = skyline_of_columns(columns)
+    return skyline, take_points(columns, skyline)

@@ -53,15 +53,15 @@ def points_of(columns: FloatArray) -> FloatArray:
 
 
 @kernel
-def gather(columns: FloatArray, rows: IntArray) -> FloatArray:
-    """Return the given rows of `(d, n)` columns, as columns."""
-    out = np.empty((columns.shape[0], rows.shape[0]))
+def gather(columns: FloatArray, indices: IntArray) -> FloatArray:
+    """Return the points at `indices` of `(d, n)` columns, as columns."""
+    out = np.empty((columns.shape[0], indices.shape[0]))
     for j in range(columns.shape[0]):
-        for i in range(rows.shape[0]):
-            out[j, i] = columns[j, rows[i]]
+        for i in range(indices.shape[0]):
+            out[j, i] = columns[j, indices[i]]
     return out
 
 
-def take_rows(columns: FloatArray, rows: IntArray) -> FloatArray:
-    """Return the given rows of frozen `(d, n)` columns, as frozen columns."""
-    return frozen(gather(columns, rows))
+def take_points(columns: FloatArray, indices: IntArray) -> FloatArray:
+    """Return the points at `indices` of frozen `(d, n)` columns, as frozen columns."""
+    return frozen(gather(columns, indices))

@@ -40,10 +40,10 @@ def dominates(points: FloatArray, a: int, b: int) -> bool:
 
 
 @kernel
-def any_dominates(points: FloatArray, rows: IntArray, first: int, lanes: np.uint64, i: int) -> bool:
-    """Whether point i is dominated by one of the points rows[first + lane], over the lanes of a mask."""
+def any_dominates(points: FloatArray, members: IntArray, first: int, lanes: np.uint64, i: int) -> bool:
+    """Whether point i is dominated by one of the points members[first + lane], over the lanes of a mask."""
     while lanes != NONE:
-        if dominates(points, rows[first + first_bit(lanes)], i):
+        if dominates(points, members[first + first_bit(lanes)], i):
             return True
         lanes &= lanes - ONE
     return False

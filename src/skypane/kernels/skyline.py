@@ -13,8 +13,8 @@ from skypane.kernels.thinning import has_nan, thinned
 from skypane.types import BoolArray, FloatArray, IntArray
 
 
-def skyline_rows(points: Any) -> IntArray:
-    """Return the rows of `points` that no other row dominates: the skyline, or Pareto-minimal rows.
+def skyline_indices(points: Any) -> IntArray:
+    """Return the indices of the rows of `points` that no other row dominates: the skyline, or Pareto-minimal rows.
 
     `points` is (n, d), n >= 0, 1 <= d <= 254, smaller is better; best as Fortran-ordered float64, which is not copied.
     A row dominates another if it is <= in all columns and < in one, so rows equal in all columns all stay. Infinities
@@ -24,17 +24,17 @@ def skyline_rows(points: Any) -> IntArray:
 
 
 def skyline_of_columns(columns: FloatArray) -> IntArray:
-    """skyline_rows for frozen (d, n) columns."""
+    """skyline_indices for frozen (d, n) columns."""
     d, n = columns.shape
     if n == 0:
         return np.empty(0, np.int64)
     if d == 1:
         require_numbers(columns)
         return np.flatnonzero(columns[0] == columns[0].min())
-    rows, left, done, nan = thinned(columns)
+    indices, left, done, nan = thinned(columns)
     if nan:
         raise_nan(columns)
-    return rows if done else rows[_keep(frozen(left))]
+    return indices if done else indices[_keep(frozen(left))]
 
 
 def _keep(columns: FloatArray) -> BoolArray:

@@ -90,20 +90,20 @@ def _put_floor(floors: NDArray[np.uint8], b: int, tiles: NDArray[np.uint8], d: i
 
 
 @kernel
-def _add_block(blocks: Blocks, full: int, tiles: NDArray[np.uint8], rows: IntArray) -> Blocks:
-    """Make block `full` of eight full tiles and their rows."""
+def _add_block(blocks: Blocks, full: int, tiles: NDArray[np.uint8], members: IntArray) -> Blocks:
+    """Make block `full` of eight full tiles and the points that they hold."""
     d = tiles.shape[0] // BLOCK
     bitmaps = _with_room(blocks.bitmaps, full, block_words(d))
     fill_block(bitmaps, full * block_words(d), tiles, d)
     _put_floor(blocks.floors, full, tiles, d)
     for i in range(BLOCK):
-        blocks.members[full * BLOCK + i] = rows[i]
+        blocks.members[full * BLOCK + i] = members[i]
     return Blocks(bitmaps, blocks.floors, blocks.members)
 
 
 @kernel
 def _skyline(candidates: Candidates) -> IntArray:
-    """Rows of the skyline of different candidates, of which none is dominated by a later one."""
+    """Indices of the skyline points of different candidates, of which none is dominated by a later one."""
     points, ranks, order = candidates
     n, d = ranks.shape
     blocks = Blocks(np.empty(0, np.uint64), empty_tiles(n // BLOCK + 1, d), np.empty(n, np.int64))

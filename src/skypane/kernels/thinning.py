@@ -33,9 +33,9 @@ _STEP: Final = 16  # points per compare
 class Thinned(NamedTuple):
     """What is left of some points: their skyline, or more."""
 
-    rows: IntArray  # (m,), ascending
+    indices: IntArray  # (m,), ascending
     columns: FloatArray  # (d, m), unless done
-    done: bool  # the rows are the skyline
+    done: bool  # the indices are the skyline
     has_nan: bool  # then nothing else counts
 
 
@@ -55,9 +55,9 @@ def _survives(columns: FloatArray, i: int, strong: Strong) -> bool:
 
 @kernel
 def survivors(columns: FloatArray, strong: Strong) -> tuple[IntArray, bool]:
-    """Rows of (d, n) columns, d >= 2, that no strong point dominates while being < in the lead column; and whether one is NaN.
+    """Indices of the points that no strong point dominates while being < in the lead column; and whether a value is NaN.
 
-    Asking for < in one fixed column spares a second compare of every column and keeps the strong points themselves; it
+    `columns` are (d, n), d >= 2. Asking for < in one fixed column spares a second compare of every column and keeps the strong points themselves; it
     only ever keeps more. A NaN compares false, so a point that holds one may go or stay: the caller must look at the flag.
     """
     d, n = columns.shape
@@ -127,7 +127,7 @@ def _nested_loops(columns: FloatArray) -> tuple[BoolArray, bool]:
 @kernel
 def thinned(columns: FloatArray) -> Thinned:
     """Thin (d, n) columns, d >= 2; where few points or a short skyline are left, nested loops finish at once."""
-    rows = np.arange(columns.shape[1])
+    indices = np.arange(columns.shape[1])
     left = columns
     nan = False
     for turn in range(_ROUNDS):
@@ -137,10 +137,10 @@ def thinned(columns: FloatArray) -> Thinned:
             break
         stay, nan = survivors(left, strong)
         left = gather(left, stay)
-        rows = rows[stay]
+        indices = indices[stay]
         if nan:
             break
     if nan:
-        return Thinned(rows, left, done=False, has_nan=True)
+        return Thinned(indices, left, done=False, has_nan=True)
     keep, done = _nested_loops(left)
-    return Thinned(rows[keep] if done else rows, left, done, nan)
+    return Thinned(indices[keep] if done else indices, left, done, nan)

@@ -4,57 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numba.core import event
 
 from skypane.kernels.compiled import UNCACHED
-from skypane.kernels.groups import skyline_rows_by_group
+from skypane.kernels.groups import skyline_indices_by_group
 from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild
-from skypane.kernels.kdominance import dominance_factors, k_dominant_rows, top_delta_rows
+from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.layout import columns_of
 from skypane.kernels.ranks import byte_ranks
-from skypane.kernels.skyline import skyline_rows
+from skypane.kernels.skyline import skyline_indices
 from skypane.types import FloatArray
 
 _USUAL_SECONDS: Final = 20
 
 
-@dataclass(frozen=True)
-class Warmth:
-    """What warm() did."""
+def warm(report: Callable[[str], None] | None = None) -> tuple[str, ...]:
+    """Run every kernel once on the array types that workers use; return the names of those that were compiled.
 
-    #: Kernels that were compiled, by name; those that were loaded from disk, or there already, are not among them.
-    compiled: tuple[str, ...]
-
-
-def warm(report: Callable[[str], None] | None = None) -> Warmth:
-    """Run every kernel once on the array types that workers use; return what was compiled.
-
-    `report` is called once, before the first compilation, with a line for the user; never if all is cached on disk.
+    Those that were loaded from disk, or in memory already, are not among them. `report` is called once, before the first
+    compilation, with a line for the user; never if all is cached on disk.
     """
     with compilations(report) as compiled:
         _run_all()
-    return Warmth(tuple(compiled))
+    return tuple(compiled)
 
 
 def _run_all() -> None:
     """Call every public function so that each stage of it runs; array types do not depend on n, d or the values."""
     cube = _points(4096, 3)
-    skyline_rows(cube)
-    skyline_rows(cube[:64])
-    skyline_rows(cube[:, :2])
-    skyline_rows_by_group(cube, np.arange(4096) // 4)
+    skyline_indices(cube)
+    skyline_indices(cube[:64])
+    skyline_indices(cube[:, :2])
+    skyline_indices_by_group(cube, np.arange(4096) // 4)
     plane = cube.copy(order="F")  # nearly all of it skyline, so that bitmap blocks fill
     plane[:, 2] = -plane[:, 0] - plane[:, 1]
     plane[:512] = plane[512:1024]  # repeated rows
     plane[:, 0] = np.exp(40.0 * plane[:, 0])  # a heavy tail, whose ranks come from cuts
-    skyline_rows(plane)
+    skyline_indices(plane)
     dominance_factors(plane)
-    k_dominant_rows(plane, 2, only_skyline=True)
-    top_delta_rows(plane, 1)
+    k_dominant_indices(plane, 2, only_skyline=True)
+    top_delta_indices(plane, 1)
     _stream(cube)
 
 

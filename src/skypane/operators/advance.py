@@ -1,4 +1,4 @@
-"""How one batch moves progress: its panes are summed up, the law is asked, and says which panes are held or given up."""
+"""How one batch moves progress: its panes are added up, and the law says which of them are held or given up."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def drained(policy: ProgressPolicy, state: ProgressState, panes: OpenPanes[Any])
 
 
 def _arrivals(windows: Windows, panes: list[PaneCount], sources: Mapping[str, SourceCount]) -> Arrivals:
-    start = np.array([windows.pane_start(count.pane) for count in panes], np.int64)
+    numbers = np.array([count.pane for count in panes], np.int64)
     return Arrivals(
-        pane_start=start,
-        pane_end=start + windows.pane,
+        pane_start=windows.pane_start(numbers),
+        pane_end=windows.pane_end(numbers),
         rows=np.array([count.rows for count in panes], np.int64),
         oldest=np.array([count.oldest for count in panes], np.int64),
         newest=np.array([count.newest for count in panes], np.int64),

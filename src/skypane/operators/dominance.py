@@ -1,8 +1,8 @@
 """Smaller fronts than the skyline, by k-dominance: the k-dominant skyline and the top-delta dominant query.
 
-s k-dominates t if s is as good as t in k criteria and better in one of these (paper 1, section 2.1). What no row of the
-window k-dominates is part of the skyline, and the skyline alone decides it: so both queries lift and combine as the
-skyline does, and filter once per window, in lower.
+s k-dominates t if s is as good as t in k criteria and better in one of these (paper 1, section 2.1). A row that no row of
+the window k-dominates is part of the skyline, and comparing the skyline with itself is enough to find it. So both queries
+lift and combine as the skyline does, and filter once per window, in lower.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skypane.kernels import k_dominant_rows, top_delta_rows
+from skypane.kernels import k_dominant_indices, top_delta_indices
 from skypane.operators.query import Query
-from skypane.operators.skyline import Skyline, is_count, taken
+from skypane.operators.skyline import Skyline, is_count, take_rows
 from skypane.preference import Columns, Preference
 from skypane.preference.groups import group_codes
 from skypane.types import ConfigError, FloatArray, IntArray
@@ -76,7 +76,7 @@ class KDominant(_SkylineFilter):
             raise ConfigError(f"need 1 <= k <= {d}, the number of criteria in {self.preference!r}, got k={self.k!r}")
 
     def lower(self, partial: pa.Table) -> pa.Table:
-        return _filtered(partial, self.skyline, lambda points: k_dominant_rows(points, self.k, only_skyline=True))
+        return _filtered(partial, self.skyline, lambda points: k_dominant_indices(points, self.k, only_skyline=True))
 
     def describe(self) -> dict[str, Any]:
         return {**self.skyline.describe(), "query": "k_dominant", "k": self.k}
@@ -106,7 +106,9 @@ class TopDelta(_SkylineFilter):
             raise ConfigError(f"need a whole delta >= 0, got delta={self.delta!r}")
 
     def lower(self, partial: pa.Table) -> pa.Table:
-        return _filtered(partial, self.skyline, lambda points: top_delta_rows(points, self.delta, only_skyline=True)[0])
+        return _filtered(
+            partial, self.skyline, lambda points: top_delta_indices(points, self.delta, only_skyline=True)[0]
+        )
 
     def describe(self) -> dict[str, Any]:
         return {**self.skyline.describe(), "query": "top_delta", "delta": self.delta}
@@ -120,12 +122,12 @@ def _filtered(skyline: pa.Table, query: Skyline, rule: Callable[[FloatArray], In
     """Return the rows that `rule` chooses among the points of each group."""
     points = query.preference.orient(skyline)
     members = _members(group_codes(skyline, query.groups), skyline.num_rows)
-    chosen = [rows[rule(np.asfortranarray(points[rows]))] for rows in members]
-    return taken(skyline, np.sort(np.concatenate(chosen)))
+    chosen = [indices[rule(np.asfortranarray(points[indices]))] for indices in members]
+    return take_rows(skyline, np.sort(np.concatenate(chosen)))
 
 
 def _members(groups: IntArray | None, n: int) -> Iterator[IntArray]:
-    """Yield the rows of each group, at least one (maybe empty) group."""
+    """Yield the row indices of each group; at least one group, which may be empty."""
     if groups is None or n == 0:
         yield np.arange(n)
         return

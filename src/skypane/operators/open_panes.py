@@ -15,7 +15,7 @@ P = TypeVar("P")
 """A partial, or a reference to one."""
 
 MANY_PARTIALS = 16
-"""Partials of an open pane from which they are merged ahead of its close: slow streams bring a few rows a batch."""
+"""From so many partials on, those of an open pane are merged before it closes: slow streams bring a few rows a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class OpenPanes(Generic[P]):
     def empty_by(self, punctuation: Micros | None, due: Sequence[WindowTask[P]]) -> int:
         """Return how many windows without a row `punctuation` passes, after the first window that was answered.
 
-        due  what closed_by() says of the same punctuation
+        due  the windows that closed_by() returns for the same punctuation
         """
         first = due[0].window if self.next_window is None and due else self.next_window
         if punctuation is None or first is None:
@@ -83,7 +83,7 @@ class OpenPanes(Generic[P]):
         return max(0, self._last_closed(punctuation) + 1 - first) - len(due)
 
     def all_windows(self) -> list[WindowTask[P]]:
-        """Return every window that holds a row and is not answered yet, oldest first: for rows that are all there."""
+        """Return every window that holds a row and is not answered yet, oldest first: for when all rows are there."""
         return list(self._due())
 
     def _due(self) -> Iterator[WindowTask[P]]:

@@ -15,7 +15,7 @@ from skypane.operators.query import BulkQuery, Query, lift_panes
 from skypane.progress.arrivals import SourceCount
 
 BUFFER_ROWS = 1_000_000
-"""Rows held before they are lifted: lifting a whole pane at once is what the kernels do best, memory is the limit."""
+"""Rows buffered before they are lifted: kernels do best with a whole pane at once, and memory is the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,17 @@ class PanePartial:
 
 
 @dataclass(frozen=True, slots=True)
-class Lifted:
-    """All that a worker knows when its rows are through."""
+class LiftResult:
+    """What a worker hands over when it has seen all its rows."""
 
     partials: tuple[PanePartial, ...]
     rejection: Rejection
-    #: the rows with a time worth believing by source, where the source column is named
+    #: the rows with a credible time by source, where the source column is named
     sources: Mapping[str, SourceCount]
 
 
 def no_clock() -> float:
-    """Return that no time passes."""
+    """Return 0.0: the clock of a worker whose work nobody measures."""
     return 0.0
 
 
@@ -77,10 +77,10 @@ class PaneQuery:
         if self._buffered >= self._buffer_rows:
             self._lift()
 
-    def close(self) -> Lifted:
+    def close(self) -> LiftResult:
         """Lift what is left; return one partial per pane, oldest pane first."""
         self._lift()
-        return Lifted(
+        return LiftResult(
             partials=tuple(self._merged(self._partials[pane]) for pane in sorted(self._partials)),
             rejection=Rejection().merge(*self._rejections),
             sources=merged_sources(self._sources),

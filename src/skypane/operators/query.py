@@ -24,7 +24,7 @@ class Query(Protocol):
 
     @property
     def required(self) -> Sequence[str]:
-        """Columns that must be there, finite or not: a row in which one of them is null or NaN is quarantined."""
+        """Columns that need a value, which may be infinite: a row in which one of them is null or NaN is quarantined."""
         ...
 
     def reads(self, schema: pa.Schema) -> Sequence[str]:

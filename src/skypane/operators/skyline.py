@@ -49,7 +49,7 @@ class Skyline(Query):
             check_group(schema, column)
 
     def lift(self, rows: pa.Table) -> pa.Table:
-        return taken(rows, self.preference.best(rows, self.by))
+        return take_rows(rows, self.preference.best(rows, self.by))
 
     def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
         return partials[0] if len(partials) == 1 else self.lift(pa.concat_tables(partials))
@@ -70,7 +70,7 @@ class Skyline(Query):
 
 
 def one_per(by: Sequence[str]) -> str:
-    """Return how grouping columns are said in words."""
+    """Return the grouping columns in words."""
     return f", one per {', '.join(by)}" if by else ""
 
 
@@ -79,6 +79,6 @@ def is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def taken(rows: pa.Table, indices: Any) -> pa.Table:
+def take_rows(rows: pa.Table, indices: Any) -> pa.Table:
     """Return the rows at different, ascending `indices`; `rows` itself, uncopied, if that is all of them."""
     return rows if len(indices) == rows.num_rows else pc.take(rows, pa.array(indices), boundscheck=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.operators.query import Query
-from skypane.operators.skyline import is_count, one_per, taken
+from skypane.operators.skyline import is_count, one_per, take_rows
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.content import content_keys
 from skypane.preference.groups import group_codes
@@ -59,7 +59,7 @@ class TopK(Query):
             check_group(schema, column)
 
     def lift(self, rows: pa.Table) -> pa.Table:
-        return taken(rows, _first_k(rows, self._keys(rows), group_codes(rows, self.by), self.k))
+        return take_rows(rows, _first_k(rows, self._keys(rows), group_codes(rows, self.by), self.k))
 
     def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
         return partials[0] if len(partials) == 1 else self.lift(pa.concat_tables(partials))
@@ -96,7 +96,7 @@ def _ascending_keys(scores: FloatArray) -> IntArray:
 
 
 def _first_k(rows: pa.Table, keys: IntArray, groups: IntArray | None, k: int) -> IntArray:
-    """Return the rows on the first k places of each group, ascending indices."""
+    """Return the indices of the rows on the first k places of each group, ascending."""
     if groups is None:
         order, groups = _candidates(keys, k), np.zeros(len(keys), np.int64)
     else:
@@ -109,7 +109,7 @@ def _first_k(rows: pa.Table, keys: IntArray, groups: IntArray | None, k: int) ->
 
 
 def _candidates(keys: IntArray, k: int) -> IntArray:
-    """Return the rows that reach the k-th smallest key, in ascending order of key."""
+    """Return the indices of the rows that reach the k-th smallest key, in ascending order of key."""
     if len(keys) <= k:
         return np.argsort(keys, kind="stable")
     reached = np.flatnonzero(keys <= np.partition(keys, k - 1)[k - 1])

@@ -104,9 +104,9 @@ class WindowQuery:
         """Return the schema of the answers when the input rows have `schema`."""
         answers = self.query.output_schema(schema)
         # Spark tells columns apart without regard to case.
-        taken = [name for name in answers.names if name.lower() in (WINDOW_START, WINDOW_END)]
-        if taken:
-            raise ConfigError(f"the answers add columns {WINDOW_START} and {WINDOW_END}: rename {', '.join(taken)}")
+        clashes = [name for name in answers.names if name.lower() in (WINDOW_START, WINDOW_END)]
+        if clashes:
+            raise ConfigError(f"the answers add columns {WINDOW_START} and {WINDOW_END}: rename {', '.join(clashes)}")
         return self.stamp(0, answers.empty_table()).schema
 
 

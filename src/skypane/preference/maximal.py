@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from skypane.kernels import skyline_rows, skyline_rows_by_group
+from skypane.kernels import skyline_indices, skyline_indices_by_group
 from skypane.preference.criteria import Level
 from skypane.preference.orient import orient
 from skypane.preference.ranks import row_ranks
 from skypane.types import FloatArray, IntArray
 
 
-def maximal_rows(table: pa.Table, levels: Sequence[Level], groups: IntArray | None) -> IntArray:
-    """Return the rows that no row of their group is better than, as ascending indices, shape (m,).
+def maximal_indices(table: pa.Table, levels: Sequence[Level], groups: IntArray | None) -> IntArray:
+    """Return the indices of the rows that no row of their group is better than, ascending, shape (m,).
 
     groups: one code per row, shape (n,), or None for a single group.
     Only rows that are best on one level are looked at on the next: a better row on an earlier level settles it, and rows
@@ -24,17 +24,17 @@ def maximal_rows(table: pa.Table, levels: Sequence[Level], groups: IntArray | No
     if not levels:
         return np.arange(table.num_rows, dtype=np.int64)
     points = orient(table, levels[0])
-    rows = kept = _skyline(points, groups)
+    indices = kept = _skyline(points, groups)
     for level in levels[1:]:
         groups = _equal_rows(points[kept], None if groups is None else groups[kept])
-        points = orient(_components(table, level).take(rows), level)
+        points = orient(_components(table, level).take(indices), level)
         kept = _skyline(points, groups)
-        rows = rows[kept]
-    return rows
+        indices = indices[kept]
+    return indices
 
 
 def _skyline(points: FloatArray, groups: IntArray | None) -> IntArray:
-    return skyline_rows(points) if groups is None else skyline_rows_by_group(points, groups)
+    return skyline_indices(points) if groups is None else skyline_indices_by_group(points, groups)
 
 
 def _components(table: pa.Table, level: Level) -> pa.Table:

@@ -26,7 +26,7 @@ from skypane.preference import text
 from skypane.preference.column import ColumnLike, Columns, column_name
 from skypane.preference.criteria import Around, Component, Criterion, High, Level, Low, Target
 from skypane.preference.groups import group_codes
-from skypane.preference.maximal import maximal_rows
+from skypane.preference.maximal import maximal_indices
 from skypane.preference.orient import orient
 from skypane.preference.schema import check_criterion, check_group, column_names
 from skypane.types import ConfigError, FloatArray, IntArray
@@ -112,7 +112,7 @@ class Preference:
         Rows are compared only with rows that agree on the columns of `by` and of diff(). Rows that are equal on all
         criteria are all kept. BadInputError naming the column if a criterion is null or NaN in a row looked at.
         """
-        return maximal_rows(table, self.levels, group_codes(table, self.group_columns(by)))
+        return maximal_indices(table, self.levels, group_codes(table, self.group_columns(by)))
 
     def group_columns(self, by: Columns = ()) -> tuple[str, ...]:
         """Return the columns of `by` and of diff(), each once."""

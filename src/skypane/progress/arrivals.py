@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skypane.types import BoolArray, IntArray, Micros
+from skypane.windows import Windows
 
 _COLUMNS = ("pane_start", "pane_end", "rows", "oldest", "newest")
 
@@ -60,12 +61,12 @@ class Arrivals:
         return cls(empty, empty, empty, empty, empty)
 
     @classmethod
-    def of_times(cls, times: ArrayLike, pane: Micros, offset: Micros = 0) -> Self:
-        """Sum up the event times of a batch's rows, for panes of length `pane`."""
+    def of_times(cls, times: ArrayLike, windows: Windows) -> Self:
+        """Sum up the event times of a batch's rows by the panes of `windows`."""
         ordered = np.sort(np.asarray(times, np.int64))
-        numbers, first, rows = np.unique((ordered - offset) // pane, return_index=True, return_counts=True)
-        start = offset + numbers * pane
-        return cls(start, start + pane, rows, ordered[first], ordered[first + rows - 1])
+        panes, first, rows = np.unique(windows.panes_at(ordered), return_index=True, return_counts=True)
+        starts, ends = windows.pane_start(panes), windows.pane_end(panes)
+        return cls(starts, ends, rows, ordered[first], ordered[first + rows - 1])
 
     def __len__(self) -> int:
         """Return the number of panes."""

@@ -53,7 +53,7 @@ class Batches:
         """Cut `stream` at the multiples of `every`."""
         numbers, first, step = np.unique(stream.arrival // every, return_index=True, return_inverse=True)
         parts = np.split(stream.event, first[1:])
-        arrivals = [Arrivals.of_times(part, windows.pane, windows.offset) for part in parts]
+        arrivals = [Arrivals.of_times(part, windows) for part in parts]
         return cls(stream, windows, (numbers + 1) * every, arrivals, step)
 
 
@@ -99,7 +99,7 @@ def _steps(policy: ProgressPolicy, arrivals: Sequence[Arrivals]) -> Iterator[tup
 def run_tuple_grain(stream: LateStream, windows: Windows) -> Trace:
     """Take the stream tuple by tuple through the paper's K-slack; dropped is what comes after its pane was closed."""
     punctuation = np.fromiter(tuple_grain(stream.event.tolist()), np.int64, len(stream.event))
-    pane_end = windows.offset + (windows.panes_at(stream.event) + 1) * windows.pane
+    pane_end = windows.pane_end(windows.panes_at(stream.event))
     late = np.concatenate([[False], pane_end[1:] <= punctuation[:-1]])
     step = np.arange(len(stream.event))
     return Trace(step, stream.arrival, punctuation, step + 1, np.cumsum(late))
@@ -141,7 +141,7 @@ def _first_arrivals(stream: LateStream, windows: Windows, trace: Trace) -> tuple
     """Return the first pane, and for each pane from it on when its first admitted tuple came (_NEVER: none did)."""
     panes = windows.panes_at(stream.event)
     present, first_tuple = np.unique(panes, return_index=True)
-    pane_end = windows.offset + (present + 1) * windows.pane
+    pane_end = windows.pane_end(present)
     before = np.concatenate([[_NOT_YET], trace.punctuation])[trace.step[first_tuple]]
     arrived = np.full(int(present[-1] - present[0]) + 1, _NEVER)
     arrived[present - present[0]] = np.where(pane_end > before, stream.arrival[first_tuple], _NEVER)

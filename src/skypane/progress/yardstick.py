@@ -48,8 +48,8 @@ class Cut:
         step, pane, event = step[order], pane[order], event[order]
         first = np.flatnonzero((np.diff(step, prepend=-1) != 0) | (np.diff(pane, prepend=pane[:1]) != 0))
         rows = np.diff(np.append(first, len(event)))
-        step, start = step[first], windows.offset + pane[first] * windows.pane
-        end, oldest, newest = start + windows.pane, event[first], event[first + rows - 1]
+        step, start = step[first], windows.pane_start(pane[first])
+        end, oldest, newest = windows.pane_end(pane[first]), event[first], event[first + rows - 1]
         cuts = [*np.flatnonzero(np.diff(step, prepend=-1)).tolist(), len(step)]
         parts = (slice(*bounds) for bounds in pairwise(cuts))
         arrivals = [Arrivals(start[part], end[part], rows[part], oldest[part], newest[part]) for part in parts]
@@ -216,7 +216,7 @@ def window_ends(event: IntArray, windows: Windows) -> IntArray:
 
 def _warm(law: Run, patient: Run, windows: Windows, budget: float) -> tuple[int, bool]:
     """Return the batch with which warm-up is over, and whether there are as many rows after it; else a fifth is cut."""
-    watched = law.newest - law.newest[0] >= WARM_CYCLES * (windows.pane + law.slack)
+    watched = law.newest - law.newest[0] >= WARM_CYCLES * (windows.longest_pane + law.slack)
     warm = np.flatnonzero(watched & (law.seen * budget >= WARM_ROWS))
     fifth = len(law.seen) // 5
     if len(warm) and max(warm[0], fifth) <= len(law.seen) // 2 and patient.dropped[-1] <= budget * law.seen[-1] / 2:

@@ -66,8 +66,8 @@ def rate(batches: Sequence[BatchMetrics]) -> str:
     """Rows per second of wall clock, each batch from its start to the next one's."""
     seconds = np.array([metrics.started_at for metrics in batches])
     ends = np.append(seconds[1:], seconds[-1] + batches[-1].seconds.get("total", 0.0))
-    rows = np.array([metrics.rows for metrics in batches], float)
-    rates = rows / np.maximum(ends - seconds, 1e-3)
+    row_counts = np.array([metrics.rows for metrics in batches], float)
+    rates = row_counts / np.maximum(ends - seconds, 1e-3)
     with _styled():
         figure, axes = _figure()
         since = seconds - seconds[0]
@@ -100,19 +100,19 @@ def latency(times: AnswerTimes, speedup: float | None) -> str:
 
 def drops(batches: Sequence[BatchMetrics]) -> str:
     """The share of rows dropped so far against the budget, and below it the slack that the policy chose."""
-    told = [metrics for metrics in batches if metrics.newest is not None]
-    when = _dates(np.array([metrics.newest for metrics in told]))
+    timed = [metrics for metrics in batches if metrics.newest is not None]
+    when = _dates(np.array([metrics.newest for metrics in timed]))
     with _styled():
         figure = Figure(figsize=(_WIDTH, 3.9), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        ratio = np.array([metrics.drop_ratio for metrics in told]) * 100
+        ratio = np.array([metrics.drop_ratio for metrics in timed]) * 100
         above.plot(when, ratio, color=_SERIES[0], label="late rows so far, dropped")
-        budget = told[-1].drop_budget
+        budget = timed[-1].drop_budget
         if budget is not None:
             above.axhline(budget * 100, color=_BAD, linestyle=(0, (5, 3)), label="budget")
         above.set(ylabel="% of rows", ylim=(0, None))
         _legend(above)
-        slack = np.array([(metrics.slack or 0) / 3.6e9 for metrics in told])
+        slack = np.array([(metrics.slack or 0) / 3.6e9 for metrics in timed])
         below.plot(when, slack, color=_SERIES[1], drawstyle="steps-post")
         below.set(ylabel="waiting (h)", ylim=(0, None))
         _date_axis(below)
@@ -127,7 +127,9 @@ def sizes(fronts: FrontSizes) -> str:
         names = np.array(fronts.group)
         for group, colour in zip(groups, _SERIES, strict=False):
             mine = names == group
-            axes.plot(_dates(fronts.end[mine]), _smooth(fronts.rows[mine].astype(float)), color=colour, label=group)
+            axes.plot(
+                _dates(fronts.end[mine]), _smooth(fronts.row_counts[mine].astype(float)), color=colour, label=group
+            )
         axes.set(ylabel="rows of the front", ylim=(0, None))
         _date_axis(axes)
         if len(groups) > 1:

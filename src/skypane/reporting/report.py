@@ -42,13 +42,13 @@ def lines(snapshot: Snapshot) -> list[str]:
     """Return the outcome of a run in a few lines of plain text."""
     s = summarise(snapshot)
     budget = f" of {percent(s.drop_budget)} allowed" if s.drop_budget is not None else ""
-    told = [
+    outcome = [
         f"{count(s.rows)} rows in {seconds(s.seconds)}: {count(round(s.rate))} rows/s in {count(s.batches)} micro-batches",
         f"{count(s.windows)} windows answered with {count(s.window_rows)} rows",
         f"{percent(s.drop_ratio)} of the rows came too late{budget} ({count(s.late)} dropped)",
     ]
-    told += [f"{count(rows)} rows put aside: {reason}" for reason, rows in sorted(s.quarantined.items())]
-    return told
+    outcome += [f"{count(n)} rows put aside: {reason}" for reason, n in sorted(s.quarantined.items())]
+    return outcome
 
 
 def _when(snapshot: Snapshot, summary: Summary) -> str:
@@ -71,8 +71,8 @@ def _tiles(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
     )
     if len(summary.times.lag):
         lag = float(np.median(summary.times.lag))
-        told = f"{seconds(lag * snapshot.speedup)} of the stream's time" if snapshot.speedup else "wall clock"
-        yield _tile("answer after a window's end", seconds(lag), f"median; {told}")
+        time = f"{seconds(lag * snapshot.speedup)} of the stream's time" if snapshot.speedup else "wall clock"
+        yield _tile("answer after a window's end", seconds(lag), f"median; {time}")
 
 
 def _tile(name: str, value: str, remark: str, *, bad: bool = False) -> str:
@@ -131,24 +131,24 @@ def _latency_caption(snapshot: Snapshot) -> str:
 
 def _card(title: str, body: str, caption: str = "", *, wide: bool = False) -> str:
     kind = "card wide" if wide else "card"
-    told = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f'<figure class="{kind}"><h2>{escape(title)}</h2>{body}{told}</figure>'
+    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f'<figure class="{kind}"><h2>{escape(title)}</h2>{body}{below}</figure>'
 
 
 def _front_card(snapshot: Snapshot, chosen: Example) -> str:
     of = f" of {count(chosen.everything.num_rows)}" if chosen.everything is not None else ""
     where = f", {chosen.group}" if chosen.group else ""
-    told = f"{count(chosen.front.num_rows)}{of} rows{where}, window {stamp(chosen.start)} to {stamp(chosen.end)}. "
-    told += f"The largest answer of the run. {snapshot.meaning}"
+    remark = f"{count(chosen.front.num_rows)}{of} rows{where}, window {stamp(chosen.start)} to {stamp(chosen.end)}. "
+    remark += f"The largest answer of the run. {snapshot.meaning}"
     body = (
-        f'<p>{escape(told)}</p><div class="pair">'
+        f'<p>{escape(remark)}</p><div class="pair">'
         f"<div>{plots.front(chosen, snapshot.criteria)}</div>"
-        f'<div class="scroll">{_front_rows(chosen.front, snapshot)}</div></div>'
+        f'<div class="scroll">{_front_table(chosen.front, snapshot)}</div></div>'
     )
     return _card("An example front", body, wide=True)
 
 
-def _front_rows(front: pa.Table, snapshot: Snapshot) -> str:
+def _front_table(front: pa.Table, snapshot: Snapshot) -> str:
     ranked = [criterion.column for criterion in snapshot.criteria]
     names = [*ranked, *(name for name in front.column_names if name not in ranked)]
     names = names[:7]  # what a screen holds; the files have all
@@ -182,8 +182,8 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     if slack:
         yield "waiting for late rows (slack)", f"{span(min(slack))} to {span(max(slack))}, {span(slack[-1])} at the end"
     yield "complete up to (punctuation)", f"{stamp(last.punctuation)}, newest event {stamp(last.newest)}"
-    for reason, rows in sorted(summary.quarantined.items()):
-        yield f"put aside (quarantined): {reason}", f"{count(rows)} rows"
+    for reason, n in sorted(summary.quarantined.items()):
+        yield f"put aside (quarantined): {reason}", f"{count(n)} rows"
     yield "open at the end", f"{count(last.open_panes)} panes holding {count(last.open_rows)} rows"
 
 

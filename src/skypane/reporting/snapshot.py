@@ -35,11 +35,11 @@ class Criterion:
 
 @dataclass(frozen=True, eq=False)
 class FrontSizes:
-    """Rows of each answer: entry i says that the window ending at end[i] has rows[i] rows for group[i]."""
+    """Rows of each answer: entry i says that the window ending at end[i] has row_counts[i] rows for group[i]."""
 
     end: IntArray
     group: tuple[str, ...]
-    rows: IntArray
+    row_counts: IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,15 +40,15 @@ def answer_times(batches: Sequence[BatchMetrics], ends: IntArray, length: int) -
 
     Windows that no punctuation has passed are left out.
     """
-    told = [metrics for metrics in batches if metrics.newest is not None and metrics.punctuation is not None]
+    timed = [metrics for metrics in batches if metrics.newest is not None and metrics.punctuation is not None]
     ends = np.unique(np.asarray(ends, np.int64))
-    if not told:
+    if not timed:
         return AnswerTimes(ends[:0], np.empty(0), np.empty(0))
     # Both never decrease, but a crash may have lost a line of the log in between.
-    newest = np.maximum.accumulate([metrics.newest or 0 for metrics in told])
-    punctuation = np.maximum.accumulate([metrics.punctuation or 0 for metrics in told])
-    began = np.array([metrics.started_at for metrics in told])
-    ended = began + [metrics.seconds.get("total", 0.0) for metrics in told]
+    newest = np.maximum.accumulate([metrics.newest or 0 for metrics in timed])
+    punctuation = np.maximum.accumulate([metrics.punctuation or 0 for metrics in timed])
+    began = np.array([metrics.started_at for metrics in timed])
+    ended = began + [metrics.seconds.get("total", 0.0) for metrics in timed]
 
     ends = ends[ends <= punctuation[-1]]
     opened = began[np.searchsorted(newest, ends - length)]

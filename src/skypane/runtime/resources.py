@@ -1,4 +1,4 @@
-"""What this machine lends to one process: cores and memory, container limits included."""
+"""What this machine lends to one process: cores and memory, container limits included, and a folder to keep files in."""
 
 from __future__ import annotations
 
@@ -37,6 +37,14 @@ def available_memory_bytes() -> int | None:
         if name == "MemAvailable":
             return int(value.split()[0]) * 1024
     return None
+
+
+def cache_directory() -> Path:
+    """Return where skypane may keep files between runs: SKYPANE_CACHE, or the user's cache directory."""
+    if own := os.environ.get("SKYPANE_CACHE"):
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "skypane"
 
 
 def _container_limits() -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.law import Decision
+from skypane.control.law import Decision, Stateless
 from skypane.control.splitting import (
     POLICIES,
     PaneRoundRobin,
@@ -17,7 +17,6 @@ from skypane.control.splitting import (
     TupleRoundRobin,
     splitting,
 )
-from skypane.control.splitting.static import Stateless
 from skypane.types import ConfigError
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.oracles import skyline_rows
+from tests.oracles import skyline_indices
 
 from skypane.operators.continuous.eager import Update
 from skypane.operators.continuous.updates import ADD, DEL
@@ -13,7 +13,7 @@ def fronts(points, times, window):
     """Yield (time, rows of the front) at every arrival and every expiry, in order of time."""
     for now in sorted({*times.tolist(), *(times + window).tolist()}):
         there = np.flatnonzero((times <= now) & (now < times + window))
-        yield now, {int(there[i]) for i in skyline_rows(points[there])}
+        yield now, {int(there[i]) for i in skyline_indices(points[there])}
 
 
 def updates(points, times, window):

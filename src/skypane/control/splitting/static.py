@@ -6,15 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skypane.control.law import Decision
+from skypane.control.law import Decision, Stateless
 from skypane.control.snapshots import JsonState
 from skypane.control.splitting.law import Panes, Sample, SplittingLaw
 from skypane.control.splitting.routing import Routing
-
-
-@dataclass(frozen=True, slots=True)
-class Stateless(JsonState):
-    """The state of a law that needs none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from skypane.types import BoolArray, IntArray, Micros
 
 @dataclass(frozen=True, slots=True)
 class PaneCount:
-    """How many rows of a pane arrived, and the times that they span; late rows are described so too."""
+    """How many rows of a pane arrived, and the times that they span; used for late rows too."""
 
     pane: int
     rows: int
@@ -70,7 +70,7 @@ def counts_of(panes: IntArray, times: IntArray) -> Iterator[PaneCount]:
 def by_source(
     source: pa.ChunkedArray, times: IntArray, bad: BoolArray | None, late: BoolArray | None
 ) -> dict[str, SourceCount]:
-    """Return what each source sent, of the rows that are usable or late; rows without a source are one, named None."""
+    """Return what each source sent, of the rows that are usable or late; rows without a source count as one, named None."""
     where = np.ones(len(times), bool) if bad is None else ~bad if late is None else ~bad | late
     encoded = pc.dictionary_encode(source, null_encoding="encode").combine_chunks()
     codes = encoded.indices.to_numpy()[where]

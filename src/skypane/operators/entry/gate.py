@@ -26,12 +26,12 @@ class Entry:
 
     usable: tuple[PaneRows, ...]
     rejection: Rejection
-    #: the rows with a time worth believing by source, where the source column is named
+    #: the rows with a credible time by source, where the source column is named
     sources: Mapping[str, SourceCount] = field(default_factory=dict)
 
     @property
     def counts(self) -> tuple[PaneCount, ...]:
-        """What progress has to know: the panes of every row that has a time worth believing, late ones with them."""
+        """What progress has to know: the panes of all rows with a credible time, late ones included."""
         return (*(part.count for part in self.usable), *self.rejection.late)
 
 
@@ -98,7 +98,7 @@ class Gate:
                 reasons=reasons.counts(),
                 late=() if late is None else tuple(counts_of(panes[late], times[late])),
                 by_source=late_of(sources),
-                rows=(reasons.rows(rows),) if self.keep else (),
+                rows=(reasons.rejected(rows),) if self.keep else (),
             ),
             sources=sources,
         )

@@ -18,7 +18,7 @@ _FLOATS = (pa.types.is_float64, pa.types.is_float32, pa.types.is_float16)
 
 
 def rankable(rows: pa.Table, required: tuple[str, ...]) -> tuple[pa.Table, dict[str, int]]:
-    """Return the rows whose `required` columns are neither null nor NaN, and how many of the others there are of which."""
+    """Return the rows whose `required` columns are neither null nor NaN, and how many of the others have which reason."""
     rows = rows.combine_chunks()
     reasons = Reasons(rows.num_rows)
     reasons.add_unrankable(rows, required)
@@ -29,8 +29,8 @@ def rankable(rows: pa.Table, required: tuple[str, ...]) -> tuple[pa.Table, dict[
 class Reasons:
     """Why rows may not enter: one reason per row at most, the first that applies."""
 
-    def __init__(self, rows: int) -> None:
-        self._rows = rows
+    def __init__(self, row_count: int) -> None:
+        self._row_count = row_count
         self._names: list[str] = []
         self._codes: NDArray[np.uint16] | None = None
 
@@ -38,7 +38,7 @@ class Reasons:
         if where is None or not where.any():
             return
         if self._codes is None:
-            self._codes = np.zeros(self._rows, np.uint16)
+            self._codes = np.zeros(self._row_count, np.uint16)
         self._names.append(name)
         self._codes[where & (self._codes == 0)] = len(self._names)
 
@@ -66,9 +66,9 @@ class Reasons:
         counts = np.bincount(self._codes, minlength=len(self._names) + 1)
         return {name: int(n) for name, n in zip(self._names, counts[1:], strict=True) if n}
 
-    def rows(self, rows: pa.Table) -> pa.Table:
+    def rejected(self, rows: pa.Table) -> pa.Table:
         """Return the rejected rows with their reason."""
-        codes = np.zeros(self._rows, np.uint16) if self._codes is None else self._codes
+        codes = np.zeros(self._row_count, np.uint16) if self._codes is None else self._codes
         where = np.flatnonzero(codes)
         names = pa.array(self._names, pa.string()).take(pa.array(codes[where] - np.uint16(1)))
         return rows.take(pa.array(where)).append_column(REASON, names)

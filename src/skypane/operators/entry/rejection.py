@@ -18,7 +18,7 @@ class Rejection:
     """Rows that did not enter; of one table, one task or one batch.
 
     reasons    how many rows there are of each reason
-    late       the panes of those that are late, oldest first: unlike the others they have a time worth believing
+    late       the panes of those that are late, oldest first: unlike the others they have a credible time
     by_source  how many late rows each source sent, where the gate knows of sources
     rows       the rows with their reason, in as many tables as there were, where they are kept
     """
@@ -30,7 +30,7 @@ class Rejection:
 
     @classmethod
     def of(cls, rows: pa.Table, reason: str) -> Self:
-        """Return the rejection of all of `rows` for one reason that is not their being late."""
+        """Return the rejection of all of `rows` for one reason other than LATE."""
         column = pa.repeat(pa.scalar(reason), rows.num_rows)
         return cls({reason: rows.num_rows}, rows=(rows.append_column(REASON, column),))
 
@@ -50,7 +50,7 @@ class Rejection:
 
     @property
     def quarantined(self) -> dict[str, int]:
-        """How many rows were rejected for which reason, being late left out."""
+        """How many rows were rejected for each reason other than LATE."""
         return {reason: rows for reason, rows in self.reasons.items() if reason != LATE}
 
     def to_json(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from skypane.kernels.skyline import skyline_rows
+from skypane.kernels.skyline import skyline_indices
 from skypane.types import ConfigError, FloatArray, IntArray
 from skypane.workloads.content.points import DISTRIBUTIONS
 
@@ -73,7 +73,8 @@ def fitted_size(kind: str, d: int, seed: int = 0, most: int = 20_000, draws: int
     rng = np.random.default_rng(seed)
     counts = np.unique(np.geomspace(50, most, 8).astype(int))
     sizes = [
-        np.mean([len(skyline_rows(DISTRIBUTIONS[kind](int(count), d, rng))) for _ in range(draws)]) for count in counts
+        np.mean([len(skyline_indices(DISTRIBUTIONS[kind](int(count), d, rng))) for _ in range(draws)])
+        for count in counts
     ]
     exponent, scale = np.polyfit(np.log(counts), np.log(sizes), 1)
     return ResultSize(float(np.exp(scale)), float(exponent))

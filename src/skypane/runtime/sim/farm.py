@@ -37,7 +37,7 @@ class Stream:
         panes = windows.panes_at(event)
         first = int(panes.min())
         punctuation = np.maximum.accumulate(event) - slack
-        ends = np.array([windows.pane_end(pane) for pane in range(first, int(panes.max()) + 1)])
+        ends = windows.pane_end(np.arange(first, int(panes.max()) + 1))
         return cls(
             arrival=(arrival - arrival[0]) / 1e6,
             pane=panes - first,

@@ -23,7 +23,8 @@ from skypane.plan import Plan
 from skypane.preference import ColumnLike, Columns, Preference, Score, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
-from skypane.runtime.spark.arguments import check_given, policy_of, rows_schema, windows_of
+from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, windows_of
+from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.engine.rejects import schema_of
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.job import Job
@@ -156,7 +157,7 @@ def ask(
         raise ConfigError(f"invalid must be 'error' or 'drop', got {invalid!r}")
     if time is None and window is None and slide is None and offset is None:
         return batch.whole(rows, schema, query, invalid)
-    check_given({"time": time, "window": window})
+    check_needed({"time": time, "window": window})
     plan = Plan(query, windows_of(window, slide, offset), column_name(time, "time"))
     plan.validate(schema)
     return batch.windowed(rows, schema, plan, invalid)
@@ -204,7 +205,7 @@ def stream(
     """
     schema = rows_schema(rows, streaming=True)
     check_implements(query)
-    check_given({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
+    check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
     plan = Plan(
         query=query,
         windows=windows_of(window, slide, offset),
@@ -221,13 +222,14 @@ def stream(
     taker, late_taker = sinks(output, late, answers, schema_of(schema))
     setting = Setting(
         plan=plan,
-        rows=schema,
-        answers=answers,
+        schema=schema,
+        answer_schema=answers,
         # Absolute, because Java resolves a relative path against the folder that it was started in.
         checkpoint=Store.at(checkpoint or "", "checkpoint").root,
         output=taker,
         late=late_taker,
         splitting=policies.splitting(splitting),
+        costs=costs_of(rows.sparkSession),
     )
     cores = parallelism(rows.sparkSession)
     return Job(

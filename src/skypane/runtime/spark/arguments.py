@@ -51,7 +51,7 @@ def rows_schema(rows: object, *, streaming: bool) -> pa.Schema:
     return arrow_schema(rows)
 
 
-def check_given(needed: Mapping[str, object]) -> None:
+def check_needed(needed: Mapping[str, object]) -> None:
     """Raise ConfigError that names everything of `needed` that is None."""
     lacking = [f"{name}=" for name, value in needed.items() if value is None]
     if lacking:

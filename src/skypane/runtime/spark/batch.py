@@ -95,9 +95,9 @@ def _gapless(rows: DataFrame, name: str) -> Column:
 
 def _checked(rejected: Mapping[str, int], invalid: Invalid) -> None:
     if rejected and invalid == "error":
-        found = ", ".join(f"{count} rows with {reason}" for reason, count in sorted(rejected.items()))
+        counts = ", ".join(f"{count} rows with {reason}" for reason, count in sorted(rejected.items()))
         raise BadInputError(
-            f"cannot rank {found} (in one partition of the data, others may have more): "
+            f"cannot rank {counts} (in one partition of the data, others may have more): "
             f"clean them first, or leave them out with invalid='drop'"
         )
 
@@ -170,9 +170,9 @@ class _AnswerRuns:
             yield from self._answer(run, runs[run])
 
     def _answer(self, run: int, partials: list[tuple[int, pa.BinaryScalar]]) -> Iterator[pa.RecordBatch]:
-        held: OpenPanes[pa.BinaryScalar] = OpenPanes.empty(self.query.windows).add(partials)
+        panes: OpenPanes[pa.BinaryScalar] = OpenPanes.empty(self.query.windows).add(partials)
         worker = self.query.worker()
-        for task in held.all_windows():
+        for task in panes.all_windows():
             if task.window // self.run == run:
                 yield from worker.answer(task, _unpacked).rows.to_batches()
 

@@ -44,7 +44,7 @@ class StreamHandle:
         Ctrl-C meanwhile stops the query as stop() does, which ends the wait; a second one does not wait for the batch.
         Raises SkypaneError, with the cause in one line, if the query failed; its __cause__ has all of the trace.
         """
-        told = self.interrupted
+        known = self.interrupted
         try:
             with self.interruptible(), java_there(self._spark):
                 # Spark takes fractions of a second, whatever its annotation says, but no zero.
@@ -55,7 +55,7 @@ class StreamHandle:
                 where = f"in Spark's part, with the checkpoint {self._engine.checkpoint}"
                 raise SkypaneError(f"the query has failed {where}: {cause(error)}") from error
             raise SkypaneError(f"the query has failed: {cause(self._turns.error)}") from self._turns.error
-        if ended is not False and self.interrupted and not told:
+        if ended is not False and self.interrupted and not known:
             log.warning("interrupted: the query has stopped, and goes on from here when it is started again")
         return ended is not False
 

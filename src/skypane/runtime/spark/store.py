@@ -82,8 +82,8 @@ class Store:
         return self._listed(fs.FileType.Directory)
 
     def _listed(self, kind: fs.FileType) -> list[str]:
-        found = self._fs[0].get_file_info(fs.FileSelector(self._fs[1], allow_not_found=True))
-        return sorted(info.base_name for info in found if info.type == kind)
+        entries = self._fs[0].get_file_info(fs.FileSelector(self._fs[1], allow_not_found=True))
+        return sorted(info.base_name for info in entries if info.type == kind)
 
     def has(self, name: str) -> bool:
         return bool(self._fs[0].get_file_info(self.path(name)).type != fs.FileType.NotFound)
@@ -126,12 +126,12 @@ class Store:
         """Return a document; raise FileNotFoundError, or ValueError if it is not as it was written."""
         with self._fs[0].open_input_stream(self.path(name)) as stream:
             text = stream.read()
-        found = _DOCUMENT.fullmatch(text)
-        if found is None:
+        match = _DOCUMENT.fullmatch(text)
+        if match is None:
             raise ValueError(f"{len(text)} bytes that are not one document")
-        if zlib.crc32(found[2]) != int(found[1], 16):
+        if zlib.crc32(match[2]) != int(match[1], 16):
             raise ValueError("its checksum is another")
-        return json.loads(found[2])
+        return json.loads(match[2])
 
     def write_json(self, name: str, value: Any, *, drafts: Store | None = None) -> None:
         """Replace a document atomically: a reader finds the old one or the new one, whole.

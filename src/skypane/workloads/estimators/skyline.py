@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from skypane.kernels import skyline_rows
+from skypane.kernels import skyline_indices
 from skypane.types import FloatArray
 
 
 def skyline_share(points: FloatArray) -> float:
     """Return the share of (n, d) points that no other one dominates; smaller is better. 0 of no points."""
-    return len(skyline_rows(points)) / len(points) if len(points) else 0.0
+    return len(skyline_indices(points)) / len(points) if len(points) else 0.0

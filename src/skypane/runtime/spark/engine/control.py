@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.exchange import Exchange, Layout
+from skypane.control.exchange import Exchange, ExchangeState, SourceSpread
+from skypane.control.law import Decision
 from skypane.control.measured import Measured, PaneWork
 from skypane.control.monitoring import Period
 from skypane.control.snapshots import from_json, to_json
@@ -33,7 +34,7 @@ class ControlState:
 
     asked: Workers
     workers: Workers
-    exchange: Exchange
+    exchange: ExchangeState
     splitting: Any
     expected: ExpectedPanes = field(default_factory=ExpectedPanes)
 
@@ -43,7 +44,7 @@ class Steering:
     """What is decided for one batch; no routing: its rows stay where they are read."""
 
     workers: Workers
-    exchange: Exchange
+    exchange: Decision[bool]
     routing: Routing | None
     splitting: str
     splitting_because: str
@@ -57,15 +58,19 @@ class Control:
     asked: Workers
     costs: Costs = DEFAULT_COSTS
 
+    @property
+    def exchange(self) -> Exchange:
+        return Exchange(self.costs)
+
     def init(self) -> ControlState:
-        return ControlState(self.asked, self.asked, Exchange(), self.splitting.init())
+        return ControlState(self.asked, self.asked, self.exchange.init(), self.splitting.init())
 
     def snapshot(self, state: ControlState) -> dict[str, Any]:
         """Return the state as a JSON value."""
         return {
             "asked": asdict(state.asked),
             "workers": asdict(state.workers),
-            "exchange": asdict(state.exchange),
+            "exchange": self.exchange.snapshot(state.exchange),
             "splitting": {"law": self.splitting.name, "state": self.splitting.snapshot(state.splitting)},
             "expected": to_json(state.expected),
         }
@@ -78,7 +83,7 @@ class Control:
         """
         try:
             asked, workers = Workers(**snapshot["asked"]), Workers(**snapshot["workers"])
-            exchange = Exchange(**snapshot["exchange"])
+            exchange = self.exchange.restore(snapshot["exchange"])
             law, splitting = snapshot["splitting"]["law"], snapshot["splitting"]["state"]
         except (KeyError, TypeError, ConfigError) as error:
             raise CheckpointError(f"the state of control in the checkpoint cannot be read: {error!r}") from error
@@ -92,30 +97,32 @@ class Control:
 
     def decide(self, state: ControlState) -> tuple[ControlState, Steering]:
         """Return what holds for the next batch, by the panes that it is expected to have, and the state after that."""
-        if not state.exchange.needed:
+        moved, exchange = self.exchange.decide(state.exchange)
+        state = replace(state, exchange=moved)
+        if not exchange.value:
             because = "rows stay where they are read"
-            return state, Steering(state.workers, state.exchange, None, self.splitting.name, because)
+            return state, Steering(state.workers, exchange, None, self.splitting.name, because)
         expected = state.expected.next()
         # A task's partitions end with its batch: no pane of the batch before is being filled any more.
         panes = Panes(expected, state.workers.plq, open_from=max(expected, default=0) + 1)
         splitting, decision = self.splitting.decide(state.splitting, panes)
-        steering = Steering(state.workers, state.exchange, decision.value, self.splitting.name, decision.because)
+        steering = Steering(state.workers, exchange, decision.value, self.splitting.name, decision.because)
         return replace(state, splitting=splitting), steering
 
     def observe(self, state: ControlState, measured: Measured) -> ControlState:
         """Return the state after a batch."""
-        layout = None if measured.exchanged else _layout(measured)
-        rows: Counter[int] = Counter()
+        spread = None if measured.exchanged else _spread(measured, state.workers.plq)
+        row_counts: Counter[int] = Counter()
         for work in _panes(measured):
-            rows[work.pane] += work.rows
+            row_counts[work.pane] += work.rows
         # Where rows stayed where they were read, the source cut the panes, not the law: it learns how large they are.
-        sizes = (work.rows for work in _panes(measured)) if measured.exchanged else rows.values()
+        sizes = (work.rows for work in _panes(measured)) if measured.exchanged else row_counts.values()
         sample = Sample(period_of(measured) if measured.exchanged else None, tuple(sizes))
         return replace(
             state,
-            exchange=state.exchange.observe(layout, state.workers.plq, self.costs),
+            exchange=self.exchange.observe(state.exchange, spread),
             splitting=self.splitting.observe(state.splitting, sample),
-            expected=state.expected.observe(rows),
+            expected=state.expected.observe(row_counts),
         )
 
 
@@ -127,13 +134,13 @@ def period_of(measured: Measured) -> Period | None:
     """
     if not measured.interval or not measured.tasks:
         return None
-    rows = tuple(task.rows for task in measured.tasks)
+    row_counts = tuple(task.rows for task in measured.tasks)
     panes = [work.pane for work in _panes(measured)]
     return Period(
         seconds=max(measured.interval - measured.merge_seconds, _SHORTEST),
         busy=tuple(task.busy for task in measured.tasks),
-        processed=rows,
-        scheduled=rows,
+        processed=row_counts,
+        scheduled=row_counts,
         panes=len(set(panes)),
         partitions=len(panes),
     )
@@ -143,12 +150,13 @@ def _panes(measured: Measured) -> Iterator[PaneWork]:
     return (work for task in measured.tasks for work in task.panes)
 
 
-def _layout(measured: Measured) -> Layout:
+def _spread(measured: Measured, workers: int) -> SourceSpread:
     panes = [work.pane for work in _panes(measured)]
-    return Layout(
-        rows=sum(task.rows for task in measured.tasks),
+    return SourceSpread(
+        row_count=sum(task.rows for task in measured.tasks),
         busy=tuple(task.busy for task in measured.tasks),
         panes=len(set(panes)),
         partials=len(panes),
         merge_seconds=measured.merge_seconds,
+        workers=workers,
     )

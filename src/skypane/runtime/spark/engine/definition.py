@@ -71,7 +71,7 @@ class Definition:
 def _read(root: Store) -> dict[str, Any] | None:
     try:
         there = root.read_json(DEFINITION)
-        version, found = (
+        version, parts = (
             there["format"],
             {"name": str(there["name"]), "fixed": {**there["fixed"]}, "free": {**there["free"]}},
         )
@@ -87,7 +87,7 @@ def _read(root: Store) -> dict[str, Any] | None:
             f"{root.path(DEFINITION)} is of format {version!r}, and this version of skypane reads format {FORMAT}: "
             f"go on with the version that wrote it, or start again with a new checkpoint"
         )
-    return {"format": FORMAT, **found}
+    return {"format": FORMAT, **parts}
 
 
 def _as_read(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Ledger:
         self._root = store
         self._store = store.child("ledger")
         self._ownership: Ownership | None = None
-        self._held = self._found()
+        self._batches = self._listed()
 
     def claim(self, definition: Definition) -> str:
         """Take the checkpoint over for this driver, unless it is another query's.
@@ -66,11 +66,11 @@ class Ledger:
         Returns the name that the query has for as long as its checkpoint lives. Raises CheckpointError, before anything
         is changed, if the definition there is another one, damaged, or gone, or the newest manifest is damaged.
         """
-        definition.check(self._root, begun=bool(self._held))
+        definition.check(self._root, begun=bool(self._batches))
         self.latest()
         self._store.make()
         self._ownership = Ownership.take(self._root)
-        self._held = self._found()
+        self._batches = self._listed()
         return definition.settle(self._root, self._ownership)
 
     @property
@@ -81,7 +81,7 @@ class Ledger:
 
     def latest(self) -> Manifest | None:
         """Return the newest manifest; raise CheckpointError if it is damaged."""
-        return self._read(self._held[-1]) if self._held else None
+        return self._read(self._batches[-1]) if self._batches else None
 
     def commit(self, manifest: Manifest) -> None:
         """Make the batch true; forget manifests that are too old to matter.
@@ -90,9 +90,9 @@ class Ledger:
         """
         value = {"format": FORMAT, **{name: getattr(manifest, name) for name in Manifest.__slots__}}
         self.ownership.write(self._store, _name(manifest.batch_id), value)
-        self._held.append(manifest.batch_id)
-        self._store.remove(_name(batch_id) for batch_id in self._held[:-KEEP])
-        del self._held[:-KEEP]
+        self._batches.append(manifest.batch_id)
+        self._store.remove(_name(batch_id) for batch_id in self._batches[:-KEEP])
+        del self._batches[:-KEEP]
 
     def begin_drain(self, batch_id: int) -> None:
         """Note that the next batch is a drain: once a sink may have been told, it is finished before anything else."""
@@ -102,7 +102,7 @@ class Ledger:
     def drain_begun(self) -> bool:
         """Whether a drain was begun that is not committed."""
         try:
-            return bool(self._root.read_json(_DRAIN)["batch_id"] > (self._held[-1] if self._held else -1))
+            return bool(self._root.read_json(_DRAIN)["batch_id"] > (self._batches[-1] if self._batches else -1))
         except FileNotFoundError:
             return False
         except (ValueError, KeyError, TypeError) as error:
@@ -113,11 +113,11 @@ class Ledger:
 
     def history(self, last: int) -> list[dict[str, Any]]:
         """Return the metrics of the last batches, oldest first."""
-        return [self._read(batch_id).metrics for batch_id in self._held[-last:]] if last > 0 else []
+        return [self._read(batch_id).metrics for batch_id in self._batches[-last:]] if last > 0 else []
 
-    def _found(self) -> list[int]:
+    def _listed(self) -> list[int]:
         """Return the batches that have a manifest; whatever else lies there, an editor's backup, is none of ours."""
-        return [int(found[1]) for name in self._store.names() if (found := _MANIFEST.fullmatch(name))]
+        return [int(match[1]) for name in self._store.names() if (match := _MANIFEST.fullmatch(name))]
 
     def _read(self, batch_id: int) -> Manifest:
         try:

@@ -19,7 +19,7 @@ from skypane.control.splitting import Routing
 from skypane.operators.entry.counts import PaneCount, merged_sources
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.rejection import Rejection
-from skypane.operators.pane_query import Lifted, PaneQuery
+from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
 from skypane.progress.arrivals import SourceCount
 from skypane.runtime.spark.engine import partials
@@ -28,6 +28,7 @@ from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_
 from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.store import Store
 from skypane.runtime.spark.versions import partitioned
+from skypane.windows import Windows
 
 REJECTED = "rejected"
 
@@ -114,7 +115,7 @@ class LiftStage:
         report = self._report(worker.close(), seen, lambda: busy + clock() - began)
         yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
 
-    def _report(self, lifted: Lifted, seen: Fingerprint, busy: Callable[[], float]) -> TaskReport:
+    def _report(self, lifted: LiftResult, seen: Fingerprint, busy: Callable[[], float]) -> TaskReport:
         context = TaskContext.get()
         task = context.partitionId() if context else 0
         refs = []
@@ -192,11 +193,21 @@ def routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:
         return rows.repartition(routing.workers)
     micros = sf.unix_micros(sf.col(_quoted(gate.time)).cast("timestamp"))
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
-    pane = sf.floor(sf.try_subtract(micros, sf.lit(gate.windows.offset)) / sf.lit(gate.windows.pane))
+    pane = _pane(micros, gate.windows)
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
     if routing.shares:
         worker = sf.coalesce(_shared(rows, pane, routing), worker)
     return partitioned(rows, routing.workers, worker)
+
+
+def _pane(micros: Column, windows: Windows) -> Column:
+    since = sf.try_subtract(micros, sf.lit(windows.offset))
+    slides = sf.floor(since / sf.lit(windows.slide))
+    if not windows.head:
+        return slides
+    rest = sf.try_subtract(since, sf.try_multiply(slides, sf.lit(windows.slide)))
+    tail = (rest >= windows.head).cast("bigint")
+    return slides * 2 + tail
 
 
 def _shared(rows: DataFrame, pane: Column, routing: Routing) -> Column:

@@ -22,14 +22,14 @@ from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.store import Store
 
 
-def schema_of(rows: pa.Schema) -> pa.Schema:
+def schema_of(schema: pa.Schema) -> pa.Schema:
     """Return the schema of rejected rows: the rows', and why they were rejected."""
-    return rows.append(pa.field(REASON, pa.string()))
+    return schema.append(pa.field(REASON, pa.string()))
 
 
 @dataclass(frozen=True, slots=True)
 class AheadStage:
-    """Writes the rows that lie beyond the gate's limit, which are held; yields references to them; travels to the workers."""
+    """Writes the rows beyond the gate's limit, which are held, and yields references to them; travels to the workers."""
 
     gate: Gate
     store: Store
@@ -52,8 +52,8 @@ def write_ahead(rows: DataFrame, stage: AheadStage) -> tuple[PartialRef, ...]:
     Only the driver can tell which they are, when it has seen the whole batch; they are rare, and for them the batch is
     read once more.
     """
-    found = rows.mapInArrow(stage, "refs string").collect()
-    return tuple(PartialRef.from_json(ref) for row in found for ref in json.loads(row.refs))
+    reports = rows.mapInArrow(stage, "refs string").collect()
+    return tuple(PartialRef.from_json(ref) for row in reports for ref in json.loads(row.refs))
 
 
 def given_up(gate: Gate, store: Store, refs: Iterable[PartialRef], panes: Collection[int]) -> list[pa.Table]:
@@ -66,7 +66,7 @@ def gather(schema: pa.Schema, level: PaneLevel, store: Store, future: Iterable[p
     """Return all rows that are rejected with a batch: those that the tasks wrote, late or unusable, and `future`."""
     tables = [*map(PartialReader(store.child(REJECTED)), level.rejected_rows), *future]
     tables = [table.cast(schema_of(schema)) for table in tables]
-    return Answers(schema_of(schema), rows=sum(table.num_rows for table in tables), tables=tuple(tables))
+    return Answers(schema_of(schema), row_count=sum(table.num_rows for table in tables), tables=tuple(tables))
 
 
 def _future(gate: Gate, rows: pa.Table) -> Iterator[pa.Table]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.splitting import Splitting
 from skypane.plan import Plan
 from skypane.runtime.spark.sinks.sink import Sink
@@ -13,15 +14,16 @@ from skypane.runtime.spark.sinks.sink import Sink
 
 @dataclass(frozen=True)
 class Setting:
-    """A plan and all that is needed to run it on Spark; `rows` and `answers` are the schemas of what goes in and out."""
+    """A plan and all that is needed to run it on Spark; `schema` is that of the rows that come."""
 
     plan: Plan
-    rows: pa.Schema
-    answers: pa.Schema
+    schema: pa.Schema
+    answer_schema: pa.Schema
     checkpoint: str
     output: Sink
     late: Sink | None
     splitting: Splitting
+    costs: Costs = DEFAULT_COSTS
 
     @property
     def sinks(self) -> dict[str, Sink]:

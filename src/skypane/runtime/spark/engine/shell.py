@@ -53,17 +53,18 @@ class Engine:
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
         )
-        self._control = Control(setting.splitting, workers)
+        self._control = Control(setting.splitting, workers, setting.costs)
         self.ledger = Ledger(self._store)
         take_over(self.ledger, self._store, setting)
         driver = self.ledger.ownership.driver
         self._program = WindowedProgram(
             setting.plan,
-            setting.rows,
-            setting.answers,
+            setting.schema,
+            setting.answer_schema,
             store=self._store,
             staged=setting.output.stage(driver) or self._answers,
             keep_rejected=setting.late is not None,
+            costs=setting.costs,
         )
         self._standing = Standing.restored(self._program, self._control, self.ledger.latest())
         #: what scale() has asked for since the last batch began
@@ -115,7 +116,7 @@ class Engine:
         """Do the drain that was begun, if one was, and not committed."""
         if not self.ledger.drain_begun:
             return None
-        rows = spark.createDataFrame([], spark_schema(self._setting.rows))
+        rows = spark.createDataFrame([], spark_schema(self._setting.schema))
         metrics = self._process(rows, self._standing.batch_id + 1, drain=True)
         self._tell(metrics)
         return metrics

@@ -37,8 +37,8 @@ class State:
             ahead = tuple(map(PartialRef.from_json, operator["ahead"]))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the open panes in the checkpoint cannot be read: {error!r}") from error
-        held = replace(OpenPanes[PartialRef].empty(plan.windows), panes=panes, next_window=next_window)
-        return cls(plan.progress.restore(progress), held, ahead)
+        open_panes = replace(OpenPanes[PartialRef].empty(plan.windows), panes=panes, next_window=next_window)
+        return cls(plan.progress.restore(progress), open_panes, ahead)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the panes and the next window as a JSON value."""

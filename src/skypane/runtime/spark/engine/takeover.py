@@ -65,7 +65,10 @@ def _definition(setting: Setting, places: dict[str, str | None]) -> Definition:
     """Return what may and what may not change on a checkpoint; of a policy's numbers it can take others."""
     asked = setting.plan.describe()
     progress = asked["progress"]
-    columns = {"columns": {field.name: str(field.type) for field in setting.rows}, "column order": setting.rows.names}
+    columns = {
+        "columns": {field.name: str(field.type) for field in setting.schema},
+        "column order": setting.schema.names,
+    }
     if "policy" in progress:
         asked["progress"] = {"policy": progress["policy"]}
     return Definition({**asked, **columns}, {"progress": progress, "places": places})

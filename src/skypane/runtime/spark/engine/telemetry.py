@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from skypane.control.law import Decision
 from skypane.control.measured import Measured
 from skypane.control.monitoring import utilisation
-from skypane.control.placement import Placement
+from skypane.control.placement import Place
 from skypane.metrics import BatchMetrics
 from skypane.operators.advance import Advance
 from skypane.plan import Plan
@@ -24,7 +25,7 @@ def batch_metrics(
     after: State,
     level: PaneLevel,
     step: Advance,
-    placement: Placement,
+    placement: Decision[Place],
     answers: Answers,
     measured: Measured,
 ) -> BatchMetrics:
@@ -49,14 +50,14 @@ def batch_metrics(
         open_panes=len(after.open.panes),
         open_rows=after.rows,
         windows=len(answers.windows),
-        window_rows=answers.rows,
+        window_rows=answers.row_count,
         latest_window=_latest(plan.windows, answers),
-        exchange=steering.exchange.needed,
+        exchange=steering.exchange.value,
         exchange_because=steering.exchange.because,
         splitting=steering.splitting,
-        plq_workers=steering.workers.plq if steering.exchange.needed else len(level.tasks),
-        wlq_workers=placement.runs,
-        wlq_where=placement.where,
+        plq_workers=steering.workers.plq if steering.exchange.value else len(level.tasks),
+        wlq_workers=placement.value.runs,
+        wlq_where=placement.value.where,
         wlq_because=placement.because,
         seconds=batch.timer.stop(),
         busy=tuple(task.busy for task in level.tasks),
@@ -75,8 +76,8 @@ def _sigma(measured: Measured) -> float | None:
 
 def _rho(measured: Measured) -> float | None:
     period = period_of(measured)
-    found = None if period is None else utilisation(period)
-    return found.rho if found is not None and math.isfinite(found.rho) else None
+    load = None if period is None else utilisation(period)
+    return load.rho if load is not None and math.isfinite(load.rho) else None
 
 
 def _latest(windows: Windows, answers: Answers) -> dict[str, int] | None:

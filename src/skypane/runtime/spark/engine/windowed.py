@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measured import Measured
-from skypane.control.placement import Placement, place
+from skypane.control.placement import DueWindows, Place, Placement
 from skypane.operators.advance import Advance, advance, drained
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
@@ -39,7 +40,8 @@ MERGED = 99_999
 class WindowedProgram:
     """Lifts rows into panes, and answers the windows that progress completes.
 
-    rows, answers   schemas of what goes in and out
+    schema          of the rows that come
+    answer_schema   of the answers
     store           where partials are kept
     staged          where workers write answers
     """
@@ -47,21 +49,23 @@ class WindowedProgram:
     def __init__(
         self,
         plan: Plan,
-        rows: pa.Schema,
-        answers: pa.Schema,
+        schema: pa.Schema,
+        answer_schema: pa.Schema,
         *,
         store: Store,
         staged: Store,
         keep_rejected: bool,
+        costs: Costs = DEFAULT_COSTS,
     ) -> None:
         self._plan = plan
-        self._rows = rows
-        self._answers = answers
+        self._schema = schema
+        self._answer_schema = answer_schema
         self._store = store
         self._staged = staged
         self._keep_rejected = keep_rejected
+        self._placement = Placement(costs)
         self._partials = store.child(PARTIALS)
-        self._window_query = plan.window_query(rows)
+        self._window_query = plan.window_query(schema)
         self._window_worker = self._window_query.worker()
 
     def init(self) -> State:
@@ -85,17 +89,18 @@ class WindowedProgram:
     def _complete(self, batch: Batch, state: State, level: PaneLevel, step: Advance) -> Outcome[State]:
         timer = batch.timer
         with timer("progress"):
-            held, merged = self._hold(level, step, state, batch.batch_id)
-            due = held.closed_by(step.state.punctuation)
-            empty = held.empty_by(step.state.punctuation, due)
+            panes, merged = self._add(level, step, state, batch.batch_id)
+            due = panes.closed_by(step.state.punctuation)
+            empty = panes.empty_by(step.state.punctuation, due)
             workers = batch.steering.workers.wlq
-            placement = place(len(due), wlq.distinct_rows(due), self._plan.windows.overlap, workers)
+            known = DueWindows(len(due), wlq.distinct_row_count(due), self._plan.windows.overlap, workers)
+            _, placement = self._placement.decide(self._placement.init(), known)
         with timer("wlq"):
-            answers = self._answer(batch.rows.sparkSession, due, placement, batch.batch_id)
+            answers = self._answer(batch.rows.sparkSession, due, placement.value, batch.batch_id)
         with timer("sink"):
             rejected = self._rejected(level, step, state)
             ahead, fresh = self._ahead(batch, step, state)
-        after = State(step.state, held.retire(step.state.punctuation), ahead)
+        after = State(step.state, panes.retire(step.state.punctuation), ahead)
         measured = Measured(
             tasks=level.work,
             merge_seconds=timer.seconds["wlq"],
@@ -118,27 +123,29 @@ class WindowedProgram:
         gate = replace(self._plan.gate.after(state.progress.punctuation), keep=self._keep_rejected)
         return LiftStage(self._plan.query, gate, self._store, batch_id)
 
-    def _hold(
+    def _add(
         self, level: PaneLevel, step: Advance, state: State, batch_id: int
     ) -> tuple[OpenPanes[PartialRef], frozenset[str]]:
         """Add the batch's partials to the open panes; merge for keeping the panes that lie in many small ones.
 
         Returns the panes, and the names of the files of merged partials.
         """
-        held = state.open.without(step.given_up).add((pane.count.pane, pane.ref) for pane in level.panes)
-        panes = held.scattered(step.state.punctuation)
-        if not panes or sum(ref.rows for pane in panes for ref in held.panes[pane]) > DRIVER_ROWS:
-            return held, frozenset()
+        panes = state.open.without(step.given_up).add((pane.count.pane, pane.ref) for pane in level.panes)
+        scattered = panes.scattered(step.state.punctuation)
+        if not scattered or sum(ref.rows for pane in scattered for ref in panes.panes[pane]) > DRIVER_ROWS:
+            return panes, frozenset()
         read = PartialReader(self._partials)
-        merged = [self._plan.query.combine([read(ref) for ref in held.panes[pane]]) for pane in panes]
+        merged = [self._plan.query.combine([read(ref) for ref in panes.panes[pane]]) for pane in scattered]
         refs = partials.write(self._partials, attempt_name(batch_id, MERGED), merged)
-        return held.replace(zip(panes, refs, strict=True)), frozenset(ref.file for ref in refs)
+        return panes.replace(zip(scattered, refs, strict=True)), frozenset(ref.file for ref in refs)
 
-    def _answer(self, spark: SparkSession, due: list[wlq.RefTask], placement: Placement, batch_id: int) -> Answers:
-        if placement.where == "driver":
-            return wlq.in_driver(self._window_worker, self._store, due, self._answers)
-        runs = wlq.cut(due, placement.runs)
-        stage = wlq.RunStage(self._window_query, self._store, self._staged, f"{batch_id:012d}", runs, self._answers)
+    def _answer(self, spark: SparkSession, due: list[wlq.RefTask], place: Place, batch_id: int) -> Answers:
+        if place.where == "driver":
+            return wlq.in_driver(self._window_worker, self._store, due, self._answer_schema)
+        runs = wlq.cut(due, place.runs)
+        stage = wlq.RunStage(
+            self._window_query, self._store, self._staged, f"{batch_id:012d}", runs, self._answer_schema
+        )
         return wlq.on_workers(spark, stage)
 
     def _ahead(
@@ -161,4 +168,4 @@ class WindowedProgram:
         if not self._keep_rejected:
             return None
         future = rejects.given_up(self._plan.gate, self._partials, state.ahead, step.given_up) if step.given_up else ()
-        return rejects.gather(self._rows, level, self._store, future)
+        return rejects.gather(self._schema, level, self._store, future)

@@ -30,7 +30,7 @@ def in_driver(worker: WindowWorker, store: Store, tasks: Sequence[RefTask], sche
     answers = [worker.answer(task, load) for task in tasks]
     return Answers(
         schema,
-        rows=sum(answer.rows.num_rows for answer in answers),
+        row_count=sum(answer.rows.num_rows for answer in answers),
         windows=tuple((answer.window, answer.rows.num_rows) for answer in answers),
         tables=tuple(answer.rows for answer in answers),
     )
@@ -80,7 +80,7 @@ def on_workers(spark: SparkSession, stage: RunStage) -> Answers:
     windows = tuple((window, count) for run in runs for window, count in run["windows"])
     return Answers(
         stage.schema,
-        rows=sum(count for _, count in windows),
+        row_count=sum(count for _, count in windows),
         windows=windows,
         store=stage.target,
         files=tuple(run["file"] for run in runs),
@@ -89,7 +89,7 @@ def on_workers(spark: SparkSession, stage: RunStage) -> Answers:
 
 def cut(tasks: Sequence[RefTask], runs: int) -> tuple[tuple[RefTask, ...], ...]:
     """Cut windows into `runs` runs of consecutive ones with about the same number of rows to merge."""
-    weights = [rows_of(task) + 1 for task in tasks]
+    weights = [row_count(task) + 1 for task in tasks]
     total, done = sum(weights), 0
     parts: list[list[RefTask]] = [[] for _ in range(runs)]
     for task, weight in zip(tasks, weights, strict=True):
@@ -98,12 +98,12 @@ def cut(tasks: Sequence[RefTask], runs: int) -> tuple[tuple[RefTask, ...], ...]:
     return tuple(tuple(part) for part in parts if part)
 
 
-def distinct_rows(tasks: Sequence[RefTask]) -> int:
+def distinct_row_count(tasks: Sequence[RefTask]) -> int:
     """Return how many rows the partials of all these windows' panes hold, each pane counted once."""
     panes = {pane: refs for task in tasks for pane, refs in task.panes}
     return sum(ref.rows for refs in panes.values() for ref in refs)
 
 
-def rows_of(task: RefTask) -> int:
+def row_count(task: RefTask) -> int:
     """Return how many rows the partials of a window hold."""
     return sum(ref.rows for _, refs in task.panes for ref in refs)

@@ -101,7 +101,7 @@ def check_workers(spark: SparkSession) -> None:
         log.info("Spark's workers run %s, as %r %s", sys.executable, program, fault)
         spark.sparkContext.pythonExec = sys.executable
         return
-    raise ConfigError(_told(f"{program!r}, which {fault}"))
+    raise ConfigError(_refusal(f"{program!r}, which {fault}"))
 
 
 def is_chosen(spark: SparkSession) -> bool:
@@ -122,12 +122,12 @@ def try_workers(spark: SparkSession) -> None:
     if spark in _TRIED or _local_program(spark) is not None:
         return
     try:
-        rows = spark.range(1).mapInArrow(_asked(NEEDED), "missing string").collect()
+        rows = spark.range(1).mapInArrow(_question(NEEDED), "missing string").collect()
     except PySparkException as error:
-        raise ConfigError(_told(f"a Python that fails: {cause(error)}")) from error
+        raise ConfigError(_refusal(f"a Python that fails: {cause(error)}")) from error
     missing = tuple(json.loads(rows[0].missing))
     if missing:
-        raise ConfigError(_told(f"a Python that has no {' and no '.join(missing)}"))
+        raise ConfigError(_refusal(f"a Python that has no {' and no '.join(missing)}"))
     _TRIED.add(spark)
 
 
@@ -141,10 +141,10 @@ def _local_program(spark: SparkSession) -> str | None:
         return None
 
 
-def _asked(needed: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _question(needed: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function that tells what is missing where it runs; it is pickled whole, not by skypane's name for it."""
 
-    def asked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def missing_here(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import json  # noqa: PLC0415 - on the worker
         from importlib.util import find_spec  # noqa: PLC0415
 
@@ -154,11 +154,11 @@ def _asked(needed: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iter
             missing = [name for name in needed if not find_spec(name)]
             yield pa.RecordBatch.from_pydict({"missing": [json.dumps(missing)]})
 
-    return asked
+    return missing_here
 
 
-def _told(found: str) -> str:
+def _refusal(program: str) -> str:
     return (
-        f"Spark's workers run {found}: before the session starts, set PYSPARK_PYTHON to a Python that has skypane "
+        f"Spark's workers run {program}: before the session starts, set PYSPARK_PYTHON to a Python that has skypane "
         f"(here {sys.executable}), or take sp.session(), which does"
     )

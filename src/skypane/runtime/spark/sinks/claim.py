@@ -93,7 +93,7 @@ def _check_owner(target: Store, claim: Claim, prefix: str) -> None:
 def _check_batches(target: Store, claim: Claim, prefix: str) -> None:
     """Refuse a folder that is ahead of the checkpoint: its windows would be answered a second time, in other batches."""
     part = re.compile(rf"{re.escape(prefix)}-(\d{{12}})-\d{{5}}\.\w+")
-    ahead = [name for name in target.names() if (found := part.fullmatch(name)) and int(found[1]) > claim.next_batch]
+    ahead = [name for name in target.names() if (match := part.fullmatch(name)) and int(match[1]) > claim.next_batch]
     if ahead:
         raise CheckpointError(
             f"{target.path(ahead[0])} and {len(ahead) - 1} more files are of batches after {claim.next_batch}, which the "

@@ -17,6 +17,6 @@ class Console(Sink):
     rows: int = 20
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
-        if answers.rows:
-            print(f"batch {batch_id}: {len(answers.windows)} windows, {answers.rows} rows")  # noqa: T201 - that is its job
+        if answers.row_count:
+            print(f"batch {batch_id}: {len(answers.windows)} windows, {answers.row_count} rows")  # noqa: T201 - that is its job
             answers.dataframe(spark).show(self.rows, truncate=False)

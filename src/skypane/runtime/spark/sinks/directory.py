@@ -88,7 +88,7 @@ class Directory(Sink):
             target.sync("")
 
     def _written(self, stage: Store, prefix: str, answers: Answers) -> tuple[str, ...]:
-        if not answers.rows:
+        if not answers.row_count:
             return ()
         name = f"{prefix}-driver.{self.format}"
         if self.format == "parquet":

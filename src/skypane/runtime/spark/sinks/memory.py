@@ -14,8 +14,8 @@ class Memory(Sink):
     """Keeps the answers of the last `batches` batches in the driver: for tests and notebooks."""
 
     def __init__(self, batches: int | None = None) -> None:
-        given: object = batches
-        if given is not None and not (isinstance(given, int) and given >= 1):
+        most: object = batches
+        if most is not None and not (isinstance(most, int) and most >= 1):
             raise ConfigError(f"Memory(batches) keeps so many batches, a whole number of at least 1, got {batches!r}")
         self._tables: dict[int, pa.Table] = {}
         self._batches = batches

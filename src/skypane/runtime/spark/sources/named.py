@@ -27,20 +27,20 @@ class NamedSource(NamedTuple):
     options: Callable[[], Mapping[str, str]] = dict
 
 
-class Loaded(NamedTuple):
+class ReaderArguments(NamedTuple):
     """What `spark.read.format(format).options(**options)` takes."""
 
     format: str
     options: dict[str, str]
 
 
-def load(spark: SparkSession, name: str, options: Mapping[str, str]) -> Loaded:
+def load(spark: SparkSession, name: str, options: Mapping[str, str]) -> ReaderArguments:
     """Return what Spark loads for the source of that name, which may be one of its own."""
     source = SOURCES.get(name)
     if source is None:
-        return Loaded(name, dict(options))
+        return ReaderArguments(name, dict(options))
     source.prepare(spark)
-    return Loaded(source.format, {**source.options(), **options})
+    return ReaderArguments(source.format, {**source.options(), **options})
 
 
 @cache

@@ -9,7 +9,7 @@ from skypane.reporting.snapshot import Criterion
 from skypane.wording import count, span
 
 
-def told(job: JobFile) -> list[tuple[str, str]]:
+def settings(job: JobFile) -> list[tuple[str, str]]:
     """Return (name, value) pairs that say what the job does, section by section."""
     pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.query.build()))]
     pairs.append(("window", _window(job)))
@@ -52,5 +52,6 @@ def _window(job: JobFile) -> str:
     if job.window is None:
         return "none, all rows at once"
     windows = job.window.build()
-    panes = f"{count(windows.panes_per_window)} panes of {span(windows.pane)}"
+    most = "up to " if windows.head else ""
+    panes = f"{count(windows.panes_per_window)} panes of {most}{span(windows.longest_pane)}"
     return f"{span(windows.length)} of {job.window.time}, every {span(windows.slide)}: {panes}"

@@ -1,0 +1,65 @@
+"""What the shape of a window costs: slides that divide it and slides that do not, few slides a window and many.
+
+    python -m bench.slides [--quick]
+
+The stream and the query are those of bench.streaming, the windows differ. A slide that does not divide the window cuts
+each slide in two panes; the divisor of 1 s and 333 ms is 1 ms, which would be 333 panes a slide. The more slides a window
+has, the more rows are in the answers too.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+
+import skypane as sp
+from bench.record import markdown_table, replace_between
+from bench.streaming import WARM_UP, Case, Pipeline, Progress, engine, measure
+from skypane.runtime.spark.turns import ARROW_BATCH_ROWS
+
+WINDOW_MILLIS = 1_000
+SLIDES = [200, 333, 250, 500]
+"""Milliseconds; 333 is between the two dividing slides that follow it, and nearest to the first of them."""
+
+SPANS = [5, 20, 60, 100]
+"""Slides of 200 ms in a window."""
+
+
+def pipelines() -> dict[str, Pipeline]:
+    """Return the query with each shape of window."""
+    shapes = [(WINDOW_MILLIS, slide) for slide in SLIDES] + [(200 * span, 200) for span in SPANS[1:]]
+    return {
+        f"{window:,} ms every {slide} ms": partial(
+            engine, window=f"{window} milliseconds", slide=f"{slide} milliseconds"
+        )
+        for window, slide in shapes
+    }
+
+
+def main() -> None:
+    """Measure, print, record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one round, nothing recorded")
+    parser.add_argument("--criteria", type=int, nargs="+", default=[4, 8])
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    spark = sp.session("local[2]", "skypane-bench")
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
+    listener = Progress()
+    spark.streams.addListener(listener)
+    shapes, columns = pipelines(), []
+    for criteria in arguments.criteria:
+        case = Case(1_000_000, criteria, WARM_UP + 4)
+        rates = measure(spark, listener, case, 1 if arguments.quick else arguments.rounds, shapes)
+        columns.append([f"{rate:,.0f}" for rate in rates.values()])
+        print(criteria, rates, flush=True)
+    heads = (f"rows/s, {criteria} criteria" for criteria in arguments.criteria)
+    table = markdown_table(["window", *heads], [list(line) for line in zip(shapes, *columns, strict=True)])
+    print(table)
+    if not arguments.quick:
+        replace_between(Path("docs/bench-streaming.md"), "slides", table)
+
+
+if __name__ == "__main__":
+    main()

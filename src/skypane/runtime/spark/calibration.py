@@ -1,0 +1,125 @@
+"""The costs of the machine at hand: the moves between which the laws of control choose, made and timed.
+
+job        one of Spark's jobs with a Python stage, over next to no rows
+exchange   the same rows into Python with an exchange before it, less the same without one, in turn
+window     windows answered in the driver, from partials in files, of few rows and of many
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from statistics import median
+
+import numpy as np
+import pyarrow as pa
+import pyspark
+from pyspark.sql import DataFrame, SparkSession
+
+from skypane.control.costs import Costs
+from skypane.control.fitting import Timing, fit
+from skypane.operators.open_panes import WindowTask
+from skypane.operators.skyline import Skyline
+from skypane.operators.window_query import WindowQuery
+from skypane.preference import Preference, from_sense
+from skypane.runtime.machine_costs import Machine, read
+from skypane.runtime.spark.engine import partials, wlq
+from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
+from skypane.runtime.spark.machine.session import parallelism, threads
+from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.versions import partitioned
+from skypane.windows import Windows
+
+CRITERIA = 8
+EXCHANGED = (50_000, 1_000_000)
+"""Rows of an exchange."""
+MERGED = (50, 5_000)
+"""Rows of each of the two partials that a window is merged from."""
+WINDOWS = 20
+
+
+def machine_of(spark: SparkSession) -> Machine:
+    """Return the machine that a session runs on."""
+    return machine_of_master(spark.conf.get("spark.master", "") or "")
+
+
+def machine_of_master(master: str) -> Machine:
+    """Return the machine that a session of this master would run on; a local master counts by its number of threads."""
+    local = master.startswith("local")
+    return Machine.this(pyspark.__version__, f"local[{threads(master)}]" if local else master)
+
+
+def costs_of(spark: SparkSession) -> Costs:
+    """Return the costs that were measured on the machine of a session, or the defaults."""
+    return read(machine_of(spark))
+
+
+def calibrate(
+    spark: SparkSession,
+    *,
+    rounds: int = 5,
+    exchanged: tuple[int, ...] = EXCHANGED,
+    merged: tuple[int, ...] = MERGED,
+) -> Costs:
+    """Measure each move `rounds` times, and return the costs fitted to the medians."""
+    timings = [
+        Timing("job", 1, 0, _median(rounds * 3, lambda: _into_python(spark.range(parallelism(spark))))),
+        *(_exchange(spark, row_count, rounds) for row_count in exchanged),
+        *(_windows(row_count, rounds) for row_count in merged),
+    ]
+    machine = machine_of(spark)
+    return fit(timings, f"{machine.cores} cores, {machine.master}, {time.strftime('%Y-%m-%d')}, skypane calibrate")
+
+
+def _exchange(spark: SparkSession, row_count: int, rounds: int) -> Timing:
+    tasks = parallelism(spark)
+    rows = spark.range(0, row_count, 1, tasks)
+    rows = rows.selectExpr("id", *(f"rand({column}) as c{column}" for column in range(CRITERIA)))
+    moved = partitioned(rows, tasks, (rows.id % tasks).cast("int"))
+    differences = []
+    for _ in range(rounds + 1):
+        stayed = _seconds(lambda: _into_python(rows))
+        differences.append(_seconds(lambda: _into_python(moved)) - stayed)
+    return Timing("exchange", 1, row_count, median(differences[1:]))  # the first pays for what is made once
+
+
+def _windows(row_count: int, rounds: int) -> Timing:
+    """Return how long windows take of one pane each, which lies in two partials."""
+    names = [f"c{column}" for column in range(CRITERIA)]
+    query = Skyline(_all_low(names))
+    window_query = WindowQuery(query, Windows(1, 1), None)
+    rng = np.random.default_rng(row_count)
+    lifted = [query.lift(pa.table({name: rng.random(row_count) for name in names})) for _ in range(2)]
+    with tempfile.TemporaryDirectory(prefix="skypane-calibrate-") as folder:
+        store = Store.at(folder)
+        store.child(PARTIALS).make()
+        refs = partials.write(store.child(PARTIALS), attempt_name(0, 0), lifted)
+        tasks = [WindowTask(window, ((window, tuple(refs)),)) for window in range(WINDOWS)]
+        schema = window_query.output_schema(lifted[0].schema)
+        seconds = _median(rounds, lambda: wlq.in_driver(window_query.worker(), store, tasks, schema))
+    return Timing("window", WINDOWS, WINDOWS * sum(partial.num_rows for partial in lifted), seconds)
+
+
+def _all_low(names: list[str]) -> Preference:
+    return from_sense(names, ["min"] * len(names))
+
+
+def _into_python(rows: DataFrame) -> None:
+    rows.mapInArrow(_counted, "n long").collect()
+
+
+def _counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_pydict({"n": [sum(batch.num_rows for batch in batches)]})
+
+
+def _median(rounds: int, move: Callable[[], object]) -> float:
+    """Return the median seconds of a move that was made once before."""
+    move()
+    return median(_seconds(move) for _ in range(rounds))
+
+
+def _seconds(move: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    move()
+    return time.perf_counter() - began

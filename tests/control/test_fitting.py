@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.control.costs import DEFAULT_COSTS, Costs
+from skypane.control.exchange import CONFIRM, Exchange, SourceSpread
+from skypane.control.fitting import Timing, fit
+from skypane.control.placement import DueWindows, Placement
+from skypane.types import ConfigError
+
+
+def timings(costs: Costs) -> list[Timing]:
+    """What a machine of these costs would show."""
+    return [
+        Timing("job", 1, 0, costs.job),
+        *(Timing("exchange", 1, rows, costs.exchanging(rows)) for rows in (50_000, 1_000_000)),
+        *(Timing("window", 20, rows, 20 * costs.window + rows * costs.window_per_row) for rows in (2_000, 200_000)),
+    ]
+
+
+seconds = st.floats(1e-4, 1.0)
+seconds_a_row = st.floats(1e-8, 1e-5)
+
+
+@given(seconds, seconds_a_row, seconds, seconds_a_row, seconds)
+def test_a_machine_is_known_by_its_timings(exchange, exchange_per_row, window, window_per_row, job):
+    costs = Costs(exchange, exchange_per_row, window, window_per_row, job, "here")
+    found, wanted = fit(timings(costs), "here").to_json(), costs.to_json()
+    assert found.pop("measured") == wanted.pop("measured")
+    assert found == pytest.approx(wanted, rel=1e-6)
+
+
+@given(st.lists(st.floats(-0.1, 1.0), min_size=4, max_size=4))
+def test_noise_never_makes_a_cost_that_cannot_be(noise):
+    """Larger moves that took less time: nothing is negative, and whatever could not be told apart is refused."""
+    job, *moves = timings(DEFAULT_COSTS)
+    noisy = [replace(move, seconds=seconds) for move, seconds in zip(moves, noise, strict=True)]
+    try:
+        costs = fit([job, *noisy], "noise")
+    except ConfigError:
+        assert min(noise) <= 1e-9
+        return
+    assert all(value >= 0 for name, value in costs.to_json().items() if name != "measured")
+
+
+@pytest.mark.parametrize("missing", ["job", "exchange", "window"])
+def test_a_kind_of_move_that_was_not_timed_is_an_error(missing):
+    with pytest.raises(ConfigError):
+        fit([timing for timing in timings(DEFAULT_COSTS) if timing.move != missing], "here")
+
+
+def test_laws_decide_by_what_was_measured():
+    """A machine whose exchanges and jobs are ten times as cheap exchanges, and answers on workers, where others do not."""
+    quick = fit(timings(Costs(0.006, 0.035e-6, 0.8e-3, 0.4e-6, 0.015)), "a quick one")
+    uneven = SourceSpread(1_000_000, (0.2,), panes=100, partials=100, merge_seconds=0.0, workers=2)
+    due = DueWindows(10, 100_000, 1, 4)
+    for costs, moves, where in ((DEFAULT_COSTS, False, "driver"), (quick, True, "spark")):
+        law = Exchange(costs)
+        state = law.init()
+        for _ in range(CONFIRM):
+            state = law.observe(state, uneven)
+        assert law.decide(state)[1].value is moves
+        placement = Placement(costs)
+        assert placement.decide(placement.init(), due)[1].value.where == where
