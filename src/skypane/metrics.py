@@ -10,7 +10,7 @@ from skypane import notebook
 from skypane.types import Micros
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BatchMetrics:
     """One micro-batch; event times in microseconds, durations in seconds, counts of rows unless said otherwise."""
 
@@ -84,6 +84,9 @@ class BatchMetrics:
         """The batch in one line."""
         said = ", ".join(f"{value} {name}" for name, value in self._counts() if value != "0")
         return f"batch {self.batch_id} ({self.seconds.get('total', 0.0):.2f} s): {said or 'no rows'}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def _repr_html_(self) -> str:
         waiting = "nothing yet" if self.slack is None else f"{timedelta(microseconds=self.slack)} behind the newest row"

@@ -15,6 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from skypane import notebook
 from skypane.metrics import BatchMetrics
 from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.engine.shell import Engine
@@ -37,6 +38,25 @@ class StreamHandle:
         self._engine = engine
         self._turns = turns
         self._spark = spark
+
+    def __repr__(self) -> str:
+        """The query in one line: what it is doing, its last batch, and where its checkpoint is."""
+        said = "; ".join(f"{name}: {value}" for name, value in self._said())
+        return f"<skypane query, {said}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.table("skypane query", self._said())
+
+    def _said(self) -> list[tuple[str, str]]:
+        """Return what is known, whatever has gone: a cell shows a query that has failed, too."""
+        try:
+            status = self.status
+            doing = "running" if status["active"] else "ended"
+            said = [("status", doing if status["error"] is None else f"failed: {status['error']}")]
+            said += [("last batch", str(batch)) for batch in self.recent_metrics(1)]
+        except SkypaneError as error:
+            said = [("status", str(error))]
+        return [*said, ("checkpoint", self._engine.checkpoint)]
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the query ends, at most `timeout` seconds; return whether it has.
