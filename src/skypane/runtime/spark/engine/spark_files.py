@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,8 @@ def check(checkpoint: Store) -> None:
     if not checkpoint.is_local:
         return
     root = Path(checkpoint.path(""))
-    sources = sorted(path for path in (root / "sources").glob("*") if path.is_dir())
-    for folder in (root / "offsets", root / "commits", *sources):
-        for path in _written(folder):
-            _check_file(path)
+    for path in (*_newest(root / "offsets"), *_newest(root / "commits"), *_since_compact(root / "sources")):
+        _check_file(path)
     if (root / "metadata").exists():
         _check_file(root / "metadata")
     elif _numbers(root / "offsets"):
@@ -85,7 +84,7 @@ def _check_sources(root: Path) -> None:
     begun = _numbers(root / "offsets")
     if not begun:
         return
-    _version, _about, *stands = _documents((root / "offsets" / str(max(begun))).read_bytes())
+    stands = _documents((root / "offsets" / str(max(begun))).read_bytes())[2:]  # after a version, and what is of all
     for source, stand in enumerate(stands):
         if not (isinstance(stand, dict) and stand.keys() == {"logOffset"}):
             continue  # a source of another kind
@@ -97,13 +96,24 @@ def _check_sources(root: Path) -> None:
                 raise _lost(folder / str(offset), "is gone")
 
 
-def _written(folder: Path) -> list[Path]:
-    """Return the files of a log; those that Hadoop or a write under way keep beside them are none."""
-    return [path for path in sorted(folder.glob("*")) if path.name.removesuffix(".compact").isdecimal()]
+def _newest(log: Path) -> list[Path]:
+    """Return the two files of a log that Spark reads when it starts."""
+    return [log / str(number) for number in sorted(_numbers(log))[-2:]]
 
 
-def _numbers(folder: Path) -> list[int]:
-    return [int(path.name) for path in _written(folder) if path.name.isdecimal()]
+def _since_compact(sources: Path) -> Iterator[Path]:
+    """Yield the files that tell what sources have read: for each the last one that tells all, and those after it."""
+    for source in sources.glob("*"):
+        compact = max(_numbers(source, ".compact"), default=-1)
+        if compact >= 0:
+            yield source / f"{compact}.compact"
+        yield from (source / str(number) for number in _numbers(source) if number > compact)
+
+
+def _numbers(log: Path, suffix: str = "") -> list[int]:
+    """Return the numbers of a log's files; those that Hadoop or a write under way keep beside them have none."""
+    names = [path.name.removesuffix(suffix) for path in log.glob(f"*{suffix}")]
+    return [int(name) for name in names if name.isdecimal()]
 
 
 def _lost(path: Path, what: str) -> CheckpointError:
