@@ -1,5 +1,7 @@
 """Runs every benchmark: `python -m bench [--quick]`."""
 
+import bench.aggregates
+import bench.columns
 import bench.continuous
 import bench.kernels
 import bench.replay
@@ -10,7 +12,16 @@ import bench.streaming
 
 def main() -> None:
     """Run all; each prints and records its own table."""
-    for module in (bench.kernels, bench.continuous, bench.replay, bench.sql, bench.streaming, bench.slides):
+    for module in (
+        bench.kernels,
+        bench.continuous,
+        bench.replay,
+        bench.sql,
+        bench.streaming,
+        bench.columns,
+        bench.slides,
+        bench.aggregates,
+    ):
         module.main()
 
 

@@ -18,19 +18,27 @@ from experiments import latency_plot
 from experiments.latency_runs import Experiment, Result, results, settings
 
 
-def table(setting: Experiment, found: Sequence[Result]) -> str:
-    """Return the results as a Markdown table under its title."""
-    unit = setting.unit[0]
+def table(experiment: Experiment, contestants: Sequence[Result]) -> str:
+    """Return the contestants as a Markdown table under its title."""
+    unit = experiment.unit[0]
     head = (
         f"| policy | mean latency, {unit} | p95, {unit} | past the end, mean, {unit} | K-slack's mean is | budget "
         f"| dropped | after warm-up | worst after warm-up | windows |"
     )
     rule = "|---|" + "---:|" * 9
-    return "\n".join([f"**{setting.title}**", "", head, rule, *(_row(setting, result, found[0]) for result in found)])
+    return "\n".join(
+        [
+            f"**{experiment.title}**",
+            "",
+            head,
+            rule,
+            *(_row(experiment, result, contestants[0]) for result in contestants),
+        ]
+    )
 
 
-def _row(setting: Experiment, result: Result, reference: Result) -> str:
-    scale = setting.unit[1]
+def _row(experiment: Experiment, result: Result, reference: Result) -> str:
+    scale = experiment.unit[1]
     times, trace = result.times, result.trace
     cells = [
         result.name,
@@ -40,8 +48,8 @@ def _row(setting: Experiment, result: Result, reference: Result) -> str:
         f"{reference.mean_latency / result.mean_latency:.1f}x",
         "-" if result.budget is None else f"{result.budget:.0%}",
         f"{trace.drop_ratio()[-1]:.3%}",
-        f"{trace.drop_ratio_after(setting.warm_up):.3%}",
-        f"{trace.worst_drop_ratio(setting.warm_up):.3%}",
+        f"{trace.drop_ratio_after(experiment.warm_up):.3%}",
+        f"{trace.worst_drop_ratio(experiment.warm_up):.3%}",
         f"{len(times.end):,}",
     ]
     return f"| {' | '.join(cells)} |"
@@ -49,12 +57,12 @@ def _row(setting: Experiment, result: Result, reference: Result) -> str:
 
 def main(docs: Path) -> None:
     """Run all settings; write the tables into docs/progress.md and the figure beside it."""
-    measured = [(setting, results(setting)) for setting in settings()]
-    text = "\n\n".join(table(setting, found) for setting, found in measured)
+    measured = [(experiment, results(experiment)) for experiment in settings()]
+    text = "\n\n".join(table(experiment, contestants) for experiment, contestants in measured)
     sys.stdout.write(f"{text}\n")
     replace_between(docs / "progress.md", "latency", text)
-    setting, found = measured[0]
-    latency_plot.write(docs / "progress-latency.svg", setting, found)
+    experiment, contestants = measured[0]
+    latency_plot.write(docs / "progress-latency.svg", experiment, contestants)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What one policy did in one setting."""
+    """What one policy did in one experiment."""
 
     name: str
     budget: float | None
@@ -69,31 +69,31 @@ def heavy_tailed(title: str, windows: Windows, rows: int = 200_000, seed: int = 
     return Experiment(title, stream, windows, micros("500 ms"), ("1 second", "5 seconds"), 10_000, ("s", _SECOND))
 
 
-def results(setting: Experiment) -> list[Result]:
+def results(experiment: Experiment) -> list[Result]:
     """Measure every policy, K-slack first; each on the windows that end before any policy's last punctuation."""
-    found = list(_results(setting))
-    end = min(int(result.trace.punctuation[-1]) for result in found)
-    return [replace(result, times=result.times.before(end)) for result in found]
+    contestants = list(_results(experiment))
+    end = min(int(result.trace.punctuation[-1]) for result in contestants)
+    return [replace(result, times=result.times.before(end)) for result in contestants]
 
 
-def _results(setting: Experiment) -> Iterator[Result]:
-    batches = Batches.of(setting.stream, setting.windows, setting.batch)
-    for name, policy in _policies(setting):
-        yield _result(name, policy.drop_budget, setting, run(policy, batches))
-    by_tuple = run_tuple_grain(setting.stream, setting.windows)
-    yield _result("K-slack, tuple by tuple", None, setting, by_tuple)
+def _results(experiment: Experiment) -> Iterator[Result]:
+    batches = Batches.of(experiment.stream, experiment.windows, experiment.batch)
+    for name, policy in _policies(experiment):
+        yield _result(name, policy.drop_budget, experiment, run(policy, batches))
+    by_tuple = run_tuple_grain(experiment.stream, experiment.windows)
+    yield _result("K-slack, tuple by tuple", None, experiment, by_tuple)
 
 
-def _policies(setting: Experiment) -> Iterator[tuple[str, ProgressPolicy]]:
+def _policies(experiment: Experiment) -> Iterator[tuple[str, ProgressPolicy]]:
     yield "`KSlack()`", KSlack()
-    for delay in setting.watermarks:
+    for delay in experiment.watermarks:
         yield f'`Watermark("{delay}")`', Watermark(delay)
     for budget in BUDGETS:
         yield f"`AqKSlack({budget})`", AqKSlack(budget)
 
 
-def _result(name: str, budget: float | None, setting: Experiment, trace: Trace) -> Result:
-    return Result(name, budget, trace, window_times(setting.stream, setting.windows, trace))
+def _result(name: str, budget: float | None, experiment: Experiment, trace: Trace) -> Result:
+    return Result(name, budget, trace, window_times(experiment.stream, experiment.windows, trace))
 
 
 def settings() -> list[Experiment]:

@@ -1,9 +1,10 @@
 """AqKSlack against K-slack and the best fixed delay in hindsight, cell by cell.
 
     python -m experiments.yardstick [docs]
-    python -m experiments.yardstick FILE [STRETCH]
+    python -m experiments.yardstick FILE [STRETCH [ROUNDS]]
 
-writes the tables into docs/progress-yardstick.md, or prints those of a file with columns `time` and `arrival`.
+writes the tables into docs/progress-yardstick.md, or prints those of a file with columns `time` and `arrival`, its delays
+times STRETCH, played ROUNDS times.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from bench.record import replace_between
 
-from experiments.yardstick_streams import Stream, streams
+from experiments.yardstick_streams import Stream, recorded, streams
 from skypane.progress import AqKSlack
 from skypane.progress.yardstick import Measure, measure
 from skypane.windows import Windows
@@ -123,9 +124,8 @@ def main(arguments: Sequence[str]) -> None:
     """Measure, print, and write the page unless a file is given."""
     where = Path(arguments[0] if arguments else "docs")
     file = None if where.is_dir() else where
-    stretch = int(arguments[1]) if len(arguments) > 1 else 1
     found = []
-    for stream in streams(file, stretch):
+    for stream in streams() if file is None else [recorded(file, *map(int, arguments[1:]))]:
         found.append((stream, measured(stream)))
         sys.stderr.write(f"{stream.name}\n")
     page = text(found)

@@ -34,13 +34,18 @@ class Stream:
     steady: bool = True
 
 
-def streams(file: Path | None = None, stretch: int = 1) -> Iterator[Stream]:
-    """Yield all streams; or, of a file with columns `time` and `arrival`, the one in it, its delays times `stretch`."""
-    if file is not None:
-        found = load(file, Roles("time", "arrival"))
-        delays = found.delay * stretch
-        yield Stream(f"{file.stem}, delays x{stretch}", _arrived(found.event, found.event + delays), SHORT)
-        return
+def recorded(file: Path, stretch: int = 1, rounds: int = 1) -> Stream:
+    """Return the stream of a file with columns `time` and `arrival`: its delays times `stretch`, played so many times."""
+    found = load(file, Roles("time", "arrival"))
+    length = int(np.ptp(found.event)) + SECOND
+    event = np.concatenate([found.event + number * length for number in range(rounds)])
+    told = f", played {rounds} times" if rounds > 1 else ""
+    arrival = event + np.tile(found.delay * stretch, rounds)
+    return Stream(f"{file.stem}, delays x{stretch}{told}", _arrived(event, arrival), SHORT)
+
+
+def streams() -> Iterator[Stream]:
+    """Yield all streams."""
     for name, law in _LAWS.items():
         yield _made(name, _of(law))
     yield _made("held back: 3 % for a minute", _held_back)
@@ -50,12 +55,17 @@ def streams(file: Path | None = None, stretch: int = 1) -> Iterator[Stream]:
         yield _made(
             f"one source of {sources} silent for ten minutes, then all at once", _stalled(sources), steady=False
         )
-    yield _paused()
+    yield paused(ROWS // 2 + 77)  # in the middle of a batch
     for off, told in ((366, "a year ahead"), (-366, "a year behind")):
         yield _wrong_clock(off, f"one clock of a hundred {told}")
+    yield flights()
+
+
+def flights() -> Stream:
+    """Return the departures of a year in the order of the actual ones, event time the scheduled one."""
     table = departures()
     event, arrival = (table[name].cast("int64").to_numpy() for name in ("scheduled", "departed"))
-    yield Stream("flights", _arrived(event, arrival), LONG)
+    return Stream("flights", _arrived(event, arrival), LONG)
 
 
 _LAWS: dict[str, Delays] = {
@@ -117,10 +127,11 @@ def _stalled(sources: int) -> Late:
     return late
 
 
-def _paused() -> Stream:
+def paused(place: int) -> Stream:
+    """Return a stream that stands still for three days after `place` rows."""
     event, rng = _sent(1)
     ordered = _arrived(event, (event + _exponential(event, rng)).astype(np.int64))
-    ordered[np.arange(ROWS) >= ROWS // 2 + 77] += 3 * 86_400 * SECOND  # in the middle of a batch
+    ordered[place:] += 3 * 86_400 * SECOND
     return Stream("a pause of three days", ordered, SHORT)
 
 

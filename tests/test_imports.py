@@ -17,7 +17,7 @@ LAYERS = (
     ("skypane.__main__",),
     ("skypane.cli",),
     ("skypane.demo", "skypane.jobs"),
-    ("skypane.describing",),
+    ("skypane.describing", "skypane.reproduce"),
     ("skypane.reporting",),
     ("skypane",),  # the public names
     ("skypane.runtime.spark", "skypane.runtime.local", "skypane.runtime.sim"),
@@ -27,7 +27,7 @@ LAYERS = (
     ("skypane.places",),
     ("skypane.plan",),
     ("skypane.operators",),
-    ("skypane.progress", "skypane.control", "skypane.workloads"),
+    ("skypane.progress", "skypane.control", "skypane.workloads", "skypane.multiway"),
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
     ("skypane.wording",),

@@ -20,7 +20,7 @@ EXAMPLES = sorted(
     for path in SOURCES.rglob("*.py")
     if ">>> " in path.read_text()
 )
-DOORS = (sp.skyline, sp.top_k, sp.k_dominant, sp.top_delta, sp.ask, sp.stream)
+DOORS = (sp.skyline, sp.top_k, sp.k_dominant, sp.top_delta, sp.aggregate, sp.ask, sp.stream)
 
 
 @pytest.mark.parametrize("module", EXAMPLES)

@@ -48,7 +48,7 @@ class BatchMetrics:
     #: where the window-level query ran, "driver" or "spark", and why
     wlq_where: str
     wlq_because: str
-    #: wall time by step: total, plq, progress, wlq, sink, commit
+    #: wall time by step: total, plq, progress, wlq, sink, commit (up to the writing of the manifest, which holds them)
     seconds: dict[str, float] = field(default_factory=dict)
     #: seconds that each task of the pane-level query was busy lifting
     busy: tuple[float, ...] = ()
@@ -69,6 +69,8 @@ class BatchMetrics:
     progress_figures: dict[str, float] = field(default_factory=dict)
     #: rows too far ahead of the rest to be believed yet
     held_rows: int = 0
+    #: of a continuous skyline: updates told, "adds" and "dels", and "rows" on the front, "stored" in all; else None
+    front: dict[str, int] | None = None
 
     @property
     def drop_ratio(self) -> float:
@@ -86,6 +88,7 @@ class BatchMetrics:
         return f"batch {self.batch_id} ({self.seconds.get('total', 0.0):.2f} s): {said or 'no rows'}"
 
     def __repr__(self) -> str:
+        """The same in brackets: a list of batches is read in a notebook's cell; to_json() has all there is."""
         return f"<{self}>"
 
     def _repr_html_(self) -> str:
@@ -94,13 +97,19 @@ class BatchMetrics:
             *self._counts(), ("seconds", f"{self.seconds.get('total', 0.0):.2f}"), ("late rows are awaited", waiting)
         ])  # fmt: skip
 
+    @property
+    def _updates(self) -> int:
+        return 0 if self.front is None else self.front["adds"] + self.front["dels"]
+
     def _counts(self) -> list[tuple[str, str]]:
         return [
             ("rows", f"{self.rows:,}"),
             ("late rows", f"{self.late_rows:,}"),
             ("rows put aside", f"{sum(self.quarantined.values()):,}"),
             ("windows answered", f"{self.windows:,}"),
-            ("rows in their answers", f"{self.window_rows:,}"),
+            ("rows in their answers", f"{self.window_rows if self.front is None else 0:,}"),
+            ("updates of the front", f"{self._updates:,}"),
+            ("rows on it", f"{(self.front or {}).get('rows', 0):,}"),
             ("panes still open", f"{self.open_panes:,}"),
         ]
 

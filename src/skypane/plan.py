@@ -8,11 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from skypane.operators.continuous import ContinuousSkyline, update_schema
 from skypane.operators.entry.gate import Gate
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.progress import KSlack, ProgressPolicy
-from skypane.types import ConfigError
+from skypane.types import ConfigError, Length
 from skypane.windows import Windows
 
 
@@ -42,6 +43,10 @@ class Plan:
             name = type(self.progress).__name__
             raise ConfigError(f"{name} goes by the newest time of each source: name the column that tells it, source=")
         self.query.validate(schema)
+        return self.output_schema(schema)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of the answers to rows of `schema`; ConfigError if they cannot have it."""
         return self.window_query(schema).output_schema(schema)
 
     def reads(self, schema: pa.Schema) -> tuple[str, ...]:
@@ -51,6 +56,11 @@ class Plan:
 
     def window_query(self, schema: pa.Schema) -> WindowQuery:
         return WindowQuery(self.query, self.windows, schema.field(self.time).type.tz)
+
+    @property
+    def windows_in_words(self) -> str:
+        """Which windows there are, of which time."""
+        return f"{Length(self.windows.length)!r} of {self.time}, every {Length(self.windows.slide)!r}".replace("'", "")
 
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two plans exactly when one may continue the other's checkpoint."""
@@ -65,3 +75,24 @@ class Plan:
             "source": self.source,
             "progress": self.progress.describe(),
         }
+
+
+@dataclass(frozen=True)
+class ContinuousPlan(Plan):
+    """A continuous skyline: rows wait by panes, which here are tumbling windows, and the front takes those that are closed.
+
+    So time moves on from pane to pane: updates are told up to the end of the last pane that is closed.
+    """
+
+    query: ContinuousSkyline
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return update_schema(self.query, schema)
+
+    @property
+    def windows_in_words(self) -> str:
+        """Which windows there are, of which time."""
+        every = Length(self.windows.length)
+        return f"the last {Length(self.query.window)!r} of {self.time} at any time, told every {every!r}".replace(
+            "'", ""
+        )

@@ -80,7 +80,7 @@ import sys
 from importlib.abc import MetaPathFinder
 class Absent(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"matplotlib", "rich", "yaml"}:
+        if name.partition(".")[0] in {"matplotlib", "pydantic", "pydantic_core", "rich", "yaml"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
 import skypane

@@ -10,10 +10,10 @@ from skypane.windows import Windows
 
 @pytest.fixture(scope="module")
 def small():
-    """A setting that runs in a second, and its results."""
+    """An experiment that runs in a second, and its results."""
     windows = Windows.of("1 second", "200 ms")
-    setting = replace(latency_runs.heavy_tailed("Small", windows, rows=40_000), warm_up=4_000)
-    return setting, latency_runs.results(setting)
+    experiment = replace(latency_runs.heavy_tailed("Small", windows, rows=40_000), warm_up=4_000)
+    return experiment, latency_runs.results(experiment)
 
 
 def test_every_policy_is_there_k_slack_first(small):
@@ -35,11 +35,11 @@ def test_windows_are_compared_over_the_same_time(small):
 
 
 def test_no_latency_is_below_the_window_where_the_first_tuple_is_at_its_start(small):
-    setting, found = small
+    experiment, found = small
     for result in found:
         # Tuples arrive after their event time, so the first one is within the window or later.
         assert (result.times.past_end >= 0).all()
-        assert (result.times.latency <= result.times.past_end + setting.windows.length).all()
+        assert (result.times.latency <= result.times.past_end + experiment.windows.length).all()
 
 
 def chosen(result, reference, after):
@@ -49,16 +49,16 @@ def chosen(result, reference, after):
 
 
 def test_adaptive_policies_keep_their_budget_and_wait_less(small):
-    setting, (reference, *others) = small
+    experiment, (reference, *others) = small
     for result in others:
         if result.budget is not None:
-            assert chosen(result, reference, setting.warm_up) <= result.budget
+            assert chosen(result, reference, experiment.warm_up) <= result.budget
             assert result.mean_latency < reference.mean_latency
 
 
 def test_the_table_has_a_row_per_policy(small):
-    setting, found = small
-    lines = latency.table(setting, found).splitlines()
+    experiment, found = small
+    lines = latency.table(experiment, found).splitlines()
     assert lines[0] == "**Small**"
     assert len(lines) == 4 + len(found)
     assert {line.count("|") for line in lines[2:]} == {11}
@@ -75,12 +75,12 @@ def test_the_figure_is_the_same_each_time(small, tmp_path):
 
 @pytest.mark.slow
 def test_flights_keep_the_budget_at_a_fifth_of_k_slacks_latency():
-    setting = latency_runs.flights("Flights", Windows.of("10 minutes"))
-    reference, *others = latency_runs.results(setting)
+    experiment = latency_runs.flights("Flights", Windows.of("10 minutes"))
+    reference, *others = latency_runs.results(experiment)
     adaptive = [result for result in others if result.budget is not None]
     assert [result.budget for result in adaptive] == [0.01, 0.02, 0.05]
     for result in adaptive:
         assert result.budget is not None
         assert result.trace.drop_ratio()[-1] <= result.budget
-        assert chosen(result, reference, setting.warm_up) <= 1.01 * result.budget
+        assert chosen(result, reference, experiment.warm_up) <= 1.01 * result.budget
         assert reference.mean_latency > 5 * result.mean_latency

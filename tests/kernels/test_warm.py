@@ -13,7 +13,7 @@ from skypane import kernels
 warm_module = importlib.import_module("skypane.kernels.warm")
 
 PROGRAM = """
-import numpy as np
+import numpy as np, pyarrow as pa, skypane as sp
 from skypane import kernels
 said = []
 compiled = kernels.warm(said.append)
@@ -21,7 +21,7 @@ print(len(said), len(compiled))
 points = np.asfortranarray(np.random.default_rng(0).random((20_000, 7)))
 points.flags.writeable = False
 from skypane.kernels.warm import compilations
-from skypane.operators.continuous import Arrivals, Front
+from skypane.operators.continuous import Arrivals, Front, GroupedFronts
 with compilations(None) as more:
     kernels.skyline_indices(points)
     kernels.skyline_indices(points[:1])
@@ -34,6 +34,21 @@ with compilations(None) as more:
     front = Front(7, 9_000)
     front.step(Arrivals(points, np.arange(20_000), np.arange(20_000)), 20_000)
     Front.restore(front.snapshot(), front.window)
+    grouped = GroupedFronts(7, 9_000)
+    for half in (slice(0, 10_000), slice(10_000, 20_000)):
+        rows = np.arange(20_000)[half]
+        grouped.step(Arrivals(points[half], rows, rows), rows % 3_000, int(rows[-1]) + 1)
+    rows = pa.table({"k": [1, 2], "x": [0.5, None], "t": ["a", "b"]})
+    functions = {"n": sp.count("x"), "s": sp.sum("x"), "i": sp.sum("k"), "v": sp.variance("x"), "m": sp.max("x")}
+    query = sp.Aggregate("k", **functions)
+    partial = query.lift(rows)
+    query.lower(query.combine([partial, partial]))
+    queue = query.queue(partial.schema)
+    for pane in range(3):
+        queue.push(pane, partial)
+        queue.evict_before(pane - 1)
+    query.lower(queue.combined())
+    sp.Aggregate(d=sp.approx_count_distinct("t")).lift(rows)
 print(more)
 """
 

@@ -171,6 +171,7 @@ def test_what_a_worker_holds_is_bounded_by_one_window(held: OpenPanes[pa.Table],
         worker = worker_of(BAG, held.windows, shares=shares)
         for task in held.all_windows()[:: skip + 1]:
             worker.answer(task, lambda partial: partial)
+            assert isinstance(worker._queue, TwoStacks)
             kept = {pane for pane, _ in [*worker._queue._front, *worker._queue._back]} | set(worker._panes)
             assert kept <= set(held.windows.panes_of(task.window))
 

@@ -25,6 +25,7 @@ from skypane import kernels
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
+from skypane.progress.future import PATIENCE
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import defaults, session
 from skypane.runtime.spark.sinks.answers import Answers
@@ -42,12 +43,13 @@ SKYLINE = Skyline(sp.low("price") * sp.high("rating"), ("sensor",))
 class Task:
     """What a driver has to do in `folder`, whose `in` holds the batches.
 
-    crash   where it dies, one of CRASHES, or sleeps, one of SLEEPS; or None
-    deadly  count rows by sensor, and kill the first Python worker that lifts
-    java    kill Java after the first batch, and try whatever can be done with a query then
-    drain   drain in the end, and crash then, not before
-    unique  let an operator of Spark's, with a state of its own, drop rows that it has seen before
-    late    whether late rows go to a sink
+    crash     where it dies, one of CRASHES, or sleeps, one of SLEEPS; or None
+    deadly    count rows by sensor, and kill the first Python worker that lifts
+    java      kill Java after the first batch, and try whatever can be done with a query then
+    drain     drain in the end, and crash then, not before
+    unique    let an operator of Spark's, with a state of its own, drop rows that it has seen before
+    late      whether late rows go to a sink
+    patience  after how many rows of others those that are held are given up
     """
 
     folder: str
@@ -57,6 +59,7 @@ class Task:
     drain: bool = False
     unique: bool = False
     late: bool = True
+    patience: int = PATIENCE
 
     @property
     def query(self) -> Query:
@@ -64,7 +67,7 @@ class Task:
 
     @property
     def plan(self) -> Plan:
-        return Plan(self.query, WINDOWS, "ts", sp.KSlack())
+        return Plan(self.query, WINDOWS, "ts", sp.KSlack(patience=self.patience))
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -122,7 +125,7 @@ class Telling(Directory):
         super().write(spark, answers, batch_id)
 
 
-def _replace(owner: type, name: str, instead: Callable[..., Any]) -> None:
+def replace_method(owner: type, name: str, instead: Callable[..., Any]) -> None:
     """Put `instead`, called with the original first, in the place of a method."""
     original = getattr(owner, name)
     setattr(owner, name, lambda *args: instead(original, *args))
@@ -133,11 +136,11 @@ def _tell_commits() -> None:
         say("commit")
         original(*args)
 
-    _replace(Ledger, "commit", commit)
+    replace_method(Ledger, "commit", commit)
 
 
 def _before_the_sink() -> None:
-    _replace(Directory, "write", lambda _original, *_: die())
+    replace_method(Directory, "write", lambda _original, *_: die())
 
 
 def _before_a_file_moves_into_the_output() -> None:
@@ -146,7 +149,7 @@ def _before_a_file_moves_into_the_output() -> None:
             die()
         original(store, name, target, to)
 
-    _replace(Store, "move", move)
+    replace_method(Store, "move", move)
 
 
 def _after_the_sink() -> None:
@@ -155,11 +158,11 @@ def _after_the_sink() -> None:
         if sink.path.endswith("/out"):
             die()
 
-    _replace(Directory, "write", write)
+    replace_method(Directory, "write", write)
 
 
 def _before_the_commit() -> None:
-    _replace(Ledger, "commit", lambda _original, *_: die())
+    replace_method(Ledger, "commit", lambda _original, *_: die())
 
 
 def _in_the_middle_of_a_manifest() -> None:
@@ -167,7 +170,7 @@ def _in_the_middle_of_a_manifest() -> None:
         stream = original(store, name)
         return _Dying(stream) if name.startswith(f"{DRAFT}0") else stream
 
-    _replace(Store, "open_output", open_output)
+    replace_method(Store, "open_output", open_output)
 
 
 class _Dying:
@@ -194,7 +197,7 @@ def _before_a_manifest_gets_its_name() -> None:
             die()
         original(store, name, target, to)
 
-    _replace(Store, "move", move)
+    replace_method(Store, "move", move)
 
 
 def _asleep_before_a_file_moves_into_the_output() -> None:
@@ -203,7 +206,7 @@ def _asleep_before_a_file_moves_into_the_output() -> None:
             sleep()
         original(store, name, target, to)
 
-    _replace(Store, "move", move)
+    replace_method(Store, "move", move)
 
 
 def _asleep_before_the_commit() -> None:
@@ -211,7 +214,7 @@ def _asleep_before_the_commit() -> None:
         sleep()
         original(*args)
 
-    _replace(Ledger, "commit", commit)
+    replace_method(Ledger, "commit", commit)
 
 
 def sleep() -> None:
@@ -225,7 +228,7 @@ def _after_the_commit() -> None:
         original(*args)
         die()
 
-    _replace(Ledger, "commit", commit)
+    replace_method(Ledger, "commit", commit)
 
 
 def _while_partials_are_removed() -> None:
@@ -237,7 +240,7 @@ def _while_partials_are_removed() -> None:
 
         original(store, first(iter(names)) if store.root.endswith("/partials") else names)
 
-    _replace(Store, "remove", remove)
+    replace_method(Store, "remove", remove)
 
 
 CRASHES: dict[str, Callable[[], None]] = {
@@ -286,6 +289,7 @@ def _try_all(job: sp.Job, handle: sp.StreamHandle) -> None:
             attempt()
         except sp.SkypaneError as error:
             say(f"{name}: {error}")
+    say(repr(handle))
 
 
 def _warm(spark: SparkSession) -> None:

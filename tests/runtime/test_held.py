@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +45,7 @@ def seconds(first: int, last: int) -> list[int]:
     return [second * SECOND for second in range(first, last)]
 
 
-def job(spark: SparkSession, folder: Path, asked: Plan, schema: pa.Schema) -> sp.Job:
+def job(spark: SparkSession, folder: Path, asked: Plan, schema: pa.Schema, **options: Any) -> sp.Job:
     return sp.stream(
         read_batches(spark, folder / "in", schema),
         asked.query,
@@ -55,6 +56,7 @@ def job(spark: SparkSession, folder: Path, asked: Plan, schema: pa.Schema) -> sp
         checkpoint=folder / "checkpoint",
         output=folder / "out",
         late=folder / "late",
+        **options,
     )
 
 
@@ -134,12 +136,21 @@ def test_what_is_held_lies_in_the_checkpoint_and_is_removed_with_its_end(spark: 
 
 
 @pytest.mark.parametrize("policy", [sp.AqKSlack(0.05), sp.Watermark("20 seconds")], ids=lambda law: type(law).__name__)
-def test_each_batch_says_in_a_line_why_it_waits(policy: sp.ProgressPolicy, spark: SparkSession, tmp_path: Path):
-    batches = [rows(0, seconds(0, 40)), rows(100, seconds(20, 60))]
+def test_each_batch_says_in_a_line_why_it_waits_and_for_whom(
+    policy: sp.ProgressPolicy, spark: SparkSession, tmp_path: Path
+):
+    times = [seconds(0, 40), seconds(20, 60)]
+    meters = [["meter 4"] * 40, ["meter 3"] * 10 + ["meter 4"] * 30]
+    batches = [
+        rows(100 * number, drawn).append_column("meter", [names])
+        for number, (drawn, names) in enumerate(zip(times, meters, strict=True))
+    ]
     write_batches(tmp_path / "in", batches)
-    metrics = finish(job(spark, tmp_path, plan(policy), batches[0].schema))
+    metrics = finish(job(spark, tmp_path, plan(policy), batches[0].schema, source="meter"))
     lines = [batch.progress_because for batch in metrics]
     assert all(lines)
     if isinstance(policy, sp.AqKSlack):
         assert "the longest delay seen" in lines[-1]
+        assert lines[-1].endswith("; most late rows are from meter 3")
+        assert metrics[-1].late_by_source == {"meter 3": 10}
         assert metrics[-1].progress_figures["credit"] == pytest.approx(0.05 * 80 - 0.05 * 40 - metrics[-1].dropped_rows)

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -50,12 +51,12 @@ PATIENCE = 180
 class Driver:
     """A driver process that starts Spark at once, and its task when it is told."""
 
-    def __init__(self, log: Path, master: str) -> None:
+    def __init__(self, log: Path, master: str, module: str) -> None:
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         self._log = log
         with log.open("wb") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.runtime.driver", master],
+                [sys.executable, "-m", module, master],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -123,8 +124,9 @@ LOCAL = "local[1,4]"
 class Drivers:
     """Drivers one after the other, the next ones already starting while one runs: a start takes seconds."""
 
-    def __init__(self, folder: Path, master: str = LOCAL) -> None:
+    def __init__(self, folder: Path, module: str = "tests.runtime.driver", master: str = LOCAL) -> None:
         self._folder = folder
+        self._module = module
         self._master = master
         self._made = 0
         self._ready = deque([self._start()])
@@ -139,7 +141,7 @@ class Drivers:
 
     def _start(self) -> Driver:
         self._made += 1
-        return Driver(self._folder / f"{self._made}.log", self._master)
+        return Driver(self._folder / f"{self._made}.log", self._master, self._module)
 
     def close(self) -> None:
         for driver in self._ready:
@@ -168,7 +170,7 @@ def test_a_hundred_kills_at_random_moments(drivers: Drivers, spark: SparkSession
 @pytest.mark.slow
 def test_kills_at_random_moments_of_a_cluster(spark: SparkSession, tmp_path: Path):
     """Executors are processes of their own, which may outlive their driver for a while."""
-    drivers = Drivers(tmp_path, "local-cluster[2,1,512]")
+    drivers = Drivers(tmp_path, master="local-cluster[2,1,512]")
     try:
         kill_at_random(drivers, spark, tmp_path, kills=20, seed=21)
     finally:
@@ -279,6 +281,70 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
     stream.assert_is_complete(task)
 
 
+def test_rows_that_are_held_survive_kills(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    kill_while_rows_are_held(drivers, spark, tmp_path, [("after the commit", "after the sink", "before the commit")])
+
+
+@pytest.mark.slow
+def test_rows_that_are_held_survive_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    kill_while_rows_are_held(drivers, spark, tmp_path, [(crash,) * 3 for crash in CRASHES])
+
+
+def kill_while_rows_are_held(
+    drivers: Drivers, spark: SparkSession, folder: Path, crashes: Sequence[tuple[str, str, str]]
+) -> None:
+    """Kill drivers in the batch that holds rows of a wrong clock, in the one that gives them up, and in the one in which
+    the stream follows those that came first after a pause; nothing is lost, and nothing comes twice.
+    """
+    task, left = Task(str(folder), patience=30), 3 * len(crashes)
+    files: list[pa.Table] = []
+    held: list[int] = []
+
+    def take(batch: pa.Table, crash: str | None) -> None:
+        nonlocal left
+        write_batches(folder / "in", [batch], first=len(files))
+        files.append(batch)
+        if crash is not None:
+            left -= 1
+            driver = drivers.take(replace(task, crash=crash), left=left)
+            said = driver.end()
+            assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
+        finish(job_of(spark, task))
+        (last,) = Ledger(Store.at(f"{folder}/checkpoint").child("skypane")).history(1)
+        assert last["batch_id"] == len(files) - 1
+        held.append(last["held_rows"])
+
+    drawn = late_rows(9, batches=1 + 4 * len(crashes))
+    take(drawn[0], None)
+    for number, (holding, giving_up, following) in enumerate(crashes):
+        goes_on, gives_up, pauses, follows = drawn[1 + 4 * number : 5 + 4 * number]
+        take(ahead(ahead(goes_on, number * WEEK), 500 * WEEK, slice(2)), holding)
+        take(ahead(gives_up, number * WEEK), giving_up)
+        take(ahead(ahead(pauses, number * WEEK), WEEK, slice(20, 40)), None)
+        take(ahead(follows, (number + 1) * WEEK), following)
+    assert held == [0, *[2, 0, 20, 0] * len(crashes)]
+    assert windows_of(parquet_rows(folder / "out")) == expected(task.plan, files)
+    rejected = [rows for outcome in local.run(task.plan, files) for rows in outcome.rejection.rows]
+    assert reasons(parquet_rows(folder / "late")) == sum(map(reasons, rejected), Counter())
+    assert sum(reason == "future" for _, reason in reasons(parquet_rows(folder / "late"))) == 2 * len(crashes)
+    assert_nothing_left_over(folder)
+
+
+WEEK = 7 * 86_400 * SECOND
+EVERY = slice(None)
+
+
+def ahead(batch: pa.Table, by: int, rows: slice = EVERY) -> pa.Table:
+    """Return a batch with the times of these rows `by` later."""
+    times = batch["ts"].cast(pa.int64()).to_numpy().copy()
+    times[rows] += by
+    return batch.set_column(1, "ts", pa.array(times, batch.schema.field("ts").type))
+
+
+def reasons(rejected: pa.Table) -> Counter[tuple[int, str]]:
+    return Counter(zip(rejected["id"].to_pylist(), rejected["reason"].to_pylist(), strict=True))
+
+
 @pytest.mark.slow
 def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: Path):
     """Each driver takes a batch, and is killed while it drains; the next one finishes that first."""
@@ -353,7 +419,7 @@ def test_java_that_dies_is_told_in_one_sentence(drivers: Drivers, spark: SparkSe
     told = re.findall(
         r"(\w+): Spark's Java process does not answer, [^:]*: start the program again[^:]* checkpoint", said
     )
-    assert told == ["wait", "look", "stop", "drain", "start"], said + driver.errors()
+    assert told == ["wait", "look", "stop", "drain", "start", "state"], said + driver.errors()
     finish(job_of(spark, Task(str(tmp_path))))
     stream.assert_is_complete(Task(str(tmp_path)))
 

@@ -337,35 +337,9 @@ def test_the_handle_tells_what_happened(mixed: tuple[Any, ...]):
     assert handle.query.name == "mixed"
     recent = handle.recent_metrics(2)
     assert [batch.batch_id for batch in recent] == [len(batches) - 2, len(batches) - 1]
-    assert recent[-1].to_json() | {"seconds": {}} == metrics[-1].to_json() | {"seconds": {}}
+    assert recent == metrics[-2:], "whoever asks later hears what on_batch heard, seconds too"
     assert handle.recent_metrics(0) == []
     assert len(handle.recent_metrics(1_000)) == len(batches)
-
-
-def test_a_query_and_its_batches_fit_a_line_and_a_notebooks_cell(mixed: tuple[Any, ...]):
-    folder, batches, metrics, handle = mixed
-    last, where = metrics[-1], folder / "checkpoint"
-    assert str(last).startswith(f"batch {len(batches) - 1} (")
-    assert repr(last) == f"<{last}>"
-    assert (
-        f'<tr><th style="text-align:left">rows</th><td style="text-align:left">{last.rows}</td></tr>'
-        in last._repr_html_()
-    )
-    (kept,) = handle.recent_metrics(1)
-    assert repr(handle) == f"<skypane query, status: ended; last batch: {kept}; checkpoint: {where}>"
-    assert len(repr(handle)) < 400
-    shown = handle._repr_html_()
-    assert shown.startswith("<table><caption>skypane query</caption>")
-    assert f">{where}</td>" in shown
-
-
-def test_a_job_says_what_it_will_do(spark: SparkSession, tmp_path: Path):
-    case = Case(SKYLINE, 60, 20)
-    job = job_of(spark, case, tmp_path, case.batches(), output=sp.Memory(), late=tmp_path / "<late>")
-    assert "windows: 1 minute of ts, every 20 seconds; progress: " in repr(job)
-    assert "\n" not in repr(job)
-    assert len(repr(job)) < 700
-    assert "&lt;late&gt;" in job._repr_html_(), "a name is text, whatever it holds"
 
 
 def test_an_old_state_is_as_large_as_what_is_open(mixed: tuple[Any, ...]):

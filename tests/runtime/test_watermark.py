@@ -21,7 +21,8 @@ from skypane.windows import Windows
 
 START = 1_700_000_000 * SECOND
 DELAY = "5 seconds"
-BATCHES = late_rows(11, batches=8, rows=60, start=START)
+ROWS = pa.concat_tables(late_rows(11, batches=8, rows=60, start=START))
+SIZES = (40, 60, 160)
 TUMBLING, SLIDING = Windows(10 * SECOND, 10 * SECOND), Windows(20 * SECOND, 10 * SECOND)
 
 
@@ -32,6 +33,11 @@ def few_partitions(spark: SparkSession) -> Iterator[None]:
     spark.conf.set("spark.sql.shuffle.partitions", "1")
     yield
     spark.conf.set("spark.sql.shuffle.partitions", str(before))
+
+
+def batches_of(size: int) -> list[pa.Table]:
+    """Return the stream in batches of `size` rows."""
+    return [ROWS.slice(start, size) for start in range(0, ROWS.num_rows, size)]
 
 
 def counted(stream: DataFrame, windows: Windows) -> DataFrame:
@@ -45,11 +51,13 @@ def found(spark: SparkSession, name: str) -> dict[Micros, int]:
     return {row.end: row["count"] for row in rows}
 
 
-def of_skypane(windows: Windows, policy: sp.ProgressPolicy) -> tuple[dict[Micros, int], int, Micros]:
+def of_skypane(
+    batches: list[pa.Table], windows: Windows, policy: sp.ProgressPolicy
+) -> tuple[dict[Micros, int], int, Micros]:
     """Return the same of the definition, of the windows that are closed; the rows dropped; and the punctuation."""
     gate = Gate(windows, "ts", ())
     state, counts = policy.init(), Counter[Micros]()
-    for batch in BATCHES:
+    for batch in batches:
         entry = gate.after(state.punctuation).split(batch)
         for part in entry.usable:
             for window in windows.windows_of(part.pane):
@@ -60,24 +68,24 @@ def of_skypane(windows: Windows, policy: sp.ProgressPolicy) -> tuple[dict[Micros
     return {end: rows for end, rows in counts.items() if end <= punctuation}, state.dropped, punctuation
 
 
-def backlog(spark: SparkSession, folder: Path, windows: Windows) -> dict[Micros, int]:
+def backlog(spark: SparkSession, folder: Path, batches: list[pa.Table], windows: Windows) -> dict[Micros, int]:
     """Let Spark take all batches one after the other."""
-    write_batches(folder, BATCHES)
-    name = f"backlog_{windows.length // SECOND}"
-    stream = counted(read_batches(spark, folder, BATCHES[0].schema), windows)
+    write_batches(folder, batches)
+    name = f"backlog_{windows.length // SECOND}_{len(batches)}"
+    stream = counted(read_batches(spark, folder, ROWS.schema), windows)
     query = stream.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
     query.awaitTermination(120)
     return found(spark, name)
 
 
-def caught_up(spark: SparkSession, folder: Path, windows: Windows) -> dict[Micros, int]:
+def caught_up(spark: SparkSession, folder: Path, batches: list[pa.Table], windows: Windows) -> dict[Micros, int]:
     """Let Spark catch up after each batch: it runs once more, without data, before the next one comes."""
-    write_batches(folder, BATCHES[:1])
-    name = f"caught_up_{windows.length // SECOND}"
-    stream = counted(read_batches(spark, folder, BATCHES[0].schema), windows)
+    write_batches(folder, batches[:1])
+    name = f"caught_up_{windows.length // SECOND}_{len(batches)}"
+    stream = counted(read_batches(spark, folder, ROWS.schema), windows)
     query = stream.writeStream.format("memory").queryName(name).start()
     try:
-        for number, batch in enumerate(BATCHES):
+        for number, batch in enumerate(batches):
             write_batches(folder, [batch] if number else [], first=number)
             query.processAllAvailable()
     finally:
@@ -89,26 +97,30 @@ def upto(counts: dict[Micros, int], punctuation: Micros) -> dict[Micros, int]:
     return {end: rows for end, rows in counts.items() if end <= punctuation}
 
 
-def test_is_spark_with_a_backlog_row_for_row(spark: SparkSession, tmp_path: Path):
-    counts, dropped, punctuation = of_skypane(TUMBLING, sp.Watermark(DELAY, behind=True))
-    assert dropped > 5
-    assert upto(backlog(spark, tmp_path / "in", TUMBLING), punctuation) == counts
-    assert of_skypane(TUMBLING, sp.Watermark(DELAY))[1] > dropped, "a batch behind, Spark drops fewer"
+@pytest.mark.parametrize("size", SIZES)
+def test_is_spark_with_a_backlog_row_for_row(size: int, spark: SparkSession, tmp_path: Path):
+    batches = batches_of(size)
+    counts, dropped, punctuation = of_skypane(batches, TUMBLING, sp.Watermark(DELAY, behind=True))
+    assert upto(backlog(spark, tmp_path / "in", batches, TUMBLING), punctuation) == counts
+    assert of_skypane(batches, TUMBLING, sp.Watermark(DELAY))[1] > dropped, "a batch behind, Spark drops fewer"
 
 
-def test_is_spark_that_has_caught_up_row_for_row(spark: SparkSession, tmp_path: Path):
-    counts, dropped, punctuation = of_skypane(TUMBLING, sp.Watermark(DELAY))
+@pytest.mark.parametrize("size", SIZES)
+def test_is_spark_that_has_caught_up_row_for_row(size: int, spark: SparkSession, tmp_path: Path):
+    batches = batches_of(size)
+    counts, dropped, punctuation = of_skypane(batches, TUMBLING, sp.Watermark(DELAY))
     assert dropped > 20
-    assert caught_up(spark, tmp_path / "in", TUMBLING) == counts
+    assert caught_up(spark, tmp_path / "in", batches, TUMBLING) == counts
     assert len(counts) > 10
-    assert punctuation == max(pc.max(batch["ts"].cast(pa.int64())).as_py() for batch in BATCHES) - 5 * SECOND
+    assert punctuation == pc.max(ROWS["ts"].cast(pa.int64())).as_py() - 5 * SECOND
 
 
 def test_where_windows_overlap_spark_counts_a_late_row_in_those_that_are_still_open(
     spark: SparkSession, tmp_path: Path
 ):
-    counts, _, punctuation = of_skypane(SLIDING, sp.Watermark(DELAY, behind=True))
-    spark_counts = upto(backlog(spark, tmp_path / "in", SLIDING), punctuation)
+    batches = batches_of(60)
+    counts, _, punctuation = of_skypane(batches, SLIDING, sp.Watermark(DELAY, behind=True))
+    spark_counts = upto(backlog(spark, tmp_path / "in", batches, SLIDING), punctuation)
     assert spark_counts.keys() >= counts.keys()
     more = {end: rows - counts.get(end, 0) for end, rows in spark_counts.items()}
     assert min(more.values()) == 0

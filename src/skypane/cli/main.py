@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
-from skypane.cli import calibrate, demo, describe, doctor, generate, run, simulate, warm, yardstick
+from skypane.cli import calibrate, demo, describe, doctor, generate, reproduce, run, simulate, warm, yardstick
 from skypane.types import SkypaneError
 
 if TYPE_CHECKING:
@@ -25,11 +25,13 @@ class Verb(Protocol):
         """Do it, and return the exit code."""
 
 
-VERBS: tuple[Verb, ...] = (demo, run, generate, describe, simulate, yardstick, doctor, calibrate, warm)
+VERBS: tuple[Verb, ...] = (demo, run, generate, describe, simulate, reproduce, yardstick, doctor, calibrate, warm)
 
 
 _OF_CLI = {
     "matplotlib": "matplotlib",
+    "pydantic": "pydantic",
+    "pydantic_core": "pydantic",
     "rich": "rich",
     "yaml": "PyYAML",
 }

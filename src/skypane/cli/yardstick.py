@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> int:
     if not len(event):
         raise ConfigError(f"there are no rows in {arguments.stream}")
     windows = Windows.of(arguments.window, arguments.slide)
-    found = measure(event, windows, arguments.batch, AqKSlack(arguments.max_drop))
+    result = measure(event, windows, arguments.batch, AqKSlack(arguments.max_drop))
     table = Table(box=None, pad_edge=False)
     for head in ("", "dropped", "mean", "p99", "silence", "first answer", "worst excess"):
         table.add_column(head, justify="right" if head else "left")
@@ -57,14 +57,14 @@ def run(arguments: Namespace) -> int:
         spans = (span(round(score.mean)), span(round(score.p99)), span(score.silence), span(score.first))
         table.add_row(name, percent(score.drop), *spans, excess)
 
-    add(f"AqKSlack({arguments.max_drop})", found.law)
-    add(f"best fixed delay, {span(found.delay)}", found.fixed)
-    add("KSlack()", found.kslack)
+    add(f"AqKSlack({arguments.max_drop})", result.law)
+    add(f"best fixed delay, {span(result.delay)}", result.fixed)
+    add("KSlack()", result.kslack)
     console = Console(highlight=False)
     console.print(table)
-    mean, p99 = found.ratios
-    console.print(f"Against the best fixed delay: mean {mean:.2f}, p99 {p99:.2f}. At the end: {found.because}.")
-    if not found.judged:
+    mean, p99 = result.ratios
+    console.print(f"Against the best fixed delay: mean {mean:.2f}, p99 {p99:.2f}. At the end: {result.because}.")
+    if not result.judged:
         console.print("The stream is too short for this budget, or later than any law could learn: no judgement.")
     return 0
 

@@ -9,11 +9,14 @@ from typing import Any, Final
 import numpy as np
 from numba.core import event
 
+from skypane.kernels import exact, keyed
 from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_indices_by_group
+from skypane.kernels.hashing import hash_bytes
 from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild
+from skypane.kernels.influence_groups import Runs, absorb_runs
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
-from skypane.kernels.layout import columns_of
+from skypane.kernels.layout import columns_of, frozen
 from skypane.kernels.ranks import byte_ranks
 from skypane.kernels.skyline import skyline_indices
 from skypane.types import FloatArray
@@ -48,6 +51,7 @@ def _run_all() -> None:
     k_dominant_indices(plane, 2, only_skyline=True)
     top_delta_indices(plane, 1)
     _stream(cube)
+    _by_key()
 
 
 def _stream(points: FloatArray) -> None:
@@ -60,6 +64,30 @@ def _stream(points: FloatArray) -> None:
     slots.clocks[END] = slots.clocks[TIME] + n
     absorb(slots, index, 0, n, n)
     rebuild(slots, index, n)
+    times, groups = np.arange(n), np.arange(0, n + 1, 4)
+    absorb_runs(Runs(np.ascontiguousarray(points), times, groups, groups[:-1]), times.copy(), times + n, n)
+
+
+def _by_key() -> None:
+    """Sum up one row of one key, and merge it, in each of the ways there are."""
+    ids, keep, number = frozen(np.zeros(1, np.int64)), frozen(np.ones(1, np.bool_)), frozen(np.ones(1))
+    sums, squares, least = 3, 3 + exact.WIDTH, 3 + 2 * exact.WIDTH
+    ways = [(keyed.ADD, 0, 3), (keyed.EXACT, sums, exact.WIDTH), (keyed.EXACT, squares, exact.WIDTH)]
+    parts = frozen(np.array([*ways, (keyed.LEAST, least, 2)]))
+    keyed.number_groups(ids, 1, ids)
+    states = keyed.empty_states(1, least + 2, parts)
+    keyed.add_counts(states, 0, ids, keep)
+    keyed.add_integers(states, 1, ids, ids, keep)
+    exact.add_numbers(states, sums, ids, number.view(np.int64), keep)
+    exact.add_squares(states, squares, ids, number, keep)
+    keyed.keep_least(states, least, ids, frozen(np.zeros((1, 1), np.int64)), keep)
+    others = frozen(states.copy())
+    keyed.merge_states(states, ids, others, parts)
+    keyed.put_states(states, ids, frozen(keyed.merge_noting(states, ids, others, parts)))
+    keyed.merged_states(states[:1], states[:1], parts)
+    exact.exact_values(others, sums)
+    exact.squared_deviations(others, 0, sums, squares)
+    hash_bytes(frozen(np.zeros(1, np.uint8)), frozen(np.zeros(2, np.int64)))
 
 
 def _points(n: int, d: int) -> FloatArray:

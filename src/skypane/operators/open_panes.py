@@ -61,6 +61,11 @@ class OpenPanes(Generic[P]):
         )
 
     @property
+    def begin(self) -> Micros | None:
+        """The start of the next window that may be answered; None until the first is."""
+        return None if self.next_window is None else self.windows.bounds(self.next_window)[0]
+
+    @property
     def end(self) -> Micros | None:
         """The end of the last window that holds a row: a punctuation there completes all; None if no pane is open."""
         return self.windows.bounds(self.windows.windows_of(max(self.panes))[-1])[1] if self.panes else None

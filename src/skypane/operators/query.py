@@ -68,6 +68,31 @@ class BulkQuery(Query, Protocol):
         ...
 
 
+class Queue(Protocol):
+    """A queue of panes' partials that knows the combination of all of them."""
+
+    def push(self, pane: int, partial: pa.Table) -> None:
+        """Add a pane younger than all."""
+        ...
+
+    def evict_before(self, pane: int) -> None:
+        """Forget every pane older than `pane`."""
+        ...
+
+    def combined(self) -> pa.Table:
+        """Return what combine() of all panes would; at least one was pushed and not evicted."""
+        ...
+
+
+@runtime_checkable
+class QueueQuery(Query, Protocol):
+    """A query with a queue of its own, cheaper than combining tables: windows that overlap then share all merges."""
+
+    def queue(self, schema: pa.Schema) -> Queue | None:
+        """Return a queue for partials of `schema`, empty; None if it has none for them."""
+        ...
+
+
 def lift_panes(query: Query, panes: Sequence[pa.Table]) -> Sequence[pa.Table]:
     """Return the partial of each pane's rows: in one go if the query can, else one after the other."""
     if not isinstance(query, BulkQuery) or len(panes) < 2:

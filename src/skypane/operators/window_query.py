@@ -9,7 +9,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from skypane.operators.open_panes import WindowTask
-from skypane.operators.query import Query
+from skypane.operators.query import Query, Queue, QueueQuery
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -118,7 +118,9 @@ class WindowWorker:
 
     def __init__(self, query: WindowQuery) -> None:
         self._query = query
-        self._queue = TwoStacks(query.query)
+        self._queue: Queue | None = None
+        #: whether the queue is the query's own
+        self._own = False
         self._newest: int | None = None
         #: the panes of the last window, their partitions merged
         self._panes: dict[int, pa.Table] = {}
@@ -129,11 +131,21 @@ class WindowWorker:
         self._panes = {
             pane: known[pane] if pane in known else self._pane(partials, load) for pane, partials in task.panes
         }
-        partial = self._shared(task.window) if self._sharing_pays() else self._direct()
+        if self._queue is None:
+            self._queue = self._new_queue()
+        partial = self._shared(task.window, self._queue) if self._sharing_pays() else self._direct()
         return Answer(task.window, self._query.stamp(task.window, self._query.query.lower(partial)))
+
+    def _new_queue(self) -> Queue:
+        query, one = self._query.query, next(iter(self._panes.values()))
+        own = query.queue(one.schema) if isinstance(query, QueueQuery) else None
+        self._own = own is not None
+        return TwoStacks(query) if own is None else own
 
     def _sharing_pays(self) -> bool:
         length = self._query.windows.panes_per_window
+        if self._own:
+            return self._query.windows.overlap > 1
         if self._query.windows.panes_per_slide > 1:
             return False  # several pushes a window cost more than the window's one direct merge
         if length <= SOME_PANES and sum(table.num_rows for table in self._panes.values()) <= FEW_ROWS:
@@ -143,13 +155,13 @@ class WindowWorker:
     def _direct(self) -> pa.Table:
         return self._query.query.combine(list(self._panes.values()))
 
-    def _shared(self, window: int) -> pa.Table:
-        self._queue.evict_before(self._query.windows.panes_of(window)[0])
+    def _shared(self, window: int, queue: Queue) -> pa.Table:
+        queue.evict_before(self._query.windows.panes_of(window)[0])
         for pane, partial in self._panes.items():
             if self._newest is None or pane > self._newest:
-                self._queue.push(pane, partial)
+                queue.push(pane, partial)
                 self._newest = pane
-        return self._queue.combined()
+        return queue.combined()
 
     def _pane(self, partials: tuple[P, ...], load: Callable[[P], pa.Table]) -> pa.Table:
         tables = [load(partial) for partial in partials]

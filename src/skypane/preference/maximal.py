@@ -23,11 +23,11 @@ def maximal_indices(table: pa.Table, levels: Sequence[Level], groups: IntArray |
     """
     if not levels:
         return np.arange(table.num_rows, dtype=np.int64)
-    points = orient(table, levels[0])
+    points = orient(table, levels[0]).values
     indices = kept = _skyline(points, groups)
     for level in levels[1:]:
         groups = _equal_rows(points[kept], None if groups is None else groups[kept])
-        points = orient(_components(table, level).take(indices), level)
+        points = orient(_components(table, level).take(indices), level).values
         kept = _skyline(points, groups)
         indices = indices[kept]
     return indices

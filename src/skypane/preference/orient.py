@@ -1,12 +1,13 @@
 """Directions are settled here: one level of a preference over Arrow columns becomes smaller-is-better points.
 
 Dominance needs order and equality only, so whatever float64 cannot hold exactly (integers beyond 2**53, decimals, texts)
-becomes dense ranks within the call. Ranks of different calls are not comparable; points of one call are.
+becomes dense ranks within the call. Ranks of different calls are not comparable; points of one call are, and `lasting` ones
+are with those of any other lasting call.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,18 +22,24 @@ _EXACT = 2**53
 """Every whole number of at most this size is a float64."""
 
 
-def orient(table: pa.Table, level: Level) -> FloatArray:
-    """Return one column per component of `level`, shape (n, d), Fortran-ordered, smaller is better, no NaN.
+class Points(NamedTuple):
+    """Points (n, d), Fortran-ordered, and whether they may be compared with those of other calls: none is a rank."""
+
+    values: FloatArray
+    lasting: bool
+
+
+def orient(table: pa.Table, level: Level) -> Points:
+    """Return one column per component of `level`, smaller is better, no NaN.
 
     BadInputError naming the column if a criterion is null or NaN in some row.
     """
     points = np.empty((table.num_rows, len(level)), np.float64, order="F")
-    for j, component in enumerate(level):
-        _write_component(table, component, points[:, j])
+    lasting = [_write_component(table, component, points[:, j]) for j, component in enumerate(level)]
     # maximum propagates NaN: one pass, no mask
     if np.isnan(points.max(initial=-np.inf)):
         _refuse_nan(points, level)
-    return points
+    return Points(points, all(lasting))
 
 
 def _refuse_nan(points: FloatArray, level: Level) -> None:
@@ -41,52 +48,55 @@ def _refuse_nan(points: FloatArray, level: Level) -> None:
     raise BadInputError(f"column {level[j][0].column!r} is NaN in {counts[j]} rows; drop or fill them first")
 
 
-def _write_component(table: pa.Table, component: Component, out: FloatArray) -> None:
+def _write_component(table: pa.Table, component: Component, out: FloatArray) -> bool:
+    """Write a column of points; return whether it holds no ranks."""
     if len(component) == 1:
-        _write(table, component[0], out)
-    else:
-        singles = orient(table, tuple((criterion,) for criterion in component))
-        out[:] = row_ranks([*singles.T])
+        return _write(table, component[0], out)
+    singles = orient(table, tuple((criterion,) for criterion in component)).values
+    out[:] = row_ranks([*singles.T])
+    return False
 
 
-def _write(table: pa.Table, criterion: Criterion, out: FloatArray) -> None:
+def _write(table: pa.Table, criterion: Criterion, out: FloatArray) -> bool:
     column = table.column(criterion.column)
     if column.null_count:
         raise BadInputError(f"column {criterion.column!r} is null in {column.null_count} rows; drop or fill them first")
     if isinstance(criterion, Around):
-        _write_distances(column, criterion, out)
-    else:
-        _write_values(column, out)
-        if isinstance(criterion, High):
-            np.negative(out, out=out)
+        return _write_distances(column, criterion, out)
+    lasting = _write_values(column, out)
+    if isinstance(criterion, High):
+        np.negative(out, out=out)
+    return lasting
 
 
-def _write_values(column: pa.ChunkedArray, out: FloatArray) -> None:
+def _write_values(column: pa.ChunkedArray, out: FloatArray) -> bool:
     kind = column.type
     if pa.types.is_floating(kind):
         _copy_chunks(column, out)
-    elif is_whole(kind):
-        _write_whole(whole_numbers(column), out)
-    else:
-        out[:] = column_ranks(column)
+        return True
+    if is_whole(kind):
+        return _write_whole(whole_numbers(column), out)
+    out[:] = column_ranks(column)
+    return False
 
 
-def _write_distances(column: pa.ChunkedArray, criterion: Around, out: FloatArray) -> None:
+def _write_distances(column: pa.ChunkedArray, criterion: Around, out: FloatArray) -> bool:
     column = rankable(column)
     kind = column.type
     values = whole_numbers(column) if is_whole(kind) else column.cast(pa.float64()).to_numpy()
     away = distances(values, criterion, kind)
     if away.dtype == np.float64:
         out[:] = away
-    else:
-        _write_whole(away, out)
+        return True
+    return _write_whole(away, out)
 
 
-def _write_whole(values: NDArray[Any], out: FloatArray) -> None:
+def _write_whole(values: NDArray[Any], out: FloatArray) -> bool:
     if values.itemsize < 8 or len(values) == 0 or max(int(values.max()), -int(values.min())) <= _EXACT:
         out[:] = values
-    else:
-        out[:] = row_ranks([values])
+        return True
+    out[:] = row_ranks([values])
+    return False
 
 
 def _copy_chunks(column: pa.ChunkedArray, out: FloatArray) -> None:

@@ -27,7 +27,7 @@ from skypane.preference.column import ColumnLike, Columns, column_name
 from skypane.preference.criteria import Around, Component, Criterion, High, Level, Low, Target
 from skypane.preference.groups import group_codes
 from skypane.preference.maximal import maximal_indices
-from skypane.preference.orient import orient
+from skypane.preference.orient import Points, orient
 from skypane.preference.schema import check_criterion, check_group, column_names
 from skypane.types import ConfigError, FloatArray, IntArray
 
@@ -104,6 +104,10 @@ class Preference:
         One column per factor of `*`; a factor that is a chain becomes its lexicographic rank. Groups are not looked at.
         BadInputError naming the column if a criterion is null or NaN.
         """
+        return self.points(table).values
+
+    def points(self, table: pa.Table) -> Points:
+        """Return what orient() does, and whether those points may be compared with points of other tables."""
         return orient(table, self.require_flat("points"))
 
     def best(self, table: pa.Table, by: Columns = ()) -> IntArray:

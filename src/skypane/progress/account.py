@@ -7,8 +7,10 @@ from typing import Self
 
 #: Of the budget, at least so much is spent in debt, and at most so much with the reserve more than full.
 _LEAST, _MOST = 0.7, 1.25
-#: Reserves over which a difference to the reserve is spread.
+#: Reserves over which credit beyond the reserve is spread, and how much faster a gap in the reserve is filled: rows that
+#: are late together overdraw an account that stands low, and nothing is lost by one that stands high.
 _SPREAD = 5
+_FASTER = 2
 #: Reserves that are kept at most: what a calm year has not spent is not there to be spent in a day.
 _FULL = 2.0
 
@@ -31,10 +33,12 @@ class Account:
         """Return the share of rows that may be dropped next: the budget, a little more or less by the credit.
 
         The credit is meant to stay at the reserve, and a difference is made up for slowly, over five reserves or
-        what `cycle` rows bring: a slack that follows every row is wrong twice, once up and once down.
+        what `cycle` rows bring, half of that where credit is missing: a slack that follows every row is wrong twice,
+        once up and once down.
         """
         spread = max(_SPREAD * reserve, max_drop * cycle)
-        return max_drop * min(_MOST, max(_LEAST, 1 + (self.credit - reserve) / spread))
+        over = (self.credit - reserve) / spread
+        return max_drop * min(_MOST, max(_LEAST, 1 + (over if over > 0 else _FASTER * over)))
 
     def in_debt(self, reserve: int) -> bool:
         """Return whether more than half a reserve has been overspent: the rows are later than they were."""

@@ -19,8 +19,11 @@ from skypane.wording import count, percent, span
 #: Rows that may be dropped while a memory fades by half: the long one is right where nothing changes, the short one
 #: where something has.
 _LONG, _SHORT = 400, 25
-#: What happens within one cycle (a batch, or a pane and the slack behind it) is no trend: so many must be remembered.
-_CYCLES = 8
+#: What happens within one cycle (a batch, or a pane and the slack behind it) is no trend but a single sample, of where
+#: in its pane the newest time stood: so many cycles each memory spans at least, and the account makes up for.
+_LONG_CYCLES, _SHORT_CYCLES, _ACCOUNT_CYCLES = 32, 4, 16
+#: What is later than K-slack would wait is a trend once it has lasted for this part of its delay.
+_LASTING = 0.5
 RESERVE = 100
 
 
@@ -58,7 +61,8 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
     really dropped: so K stands still on a stream that goes on as it was, as the best fixed delay does.
 
         credit = max_drop * seen - dropped, at most two reserves
-        share  = max_drop * (1 + (credit - reserve) / (5 * reserve)), within 0.7 and 1.25 times max_drop
+        share  = max_drop * (1 + (credit - reserve) / (5 * reserve)), within 0.7 and 1.25 times max_drop,
+                 twice as fast below the reserve
 
     Recent rows are remembered twice, over about 400 / max_drop rows and a sixteenth of that. The long memory decides;
     in debt beyond half a reserve the more careful of the two, with the account full the less careful one: so a change of
@@ -105,10 +109,12 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
         dropped = counted.dropped - before.dropped
         longest = max(before.longest, largest_delay(before.newest, arrivals, self.max_slack))
         pane = int((arrivals.pane_end - arrivals.pane_start).max())
-        cycle = _CYCLES * max(arrivals.total, before.long.rows_in(pane + before.slack))
+        cycle = max(arrivals.total, before.long.rows_in(pane + before.slack))
         # What K-slack itself would have dropped, once the stream is known, no slack could have saved: a source that was
-        # silent for an hour and sends it all at once says nothing of what is worth waiting for until it happens again.
-        told = arrivals.only(arrivals.pane_end > before.patient) if before.known else arrivals
+        # silent for an hour and sends it all at once says nothing of what is worth waiting for, until it happens again
+        # or goes on for half an hour.
+        at_once = before.known and newest - before.patient < _LASTING * longest
+        told = arrivals.only(arrivals.pane_end > before.patient) if at_once else arrivals
         distance, moved = before.newest - told.pane_end, newest - before.newest
         measured = replace(
             counted,
@@ -116,8 +122,8 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
             patient=max(before.patient, newest - longest),
             unavoidable=before.unavoidable + arrivals.late(before.patient),
             credit=Account(before.credit).after(arrivals.total, dropped, self.max_drop, self.reserve).credit,
-            long=before.long.add(distance, told.rows, moved, max(_LONG / self.max_drop, cycle)),
-            short=before.short.add(distance, told.rows, moved, max(_SHORT / self.max_drop, cycle / 2)),
+            long=before.long.add(distance, told.rows, moved, max(_LONG / self.max_drop, _LONG_CYCLES * cycle)),
+            short=before.short.add(distance, told.rows, moved, max(_SHORT / self.max_drop, _SHORT_CYCLES * cycle)),
             lagging=_lagging(arrivals),
         )
         return self._decided(measured, newest - before.since, pane, cycle)
@@ -125,7 +131,7 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
     def _decided(self, state: AdaptiveProgress, watched: Micros, pane: Micros, cycle: float) -> AdaptiveProgress:
         """Return the state with the slack that the memories and the account call for."""
         account = Account(state.credit)
-        share = account.share(self.max_drop, self.reserve, cycle)
+        share = account.share(self.max_drop, self.reserve, _ACCOUNT_CYCLES * cycle)
         slack, lately = state.long.slack_for(share, watched, pane, account.care(self.reserve)), False
         if slack is not None and account.in_debt(self.reserve):
             recent = state.short.slack_for(share, watched, pane)

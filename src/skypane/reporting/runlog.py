@@ -18,6 +18,7 @@ from typing import Any
 
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
+from skypane.places import whole
 from skypane.types import CheckpointError, ConfigError
 
 
@@ -82,9 +83,8 @@ class RunLog:
         return None
 
     def _describe(self, description: Mapping[str, Any]) -> None:
-        part = self._run.with_suffix(".part")
-        part.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
-        part.replace(self._run)
+        with whole(self._run) as draft:
+            draft.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
 
     def append(self, metrics: BatchMetrics) -> None:
         """Write a line; where there is no room for it the run goes on without."""

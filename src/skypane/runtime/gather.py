@@ -1,4 +1,4 @@
-"""Small tables gathered into large ones: lifting, and writing a row group, cost something however few the rows."""
+"""Tables on their way: small ones gathered into large ones, because each costs something however small; and as bytes."""
 
 from __future__ import annotations
 
@@ -24,3 +24,16 @@ def gathered(tables: Iterable[pa.Table], row_count: int) -> Iterator[pa.Table]:
 def as_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield each batch as a table."""
     return (pa.Table.from_batches([batch]) for batch in batches)
+
+
+def encoded(table: pa.Table) -> pa.Buffer:
+    """Return the table as one Arrow stream, in a single batch."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return sink.getvalue()
+
+
+def decoded(stream: pa.Buffer) -> pa.Table:
+    """Return the table of which encoded() made the stream; nothing is copied."""
+    return pa.ipc.open_stream(stream).read_all()

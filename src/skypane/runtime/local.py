@@ -16,9 +16,10 @@ from skypane.operators.advance import Advance, advance, drained
 from skypane.operators.entry.counts import PaneRows
 from skypane.operators.entry.reasons import FUTURE
 from skypane.operators.entry.rejection import Rejection
-from skypane.operators.open_panes import OpenPanes
+from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.window_query import Answer, WindowWorker
-from skypane.plan import Plan
+from skypane.plan import ContinuousPlan, Plan
+from skypane.types import Micros
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,14 @@ class Outcome:
     """What one event comes to: the windows that it completes, in order, and its rows that did not enter."""
 
     answers: tuple[Answer, ...]
+    rejection: Rejection
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """What one event comes to for a continuous skyline: the updates that it completes (None: not begun), and its rejects."""
+
+    rows: pa.Table | None
     rejection: Rejection
 
 
@@ -39,16 +48,68 @@ Event: TypeAlias = "pa.Table | Drain"
 
 def run(plan: Plan, events: Iterable[Event]) -> Iterator[Outcome]:
     """Yield the outcome of each event; every window is answered once, in order, by the event that completes it."""
+    worker: WindowWorker | None = None
+    for step in _steps(plan, events):
+        worker = worker or (plan.window_query(step.schema).worker() if step.schema is not None else None)
+        answers = tuple(worker.answer(task, lambda partial: partial) for task in step.due) if worker else ()
+        yield Outcome(answers, step.rejection)
+
+
+def run_continuous(plan: ContinuousPlan, events: Iterable[Event]) -> Iterator[Updates]:
+    """Yield what each event comes to: updates of the span of time that it completes, by the definition of a stay.
+
+    All rows of closed panes are looked at each time; what comes later changes no stay before the clock.
+    """
+    closed: list[pa.Table] = []
+    clock: Micros | None = None
+    for step in _steps(plan, events):
+        closed += [rows for task in step.due for _, parts in task.panes for rows in parts]
+        before, clock = clock, step.panes.begin
+        rows = pa.concat_tables(closed).combine_chunks() if closed else None
+        yield Updates(None if rows is None or clock is None else _updates(plan, rows, before, clock), step.rejection)
+
+
+def _updates(plan: ContinuousPlan, rows: pa.Table, before: Micros | None, clock: Micros) -> pa.Table:
+    """Return the updates of the span from one clock to the next: where stays begin, and where they end."""
+    stays = plan.query.stays(rows)
+    low = int(plan.query.times(rows).min()) if before is None else before
+    told = [
+        (time, action, row)
+        for action, times in (("ADD", stays.starts), ("DEL", stays.ends))
+        for time, row in zip(times.tolist(), stays.rows.tolist(), strict=True)
+        if low <= time < clock
+    ]
+    told.sort(key=lambda update: (update[0], update[1] == "ADD", update[2]))
+    schema = plan.output_schema(rows.schema)
+    columns = [
+        pa.array([action for _, action, _ in told], pa.string()),
+        pa.array([time for time, _, _ in told], pa.int64()),
+    ]
+    parts = rows.take(pa.array([row for _, _, row in told], pa.int64())).columns
+    return pa.Table.from_arrays([columns[0], columns[1].cast(schema.field(1).type), *parts], schema=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What one event does before anything is answered: windows that it completes, and what is open after it."""
+
+    schema: pa.Schema | None
+    due: list[WindowTask[pa.Table]]
+    panes: OpenPanes[pa.Table]
+    rejection: Rejection
+
+
+def _steps(plan: Plan, events: Iterable[Event]) -> Iterator[_Step]:
     progress = plan.progress.init()
     panes: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
     ahead: list[PaneRows] = []
-    worker: WindowWorker | None = None
+    schema: pa.Schema | None = None
     for event in events:
         if isinstance(event, Drain):
             step, rejection = drained(plan.progress, progress, panes), Rejection()
         else:
             plan.validate(event.schema)
-            worker = worker or plan.window_query(event.schema).worker()
+            schema = schema or event.schema
             entry = replace(plan.gate.after(progress.punctuation), keep=True).split(event)
             step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources)
             rejection = entry.rejection.merge(_given_up(ahead, step))
@@ -58,7 +119,7 @@ def run(plan: Plan, events: Iterable[Event]) -> Iterator[Outcome]:
         progress = step.state
         due = panes.closed_by(progress.punctuation)
         panes = panes.retire(progress.punctuation)
-        yield Outcome(tuple(worker.answer(task, lambda partial: partial) for task in due) if worker else (), rejection)
+        yield _Step(schema, due, panes, rejection)
 
 
 def _given_up(ahead: list[PaneRows], step: Advance) -> Rejection:

@@ -1,4 +1,4 @@
-"""What this machine lends to one process: cores and memory, container limits included, and a folder to keep files in."""
+"""What this machine lends to one process: cores, memory (container limits included), a folder for files."""
 
 from __future__ import annotations
 

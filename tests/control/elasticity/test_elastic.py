@@ -48,7 +48,7 @@ def test_a_policy_is_asked_once_in_a_control_interval():
     law = Elastic(Wants(Workers(3, 4)), most=10, every=3)
     state, decision = after(law, [stages(1.0)] * 2)
     assert decision.value == Workers(1, 1)
-    assert decision.because == "2 of 3 sampling intervals measured"
+    assert "2 of 3" in decision.because
     state, decision = after(law, [stages(1.6, panes=1, partitions=3)], state)
     assert decision.value == state.workers == Workers(3, 4)
     assert decision.because == "1.20, 1.80", "the mean of rho, partitions over panes"

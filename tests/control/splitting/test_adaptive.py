@@ -54,7 +54,8 @@ def test_a_pane_over_the_threshold_is_split_by_hand():
     state = law.observe(law.init(), Sample(None, (100, 100)))
     state, decision = law.decide(state, Panes({2: 30, 1: 120}, workers=3))
     assert decision.value.shares == {1: (Share(0, 100), Share(1, 20)), 2: (Share(2, 30),)}
-    assert decision.because == "theta 100 rows = alpha 1.00 x base 100"
+    assert (decision.figures["theta"], decision.figures["alpha"]) == (100, 1)
+    assert "theta 100" in decision.because
     state, decision = law.decide(state, Panes({2: 80}, workers=3))
     assert decision.value.shares == {2: (Share(2, 70), Share(0, 10))}, "the owner goes on up to the threshold"
 

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.operators.continuous import naive
 from tests.operators.continuous.streams import Stream, plain, streams
 
 from skypane.operators.continuous import Arrivals, GroupedFronts
+from skypane.operators.continuous import groups as groups_module
 from skypane.operators.continuous.eager import Update
 
 
+@pytest.mark.parametrize("large", [2, 10**6], ids=["most groups large", "all groups small"])
 @given(streams(), st.data(), st.lists(st.integers(-60, 400), max_size=4))
-def test_each_group_has_the_front_of_its_own_rows_also_through_snapshots(stream, data, cuts):
+def test_each_group_has_the_front_of_its_own_rows_large_or_small(large, stream, data, cuts):
     points, times, window = stream
-    d = points.shape[1]
     n = len(times)
     groups = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)), np.int64)
     expected = []
@@ -21,13 +23,29 @@ def test_each_group_has_the_front_of_its_own_rows_also_through_snapshots(stream,
         rows = np.flatnonzero(groups == group)
         part = naive.updates(*Stream(points[rows], times[rows], window))
         expected += [Update(u.time, u.action, int(rows[u.row])) for u in part]
-    fronts = GroupedFronts(d, window)
-    updates = []
+    fronts = GroupedFronts(points.shape[1], window)
+    updates: list[Update] = []
+    there: set[int] = set()
     end = int(times.max(initial=0)) + window + 1
-    for until in [*sorted(cut for cut in cuts if cut < end), end]:
-        rows = np.flatnonzero((fronts.clock <= times) & (times < until))
-        updates += plain(fronts.step(Arrivals(points[rows], times[rows], rows), groups[rows], until))
-        fronts = GroupedFronts.restore(fronts.snapshot(), d, window, fronts.clock)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(groups_module, "LARGE", large)
+        for until in [*sorted(cut for cut in cuts if cut < end), end]:
+            rows = np.flatnonzero((fronts.clock <= times) & (times < until))
+            news = plain(fronts.step(Arrivals(points[rows], times[rows], rows), groups[rows], until))
+            for update in news:
+                (there.add if update.action > 0 else there.remove)(update.row)
+            updates += news
+            assert fronts.current().tolist() == sorted(there)
+            assert there <= set(fronts.kept().tolist())
     assert updates == sorted(expected)
-    assert not fronts.snapshot()
+    assert len(fronts) == 0
     assert fronts.current().tolist() == []
+
+
+def test_a_step_that_is_refused_leaves_the_fronts_as_they_were():
+    fronts = GroupedFronts(1, 10)
+    one, group = np.array([[1.0]]), np.array([7])
+    fronts.step(Arrivals(one, np.array([3]), np.array([0])), group, 5)
+    with pytest.raises(ValueError, match=r"times must be in \[5, 9\), got 4"):
+        fronts.step(Arrivals(one, np.array([4]), np.array([1])), group, 9)
+    assert fronts.current().tolist() == [0]

@@ -94,6 +94,10 @@ class Front:
         """Count the points stored, |DB| in paper 4."""
         return int(np.count_nonzero(self._kept(self.clock)))
 
+    def kept(self) -> IntArray:
+        """Return the rows stored, ascending."""
+        return np.sort(self._rows[: self._size][self._kept(self.clock)])
+
     def snapshot(self) -> Stored:
         """Return what a front must remember from here on."""
         kept = np.flatnonzero(self._kept(self.clock))
@@ -113,17 +117,8 @@ class Front:
         self._rows = np.empty(room, np.int64)
 
     def _checked(self, arrivals: Arrivals, until: Micros) -> Arrivals:
-        points, times, rows = arrivals
-        d = self._slots.points.shape[1]
-        if points.shape != (len(times), d) or len(times) != len(rows):
-            raise BadInputError(f"need points ({len(times)}, {d}), times and rows of one length, got {points.shape}")
-        if until < self.clock:
-            raise BadInputError(f"the clock cannot go back from {self.clock} to {until}")
-        if len(times) and not self.clock <= times.min() <= times.max() < until:
-            raise BadInputError(f"times must be in [{self.clock}, {until}), got {times.min()} to {times.max()}")
-        if has_nan(frozen(np.ascontiguousarray(points.T if points.flags.f_contiguous else points))):
-            row, column = np.argwhere(np.isnan(points))[0]
-            raise BadInputError(f"points must not be NaN, got NaN in column {column} of row {rows[row]}")
+        check_arrivals(arrivals, self._slots.points.shape[1], (self.clock, until))
+        times = arrivals.times
         if (times[1:] < times[:-1]).any():
             order = np.argsort(times, kind="stable")
             return arrivals.at(order)
@@ -183,6 +178,21 @@ class Front:
         """Updates of some slots, by mask or slice over those in use."""
         _, starts, ends = self._slots.clocks[:, : self._size]
         return Updates.of_stays(self._rows[: self._size][at], starts[at], ends[at], span)
+
+
+def check_arrivals(arrivals: Arrivals, d: int, span: tuple[Micros, Micros]) -> None:
+    """Raise BadInputError unless they are points of d criteria at times of the half-open span, which may not be reversed."""
+    points, times, rows = arrivals
+    clock, until = span
+    if points.shape != (len(times), d) or len(times) != len(rows):
+        raise BadInputError(f"need points ({len(times)}, {d}), times and rows of one length, got {points.shape}")
+    if until < clock:
+        raise BadInputError(f"the clock cannot go back from {clock} to {until}")
+    if len(times) and not clock <= times.min() <= times.max() < until:
+        raise BadInputError(f"times must be in [{clock}, {until}), got {times.min()} to {times.max()}")
+    if has_nan(frozen(np.ascontiguousarray(points.T if points.flags.f_contiguous else points))):
+        row, column = np.argwhere(np.isnan(points))[0]
+        raise BadInputError(f"points must not be NaN, got NaN in column {column} of row {rows[row]}")
 
 
 def _room_for(stored: int) -> int:

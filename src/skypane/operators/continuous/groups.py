@@ -1,12 +1,39 @@
-"""One front per group of rows, which share a clock."""
+"""One front per group of rows, which share a clock: small groups together in one compiled call, each large one by itself."""
 
 from __future__ import annotations
 
+from typing import Any, Final, NamedTuple
+
 import numpy as np
 
-from skypane.operators.continuous.front import BEGIN, Arrivals, Front, Stored
+from skypane.kernels.influence_groups import Runs, absorb_runs
+from skypane.operators.continuous.front import BEGIN, Arrivals, Front, check_arrivals
 from skypane.operators.continuous.updates import Updates, check_window
-from skypane.types import IntArray, Micros
+from skypane.types import BoolArray, FloatArray, IntArray, Micros
+
+LARGE: Final = 2_048
+"""Points, stored and new, from which a group has a Front: its index then is worth building (bench/continuous.py)."""
+
+
+class _Small(NamedTuple):
+    """The stored points of all small groups, by group and then by arrival."""
+
+    groups: IntArray
+    points: FloatArray  # (n, d)
+    times: IntArray
+    rows: IntArray
+    starts: IntArray
+    ends: IntArray
+
+    def at(self, which: IntArray | BoolArray) -> _Small:
+        groups, points, times, rows, starts, ends = self
+        return _Small(groups[which], points[which], times[which], rows[which], starts[which], ends[which])
+
+    def joined(self, other: _Small) -> _Small:
+        """Return both, by group; of one group, these before the others."""
+        order = np.argsort(np.concatenate([self.groups, other.groups]), kind="stable")
+        columns: list[Any] = [np.concatenate(pair)[order] for pair in zip(self, other, strict=True)]
+        return _Small(*columns)
 
 
 class GroupedFronts:
@@ -16,46 +43,67 @@ class GroupedFronts:
         self.d = d
         self.window = check_window(window)
         self.clock = BEGIN
-        self._fronts: dict[int, Front] = {}
+        self._small = _new(np.empty((0, d)), *(np.empty(0, np.int64),) * 3, window)
+        self._large: dict[int, Front] = {}
 
     def step(self, arrivals: Arrivals, groups: IntArray, until: Micros) -> Updates:
         """Take the arrivals of [clock, until), each of a group, (n,); return the updates of that span, as Front.step."""
-        parts = [Updates.merged([_NOTHING])]
-        order = np.argsort(groups, kind="stable")
-        present, starts = np.unique(groups[order], return_index=True)
-        arrived = dict(zip(present.tolist(), np.split(order, starts[1:]), strict=True)) if len(present) else {}
-        for group in [*self._fronts, *(group for group in arrived if group not in self._fronts)]:
-            front = self._fronts.get(group)
-            if front is None:
-                front = self._fronts[group] = self._new()
-            at = arrived.get(group, _NO_ROWS)
-            parts.append(front.step(arrivals.at(at), until))
-            if not len(front):
-                del self._fronts[group]
+        check_arrivals(arrivals, self.d, (self.clock, until))
+        order = np.lexsort((arrivals.times, groups))
+        arrivals, groups = arrivals.at(order), groups[order]
+        small = self._grown(groups)
+        parts = [self._step_small(arrivals.at(small), groups[small], until)]
+        parts += self._step_large(arrivals.at(~small), groups[~small], until)
         self.clock = until
         return Updates.merged(parts)
 
     def current(self) -> IntArray:
         """Return the rows on the front of their group, ascending, as Front.current."""
-        return np.sort(np.concatenate([_NO_ROWS, *(front.current() for front in self._fronts.values())]))
+        rows, starts, ends = self._small.rows, self._small.starts, self._small.ends
+        on = (starts < self.clock) & (self.clock <= ends) & (starts < ends)
+        return np.sort(np.concatenate([rows[on], *(front.current() for front in self._large.values())]))
 
-    def snapshot(self) -> dict[int, Stored]:
-        """Return what must be remembered from here on, by group; empty groups need nothing but the clock."""
-        return {group: front.snapshot() for group, front in self._fronts.items()}
+    def kept(self) -> IntArray:
+        """Return the rows stored, ascending, as Front.kept."""
+        return np.sort(np.concatenate([self._small.rows, *(front.kept() for front in self._large.values())]))
 
-    @classmethod
-    def restore(cls, stored: dict[int, Stored], d: int, window: Micros, clock: Micros) -> GroupedFronts:
-        """Return fronts that go on where those that gave `stored` at `clock` were."""
-        fronts = cls(d, window)
-        fronts.clock = clock
-        fronts._fronts = {group: Front.restore(value, window) for group, value in stored.items()}
-        return fronts
+    def __len__(self) -> int:
+        """Count the points stored, of all groups."""
+        return len(self._small.rows) + sum(map(len, self._large.values()))
 
-    def _new(self) -> Front:
-        front = Front(self.d, self.window)
-        front.clock = self.clock
-        return front
+    def _grown(self, groups: IntArray) -> BoolArray:
+        """Return which arrivals, by group, are of small groups; give those that outgrow that a Front."""
+        present, counts = np.unique(np.concatenate([self._small.groups, groups]), return_counts=True)
+        for group in present[counts > LARGE].tolist():
+            if group not in self._large:
+                front = self._large[group] = Front(self.d, self.window)
+                mine = self._small.groups == group
+                _, points, times, rows, _, _ = self._small.at(mine)
+                front.step(Arrivals(points, times, rows), self.clock)
+                self._small = self._small.at(~mine)
+        return ~np.isin(groups, [*self._large])
+
+    def _step_small(self, arrivals: Arrivals, groups: IntArray, until: Micros) -> Updates:
+        fresh = _new(*arrivals, groups, self.window)
+        both = self._small.joined(fresh)
+        if len(fresh.rows):
+            present, first = np.unique(both.groups, return_index=True)
+            begin = first + np.bincount(np.searchsorted(present, self._small.groups), minlength=len(present))
+            bounds = np.append(first, len(both.rows))
+            absorb_runs(Runs(both.points, both.times, bounds, begin), both.starts, both.ends, self.window)
+        self._small = both.at(both.ends >= until)
+        return Updates.merged([Updates.of_stays(both.rows, both.starts, both.ends, (self.clock, until))])
+
+    def _step_large(self, arrivals: Arrivals, groups: IntArray, until: Micros) -> list[Updates]:
+        """Let each large group take its arrivals, which lie by group; forget those that are empty then."""
+        updates = []
+        for group, front in [*self._large.items()]:
+            mine = slice(*np.searchsorted(groups, [group, group + 1]))
+            updates.append(front.step(arrivals.at(mine), until))
+            if not len(front):
+                del self._large[group]
+        return updates
 
 
-_NO_ROWS: IntArray = np.empty(0, np.int64)
-_NOTHING = Updates(_NO_ROWS, np.empty(0, np.int8), _NO_ROWS)
+def _new(points: FloatArray, times: IntArray, rows: IntArray, groups: IntArray, window: Micros) -> _Small:
+    return _Small(groups, points, times, rows, times.copy(), times + window)

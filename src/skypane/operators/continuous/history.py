@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skypane.operators.continuous.front import Arrivals, Front
+from skypane.operators.continuous.groups import GroupedFronts
 from skypane.operators.continuous.updates import ADD
 from skypane.types import FloatArray, IntArray, Micros
 
@@ -19,12 +20,17 @@ class Stays(NamedTuple):
     ends: IntArray
 
 
-def stays(points: FloatArray, times: IntArray, window: Micros) -> Stays:
-    """Return when each of some points (n, d), arriving at `times` in microseconds, is on the front of a sliding window."""
-    front = Front(points.shape[1], window)
+def stays(points: FloatArray, times: IntArray, window: Micros, groups: IntArray | None = None) -> Stays:
+    """Return when each of some points (n, d), arriving at `times` in microseconds, is on the front of a sliding window.
+
+    groups   a code for each point, (n,), if there is a front for each group
+    """
     arrivals = Arrivals(points, times, np.arange(len(times)))
-    last = int(times.max(initial=0))
-    updates = front.step(arrivals, last + front.window + 1)
+    until = int(times.max(initial=0)) + window + 1
+    if groups is None:
+        updates = Front(points.shape[1], window).step(arrivals, until)
+    else:
+        updates = GroupedFronts(points.shape[1], window).step(arrivals, groups, until)
     order = np.argsort(updates.rows, kind="stable")  # of one row, ADD comes before DEL
     enters = updates.actions[order] == ADD
     return Stays(updates.rows[order][enters], updates.times[order][enters], updates.times[order][~enters])

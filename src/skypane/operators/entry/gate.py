@@ -104,6 +104,11 @@ class Gate:
         )
 
 
+def times_of(column: pa.ChunkedArray) -> IntArray:
+    """Return the times of rows that have entered, in microseconds."""
+    return _times(column)[0]
+
+
 def _times(column: pa.ChunkedArray) -> tuple[IntArray, BoolArray | None, BoolArray | None]:
     """Return times in microseconds, where they are null, and where they are out of range (both are 0 there)."""
     nulls = is_null(column) if column.null_count else None

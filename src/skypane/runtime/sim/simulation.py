@@ -69,6 +69,7 @@ class Sampled(NamedTuple):
     windows, merges, updates   windows answered; tasks done
     selected           tuples that the first stage passed on, per closed pane; NaN if none was closed
     because            what the elastic law decided, and why
+    plq, wlq           what was measured of both stages; None: there is no second stage
     """
 
     time: float
@@ -86,6 +87,8 @@ class Sampled(NamedTuple):
     updates: int
     selected: float
     because: str
+    plq: Period
+    wlq: Period | None
 
 
 def simulate(setup: Setup) -> Iterator[Sampled]:
@@ -130,6 +133,8 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
             updates=updates,
             selected=selected / interval.period.panes if interval.period.panes else np.nan,
             because=because,
+            plq=interval.period,
+            wlq=period,
         )
 
 

@@ -1,4 +1,4 @@
-"""The doors: skyline, top_k, k_dominant, top_delta and ask answer a static DataFrame; stream makes a Job of a streaming one.
+"""The doors: skyline, top_k, k_dominant, top_delta, aggregate and ask answer a static DataFrame; stream makes a Job of a streaming one.
 
 A query is a value, such as Skyline("price MIN, rating MAX"). The doors named after a query are ask() with that query.
 """
@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame
 from skypane.control import splitting as policies
 from skypane.control.splitting import Splitting
 from skypane.control.workers import Workers
+from skypane.operators.aggregates.aggregate import Aggregate
+from skypane.operators.aggregates.functions import Function
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.entry.reasons import REASON
 from skypane.operators.query import Query, check_implements
@@ -125,6 +127,31 @@ def top_delta(
     """
     query = TopDelta(delta, preference, by)
     return ask(rows, query, time=time, window=window, slide=slide, offset=offset, invalid=invalid)
+
+
+def aggregate(
+    rows: DataFrame,
+    *,
+    by: Columns = (),
+    time: ColumnLike | None = None,
+    window: Duration | None = None,
+    slide: Duration | None = None,
+    offset: Duration | None = None,
+    invalid: batch.Invalid = "error",
+    **functions: Function,
+) -> DataFrame:
+    """Return one row per key, with the value of each function: n=sp.count(), total=sp.sum("amount").
+
+    by         one key for each value of these columns together; null is a value
+    functions  count, sum, avg, min, max and others of this package, by the name of their column in the answer
+
+    Null values are skipped, as in SQL. For windows and `invalid` (a null time) see ask(); for a streaming DataFrame see
+    stream(rows, Aggregate(...)).
+    """
+    # Without windows the time column is an order of rows and nothing else.
+    query = Aggregate(by, time=time, **functions)
+    windowed = any(given is not None for given in (window, slide, offset))
+    return ask(rows, query, time=time if windowed else None, window=window, slide=slide, offset=offset, invalid=invalid)
 
 
 def ask(

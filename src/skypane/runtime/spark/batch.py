@@ -24,7 +24,7 @@ from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
-from skypane.runtime.gather import as_tables, gathered
+from skypane.runtime.gather import as_tables, decoded, encoded, gathered
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import answer_schema, from_spark
 from skypane.runtime.spark.versions import partitioned
@@ -41,7 +41,7 @@ def whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) ->
     """Return the answer over all rows; `schema` is the rows' in Arrow."""
     rows, schema = pruned(rows, schema, {*query.required, *query.reads(schema)})
     if invalid == "error":
-        rows = _without_gaps(rows, query.required)
+        rows = without_gaps(rows, query.required)
     lifted = rows.mapInArrow(_LiftAll(query, invalid), "partial binary")
     # One task merges: partials are small, and one merge of all at once beats a tree of merges.
     return lifted.repartition(1).mapInArrow(
@@ -54,7 +54,7 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -
     rows, schema = pruned(rows, schema, plan.reads(schema))
     query, gate = plan.window_query(schema), plan.gate
     if invalid == "error":
-        rows = _without_gaps(rows, (plan.time, *plan.query.required))
+        rows = without_gaps(rows, (plan.time, *plan.query.required))
     workers = parallelism(rows.sparkSession)
     run = query.windows.overlap * RUN_OVERLAPS
     lifted = rows.mapInArrow(
@@ -67,7 +67,7 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -
 
 
 def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[DataFrame, pa.Schema]:
-    """Return the rows, and their schema in Arrow, without the columns that are not `read`; Spark then skips them at the source."""
+    """Return the rows with only the columns that are `read`, and their schema in Arrow; Spark skips the others at the source."""
     wanted = set(read)
     if wanted >= set(schema.names):
         return rows, schema
@@ -75,7 +75,7 @@ def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[Dat
     return rows.select(*(field.name for field in kept)), pa.schema(kept)
 
 
-def _without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:
+def without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:
     """Return the same rows; a null or NaN in one of `columns` fails the query when it runs.
 
     In Java, where that is one line; from a Python worker the line would stand below a page of its trace. Within the
@@ -93,7 +93,8 @@ def _gapless(rows: DataFrame, name: str) -> Column:
     return sf.when(gap, sf.raise_error(sf.lit(said))).otherwise(column)
 
 
-def _checked(rejected: Mapping[str, int], invalid: Invalid) -> None:
+def check_rejected(rejected: Mapping[str, int], invalid: Invalid) -> None:
+    """Raise BadInputError, saying how many rows of a task cannot be ranked and why, unless they may be left out."""
     if rejected and invalid == "error":
         counts = ", ".join(f"{count} rows with {reason}" for reason, count in sorted(rejected.items()))
         raise BadInputError(
@@ -113,7 +114,7 @@ class _LiftAll:
         partials: list[pa.Table] = []
         for rows in gathered(as_tables(from_spark(batches)), BUFFER_ROWS):
             usable, rejected = rankable(rows, tuple(self.query.required))
-            _checked(rejected, self.invalid)
+            check_rejected(rejected, self.invalid)
             partials.append(self.query.lift(usable))
         if partials:
             yield pa.RecordBatch.from_pydict({"partial": [_packed(self.query.combine(partials))]})
@@ -145,7 +146,7 @@ class _LiftPanes:
         for batch in from_spark(batches):
             worker.absorb(batch)
         lifted = worker.close()
-        _checked(lifted.rejection.reasons, self.invalid)
+        check_rejected(lifted.rejection.reasons, self.invalid)
         for part in lifted.partials:
             windows = self.gate.windows.windows_of(part.pane)
             first, last = windows[0] // self.run, windows[-1] // self.run
@@ -178,12 +179,9 @@ class _AnswerRuns:
 
 
 def _packed(partial: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, partial.schema) as writer:
-        writer.write_table(partial)
-    packed: bytes = sink.getvalue().to_pybytes()
+    packed: bytes = encoded(partial).to_pybytes()
     return packed
 
 
 def _unpacked(partial: pa.BinaryScalar) -> pa.Table:
-    return pa.ipc.open_stream(partial.as_buffer()).read_all()
+    return decoded(partial.as_buffer())

@@ -10,6 +10,7 @@ from threading import Thread, current_thread, main_thread
 from types import FrameType
 from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -40,23 +41,27 @@ class StreamHandle:
         self._spark = spark
 
     def __repr__(self) -> str:
-        """The query in one line: what it is doing, its last batch, and where its checkpoint is."""
-        said = "; ".join(f"{name}: {value}" for name, value in self._said())
-        return f"<skypane query, {said}>"
+        """The query in one line: whether it runs, and its last batch."""
+        return f"<skypane query, {'; '.join(f'{name}: {value}' for name, value in self._said())}>"
 
     def _repr_html_(self) -> str:
         return notebook.table("skypane query", self._said())
 
     def _said(self) -> list[tuple[str, str]]:
-        """Return what is known, whatever has gone: a cell shows a query that has failed, too."""
         try:
-            status = self.status
-            doing = "running" if status["active"] else "ended"
-            said = [("status", doing if status["error"] is None else f"failed: {status['error']}")]
-            said += [("last batch", str(batch)) for batch in self.recent_metrics(1)]
-        except SkypaneError as error:
-            said = [("status", str(error))]
-        return [*said, ("checkpoint", self._engine.checkpoint)]
+            status, last = self.status, self.recent_metrics(1)
+        except SkypaneError as error:  # a cell shows a query whose Java has gone, too
+            return [("state", str(error)), ("checkpoint", self._engine.checkpoint)]
+        state = "running" if status["active"] else "stopped" if status["error"] is None else "failed"
+        workers = self._engine.workers
+        said = [
+            ("state", state),
+            ("doing" if status["active"] else "at last", status["message"]),
+            ("last batch", str(last[0]) if last else "none yet"),
+            ("workers", f"{workers.plq} for panes, {workers.wlq} for windows"),
+            ("checkpoint", self._engine.checkpoint),
+        ]
+        return said if status["error"] is None else [*said, ("error", status["error"])]
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the query ends, at most `timeout` seconds; return whether it has.
@@ -154,6 +159,13 @@ class StreamHandle:
     def recent_metrics(self, last: int = 10) -> list[BatchMetrics]:
         """Return the metrics of the last batches, oldest first, those of earlier starts with them."""
         return [BatchMetrics.from_json(value) for value in self._engine.ledger.history(last)]
+
+    def front(self) -> pa.Table:
+        """Return the front as it is after the last batch, whole, of a continuous skyline; safe from any thread.
+
+        Updates before the clock are in it. Raises SkypaneError for a query that answers windows.
+        """
+        return self._engine.front()
 
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
         """Change the number of workers from the next batch on; there is no state to move.

@@ -19,7 +19,7 @@ from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.turns import Turns
-from skypane.types import ConfigError, Length, SkypaneError, micros
+from skypane.types import ConfigError, SkypaneError, micros
 
 log = logging.getLogger(__name__)
 
@@ -41,11 +41,10 @@ class Job:
         return notebook.table("skypane job, not started", self._said())
 
     def _said(self) -> list[tuple[str, str]]:
-        plan, windows = self.setting.plan, self.setting.plan.windows
-        of = f"{Length(windows.length)!r} of {plan.time}, every {Length(windows.slide)!r}".replace("'", "")
+        plan = self.setting.plan
         return [
             ("query", str(plan.query)),
-            ("windows", of),
+            ("windows", plan.windows_in_words),
             ("progress", repr(plan.progress)),
             ("output", repr(self.setting.output)),
             ("late rows", "counted" if self.setting.late is None else repr(self.setting.late)),

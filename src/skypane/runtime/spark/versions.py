@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from inspect import signature
 
+import pyarrow as pa
 import pyspark
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from skypane.types import SkypaneError
 
@@ -37,3 +41,13 @@ def partitioned(rows: DataFrame, partitions: int, partition: Column) -> DataFram
     if hasattr(rows, "repartitionById"):
         return rows.repartitionById(partitions, partition)
     return rows.repartition(partitions, partition)
+
+
+def arrow_columns(schema: StructType) -> pa.Schema:
+    """Return Spark's columns as Arrow has them, times in UTC, where no session is at hand to ask.
+
+    Newer versions want the zone by name, older ones take UTC by themselves.
+    """
+    zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    found: pa.Schema = to_arrow_schema(schema, **zone)  # type: ignore[arg-type]
+    return found

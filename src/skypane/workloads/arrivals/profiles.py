@@ -33,7 +33,7 @@ class Steps:
 
     def times(self, rng: np.random.Generator) -> Iterator[IntArray]:
         """Yield chunks of ascending microseconds since the start, without end."""
-        return times_of(held(cycle([np.array(self.rates)]), seconds("every", self.every)), rng)
+        return times_of(constant_pieces(cycle([np.array(self.rates)]), seconds("every", self.every)), rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class RandomWalk:
 
     def times(self, rng: np.random.Generator) -> Iterator[IntArray]:
         """Yield chunks of ascending microseconds since the start, without end."""
-        return times_of(held(self._walk(rng), seconds("every", self.every)), rng)
+        return times_of(constant_pieces(self._walk(rng), seconds("every", self.every)), rng)
 
     def _walk(self, rng: np.random.Generator) -> Iterator[FloatArray]:
         lowest, highest = np.log(self.bounds)
@@ -105,8 +105,8 @@ class OnOff:
         return times_of(pieces(phases, peak, 64 * (on + off)), rng)
 
 
-def held(rates: Iterator[FloatArray], every: float) -> Iterator[Pieces]:
-    """Yield one stream's rates, each held for `every` seconds."""
+def constant_pieces(rates: Iterator[FloatArray], every: float) -> Iterator[Pieces]:
+    """Yield one stream's rates as pieces of `every` seconds, each of one rate."""
     for chunk in rates:
         yield Pieces(np.full(len(chunk), every), chunk[:, None])
 

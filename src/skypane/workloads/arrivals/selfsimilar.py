@@ -9,7 +9,7 @@ import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
 from skypane.workloads.arrivals.phases import ParetoPeriods, Phases, pieces, total
-from skypane.workloads.arrivals.profiles import held, times_of
+from skypane.workloads.arrivals.profiles import constant_pieces, times_of
 from skypane.workloads.checks import at_least, positive, seconds
 
 
@@ -81,7 +81,7 @@ class ParetoSlots:
             while True:
                 yield law.lengths((256,), rng)
 
-        return times_of(held(rates(), seconds("slot", self.slot)), rng)
+        return times_of(constant_pieces(rates(), seconds("slot", self.slot)), rng)
 
 
 def _check_hurst(hurst: float) -> None:

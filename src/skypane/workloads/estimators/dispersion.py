@@ -72,11 +72,11 @@ def dispersion_of_counts(
     for end in range(_PLATEAU, len(sizes) + 1):
         plateau = ratios[end - _PLATEAU : end]
         if np.ptp(plateau) <= tolerance * plateau.mean():
-            return _found(intervals, ratios, end, stable=True)
-    return _found(intervals, ratios, len(sizes), stable=False)
+            return _up_to(intervals, ratios, end, stable=True)
+    return _up_to(intervals, ratios, len(sizes), stable=False)
 
 
-def _found(intervals: FloatArray, ratios: FloatArray, end: int, *, stable: bool) -> Dispersion:
+def _up_to(intervals: FloatArray, ratios: FloatArray, end: int, *, stable: bool) -> Dispersion:
     return Dispersion(float(ratios[end - 1]), float(intervals[end - 1]), stable, intervals, ratios)
 
 

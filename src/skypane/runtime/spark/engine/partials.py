@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from skypane.runtime.gather import decoded, encoded
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
@@ -62,7 +63,7 @@ def write(store: Store, name: str, partials: Sequence[pa.Table]) -> list[Partial
     refs, start = [], 0
     with store.open_output(name) as stream:
         for partial in partials:
-            data = _encoded(partial)
+            data = encoded(partial)
             stream.write(data)
             refs.append(PartialRef(name, start, data.size, zlib.crc32(data), partial.num_rows))
             start += data.size
@@ -80,7 +81,7 @@ class PartialReader:
         data = self._bytes(ref)
         if data.size != ref.size or zlib.crc32(data) != ref.crc:
             raise self._lost(ref, "is damaged: its bytes are not those that were written")
-        return pa.ipc.open_stream(data).read_all()
+        return decoded(data)
 
     def _bytes(self, ref: PartialRef) -> pa.Buffer:
         try:
@@ -98,10 +99,3 @@ class PartialReader:
         return CheckpointError(
             f"{self._store.path(ref.file)} {what}: restore the whole checkpoint from a copy, or start with a new one"
         )
-
-
-def _encoded(partial: pa.Table) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, partial.schema) as writer:
-        writer.write_table(partial.combine_chunks())
-    return sink.getvalue()

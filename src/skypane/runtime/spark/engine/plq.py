@@ -16,6 +16,7 @@ from pyspark.sql.types import DataType
 
 from skypane.control.measured import PaneWork, TaskWork
 from skypane.control.splitting import Routing
+from skypane.naming import backticked
 from skypane.operators.entry.counts import PaneCount, merged_sources
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.rejection import Rejection
@@ -191,7 +192,7 @@ def routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:
     """
     if routing.everywhere:
         return rows.repartition(routing.workers)
-    micros = sf.unix_micros(sf.col(_quoted(gate.time)).cast("timestamp"))
+    micros = sf.unix_micros(sf.col(backticked(gate.time)).cast("timestamp"))
     # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
     pane = _pane(micros, gate.windows)
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
@@ -216,7 +217,7 @@ def _shared(rows: DataFrame, pane: Column, routing: Routing) -> Column:
     first = max(min(routing.shares), last - _MOST_PANES + 1)
     slots = [worker for known in range(first, last + 1) for worker in routing.slots(known, _SLOTS)]
     table = sf.split(sf.lit(",".join(map(str, slots))), ",").cast("array<int>")  # a constant: folded by Spark, once
-    hashed = [_quoted(field.name) for field in rows.schema.fields if _hashable(field.dataType)]
+    hashed = [backticked(field.name) for field in rows.schema.fields if _hashable(field.dataType)]
     place = (pane - sf.lit(first)) * sf.lit(_SLOTS) + sf.pmod(sf.xxhash64(*hashed), sf.lit(_SLOTS))
     return sf.get(table, place.cast("int"))
 
@@ -224,7 +225,3 @@ def _shared(rows: DataFrame, pane: Column, routing: Routing) -> Column:
 def _hashable(kind: DataType) -> bool:
     """Whether Spark hashes values of the type: not maps, nor what holds them."""
     return not any(word in kind.simpleString() for word in ("map<", "variant"))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -63,6 +63,7 @@ class Outcome(Generic[S]):
 
     answers    for the output
     rejected   for the late sink, if the job has one
+    current    for the sink of the current front, if the job has one, and the batch has changed it
     written    names of the files of partials that the batch wrote, and of those with rejected rows
     """
 
@@ -74,6 +75,7 @@ class Outcome(Generic[S]):
     fingerprint: Fingerprint
     metrics: BatchMetrics
     measured: Measured
+    current: Answers | None = None
 
 
 class Program(Protocol[S_run]):

@@ -47,7 +47,7 @@ class AheadStage:
 
 
 def write_ahead(rows: DataFrame, stage: AheadStage) -> tuple[PartialRef, ...]:
-    """Write the rows of a batch that are held, for the late sink, should they be given up one day.
+    """Write the held rows of a batch, which the late sink gets if they are given up one day.
 
     Only the driver can tell which they are, when it has seen the whole batch; they are rare, and for them the batch is
     read once more.
@@ -57,7 +57,7 @@ def write_ahead(rows: DataFrame, stage: AheadStage) -> tuple[PartialRef, ...]:
 
 
 def given_up(gate: Gate, store: Store, refs: Iterable[PartialRef], panes: Collection[int]) -> list[pa.Table]:
-    """Return the rows that were held, of those panes, with their reason."""
+    """Return the rows of these panes that were held, with their reason."""
     tables = map(PartialReader(store), refs)
     return [table.filter(_in_panes(gate, table, panes)) for table in tables]
 

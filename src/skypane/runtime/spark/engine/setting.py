@@ -24,8 +24,11 @@ class Setting:
     late: Sink | None
     splitting: Splitting
     costs: Costs = DEFAULT_COSTS
+    #: where the current front of a continuous skyline is kept
+    front: Sink | None = None
 
     @property
     def sinks(self) -> dict[str, Sink]:
         """The sinks by the name of the option that names them."""
-        return {"output": self.output} if self.late is None else {"output": self.output, "late": self.late}
+        named = {"output": self.output, "late": self.late, "front": self.front}
+        return {role: sink for role, sink in named.items() if sink is not None}

@@ -1,7 +1,7 @@
 """The streaming engine's shell: a micro-batch from Spark's call to its commit, whatever the query (design, "On Spark").
 
     decide    what the laws of control say of the batch                            control.py
-    run       the program: rows and state -> answers, rejected rows, new state     windowed.py
+    run       the program: rows and state -> answers, rejected rows, new state     windowed.py, continuous.py
     deliver   answers and rejected rows go to their sinks, by batch id             sinks
     commit    one manifest, atomically; then files that nothing needs are removed  ledger.py
     observe   the laws of control see what the batch showed                        control.py
@@ -15,26 +15,28 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
 from skypane.runtime.spark.engine import fingerprint
+from skypane.runtime.spark.engine.continuous import ContinuousState
 from skypane.runtime.spark.engine.control import Control, ControlState
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import Batch, Outcome
+from skypane.runtime.spark.engine.programs import program_of
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.engine.standing import Standing
-from skypane.runtime.spark.engine.state import State
 from skypane.runtime.spark.engine.takeover import take_over, tidy
 from skypane.runtime.spark.engine.timer import Timer
-from skypane.runtime.spark.engine.windowed import WindowedProgram
 from skypane.runtime.spark.schema import spark_schema
 from skypane.runtime.spark.store import Store
-from skypane.types import CheckpointError
+from skypane.types import CheckpointError, SkypaneError
 
 log = logging.getLogger(__name__)
 
@@ -57,15 +59,7 @@ class Engine:
         self.ledger = Ledger(self._store)
         take_over(self.ledger, self._store, setting)
         driver = self.ledger.ownership.driver
-        self._program = WindowedProgram(
-            setting.plan,
-            setting.schema,
-            setting.answer_schema,
-            store=self._store,
-            staged=setting.output.stage(driver) or self._answers,
-            keep_rejected=setting.late is not None,
-            costs=setting.costs,
-        )
+        self._program = program_of(setting, self._store, setting.output.stage(driver) or self._answers)
         self._standing = Standing.restored(self._program, self._control, self.ledger.latest())
         #: what scale() has asked for since the last batch began
         self._request: Workers | None = None
@@ -80,6 +74,15 @@ class Engine:
     def workers(self) -> Workers:
         """The workers that the next batch may use."""
         return self._request or self._standing.control.workers
+
+    def front(self) -> pa.Table:
+        """Return the front after the last committed batch, of a continuous skyline."""
+        state = self._standing.state
+        if not isinstance(state, ContinuousState):
+            raise SkypaneError(
+                "this query answers windows and keeps no front: read its output, or ask for sp.continuous_skyline"
+            )
+        return state.current
 
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
         """Ask for other numbers of workers from the next batch on; kept in the ledger when that batch is committed."""
@@ -131,8 +134,8 @@ class Engine:
         if read != known:
             raise CheckpointError(
                 f"batch {batch_id} is in the ledger with {known.rows} rows, and Spark brings it again with {read.rows} "
-                f"rows, or with other event times: Spark's record of it (offsets/{batch_id - self._standing.drains} in the checkpoint) was lost, "
-                f"or the source or what stands before the query gives other rows each time. Restore the whole "
+                f"rows, or with other event times: Spark's record of it "
+                f"(offsets/{batch_id - self._standing.drains} in the checkpoint) was lost, or the source or what stands before the query gives other rows each time. Restore the whole "
                 f"checkpoint from a copy, or start with a new one"
             )
         log.info("batch %d is in the ledger already", batch_id)
@@ -143,7 +146,8 @@ class Engine:
         if batch_id != standing.batch_id + 1:
             raise CheckpointError(
                 f"Spark's checkpoint goes on with batch {batch_id - standing.drains}, the ledger in {self._store.root} "
-                f"ends with batch {standing.batch_id - standing.drains}: one of them was removed or restored without the other; start with a new one"
+                f"ends with batch {standing.batch_id - standing.drains}: one of them was removed or restored without the "
+                f"other; start with a new one"
             )
 
     def _tell(self, metrics: BatchMetrics) -> None:
@@ -167,13 +171,14 @@ class Engine:
             seen = before.fingerprint if drain else outcome.fingerprint
             control = asked if drain else self._control.observe(control, outcome.measured)
             after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
-            metrics = replace(outcome.metrics, seconds=timer.stop())
             if kept := sorted(outcome.written & outcome.state.files):
                 self._partials.sync(*kept, "")
-            self.ledger.commit(after.manifest(self._control, metrics))
-            self._standing = after
-            self._remove_unneeded(before, outcome)
-        return replace(metrics, seconds=timer.stop())
+        # The manifest cannot hold how long it took to write it: whoever asks later hears what the listener heard.
+        metrics = replace(outcome.metrics, seconds=timer.stop())
+        self.ledger.commit(after.manifest(self._control, metrics))
+        self._standing = after
+        self._remove_unneeded(before, outcome)
+        return metrics
 
     def _requested(self, control: ControlState) -> ControlState:
         """Return the state of control with the workers that have been asked for, if any have."""
@@ -184,14 +189,16 @@ class Engine:
         before, self._began = self._began, timer.began
         return None if before is None else timer.began - before
 
-    def _deliver(self, rows: DataFrame, outcome: Outcome[State], batch_id: int) -> None:
+    def _deliver(self, rows: DataFrame, outcome: Outcome[Any], batch_id: int) -> None:
         driver = self.ledger.ownership.driver
         self.ledger.ownership.check()
         self._setting.output.write(rows.sparkSession, replace(outcome.answers, driver=driver), batch_id)
         if self._setting.late is not None and outcome.rejected is not None:
             self._setting.late.write(rows.sparkSession, replace(outcome.rejected, driver=driver), batch_id)
+        if self._setting.front is not None and outcome.current is not None:
+            self._setting.front.write(rows.sparkSession, replace(outcome.current, driver=driver), batch_id)
 
-    def _remove_unneeded(self, before: Standing, outcome: Outcome[State]) -> None:
+    def _remove_unneeded(self, before: Standing, outcome: Outcome[Any]) -> None:
         self._partials.remove((before.state.files | outcome.written) - outcome.state.files)
         self._rejected.remove(outcome.rejected_files)
         if outcome.answers.store == self._answers:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from skypane.metrics import BatchMetrics
 from skypane.runtime.spark.engine.control import Control, ControlState
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.ledger import Manifest
-from skypane.runtime.spark.engine.state import State
-from skypane.runtime.spark.engine.windowed import WindowedProgram
+from skypane.runtime.spark.engine.program import Program, ProgramState
 from skypane.types import CheckpointError
 
 
@@ -19,7 +18,7 @@ class Standing:
     """What is true after `batch_id`, the last batch committed (-1: none yet)."""
 
     batch_id: int
-    state: State
+    state: ProgramState
     control: ControlState
     #: of the last batch that was Spark's: a drain is not, and brings no rows
     fingerprint: Fingerprint
@@ -27,7 +26,7 @@ class Standing:
     drains: int = 0
 
     @classmethod
-    def restored(cls, program: WindowedProgram, control: Control, manifest: Manifest | None) -> Self:
+    def restored(cls, program: Program[Any], control: Control, manifest: Manifest | None) -> Self:
         if manifest is None:
             return cls(-1, program.init(), control.init(), Fingerprint())
         try:

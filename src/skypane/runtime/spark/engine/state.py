@@ -15,9 +15,9 @@ from skypane.types import CheckpointError
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far time has come, the partials of the open panes, and for the late sink the rows that are held.
+    """How far time has come, the partials of the open panes, and the held rows.
 
-    ahead   the rows of panes too far ahead, as they came; only where there is a late sink
+    ahead   the held rows as they came, which the late sink may need; empty where there is none
     """
 
     progress: ProgressState
@@ -52,7 +52,7 @@ class State:
 
     @property
     def files(self) -> frozenset[str]:
-        """The files that hold the open panes' partials, and the rows that are held."""
+        """The files of the open panes' partials and of the held rows."""
         return frozenset(ref.file for refs in (self.ahead, *self.open.panes.values()) for ref in refs)
 
     @property

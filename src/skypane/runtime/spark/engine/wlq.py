@@ -1,4 +1,4 @@
-"""The window-level query: the same operator in the driver or as one Arrow map stage, whichever is sooner done.
+"""The window-level query: the same operator in the driver or as one Arrow map stage, whichever is done sooner.
 
 In the driver the two-stack queue outlives a batch: consecutive windows share merges across batches. On the workers
 each task takes a run of consecutive windows and shares merges inside it (WIN_RR at the grain of runs).

@@ -14,10 +14,10 @@ STAGE = "_staging"
 OWNER = "_skypane.json"
 """File that says which query writes into the folder, and what."""
 
-ANSWERS, REJECTED = "part", "late"
+ANSWERS, REJECTED, FRONT = "part", "late", "front"
 """How the files' names begin, by what they hold."""
 
-_WORDS = {ANSWERS: "answers", REJECTED: "late rows"}
+_WORDS = {ANSWERS: "answers", REJECTED: "late rows", FRONT: "rows of the front"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ def _check_owner(target: Store, claim: Claim, prefix: str) -> None:
             f"{target.path(OWNER)}, which says whose output this is, is damaged ({error}): restore it from a copy, "
             f"or choose another folder"
         ) from error
-    other = ANSWERS if prefix == REJECTED else REJECTED
-    if there == {"query": claim.query, "holds": other}:
-        raise CheckpointError(
-            f"{target.root} holds the {_WORDS[other]} of this query, and {_WORDS[prefix]} are to go there: "
-            f"they need a folder of their own"
-        )
+    for other in _WORDS.keys() - {prefix}:
+        if there == {"query": claim.query, "holds": other}:
+            raise CheckpointError(
+                f"{target.root} holds the {_WORDS[other]} of this query, and {_WORDS[prefix]} are to go there: "
+                f"they need a folder of their own"
+            )
     if there != {"query": claim.query, "holds": prefix}:
         raise CheckpointError(
             f"{target.root} holds the output of another query, or of a checkpoint that is gone: "

@@ -1,4 +1,4 @@
-"""Which sinks a user's `output` and `late` mean."""
+"""The sinks that a user's `output` and `late` stand for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sink is: told a batch twice, it must end up as if told once; and what a user's `output` and `late` mean."""
+"""What a sink is: given a batch twice, it must end up as if it had been given it once."""
 
 from __future__ import annotations
 

@@ -119,11 +119,15 @@ def partitions_of(start: int, end: int, count: int) -> list[Rows]:
 
 
 class ReplaySource(DataSource):
-    """`spark.readStream.format("skypane-replay")`: path | workload, and how fast.
+    """`spark.readStream.format("skypane-replay")`; a batch read gives all rows.
 
-    path: an Arrow, parquet or csv file. arrival: its timestamp column in ascending order (needed with a speedup).
-    workload: instead of a path, the name of a workload, with its parameters, rows among them, in JSON. speedup: seconds of arrival per second of wall clock; all at once if not given. rowsPerTrigger: most rows per
-    micro-batch. partitions: tasks per micro-batch (2). A batch read gives all rows.
+    path           an Arrow, parquet or csv file
+    arrival        its timestamp column, in ascending order; needed with a speedup
+    workload       instead of a path, the name of a workload
+    parameters     of the workload, as a JSON object; `rows` must be among them
+    speedup        seconds of arrival in a second of wall clock; all rows at once, if left out
+    rowsPerTrigger rows of a micro-batch, at most
+    partitions     tasks of a micro-batch (2)
     """
 
     @classmethod

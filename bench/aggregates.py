@@ -1,0 +1,196 @@
+"""Aggregates per key over sliding windows: Spark's own window(), skypane, and rows passed through Python, in turn.
+
+    python -m bench.aggregates [--quick] [--rows N] [--keys K ...] [--slides SLIDE ...]
+
+count, average and maximum per key of rows spread evenly over twice the window, keys uniform or by Zipf's law. Each way runs
+once to get warm; then all take turns. Wall seconds say little on a busy machine: CPU seconds of all processes stand beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+import skypane as sp
+from bench.record import markdown_table, replace_between
+from skypane.operators.open_panes import OpenPanes
+from skypane.operators.window_query import WindowQuery
+from skypane.types import micros
+from skypane.windows import Windows
+
+WINDOW = "1 hour"
+TICKS = 100
+"""Of a CPU second in /proc."""
+
+QUERY = sp.Aggregate("key", n=sp.count(), mean=sp.avg("x"), most=sp.max("x"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """Rows over twice the window."""
+
+    rows: int
+    keys: int
+    slide: str
+    zipf: bool = False
+
+    @property
+    def windows(self) -> Windows:
+        return Windows.of(WINDOW, self.slide)
+
+    def table(self) -> pa.Table:
+        """Return the rows, in the order of time."""
+        rng = np.random.default_rng(7)
+        times = np.sort(rng.integers(0, 2 * micros(WINDOW), self.rows)) + 1_700_000_000_000_000
+        weights = 1 / np.arange(1, self.keys + 1) ** (1.1 if self.zipf else 0.0)
+        keys = rng.permutation(self.keys)[rng.choice(self.keys, self.rows, p=weights / weights.sum())]
+        at = pa.array(times, pa.timestamp("us", "UTC"))
+        return pa.table({"at": at, "key": keys, "x": np.round(rng.gamma(2, 20, self.rows), 3)})
+
+
+def native(rows: DataFrame, case: Case) -> DataFrame:
+    """Spark's own."""
+    grouped = rows.groupBy(sf.window("at", WINDOW, case.slide).alias("w"), "key")
+    return grouped.agg(sf.count("*").alias("n"), sf.avg("x").alias("mean"), sf.max("x").alias("most"))
+
+
+def ours(rows: DataFrame, case: Case) -> DataFrame:
+    """Ours."""
+    return sp.ask(rows, QUERY, time="at", window=WINDOW, slide=case.slide)
+
+
+def identity(rows: DataFrame, case: Case) -> DataFrame:
+    """One hop through Python, rows in and rows out."""
+    del case
+    return rows.mapInArrow(_passed_through, rows.schema)
+
+
+def _passed_through(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+WAYS: dict[str, Callable[[DataFrame, Case], DataFrame]] = {"native": native, "skypane": ours, "identity": identity}
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds that this process and all that it has started, Java with its workers, have used."""
+    used: dict[int, float] = {}
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        children.setdefault(int(fields[1]), []).append(int(entry.name))
+        used[int(entry.name)] = sum(map(int, fields[11:15])) / TICKS
+    total, todo = 0.0, [int(Path("/proc/self").resolve().name)]
+    while todo:
+        process = todo.pop()
+        total += used.get(process, 0.0)
+        todo += children.get(process, [])
+    return total
+
+
+def measure(frame: DataFrame, case: Case, way: str) -> tuple[float, float]:
+    """Return the wall and CPU seconds of one run, its rows written nowhere."""
+    cpu, began = cpu_seconds(), time.perf_counter()
+    WAYS[way](frame, case).write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - began, cpu_seconds() - cpu
+
+
+def compare(spark: SparkSession, case: Case, rounds: int) -> list[str]:
+    """Return a line of the table: all ways in turn, medians."""
+    frame = spark.createDataFrame(case.table()).repartition(2).cache()
+    assert frame.count() == case.rows
+    taken: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
+    for number in range(rounds + 1):
+        for way, found in taken.items():
+            figures = measure(frame, case, way)
+            if number:
+                found.append(figures)
+    frame.unpersist()
+    wall, cpu = (
+        {way: statistics.median(figure[kind] for figure in found) for way, found in taken.items()} for kind in (0, 1)
+    )
+    named = f"{case.keys:,} {'Zipf' if case.zipf else 'uniform'}"
+    return [
+        f"{case.rows:,}",
+        named,
+        f"{case.windows.overlap}",
+        *(f"{wall[way]:.2f} / {cpu[way]:.2f}" for way in WAYS),
+        f"{wall['native'] / wall['skypane']:.1f}",
+        f"{cpu['native'] / cpu['skypane']:.1f}",
+    ]
+
+
+def operators(case: Case, rounds: int) -> list[str]:
+    """Return a line of the other table: the operators alone, in this process, in CPU seconds."""
+    rows, windows = case.table(), case.windows
+    panes = windows.panes_at(rows["at"].cast(pa.int64()).to_numpy())
+    starts = np.flatnonzero(np.concatenate(([True], np.diff(panes) != 0)))
+    lifting, answering, answers = [], [], 0
+    for _ in range(rounds + 1):
+        began = time.process_time()
+        partials = QUERY.lift_panes(rows, starts.tolist())
+        lifted = time.process_time()
+        held: OpenPanes[pa.Table] = OpenPanes.empty(windows).add(zip(panes[starts].tolist(), partials, strict=True))
+        worker = WindowQuery(QUERY, windows, "UTC").worker()
+        answers = sum(worker.answer(task, lambda partial: partial).rows.num_rows for task in held.all_windows())
+        lifting.append(lifted - began)
+        answering.append(time.process_time() - lifted)
+    lift, answer = (statistics.median(seconds[1:]) for seconds in (lifting, answering))
+    named = f"{case.keys:,} {'Zipf' if case.zipf else 'uniform'}"
+    rates = [case.rows / lift, answers / answer, case.rows / (lift + answer)]
+    return [f"{case.rows:,}", named, f"{windows.overlap}", f"{answers:,}", *(f"{rate / 1e6:.1f}" for rate in rates)]
+
+
+def main() -> None:
+    """Measure, print, record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one small case, nothing recorded")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--keys", type=int, nargs="+", default=[1_000, 16_384, 100_000])
+    parser.add_argument("--slides", nargs="+", default=["1 minute", "10 seconds"])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--operators", action="store_true", help="the operators alone, without Spark")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.rows, arguments.keys, arguments.slides, arguments.rounds = 20_000, [1_000], ["1 minute"], 1
+    cases = [
+        Case(arguments.rows, keys, slide, zipf)
+        for slide in arguments.slides
+        for keys in arguments.keys
+        for zipf in (False, True)
+    ]
+    head = ["rows", "keys", "w/s", "answers", "lift, M rows/s", "answer, M rows/s", "both, M rows/s"]
+    lines = []
+    for case in cases:
+        lines.append(operators(case, arguments.rounds))
+        print(lines[-1], flush=True)
+    tables = {"operators": markdown_table(head, lines)}
+    if not arguments.operators:
+        spark, lines = sp.session("local[2]", "skypane-bench"), []
+        for case in cases:
+            lines.append(compare(spark, case, arguments.rounds))
+            print(lines[-1], flush=True)
+        head = ["rows", "keys", "w/s", *(f"{way}, s wall / CPU" for way in WAYS), "times faster, wall", "CPU"]
+        tables["aggregates"] = markdown_table(head, lines)
+    for mark, table in tables.items():
+        print(table)
+        if not arguments.quick:
+            replace_between(Path("docs/bench-aggregates.md"), mark, table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+"""Admission as a law of control: once in a period, which reader reads which streams (paper 3, section 2).
+
+    law = Admission(capacity=10_000)
+    state = law.observe(state, Seen(rates, queues))          # a period: what came from each stream, what waited
+    state, decision = law.decide(state, {"s1": MetaData()})  # the streams there are, with what is said of them
+
+Every stream is accepted. Streams that are not named any more have left, and their history with them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from skypane.control.admission.expectation import expectation
+from skypane.control.admission.forecasting import Forecaster, HoltForecaster
+from skypane.control.admission.metadata import MetaData, averages
+from skypane.control.admission.packing import fewest_bins
+from skypane.control.admission.placement import Assignment, give_back, place
+from skypane.control.admission.strategies import STRATEGIES, Limits, Reader, Strategy, Stream
+from skypane.control.law import ControlLaw, Decision
+from skypane.control.snapshots import JsonState
+from skypane.types import ConfigError, Duration, FloatArray, micros
+from skypane.wording import count
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one period showed.
+
+    rates    rows per second of each stream; one that is not named brought nothing
+    queues   reader -> rows that waited at it at the end of the period
+    """
+
+    rates: Mapping[str, float]
+    queues: Mapping[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for what, values in (("rate of", self.rates), ("queue of reader", self.queues)):
+            for name, value in values.items():
+                if not 0 <= value < math.inf:
+                    raise ConfigError(f"{what} {name} must be finite and not negative, got {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(JsonState):
+    """What was seen of a stream: its rates in the last periods, oldest first."""
+
+    name: str
+    rates: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderState(JsonState):
+    """A reader: its streams, and the smoothed number of rows that wait at it."""
+
+    number: int
+    streams: tuple[str, ...]
+    waiting: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionState(JsonState):
+    """What the law remembers."""
+
+    profiles: tuple[Profile, ...] = ()
+    readers: tuple[ReaderState, ...] = ()
+
+
+@dataclass(frozen=True)
+class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignment]):
+    """Paper 3's Algorithm 1, once in a period.
+
+    capacity    C: rows per second that one reader reads; None: what all streams bring is shared out evenly among `most`
+    most        readers that there may be; None: as many as it takes
+    strategy    PAR, ARI, ARD, DRF or DRF-M
+    every       the length of a period
+    ahead       k: how many periods forecasts look ahead
+    latency     L: the bound on a row's waiting at a reader
+    accepts     share of C below which a reader takes more streams
+    headroom    share of C that is left free when streams are packed
+    give_back   share of C up to which others take over the streams of a reader that is given back; None: none is
+    smoothing   weight of the newest queue sample in the smoothed one
+    unknown     share of C that a stream counts for while there is nothing to judge any stream by
+    history     periods that are remembered
+    """
+
+    capacity: float | None = None
+    most: int | None = None
+    strategy: str = "DRF-M"
+    every: Duration = "10 seconds"
+    ahead: int = 3
+    latency: Duration = "5 seconds"
+    accepts: float = 1.0
+    headroom: float = 0.0
+    give_back: float | None = None
+    smoothing: float = 0.5
+    unknown: float = 0.1
+    history: int = 32
+    forecaster: Forecaster = field(default_factory=HoltForecaster)
+
+    State = AdmissionState
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise ConfigError(f"strategy must be one of {', '.join(STRATEGIES)}, got {self.strategy!r}")
+        if self.capacity is None and self.most is None:
+            raise ConfigError(
+                "need capacity, the rows per second that one reader reads, or most, how many there may be"
+            )
+        if micros(self.every, "every") <= 0:
+            raise ConfigError(f"every must be longer than nothing, got {self.every!r}")
+        for name in ("ahead", "history"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} counts periods, need at least 1, got {getattr(self, name)}")
+        for name in ("headroom", "unknown", "give_back"):
+            share = getattr(self, name)
+            if share is not None and not 0 <= share < 1:
+                raise ConfigError(f"{name} is a share of the capacity, need 0 <= {name} < 1, got {share}")
+        if not 0 < self.smoothing <= 1:
+            raise ConfigError(f"smoothing is a weight, need 0 < smoothing <= 1, got {self.smoothing}")
+        self._limits(1.0 if self.capacity is None else self.capacity)
+
+    def init(self) -> AdmissionState:
+        return AdmissionState()
+
+    def observe(self, state: AdmissionState, measured: Seen) -> AdmissionState:
+        names = {profile.name for profile in state.profiles}
+        known = (*state.profiles, *(Profile(name) for name in measured.rates if name not in names))
+        profiles = tuple(
+            replace(profile, rates=(*profile.rates, measured.rates.get(profile.name, 0.0))[-self.history :])
+            for profile in known
+        )
+        readers = tuple(
+            replace(
+                reader,
+                waiting=reader.waiting + self.smoothing * (measured.queues.get(reader.number, 0.0) - reader.waiting),
+            )
+            for reader in state.readers
+        )
+        return AdmissionState(profiles, readers)
+
+    def decide(
+        self, state: AdmissionState, known: Mapping[str, MetaData]
+    ) -> tuple[AdmissionState, Decision[Assignment]]:
+        """Decide for the streams that there are now."""
+        profiles = tuple(profile for profile in state.profiles if profile.name in known)
+        streams = self.streams(profiles, known)
+        strategy = STRATEGIES[self.strategy]
+        limits = self._limits(self.capacity or self._even_share(strategy.load(streams.values())))
+        readers = self._readers(state, streams, limits)
+        settled = {stream.name for reader in readers for stream in reader.streams}
+        new = [stream for name, stream in streams.items() if name not in settled]
+        assignment = place(strategy, readers, new, limits)
+        note = ""
+        if self.give_back is not None and not assignment.moves:
+            fewer = give_back(strategy, readers, limits, self.give_back)
+            assignment, note = (fewer, "a reader given back") if fewer is not None else (assignment, "")
+        waiting = {reader.number: reader.waiting for reader in state.readers}
+        after = AdmissionState(
+            profiles,
+            tuple(ReaderState(number, names, waiting.get(number, 0.0)) for number, names in assignment.readers.items()),
+        )
+        over = [reader for reader in readers if Strategy.is_overloaded(strategy, reader, limits)]
+        counted = [strategy.counts(stream) for stream in streams.values()]
+        figures = {
+            "streams": float(len(streams)),
+            "readers": float(len(assignment.readers)),
+            "redirected": float(len(assignment.redirected)),
+            "overloaded": float(len(over)),
+            "load": math.fsum(counted),
+            "capacity": limits.capacity,
+            "fewest readers": float(fewest_bins(counted, limits.capacity)),
+        }
+        return after, Decision("admission", assignment, _because(strategy, over, assignment, limits, note), figures)
+
+    def streams(self, profiles: tuple[Profile, ...], known: Mapping[str, MetaData]) -> dict[str, Stream]:
+        """Return what is known of each stream before the next period, by name and in the order of names."""
+        seen = {profile.name: profile.rates for profile in profiles}
+        defaults = averages(known.values(), seen.values())
+        names = sorted(known)
+        soon = self.forecaster.forecast(self._histories([seen.get(name, ()) for name in names]), self.ahead)
+        return {
+            name: self._stream(name, seen.get(name, ()), row, known[name], defaults)
+            for name, row in zip(names, soon.tolist(), strict=True)
+        }
+
+    def _stream(
+        self, name: str, rates: tuple[float, ...], forecasts: list[float], meta: MetaData, defaults: MetaData
+    ) -> Stream:
+        every = micros(self.every) / 1e6
+        if not rates:
+            average = next(
+                (rate for rate in (meta.expected, meta.average, defaults.average) if rate is not None),
+                self.unknown * (self.capacity or 1.0),
+            )
+            forecasts = [average] * self.ahead
+        average = rates[-1] if rates else forecasts[0]
+        return Stream(name, average, forecasts[0], forecasts[-1], expectation(meta, rates, forecasts, every))
+
+    def _histories(self, rates: list[tuple[float, ...]]) -> FloatArray:
+        longest = max(map(len, rates), default=0)
+        table = np.full((len(rates), max(longest, 1)), np.nan)
+        for row, values in zip(table, rates, strict=True):
+            if values:
+                row[-len(values) :] = values
+        return table
+
+    def _readers(self, state: AdmissionState, streams: Mapping[str, Stream], limits: Limits) -> list[Reader]:
+        readers = [
+            Reader(
+                reader.number,
+                tuple(streams[name] for name in reader.streams if name in streams),
+                reader.waiting / limits.capacity,
+            )
+            for reader in state.readers
+        ]
+        return [reader for reader in readers if reader.streams]
+
+    def _even_share(self, load: float) -> float:
+        return max(load, 1e-9) / (self.most or 1) * (1 + _EVEN)
+
+    def _limits(self, capacity: float) -> Limits:
+        return Limits(capacity * (1 - self.headroom), micros(self.latency, "latency") / 1e6, self.accepts, self.most)
+
+
+_EVEN = 0.05
+"""Share by which a reader may exceed an even share: below it streams would move for the noise in their rates."""
+
+
+def _because(strategy: Strategy, over: list[Reader], assignment: Assignment, limits: Limits, note: str) -> str:
+    """Return in one line who was overloaded, and what moves."""
+    parts = [
+        f"reader {reader.number} at {strategy.load(reader.streams):.4g} of {limits.capacity:.4g} rows/s"
+        + (f", rows wait {reader.latency:.2g} s" if reader.latency > limits.latency else "")
+        for reader in over[:3]
+    ] or ["no reader is overloaded"]
+    redirected = assignment.redirected
+    parts += [f"{move.stream} from {move.source} to {move.to}" for move in redirected[:3]]
+    if len(redirected) > 3:
+        parts.append(f"{count(len(redirected) - 3)} more move")
+    if len(assignment.moves) > len(redirected):
+        parts.append(f"{count(len(assignment.moves) - len(redirected))} new")
+    if assignment.added:
+        parts.append(f"added {', '.join(map(str, assignment.added))}")
+    if not assignment.moves:
+        parts.append("nothing moves")
+    return f"{strategy.name}: {'; '.join([*parts, note] if note else parts)}"

@@ -1,0 +1,73 @@
+"""The rate that a stream's meta-data lets expect: it overrides the forecast (paper 3, sections 2.4 and 2.5).
+
+The paper leaves open how the ten characteristics become one number. Here it is the highest rate that they let expect in
+the next k periods, since a reader has to bear all of them:
+
+jump       the stream goes to the other bound when its phase is over; not knowing when, to the higher one
+trend      it goes on as forecast, and turns round at the bounds
+bursts     an on/off process that forgets: from where it is now it tends to its mean
+expected   that rate; else, where the most that it can send is all that is said, max
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from skypane.control.admission.metadata import MetaData
+
+
+def expectation(meta: MetaData, rates: Sequence[float], forecasts: Sequence[float], every: float) -> float | None:
+    """Return the rate that the meta-data lets expect, or None if it says nothing of it.
+
+    rates       of the last periods, oldest first; none of a stream that has just come
+    forecasts   of the next k periods
+    every       seconds of a period
+    """
+    if meta.transition == "jump" and meta.max is not None:
+        return _jumping(meta, meta.max, rates, len(forecasts), every)
+    if meta.transition == "trend" and rates:
+        return max(_turned(rate, meta) for rate in forecasts)
+    if meta.burst_peak is not None:
+        return _bursting(meta, meta.burst_peak, rates, len(forecasts), every)
+    return meta.max if meta.expected is None else meta.expected
+
+
+def _jumping(meta: MetaData, highest: float, rates: Sequence[float], periods: int, every: float) -> float:
+    phases, lowest = meta.phases, meta.min or 0.0
+    if phases is None or not rates:
+        return highest
+    middle = (lowest + highest) / 2
+    if rates[-1] > middle:
+        # If a jump falls into the first period, part of it is high still.
+        return highest
+    low, _ = phases
+    stayed = _trailing(rates, middle) * every
+    return highest if stayed + periods * every > low or _trailing(rates, middle) == len(rates) else lowest
+
+
+def _trailing(rates: Sequence[float], middle: float) -> int:
+    """Return for how many periods the rate has been low."""
+    return next((at for at, rate in enumerate(reversed(rates)) if rate > middle), len(rates))
+
+
+def _turned(rate: float, meta: MetaData) -> float:
+    """Return a forecast that runs past a bound as what comes after turning round there."""
+    lowest, highest = meta.min or 0.0, math.inf if meta.max is None else meta.max
+    if rate > highest:
+        rate = 2 * highest - rate
+    elif rate < lowest:
+        rate = 2 * lowest - rate
+    return min(max(rate, lowest), highest)
+
+
+def _bursting(meta: MetaData, peak: float, rates: Sequence[float], periods: int, every: float) -> float:
+    """Return base + (peak - base) P(on), of a process that is on or off for exponential times."""
+    base, share = meta.min or 0.0, 1.0 if meta.burst_percent is None else meta.burst_percent / 100
+    is_on, period = share, meta.seconds("period")
+    if rates and period is not None and 0 < share < 1:
+        now = min(max((rates[-1] - base) / (peak - base), 0.0), 1.0) if peak > base else share
+        relaxes = share * (1 - share) * period  # seconds: 1 / (1 / on + 1 / off)
+        after = every if now > share else periods * every
+        is_on = share + (now - share) * math.exp(-after / relaxes)
+    return base + (peak - base) * is_on

@@ -1,0 +1,216 @@
+"""Sums of float64 that depend on the numbers alone, not on the order or the grouping in which they are added.
+
+A number is cut, by its bits, into limbs on a grid that is the same for all numbers: limb j counts units of 2**(32 j - 1074).
+A sum keeps the LIMBS limbs below its largest number, as integers; so adding is associative, and what is cut off lies at
+least 96 bits below the largest number. Up to 2**31 numbers fit. Infinities and NaN live in a limb above all others.
+
+    state   [top, limb top, limb top - 1, limb top - 2, limb top - 3]     top = -1: nothing yet, or zeros only
+            [SPECIAL, count of +inf, count of -inf, count of NaN, 0]
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from skypane.kernels.compiled import inlined, kernel
+from skypane.types import BoolArray, FloatArray, IntArray
+
+LIMBS: Final = 4
+WIDTH: Final = LIMBS + 1
+SPECIAL: Final = 1_000
+
+_MASK: Final = (1 << 32) - 1
+_FRACTION: Final = (1 << 52) - 1
+_EXPONENT: Final = 0x7FF
+_LOWEST: Final = 1_074
+_SPLIT: Final = 134_217_729.0
+"""2**27 + 1: halves a float64's digits (Dekker)."""
+
+
+@inlined
+def add_limb(state: Any, row: int, at: int, limb: int, amount: int) -> None:
+    """Add to one limb, if it is kept."""
+    place = state[row, at] - limb
+    if 0 <= place < LIMBS:
+        state[row, at + 1 + place] += amount
+
+
+@inlined
+def raise_top(state: Any, row: int, at: int, top: int) -> None:
+    """Make room for a larger number: limbs move down, the lowest are cut off."""
+    shift = top - state[row, at]
+    if shift > 0:
+        for place in range(LIMBS, 0, -1):
+            state[row, at + place] = state[row, at + place - shift] if place > shift else 0
+        state[row, at] = top
+
+
+@inlined
+def deposit(state: Any, row: int, at: int, bits: int) -> None:
+    """Add the float64 of these bits."""
+    exponent = (bits >> 52) & _EXPONENT
+    digits = bits & _FRACTION
+    if exponent == _EXPONENT:
+        raise_top(state, row, at, SPECIAL)
+        state[row, at + (3 if digits else 2 if bits < 0 else 1)] += 1
+    elif (exponent or digits) and state[row, at] < SPECIAL:
+        if exponent:
+            digits |= 1 << 52
+            exponent -= 1
+        raise_top(state, row, at, (exponent + 52) >> 5)
+        shift = exponent & 31
+        limb = exponent >> 5
+        sign = -1 if bits < 0 else 1
+        add_limb(state, row, at, limb, sign * ((digits << shift) & _MASK))
+        add_limb(state, row, at, limb + 1, sign * ((digits >> (32 - shift)) & _MASK))
+        if shift:
+            add_limb(state, row, at, limb + 2, sign * (digits >> (64 - shift)))
+
+
+@inlined
+def merge_exact(state: Any, row: int, at: int, other: Any, other_row: int) -> None:
+    """Add another sum."""
+    if other[other_row, at] > state[row, at]:
+        raise_top(state, row, at, other[other_row, at])
+    shift = state[row, at] - other[other_row, at]
+    for place in range(1 + shift, WIDTH):
+        state[row, at + place] += other[other_row, at + place - shift]
+
+
+@kernel
+def add_numbers(state: Any, at: int, ids: IntArray, bits: IntArray, keep: BoolArray) -> None:
+    """Add float64 numbers, given by their bits, to the sums of their groups."""
+    for row in range(ids.size):
+        if keep[row]:
+            deposit(state, ids[row], at, bits[row])
+
+
+@kernel
+def add_squares(state: Any, at: int, ids: IntArray, numbers: FloatArray, keep: BoolArray) -> None:
+    """Add the squares of numbers, exactly: a square is two float64, its rounded value and what was rounded off."""
+    pair = np.empty(2, np.float64)
+    bits = pair.view(np.int64)
+    for row in range(ids.size):
+        if keep[row]:
+            pair[0], pair[1] = product(numbers[row], numbers[row])
+            deposit(state, ids[row], at, bits[0])
+            if math.isfinite(pair[1]):
+                deposit(state, ids[row], at, bits[1])
+
+
+@inlined
+def product(a: float, b: float) -> tuple[float, float]:
+    """Return a * b rounded, and the rest (Dekker)."""
+    high = a * b
+    scaled = _SPLIT * a
+    a_high = scaled - (scaled - a)
+    a_low = a - a_high
+    scaled = _SPLIT * b
+    b_high = scaled - (scaled - b)
+    b_low = b - b_high
+    return high, ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@inlined
+def digits_of(state: Any, row: int, at: int, digits: Any) -> float:
+    """Write a sum's size as six digits to base 2**32, the largest first, into `digits`; return its sign."""
+    sign = 1.0
+    for _ in range(2):
+        carry = 0
+        for place in range(LIMBS, 0, -1):
+            limb = np.int64(sign) * state[row, at + place] + carry
+            digits[place + 1] = float(limb & _MASK)
+            carry = limb >> 32
+        digits[1] = float(carry & _MASK)
+        digits[0] = float(carry >> 32)
+        if digits[0] >= 0.0:
+            break
+        sign = -1.0
+    return sign
+
+
+@inlined
+def special_value(state: Any, row: int, at: int) -> float:
+    """Return the sum of what is not finite."""
+    plus, minus, unknown = state[row, at + 1], state[row, at + 2], state[row, at + 3]
+    if unknown or (plus and minus):
+        return math.nan
+    return math.inf if plus else -math.inf
+
+
+@kernel
+def exact_values(state: Any, at: int) -> FloatArray:
+    """Return each group's sum, off by less than one unit in the last place."""
+    values = np.empty(state.shape[0], np.float64)
+    digits = np.empty(LIMBS + 2, np.float64)
+    for row in range(values.size):
+        if state[row, at] == SPECIAL:
+            values[row] = special_value(state, row, at)
+            continue
+        sign = digits_of(state, row, at, digits)
+        value = 0.0
+        for digit in digits:
+            value = value * 4_294_967_296.0 + digit
+        values[row] = sign * math.ldexp(value, 32 * (state[row, at] - LIMBS + 1) - _LOWEST)
+    return values
+
+
+@inlined
+def accumulate(total: Any, term: float) -> None:
+    """Add to a sum of two float64 (Knuth's two-sum)."""
+    high = total[0] + term
+    part = high - total[0]
+    total[1] += (total[0] - (high - part)) + (term - part)
+    total[0] = high
+
+
+@kernel
+def squared_deviations(state: Any, count: int, sums: int, squares: int) -> FloatArray:
+    """Return each group's sum of squared distances from its mean; columns of the count, the sum, the sum of squares.
+
+    sum (x - m)**2 for m, the mean rounded, is squares - 2 m sums + n m**2: each term exact in two float64, so that what
+    cancels out does so exactly, and the result is off by less than 2**-94 of n times the largest square: nine digits are
+    right where the mean is a billion standard deviations from zero. Numbers are scaled, that none overflows on the way.
+    """
+    result = np.empty(state.shape[0], np.float64)
+    total, off, digits = np.empty(2, np.float64), np.empty(2, np.float64), np.empty(LIMBS + 2, np.float64)
+    for row in range(result.size):
+        top, n = state[row, sums], float(state[row, count])
+        if n <= 1.0 or top < 0:
+            result[row] = 0.0 if top < SPECIAL else math.nan
+            continue
+        if top == SPECIAL or state[row, squares] == SPECIAL:
+            result[row] = math.nan if top == SPECIAL else math.inf
+            continue
+        sign = digits_of(state, row, sums, digits)
+        mean = 0.0
+        for digit in digits:
+            mean = mean * 4_294_967_296.0 + digit
+        mean = sign * mean / n
+        total[:] = 0.0
+        off[:] = 0.0  # n m - sum, which rounding m has left
+        high, low = product(mean, mean)
+        for factor in (high, low):
+            high, low = product(n, factor)
+            accumulate(total, high)
+            accumulate(total, low)
+        high, low = product(n, mean)
+        accumulate(off, high)
+        accumulate(off, low)
+        for place in range(digits.size):
+            part = sign * math.ldexp(digits[place], 32 * (LIMBS + 1 - place))
+            accumulate(off, -part)
+            high, low = product(2.0 * mean, part)
+            accumulate(total, -high)
+            accumulate(total, -low)
+        digits_of(state, row, squares, digits)
+        scale = 32 * (state[row, squares] - LIMBS + 1) - _LOWEST - 2 * (32 * (top - LIMBS + 1) - _LOWEST)
+        for place in range(digits.size):
+            accumulate(total, math.ldexp(digits[place], 32 * (LIMBS + 1 - place) + scale))
+        rest = off[0] + off[1]
+        deviation = max(0.0, total[0] + (total[1] - rest * rest / n))
+        result[row] = math.ldexp(deviation, 2 * (32 * (top - LIMBS + 1) - _LOWEST))
+    return result

@@ -1,0 +1,5 @@
+"""Many inputs read by one operator: their tuples merged into one order, deterministically (paper 2)."""
+
+from skypane.multiway.ready_merge import MergeState, Ready, ReadyMerge
+
+__all__ = ["MergeState", "Ready", "ReadyMerge"]

@@ -1,0 +1,165 @@
+"""Aggregates per key as a query: one row for each key of a window, with the value of each function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.kernels import keyed
+from skypane.kernels.layout import frozen
+from skypane.operators.aggregates.functions import Function
+from skypane.operators.aggregates.grouping import dense_codes, distinct_keys
+from skypane.operators.aggregates.layout import Layout, Lowered, layout_of
+from skypane.operators.aggregates.parts import Rows
+from skypane.operators.aggregates.sliding import SlidingStates
+from skypane.operators.query import Query
+from skypane.operators.skyline import one_per
+from skypane.preference import ColumnLike, Columns
+from skypane.preference.column import column_name
+from skypane.preference.schema import check_group, column_names, field_of
+from skypane.types import ConfigError, IntArray
+
+
+@dataclass(frozen=True, init=False)
+class Aggregate(Query):
+    """Aggregate functions per key: Aggregate(by="shop", n=sp.count(), total=sp.sum("amount")).
+
+    A key is a value of all columns of `by` together; null is a value, NaN one value, -0.0 is 0.0; without `by` there is one
+    key. Null values are skipped, as in SQL, not quarantined. Rows of the answer have the columns of `by`, then one for each
+    function. `time` is the order of functions that need one and name none: first, last, collect.
+
+    A partial has one row per key: its columns, the integers that are kept of its rows as one list of fixed size, and what
+    does not fit into integers. Everything in it depends on the rows alone, to the bit, not on their order: sums of
+    floating-point numbers too.
+    """
+
+    #: one answer per distinct value of these columns
+    by: tuple[str, ...]
+    functions: tuple[tuple[str, Function], ...]
+
+    def __init__(self, by: Columns = (), *, time: ColumnLike | None = None, **functions: Function) -> None:
+        order = None if time is None else column_name(time, "time")
+        object.__setattr__(self, "by", column_names(by, "by"))
+        if not functions:
+            raise ConfigError("need at least one aggregate function, such as n=sp.count() or total=sp.sum('amount')")
+        for name, function in functions.items():
+            if not isinstance(function, Function):
+                raise ConfigError(f"{name}= must be an aggregate function such as sp.sum('amount'), got {function!r}")
+        object.__setattr__(
+            self, "functions", tuple((name, function.in_time(order)) for name, function in functions.items())
+        )
+        for name in functions:
+            # Spark tells columns apart without regard to case.
+            if name.lower() in {column.lower() for column in self.by}:
+                raise ConfigError(f"{name!r} is a column of by and an aggregate: call the aggregate otherwise")
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """None: a null is a key, or skipped."""
+        return ()
+
+    def reads(self, schema: pa.Schema) -> tuple[str, ...]:
+        wanted = self._columns
+        return tuple(name for name in schema.names if name in wanted)
+
+    def validate(self, schema: pa.Schema) -> None:
+        for column in self.by:
+            check_group(schema, column)
+        for column in self._function_columns():
+            field_of(schema, column)
+        self._layout(schema).validate()
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        return self.lift_panes(rows, [0])[0]
+
+    def lift_panes(self, rows: pa.Table, starts: Sequence[int]) -> Sequence[pa.Table]:
+        rows = rows.combine_chunks()
+        layout = self._layout(rows.schema)
+        ids, firsts = self._grouped(rows, starts)
+        states = keyed.empty_states(len(firsts), layout.width, layout.plan)
+        entered = Rows(rows, ids)
+        for part, at in layout.places.items():
+            part.fill(states, at, entered)
+        wide = (accumulator.lift(*_where(rows, ids, entered, where), len(firsts)) for accumulator, where in layout.wide)
+        whole = layout.partial(distinct_keys(rows, self.by, firsts), states, wide)
+        edges = [*np.searchsorted(firsts, starts).tolist(), len(firsts)]
+        return [whole.slice(begin, end - begin) for begin, end in pairwise(edges)]
+
+    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
+        if len(partials) == 1:
+            return partials[0]
+        together = pa.concat_tables(partials).combine_chunks()
+        layout = layout_of(self, together.schema)
+        ids, firsts = self._grouped(together, [0])
+        states = keyed.empty_states(len(firsts), layout.width, layout.plan)
+        keyed.merge_states(states, frozen(ids), layout.states(together), layout.plan)
+        wide = (
+            accumulator.combine(layout.wide_states(together, number), ids, len(firsts))
+            for number, (accumulator, _) in enumerate(layout.wide)
+        )
+        return layout.partial(distinct_keys(together, self.by, firsts), states, wide)
+
+    def lower(self, partial: pa.Table) -> pa.Table:
+        layout = layout_of(self, partial.schema)
+        states = Lowered(layout, partial)
+        values = [lower(states) for lower in layout.lowerings]
+        keys = [partial.column(name) for name in self.by]
+        return pa.Table.from_arrays([*keys, *values], schema=layout.answers)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        # Fields of the keys are those of the rows, metadata and all.
+        keys = [field_of(schema, name) for name in self.by]
+        return pa.schema([*keys, *list(self._layout(schema).answers)[len(keys) :]])
+
+    def queue(self, schema: pa.Schema) -> SlidingStates | None:
+        """Return what shares merges between windows of partials of `schema`; None if they hold more than integers."""
+        layout = layout_of(self, schema)
+        return None if layout.wide else SlidingStates(self.by, layout)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "query": "aggregate",
+            "by": list(self.by),
+            "functions": [[name, function.describe()] for name, function in self.functions],
+        }
+
+    def __str__(self) -> str:
+        """The query in a few words."""
+        return f"{', '.join(name for name, _ in self.functions)}{one_per(self.by)}"
+
+    @cached_property
+    def _columns(self) -> frozenset[str]:
+        return frozenset((*self.by, *self._function_columns()))
+
+    def _function_columns(self) -> Iterator[str]:
+        for _, function in self.functions:
+            yield from function.columns
+            yield from function.conditions
+
+    def _layout(self, schema: pa.Schema) -> Layout:
+        return Layout.of(self, schema)
+
+    def _grouped(self, rows: pa.Table, starts: Sequence[int]) -> tuple[IntArray, IntArray]:
+        """Return each row's group, and the first row of each; groups of a pane stand together, panes in order."""
+        codes, size = dense_codes(rows, self.by)
+        return keyed.number_groups(frozen(codes), size, frozen(np.asarray(starts, np.int64)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"by": self.by, "functions": self.functions}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+
+
+def _where(rows: pa.Table, ids: IntArray, entered: Rows, where: str | None) -> tuple[pa.Table, IntArray]:
+    if where is None:
+        return rows, ids
+    kept = np.flatnonzero(entered.keep(where))
+    return rows.take(pa.array(kept)), ids[kept]

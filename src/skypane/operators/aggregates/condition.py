@@ -1,0 +1,177 @@
+"""Which rows an aggregate looks at, as a text: "speed > 50 and kind in ('cab', 'bus')"; evaluated by Arrow on columns.
+
+The syntax is Python's, read by Python's own parser: columns (in backticks where the name is unusual), numbers, texts,
+comparisons (also in, not in, is None), + - * /, and, or, not. Null in a comparison is neither true nor false, as in SQL;
+only rows for which the condition is true are looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skypane.naming import shortened
+from skypane.preference.schema import field_of
+from skypane.types import BoolArray, ConfigError
+
+
+def _is_nan(value: Any) -> Any:
+    return pc.is_nan(value) if pa.types.is_floating(value.type) else pa.scalar(value=False)
+
+
+def _greater(left: Any, right: Any) -> Any:
+    return pc.or_kleene(pc.greater(left, right), pc.and_kleene(_is_nan(left), pc.invert(_is_nan(right))))
+
+
+def _equal(left: Any, right: Any) -> Any:
+    return pc.or_kleene(pc.equal(left, right), pc.and_kleene(_is_nan(left), _is_nan(right)))
+
+
+#: as Spark compares: NaN equals itself, and is larger than any other number
+_COMPARE: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Lt: lambda left, right: _greater(right, left),
+    ast.LtE: lambda left, right: pc.invert(_greater(left, right)),
+    ast.Gt: _greater,
+    ast.GtE: lambda left, right: pc.invert(_greater(right, left)),
+    ast.Eq: _equal,
+    ast.NotEq: lambda left, right: pc.invert(_equal(left, right)),
+}
+_ARITHMETIC: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: pc.add,
+    ast.Sub: pc.subtract,
+    ast.Mult: pc.multiply,
+    ast.Div: lambda left, right: pc.divide(pc.cast(left, pa.float64()), pc.cast(right, pa.float64())),
+}
+_BOOLEAN: Mapping[type[ast.AST], Callable[..., Any]] = {ast.And: pc.and_kleene, ast.Or: pc.or_kleene}
+_QUOTED = re.compile(r"`([^`]+)`")
+_DEEPEST = 100
+_ALLOWED = "write comparisons of columns, numbers and texts, joined by and, or, not"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on rows; ConfigError, with the part that is not allowed, when it is built."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        _check(self._tree, self.text, 0)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it looks at, each once."""
+        names = (node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name))
+        return tuple(dict.fromkeys(self._quoted.get(name, name) for name in names))
+
+    def validate(self, schema: pa.Schema) -> None:
+        """Raise ConfigError, naming column or types, if rows of `schema` cannot be tried."""
+        for column in self.columns:
+            field_of(schema, column)
+        try:
+            kind = self._value(self._tree, schema.empty_table()).type
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            types = ", ".join(f"{name} is {schema.field(name).type}" for name in self.columns)
+            raise ConfigError(f"where {shortened(self.text)!r} cannot be tried ({types}): {error}") from error
+        if not pa.types.is_boolean(kind):
+            raise ConfigError(
+                f"where {shortened(self.text)!r} is a {kind}, not true or false: compare it with something"
+            )
+
+    def holds(self, rows: pa.Table) -> BoolArray:
+        """Return where the condition is true, shape (n,)."""
+        value = self._value(self._tree, rows)
+        if isinstance(value, pa.Scalar):
+            return np.full(rows.num_rows, bool(value.as_py()))
+        where: BoolArray = pc.fill_null(value, fill_value=False).to_numpy(zero_copy_only=False)
+        return np.ascontiguousarray(where, np.bool_)
+
+    @cached_property
+    def _quoted(self) -> dict[str, str]:
+        return {f"_column_{number}": name for number, name in enumerate(dict.fromkeys(_QUOTED.findall(self.text)))}
+
+    @cached_property
+    def _tree(self) -> ast.expr:
+        stand_ins = {name: stand_in for stand_in, name in self._quoted.items()}
+        try:
+            source = _QUOTED.sub(lambda match: stand_ins[match[1]], self.text)
+            return ast.parse(source.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise ConfigError(f"cannot read where={shortened(self.text)!r}: {_ALLOWED}") from None
+
+    def _value(self, node: ast.expr, rows: pa.Table) -> Any:
+        match node:
+            case ast.Name(name):
+                return rows.column(self._quoted.get(name, name))
+            case ast.Constant(value):
+                return pa.scalar(value)
+            case ast.UnaryOp(op, operand):
+                return (pc.invert if isinstance(op, ast.Not) else pc.negate)(self._value(operand, rows))
+            case ast.BinOp(left, op, right):
+                return _ARITHMETIC[type(op)](self._value(left, rows), self._value(right, rows))
+            case ast.BoolOp(op, values):
+                return reduce(_BOOLEAN[type(op)], (self._value(value, rows) for value in values))
+            case ast.Compare(left, ops, rights):
+                return reduce(pc.and_kleene, self._comparisons(left, ops, rights, rows))
+        raise AssertionError(f"unchecked node {node!r}")
+
+    def _comparisons(
+        self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], rows: pa.Table
+    ) -> Iterator[Any]:
+        for op, right in zip(ops, rights, strict=True):
+            value = self._value(left, rows)
+            if isinstance(op, ast.In | ast.NotIn):
+                yield _among(value, [item.value for item in right.elts], isinstance(op, ast.NotIn))  # type: ignore[attr-defined]
+            elif isinstance(op, ast.Is | ast.IsNot):
+                yield pc.is_null(value) if isinstance(op, ast.Is) else pc.is_valid(value)
+            else:
+                yield _COMPARE[type(op)](value, self._value(right, rows))
+            left = right
+
+    def __getstate__(self) -> dict[str, str]:
+        return {"text": self.text}
+
+
+def _among(value: Any, listed: list[Any], negated: bool) -> Any:
+    """Return whether values are in a list; null for null."""
+    found = reduce(pc.or_kleene, (pc.equal(value, pa.scalar(item)) for item in listed))
+    return pc.invert(found) if negated else found
+
+
+def _check(node: ast.expr, text: str, depth: int) -> None:
+    match node:
+        case ast.Constant(value) if isinstance(value, bool | int | float | str):
+            inner: list[ast.expr] = []
+        case ast.Name():
+            inner = []
+        case ast.UnaryOp(ast.Not() | ast.USub(), operand):
+            inner = [operand]
+        case ast.BinOp(left, op, right) if type(op) in _ARITHMETIC:
+            inner = [left, right]
+        case ast.BoolOp(_, values):
+            inner = values
+        case ast.Compare(left, ops, rights):
+            inner = [left, *(right for op, right in zip(ops, rights, strict=True) if not _is_checked_list(op, right))]
+        case _:
+            raise ConfigError(f"where={shortened(text)!r}: {ast.unparse(node)!r} is not allowed; {_ALLOWED}")
+    if depth > _DEEPEST:
+        raise ConfigError(f"where={shortened(text)!r}: more than {_DEEPEST} operations within each other")
+    for part in inner:
+        _check(part, text, depth + 1)
+
+
+def _is_checked_list(op: ast.cmpop, right: ast.expr) -> bool:
+    """Whether the right side is what `in` or `is` allow: a list of constants, or None."""
+    if isinstance(op, ast.In | ast.NotIn):
+        constants = isinstance(right, ast.Tuple | ast.List) and all(
+            isinstance(item, ast.Constant) for item in right.elts
+        )
+        return constants and bool(right.elts)  # type: ignore[attr-defined]
+    return isinstance(op, ast.Is | ast.IsNot) and isinstance(right, ast.Constant) and right.value is None

@@ -1,0 +1,360 @@
+"""The aggregate functions in the user's words: count, sum, avg, min, max, variance, stddev, first, last, max_by and others.
+
+Each is a frozen value that says which columns it reads, of which rows (`where`), what is to be kept of them (parts), and
+what becomes of that in the end. Two functions that need the same part share it: sum, avg and stddev keep one sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.kernels import exact
+from skypane.operators.aggregates.condition import Condition
+from skypane.operators.aggregates.keys64 import fits, values_of
+from skypane.operators.aggregates.parts import Count, IntegerSum, Least, NumberSum, Part
+from skypane.operators.aggregates.wide import Accumulator, InOrder, WideLeast
+from skypane.preference.schema import field_of, is_orderable
+from skypane.types import BadInputError, BoolArray, ConfigError, FloatArray, IntArray
+
+_HALF = 1 << 31
+
+
+class States(Protocol):
+    """The states of some keys, by part."""
+
+    def __getitem__(self, part: Part) -> tuple[Any, int]:
+        """Return the matrix of states, and the first column of the part."""
+        ...
+
+    def wide(self, accumulator: Accumulator, where: str | None) -> pa.Array: ...
+
+
+Lowering: TypeAlias = Callable[[States], pa.Array]
+
+
+@dataclass(frozen=True)
+class Function:
+    """An aggregate function of the rows of a key for which `where` is true."""
+
+    where: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.where is not None:
+            Condition(self.where)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads, those of `where` left out."""
+        raise NotImplementedError
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The columns that `where` reads."""
+        return () if self.where is None else Condition(self.where).columns
+
+    def validate(self, schema: pa.Schema) -> None:
+        """Raise ConfigError, naming column and type, if it cannot be had of rows of `schema`."""
+        if self.where is not None:
+            Condition(self.where).validate(schema)
+        self.kind(schema)
+
+    def in_time(self, time: str | None) -> Function:
+        """Return the function with its rows in the order of the column `time`, if it has an order and none is named."""
+        del time
+        return self
+
+    def kind(self, schema: pa.Schema) -> pa.DataType:
+        """Return the type of its values; ConfigError, naming column and type, if it cannot be had of `schema`."""
+        raise NotImplementedError
+
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+        """Return what is kept of rows in integers."""
+        del schema
+        return ()
+
+    def accumulators(self, schema: pa.Schema) -> tuple[Accumulator, ...]:
+        """Return what is kept of rows beside integers."""
+        del schema
+        return ()
+
+    def lowering(self, schema: pa.Schema) -> Lowering:
+        """Return what makes its value for each key of their states; made once, called for every window."""
+        raise NotImplementedError
+
+    def describe(self) -> dict[str, Any]:
+        """Return a JSON value that is equal for two functions exactly when they give the same values."""
+        said = {name: value for name, value in vars(self).items() if value is not None}
+        return {"function": type(self).__name__.lower(), **said}
+
+
+@dataclass(frozen=True)
+class Counted(Function):
+    """How many rows, or rows with a value in `column`."""
+
+    column: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return () if self.column is None else (self.column,)
+
+    def kind(self, schema: pa.Schema) -> pa.DataType:
+        for column in self.columns:
+            field_of(schema, column)
+        return pa.int64()
+
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+        del schema
+        return (Count(self.column, self.where),)
+
+    def lowering(self, schema: pa.Schema) -> Lowering:
+        (count,) = self.parts(schema)
+        return lambda states: pa.array(_column(*states[count]))
+
+
+@dataclass(frozen=True)
+class _Numeric(Function):
+    column: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def _is_whole(self, schema: pa.Schema) -> bool:
+        """Whether the column holds integers; ConfigError if it holds no numbers."""
+        kind = field_of(schema, self.column).type
+        if pa.types.is_decimal(kind):
+            raise ConfigError(
+                f"{_word(self)} of column {self.column!r}: decimals are not summed exactly; cast it to double"
+            )
+        if not (pa.types.is_signed_integer(kind) or pa.types.is_floating(kind)):
+            raise ConfigError(
+                f"{_word(self)} of column {self.column!r} of type {kind}: that is no number; cast it to one"
+            )
+        return bool(pa.types.is_signed_integer(kind))
+
+    def _count(self) -> Count:
+        return Count(self.column, self.where)
+
+
+@dataclass(frozen=True)
+class Sum(_Numeric):
+    """The sum: of integers a 64-bit one, or BadInputError where it does not fit; of others float64."""
+
+    def kind(self, schema: pa.Schema) -> pa.DataType:
+        return pa.int64() if self._is_whole(schema) else pa.float64()
+
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+        total = IntegerSum if self._is_whole(schema) else NumberSum
+        return (self._count(), total(self.column, self.where))
+
+    def lowering(self, schema: pa.Schema) -> Lowering:
+        count, total = self.parts(schema)
+        value = self._numbers if isinstance(total, NumberSum) else self._integers
+
+        def lower(states: States) -> pa.Array:
+            return value(*states[total], none=_column(*states[count]) == 0)
+
+        return lower
+
+    def _integers(self, matrix: Any, at: int, none: BoolArray) -> pa.Array:
+        upper, lower = _carried(matrix, at)
+        if ((upper >= _HALF) | (upper < -_HALF)).any():
+            raise BadInputError(f"a sum of column {self.column!r} does not fit into 64 bits: cast it to double first")
+        return pa.array((upper << 32) + lower, mask=none)
+
+    @staticmethod
+    def _numbers(matrix: Any, at: int, none: BoolArray) -> pa.Array:
+        return pa.array(exact.exact_values(matrix, at), mask=none)
+
+
+@dataclass(frozen=True)
+class Mean(_Numeric):
+    """The arithmetic mean, as float64."""
+
+    def kind(self, schema: pa.Schema) -> pa.DataType:
+        self._is_whole(schema)
+        return pa.float64()
+
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+        return Sum(self.where, self.column).parts(schema)
+
+    def lowering(self, schema: pa.Schema) -> Lowering:
+        count, total = self.parts(schema)
+        sums = exact.exact_values if isinstance(total, NumberSum) else _rounded
+
+        def lower(states: States) -> pa.Array:
+            n = _column(*states[count])
+            return pa.array(sums(*states[total]) / np.maximum(n, 1), mask=n == 0)
+
+        return lower
+
+
+@dataclass(frozen=True)
+class Spread(_Numeric):
+    """Variance or standard deviation; of the population, or of a sample, which needs two values."""
+
+    root: bool = False
+    sample: bool = True
+
+    def kind(self, schema: pa.Schema) -> pa.DataType:
+        self._is_whole(schema)
+        return pa.float64()
+
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+        del schema
+        return (self._count(), NumberSum(self.column, self.where), NumberSum(self.column, self.where, squares=True))
+
+    def lowering(self, schema: pa.Schema) -> Lowering:
+        count, sums, squares = self.parts(schema)
+
+        def lower(states: States) -> pa.Array:
+            matrix, at = states[count]
+            deviations = exact.squared_deviations(matrix, at, states[sums][1], states[squares][1])
+            n = _column(matrix, at) - (1 if self.sample else 0)
+            spread = deviations / np.maximum(n, 1)
+            return pa.array(np.sqrt(spread) if self.root else spread, mask=n < 1)
+
+        return lower
+
+
+@dataclass(frozen=True)
+class Chosen(Function):
+    """The value of the row that comes first by `order`, or last; order "" is that of time, where the query has one.
+
+    Rows without order are left out. Of several rows of equal order the least value is taken, null only if there is none.
+    """
+
+    column: str = ""
+    order: str = ""
+    largest: bool = False
+    skip_nulls: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.column, *([self.order] if self.order else []))))
+
+    def in_time(self, time: str | None) -> Function:
+        return replace(self, order=_order(self, self.order, time))
+
+    def kind(self, schema: pa.Schema) -> pa.DataType:
+        kind = field_of(schema, self.column).type
+        for name in {self.column, self.order}:
+            if not is_orderable(field_of(schema, name).type) or pa.types.is_dictionary(field_of(schema, name).type):
+                raise ConfigError(f"column {name!r} of type {field_of(schema, name).type} has no order")
+        return kind
+
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+        if not self._fits(schema):
+            return ()
+        value = None if self.order == self.column else self.column
+        return (Least(self.order, value, self.where, self.largest, self.skip_nulls),)
+
+    def accumulators(self, schema: pa.Schema) -> tuple[Accumulator, ...]:
+        return () if self._fits(schema) else (WideLeast(self.order, self.column, self.largest, self.skip_nulls),)
+
+    def lowering(self, schema: pa.Schema) -> Lowering:
+        for accumulator in self.accumulators(schema):
+            return lambda states: accumulator.lower(states.wide(accumulator, self.where))
+        (least,), kind = self.parts(schema), self.kind(schema)
+
+        def lower(states: States) -> pa.Array:
+            matrix, at = states[least]
+            missing = _column(matrix, at) == 1
+            if self.order == self.column:
+                keys = _column(matrix, at + 1)
+                keys = ~keys if self.largest else keys
+            else:
+                missing = missing | (_column(matrix, at + 2) == 1)
+                keys = _column(matrix, at + 3)
+            return values_of(keys, kind, missing)
+
+        return lower
+
+    def _fits(self, schema: pa.Schema) -> bool:
+        return all(fits(field_of(schema, name).type) for name in (self.column, self.order))
+
+
+@dataclass(frozen=True)
+class Kept(Function):
+    """An accumulator's value."""
+
+    accumulator: Accumulator | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self._needed.columns)
+
+    def in_time(self, time: str | None) -> Function:
+        if not isinstance(self._needed, InOrder):
+            return self
+        return replace(self, accumulator=replace(self._needed, order=_order(self, self._needed.order, time)))
+
+    def kind(self, schema: pa.Schema) -> pa.DataType:
+        for column in self.columns:
+            field_of(schema, column)
+        self._needed.state_type(schema)
+        return self._needed.output_type(schema)
+
+    def accumulators(self, schema: pa.Schema) -> tuple[Accumulator, ...]:
+        del schema
+        return (self._needed,)
+
+    def lowering(self, schema: pa.Schema) -> Lowering:
+        accumulator, kind = self._needed, self.kind(schema)
+        return lambda states: accumulator.lower(states.wide(accumulator, self.where)).cast(kind)
+
+    def describe(self) -> dict[str, Any]:
+        said = {} if self.where is None else {"where": self.where}
+        return {"function": type(self._needed).__name__.lower(), "of": _described(self._needed), **said}
+
+    @property
+    def _needed(self) -> Accumulator:
+        if self.accumulator is None:
+            raise ConfigError("need an accumulator")
+        return self.accumulator
+
+
+def _column(matrix: Any, at: int) -> IntArray:
+    column: IntArray = np.ascontiguousarray(matrix[:, at])
+    return column
+
+
+def _carried(matrix: Any, at: int) -> tuple[IntArray, IntArray]:
+    """Return the upper part of sums, and the lower 32 bits."""
+    upper, lower = _column(matrix, at), _column(matrix, at + 1)
+    return upper + (lower >> 32), lower & 0xFFFFFFFF
+
+
+def _described(accumulator: Accumulator) -> dict[str, Any]:
+    """Return the fields of an accumulator as JSON values, functions by their names."""
+    fields = vars(accumulator) if hasattr(accumulator, "__dict__") else {"repr": repr(accumulator)}
+    return {name: _said(value) for name, value in fields.items() if not name.startswith("_")}
+
+
+def _said(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_said(item) for item in value]
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _rounded(matrix: Any, at: int) -> FloatArray:
+    """Return sums of integers as float64."""
+    upper, lower = _carried(matrix, at)
+    return np.asarray(upper * 4_294_967_296.0 + lower, np.float64)
+
+
+def _word(function: Function) -> str:
+    return {"Mean": "avg", "Spread": "the variance", "Sum": "sum"}.get(type(function).__name__, "this function")
+
+
+def _order(function: Function, order: str, time: str | None) -> str:
+    if order or time:
+        return order or str(time)
+    raise ConfigError(f"{_word(function)} goes by an order of rows: name its column, order=, or the query's time=")

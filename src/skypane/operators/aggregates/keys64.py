@@ -1,0 +1,56 @@
+"""Values as int64 keys in their order, and back: what minima and maxima are compared by."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skypane.types import FloatArray, IntArray
+
+_LAST = np.iinfo(np.int64).max
+
+
+def fits(kind: pa.DataType) -> bool:
+    """Whether values of the type have keys: numbers, truth values, dates and times; not texts, bytes and decimals."""
+    t = pa.types
+    tests = (t.is_signed_integer, t.is_floating, t.is_boolean, t.is_date, t.is_timestamp, t.is_duration)
+    return any(test(kind) for test in tests) and not t.is_float16(kind)
+
+
+def keys_of(values: pa.Array) -> IntArray:
+    """Return a key for each value, nulls 0; NaN is larger than all, -0.0 smaller than 0.0."""
+    kind = values.type
+    if values.null_count:
+        values = pc.fill_null(values, pa.scalar(0, pa.int64()).cast(_storage(kind)).cast(kind))
+    if pa.types.is_floating(kind):
+        return float_keys(np.asarray(values.to_numpy(zero_copy_only=False), np.float64))
+    return np.ascontiguousarray(values.cast(_storage(kind)).to_numpy(zero_copy_only=False), np.int64)
+
+
+def values_of(keys: IntArray, kind: pa.DataType, missing: np.ndarray) -> pa.Array:
+    """Return the values whose keys these are, null where they are missing."""
+    if pa.types.is_floating(kind):
+        numbers = (keys ^ ((keys >> 63) & _LAST)).view(np.float64)
+        return pa.array(numbers, mask=missing).cast(kind)
+    storage = _storage(kind)
+    whole = pa.array(np.where(missing, 0, keys), pa.int64(), mask=missing)
+    return whole.cast(storage).cast(kind)
+
+
+def float_keys(numbers: FloatArray) -> IntArray:
+    """Return integers in the order of float64 numbers."""
+    bits = np.ascontiguousarray(numbers).view(np.int64)
+    # IEEE 754 orders as sign and magnitude; turning the magnitude of negative numbers around gives two's complement.
+    keys = bits ^ ((bits >> 63) & _LAST)
+    unknown = np.isnan(numbers)
+    return np.where(unknown, _LAST, keys) if unknown.any() else keys
+
+
+def _storage(kind: pa.DataType) -> pa.DataType:
+    """Return the integers that a type is stored as."""
+    if pa.types.is_boolean(kind):
+        return pa.int8()
+    if pa.types.is_signed_integer(kind):
+        return kind
+    return pa.int32() if kind == pa.date32() else pa.int64()

@@ -1,0 +1,1 @@
+"""Paper 3, adaptive admission of many dynamic inputs: one file per figure."""

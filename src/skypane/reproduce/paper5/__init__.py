@@ -1,0 +1,1 @@
+"""Paper 5, elastic preference queries: one file per figure."""

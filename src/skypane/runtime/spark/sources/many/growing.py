@@ -1,0 +1,59 @@
+"""A file that grows by whole lines: what is complete of it, and where its next n lines end.
+
+A place in it is a count of bytes. A last line without its end is not complete, and is left until its end has come.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """A file, which may not be there."""
+
+    path: str
+
+    def size(self) -> int | None:
+        """Return how many bytes there are; None if there is no file."""
+        try:
+            return os.stat(self.path).st_size  # noqa: PTH116
+        except FileNotFoundError:
+            return None
+
+    def complete(self, start: int) -> int:
+        """Return where the last complete line ends, at least `start`: reads back from the end of the file."""
+        end = self.size() or 0
+        with open(self.path, "rb") as file:  # noqa: PTH123
+            while end > start:
+                begin = max(start, end - _BLOCK)
+                file.seek(begin)
+                at = file.read(end - begin).rfind(b"\n")
+                if at >= 0:
+                    return begin + at + 1
+                end = begin
+        return start
+
+    def after(self, start: int, lines: int) -> tuple[int, int]:
+        """Return where the next `lines` complete lines after `start` end, and how many there are of them."""
+        counted, end = 0, start
+        with open(self.path, "rb") as file:  # noqa: PTH123
+            file.seek(start)
+            at = start
+            while counted < lines and (block := file.read(_BLOCK)):
+                ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)[: lines - counted]
+                if len(ends):
+                    counted, end = counted + len(ends), at + int(ends[-1]) + 1
+                at += len(block)
+        return end, counted
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return bytes [start, end); fewer if the file has become shorter."""
+        with open(self.path, "rb") as file:  # noqa: PTH123
+            file.seek(start)
+            return file.read(end - start)

@@ -1,0 +1,122 @@
+"""What the functions mean, row by row in Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+
+def groups(rows: list[Row], by: list[str]) -> dict[Key, list[Row]]:
+    """The rows of each key; NaN is one value, and -0.0 is 0.0."""
+    found: dict[Key, list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(_plain(row[name]) for name in by), []).append(row)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    return value
+
+
+def _present(rows: list[Row], name: str) -> list[Any]:
+    return [row[name] for row in rows if row[name] is not None]
+
+
+def _total(values: list[Any]) -> Any:
+    if not values:
+        return None
+    if isinstance(values[0], int):
+        return sum(values)
+    if all(map(math.isfinite, values)):
+        return float(sum(map(Fraction, values), Fraction(0)))
+    return sum(value for value in values if not math.isfinite(value))
+
+
+def _mean(values: list[Any]) -> float | None:
+    total = _total(values)
+    return None if total is None else total / len(values)
+
+
+def _variance(values: list[Any], less: int) -> float | None:
+    if len(values) <= less:
+        return None
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    mean = sum(map(Fraction, values), Fraction(0)) / len(values)
+    return float(sum(((Fraction(value) - mean) ** 2 for value in values), Fraction(0)) / (len(values) - less))
+
+
+def _root(value: float | None) -> float | None:
+    return None if value is None else math.sqrt(value)
+
+
+def order(value: Any) -> Any:
+    """NaN is larger than any other number; -0.0 comes before 0.0; null comes last."""
+    if value is None:
+        return (2,)
+    if isinstance(value, float):
+        return (1,) if math.isnan(value) else (0, value, math.copysign(1.0, value))
+    return (0, value)
+
+
+def _chosen(rows: list[Row], value: str, by: str, *, last: bool = False, skip_nulls: bool = False) -> Any:
+    rows = [row for row in rows if row[by] is not None and not (skip_nulls and row[value] is None)]
+    if not rows:
+        return None
+    end = (max if last else min)(order(row[by]) for row in rows)
+    return min((row[value] for row in rows if order(row[by]) == end), key=order)
+
+
+def _in_order(rows: list[Row], value: str, by: str) -> list[Any]:
+    rows = [row for row in rows if row[value] is not None]
+    return [row[value] for row in sorted(rows, key=lambda row: (order(row[by])[:2], order(row[by]), order(row[value])))]
+
+
+def _is(condition: Callable[[Row], Any]) -> Callable[[list[Row]], list[Row]]:
+    return lambda rows: [row for row in rows if condition(row)]
+
+
+_OVER = _is(
+    lambda row: row["f"] is not None and (row["f"] > 0 or math.isnan(row["f"])) and row["text"] not in {None, "x"}
+)
+_LISTED = _is(lambda row: row["text"] in {"x", "zz"} or row["flag"])
+_OFF = _is(lambda row: row["flag"] is False)
+_BELOW = _is(lambda row: row["f"] is not None and row["f"] < 1)
+_POSITIVE = _is(lambda row: row["i"] is not None and row["i"] > 0)
+
+ORACLE: dict[str, Callable[[list[Row]], Any]] = {
+    "rows": len,
+    "values": lambda rows: len(_present(rows, "f")),
+    "good": lambda rows: len(_OVER(rows)),
+    "listed": lambda rows: len(_present(_LISTED(rows), "i")),
+    "sum_i": lambda rows: _total(_present(rows, "i")),
+    "sum_f": lambda rows: _total(_present(rows, "f")),
+    "sum_small": lambda rows: _total(_present(_OFF(rows), "small")),
+    "avg_i": lambda rows: _mean(_present(rows, "i")),
+    "avg_f": lambda rows: _mean(_present(rows, "f")),
+    "min_i": lambda rows: min(_present(rows, "i"), default=None),
+    "max_f": lambda rows: max(_present(rows, "f"), key=order, default=None),
+    "min_small": lambda rows: min(_present(rows, "small"), default=None),
+    "min_text": lambda rows: min(_present(rows, "text"), default=None),
+    "max_at": lambda rows: max(_present(rows, "at"), default=None),
+    "max_flag": lambda rows: max(_present(rows, "flag"), default=None),
+    "var_f": lambda rows: _variance(_present(rows, "f"), 1),
+    "var_i": lambda rows: _variance(_present(rows, "i"), 0),
+    "stddev_i": lambda rows: _root(_variance(_present(rows, "i"), 1)),
+    "stddev_small": lambda rows: _root(_variance(_present(rows, "small"), 0)),
+    "first_f": lambda rows: _chosen(rows, "f", "at", skip_nulls=True),
+    "last_text": lambda rows: _chosen(rows, "text", "at", last=True, skip_nulls=True),
+    "i_of_max_f": lambda rows: _chosen(rows, "i", "f", last=True),
+    "text_of_min_i": lambda rows: _chosen(rows, "text", "i"),
+    "texts": lambda rows: _in_order(rows, "text", "at"),
+    "numbers": lambda rows: _in_order(_BELOW(rows), "i", "f"),
+    "different": lambda rows: len({_plain(value) for value in _present(rows, "f")}),
+    "different_texts": lambda rows: len(set(_present(_POSITIVE(rows), "text"))),
+}

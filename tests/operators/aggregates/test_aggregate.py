@@ -1,0 +1,210 @@
+"""Aggregates against their meaning, row by row; and the laws of a query."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from tests.operators.aggregates.oracle import ORACLE, groups
+from tests.operators.aggregates.tables import FUNCTIONS, INF, NAN, SCHEMA, VALUES, tables
+
+import skypane as sp
+from skypane.operators.open_panes import OpenPanes
+from skypane.operators.window_query import WindowQuery
+from skypane.testing import check_query
+from skypane.types import BadInputError, ConfigError
+from skypane.windows import Windows
+
+BY = ["key", "grade"]
+ALL = sp.Aggregate(BY, time="at", **FUNCTIONS)
+
+
+def answer(query: sp.Aggregate, rows: pa.Table) -> pa.Table:
+    return query.lower(query.combine([query.lift(rows)]))
+
+
+def same(found: Any, wanted: Any) -> bool:
+    """Equal, or numbers as near as rounding a mean or a root of them leaves; -0.0 is 0.0."""
+    if isinstance(found, float) and isinstance(wanted, float | int):
+        return (math.isnan(found) and math.isnan(wanted)) or math.isclose(found, wanted, rel_tol=1e-12)
+    return bool(found == wanted)
+
+
+@given(tables())
+@settings(max_examples=25)
+def test_every_function_means_what_it_says(rows: pa.Table):
+    wanted = groups(rows.to_pylist(), BY)
+    found = {
+        tuple(value for name, value in row.items() if name in BY): row
+        for row in groups_of(answer(ALL, rows).to_pylist())
+    }
+    assert len(found) == len(wanted)
+    for key, members in wanted.items():
+        for name, meaning in ORACLE.items():
+            assert same(found[key][name], meaning(members)), (name, found[key][name], meaning(members))
+
+
+def groups_of(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers, their keys written as the oracle does."""
+    return [
+        {**row, "grade": "NaN" if row["grade"] is not None and math.isnan(row["grade"]) else row["grade"]}
+        for row in answers
+    ]
+
+
+@given(tables())
+@settings(max_examples=5)
+def test_aggregates_keep_the_laws(rows: pa.Table):
+    check_query(ALL, rows, tries=1)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_function_by_itself_keeps_the_laws(name: str):
+    rng = np.random.default_rng(3)
+    drawn = tables_of(rng, 40)
+    check_query(sp.Aggregate(time="at", **{name: FUNCTIONS[name]}), drawn, tries=2)
+
+
+def tables_of(rng: np.random.Generator, size: int) -> pa.Table:
+    rows = [{name: values[rng.integers(len(values))] for name, values in VALUES.items()} for _ in range(size)]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+@pytest.mark.parametrize(("length", "slide"), [(60, 1), (60, 7), (12, 12), (10, 4)])
+@pytest.mark.parametrize("by", ["grade", BY, []])
+def test_windows_share_merges_and_answer_as_if_they_did_not(length: int, slide: int, by: list[str]):
+    """Some keys come and go, so that they are numbered anew; to the bit."""
+    rng = np.random.default_rng(length + slide)
+    rows, windows = tables_of(rng, 300), Windows(length, slide)
+    names = {name: function for name, function in FUNCTIONS.items() if not is_wide(name)}
+    query = sp.Aggregate(by, time="at", **names)
+    at = windows.panes_at(np.sort(rng.integers(0, 150, rows.num_rows)))
+    panes = {pane: query.lift(rows.filter(pa.array(at == pane))) for pane in set(at.tolist())}
+    held: OpenPanes[pa.Table] = OpenPanes.empty(windows).add(sorted(panes.items()))
+    worker = WindowQuery(query, windows, None).worker()
+    for task in held.all_windows():
+        direct = query.lower(query.combine([partial for _, (partial,) in task.panes]))
+        shared = worker.answer(task, lambda partial: partial).rows.drop(["window_start", "window_end"])
+        assert sorted(map(repr, shared.to_pylist())) == sorted(map(repr, direct.to_pylist()))
+
+
+def is_wide(name: str) -> bool:
+    return bool(FUNCTIONS[name].in_time("at").accumulators(SCHEMA))
+
+
+def test_functions_that_need_the_same_sum_share_it():
+    asked: list[dict[str, Any]] = [{"v": sp.variance("f")}, {"v": sp.variance("f"), "s": sp.sum("f"), "a": sp.avg("f")}]
+    one, three = (
+        sp.Aggregate(**functions).lift(SCHEMA.empty_table()).schema.field("state").type.list_size for functions in asked
+    )
+    assert one == three
+
+
+@pytest.mark.parametrize(
+    ("values", "outcome"),
+    [([2**62, 2**62 - 1, 2**62, -(2**62)], 2**63 - 1), ([-(2**62), -(2**62)], -(2**63)), ([2**62, 2**62], None)],
+)
+def test_a_sum_of_integers_is_exact_or_an_error_whatever_is_on_the_way(values: list[int], outcome: int | None):
+    query, rows = sp.Aggregate(total=sp.sum("x")), pa.table({"x": values})
+    if outcome is None:
+        with pytest.raises(BadInputError, match="sum of column 'x' does not fit into 64 bits: cast it to double"):
+            answer(query, rows)
+    else:
+        assert answer(query, rows).to_pylist() == [{"total": outcome}]
+
+
+def test_a_function_over_a_keys_rows_sees_them_in_order():
+    steps = sp.in_order(_steps, "f", returns=pa.list_(pa.float64()), order="i")
+    rows = pa.table({"key": ["a", "b", "a", "a"], "i": [3, 1, 1, 2], "f": [0.5, 9.0, 1.0, None]})
+    query = sp.Aggregate("key", steps=steps)
+    assert sorted(answer(query, rows).to_pylist(), key=str) == [
+        {"key": "a", "steps": [1.0, None, 0.5]},
+        {"key": "b", "steps": [9.0]},
+    ]
+    check_query(query, rows, tries=5)
+
+
+def _steps(rows: pa.Table) -> Any:
+    return rows["f"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("by", "functions", "complaint"),
+    [
+        ([], {}, "need at least one aggregate function"),
+        ([], {"n": 3}, "n= must be an aggregate function such as"),
+        ("key", {"Key": sp.count()}, "'Key' is a column of by and an aggregate"),
+        ([], {"n": sp.sum("text")}, "sum of column 'text' of type string: that is no number"),
+        ([], {"n": sp.avg("money")}, "decimals are not summed exactly; cast it to double"),
+        ([], {"n": sp.sum("flag")}, "sum of column 'flag' of type bool"),
+        ([], {"n": sp.max("tags")}, r"column 'tags' of type list<item: int64> has no order"),
+        ("tags", {"n": sp.count()}, "column 'tags' of type list<item: int64> cannot form groups"),
+        ([], {"n": sp.count("fx")}, "column 'fx' does not exist; did you mean 'f'"),
+        ([], {"n": sp.count(where="f > 'x'")}, "where \"f > 'x'\" cannot be tried"),
+        ([], {"n": sp.count(where="f + 1")}, "is a double, not true or false"),
+    ],
+)
+def test_what_cannot_be_had_is_said_when_it_is_asked(by: Any, functions: Any, complaint: str):
+    schema = SCHEMA.append(pa.field("money", pa.decimal128(10, 2))).append(pa.field("tags", pa.list_(pa.int64())))
+    with pytest.raises(ConfigError, match=complaint):
+        sp.Aggregate(by, **functions).validate(schema)
+
+
+@pytest.mark.parametrize("function", [sp.first("f"), sp.last("f"), sp.collect("f")])
+def test_a_function_with_an_order_needs_one(function: Any):
+    with pytest.raises(ConfigError, match="name its column, order=, or the query's time="):
+        sp.Aggregate(n=function)
+
+
+@pytest.mark.parametrize(
+    ("where", "complaint"),
+    [
+        ("f >", "cannot read where="),
+        ("__import__('os')", "is not allowed"),
+        ("f.real > 1", "'f.real' is not allowed"),
+        ("f in (i, 1)", "is not allowed"),
+        ("[f for f in i]", "is not allowed"),
+    ],
+)
+def test_a_condition_is_read_strictly(where: str, complaint: str):
+    with pytest.raises(ConfigError, match=complaint):
+        sp.count(where=where)
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("x > 1", [2]),
+        ("not x > 1", [1]),
+        ("x is None", [3]),
+        ("x is not None and x != 2", [1]),
+        ("x not in (1, 5)", [2]),
+        ("0 < x <= 1", [1]),
+        ("`a b` == 'q' or x == 2", [1, 2]),
+        ("x + 1 == 2 * x", [1]),
+        ("-x < -1", [2]),
+        ("x / 2 == 0.5", [1]),
+    ],
+)
+def test_a_condition_keeps_the_rows_for_which_it_is_true(where: str, kept: list[int]):
+    rows = pa.table({"id": [1, 2, 3], "x": [1, 2, None], "a b": ["q", None, None]})
+    query = sp.Aggregate(ids=sp.collect("id", order="id", where=where))
+    assert answer(query, rows).to_pylist() == [{"ids": kept}]
+
+
+def test_nan_is_compared_as_spark_does():
+    rows = pa.table({"x": [NAN, 1.0, None], "y": [NAN, NAN, NAN]})
+    conditions = ["x > 0", "x == y", "x < y", "x >= y", "x != 1", "x <= 1"]
+    functions: dict[str, Any] = {f"c{number}": sp.count(where=text) for number, text in enumerate(conditions)}
+    assert list(answer(sp.Aggregate(**functions), rows).to_pylist()[0].values()) == [2, 1, 1, 1, 1, 1]
+
+
+def test_infinities_and_nan_are_values():
+    rows = pa.table({"x": [INF, 1.0, NAN, None]})
+    query = sp.Aggregate(low=sp.min("x"), high=sp.max("x"), different=sp.count_distinct("x"), n=sp.count("x"))
+    (found,) = answer(query, rows).to_pylist()
+    assert (found["low"], math.isnan(found["high"]), found["different"], found["n"]) == (1.0, True, 3, 3)

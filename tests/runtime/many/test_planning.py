@@ -1,0 +1,134 @@
+"""How far inputs are read in a batch, and by which task: with real files, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skypane.runtime.spark.sources.many.listing import FileInput, listed
+from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.types import CheckpointError
+
+NOTHING = Offsets({})
+
+
+def grow(folder: Path, **lines: int) -> None:
+    for name, count in lines.items():
+        with (folder / f"{name}.csv").open("a") as file:
+            file.write("0123456\n" * count)
+
+
+def planner(folder: Path, readers: int = 2, on_loss: str = "fail") -> Planner:
+    return Planner(lambda: [FileInput(f"{folder}/*.csv")], readers, on_loss)
+
+
+def rows(start: Offsets, end: Offsets) -> dict[str, int]:
+    found = {Path(name).stem: (to - start.at.get(name, 0)) // 8 for name, to in end.at.items()}
+    return {name: count for name, count in found.items() if count}
+
+
+def test_a_hot_input_starves_no_one(tmp_path):
+    grow(tmp_path, hot=100_000, a=5, b=40)
+    plan = planner(tmp_path)
+    first = plan.latest(NOTHING, 100)
+    assert rows(NOTHING, first) == {"a": 5, "b": 40, "hot": 55}
+    grow(tmp_path, a=3)
+    assert rows(first, plan.latest(first, 100)) == {"a": 3, "hot": 97}
+
+
+def test_every_input_is_read_within_three_batches_of_a_budget_of_a_third(tmp_path):
+    names = [f"s{at:02}" for at in range(30)]
+    grow(tmp_path, **dict.fromkeys(names, 50))
+    plan, place = planner(tmp_path), NOTHING
+    for _ in range(3):
+        place = plan.latest(place, 10)
+    assert set(rows(NOTHING, place)) == set(names)
+
+
+@pytest.mark.parametrize("budget", [None, 10])
+def test_nothing_new_is_no_batch_and_an_unfinished_line_is_nothing_new(tmp_path, budget: int | None):
+    grow(tmp_path, a=2)
+    plan = planner(tmp_path)
+    place = plan.latest(NOTHING, budget)
+    assert rows(NOTHING, place) == {"a": 2}
+    for text, new in (("unfini", False), ("shed\n", True)):
+        with (tmp_path / "a.csv").open("a") as file:
+            file.write(text)
+        assert (plan.latest(place, budget) != place) == new
+
+
+def test_inputs_join_leave_and_come_back_where_they_were(tmp_path):
+    grow(tmp_path, a=2, b=2)
+    plan = planner(tmp_path)
+    place = plan.latest(NOTHING, None)
+    (tmp_path / "b.csv").rename(tmp_path / "b.away")
+    grow(tmp_path, a=1, new=4)
+    second = plan.latest(place, None)
+    assert rows(place, second) == {"a": 1, "new": 4}
+    (tmp_path / "b.away").rename(tmp_path / "b.csv")
+    grow(tmp_path, b=1)
+    assert rows(second, plan.latest(second, None)) == {"b": 1}
+
+
+def test_a_file_that_was_cut_is_an_error_or_begun_anew_and_counted(tmp_path):
+    grow(tmp_path, a=5)
+    place = planner(tmp_path).latest(NOTHING, None)
+    (tmp_path / "a.csv").write_text("again\n")
+    with pytest.raises(CheckpointError, match=r"a\.csv has 6 bytes, of which 40 were read.*on_loss=\"skip\""):
+        planner(tmp_path).latest(place, None)
+    plan = planner(tmp_path, on_loss="skip")
+    after = plan.latest(place, None)
+    assert (after.at[f"{tmp_path}/a.csv"], after.lost) == (6, 1)
+    ((part,),) = plan.assigned(place, after)
+    assert (part.start, part.end) == (0, 6)
+
+
+def test_few_tasks_read_many_inputs_evenly(tmp_path):
+    counts = {f"s{at:03}": 20 + at % 7 * 10 for at in range(200)}
+    grow(tmp_path, **counts)
+    plan = planner(tmp_path)
+    end = plan.latest(NOTHING, None)
+    tasks = plan.assigned(NOTHING, end)
+    loads = [sum(part.end - part.start for part in task) for task in tasks]
+    assert len(tasks) == 2
+    assert max(loads) <= 1.07 * sum(loads) / 2
+    assert sorted(part.input.name for task in tasks for part in task) == sorted(end.at)
+
+
+def test_a_batch_is_the_same_rows_for_another_driver(tmp_path):
+    grow(tmp_path, a=50, b=7, c=30)
+    plan = planner(tmp_path)
+    end = plan.latest(NOTHING, 60)
+    restarted = Offsets.of(end.to_json())
+    again = planner(tmp_path).assigned(NOTHING, restarted)
+    assert {part for task in again for part in task} == {part for task in plan.assigned(NOTHING, end) for part in task}
+
+
+def test_what_comes_after_the_end_was_set_is_not_read(tmp_path):
+    grow(tmp_path, a=10)
+    plan = planner(tmp_path)
+    plan.stop_here(NOTHING)
+    grow(tmp_path, a=10, b=10)
+    place = plan.latest(NOTHING, 6)
+    place = plan.latest(place, 6)
+    assert rows(NOTHING, place) == {"a": 10}
+    assert plan.latest(place, 6) == place
+
+
+def test_a_batch_that_has_begun_needs_its_inputs(tmp_path):
+    grow(tmp_path, a=1)
+    plan = planner(tmp_path)
+    end = plan.latest(NOTHING, None)
+    (tmp_path / "a.csv").unlink()
+    with pytest.raises(
+        CheckpointError, match="is not there any more, and a batch that has begun needs its bytes up to 8"
+    ):
+        plan.assigned(NOTHING, end)
+
+
+def test_a_listed_file_may_come_later(tmp_path):
+    plan = Planner(lambda: listed([tmp_path / "later.csv"]), 2)
+    assert plan.latest(NOTHING, 5) == NOTHING
+    grow(tmp_path, later=3)
+    assert rows(NOTHING, plan.latest(NOTHING, 5)) == {"later": 3}

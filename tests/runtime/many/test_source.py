@@ -1,0 +1,100 @@
+"""Many inputs as one streaming DataFrame: each line once, over stops and kills, by few tasks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skypane.runtime.spark.sources.many.door import inputs
+from skypane.types import ConfigError
+
+ROOT = Path(__file__).parent.parent.parent.parent
+
+
+def grow(folder: Path, name: str, first: int, count: int) -> None:
+    with (folder / f"{name}.csv").open("a") as file:
+        file.write("".join(f"{n}\n" for n in range(first, first + count)))
+
+
+def test_each_line_of_each_input_comes_once_with_its_name_by_two_tasks(spark, tmp_path):
+    """30 inputs, one of them hot; then a stop, more lines, an input that joins, and a line that does not parse."""
+    for at in range(30):
+        grow(tmp_path, f"s{at:02}", 0, 400 if at == 0 else 10)
+    seen: list[tuple[int, int, pa.Table]] = []
+
+    def run() -> None:
+        rows = inputs(spark, [f"{tmp_path}/*.csv"], "n long", rows_per_trigger=150, malformed="bad")
+        writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer = writer.foreachBatch(lambda batch, number: seen.append(
+            (number, batch.rdd.getNumPartitions(), batch.toArrow())))  # fmt: skip
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+
+    run()
+    assert set(seen[0][2]["input"].to_pylist()) == {f"{tmp_path}/s{at:02}.csv" for at in range(30)}  # no one starved
+    grow(tmp_path, "s01", 10, 5)
+    grow(tmp_path, "new", 0, 7)
+    with (tmp_path / "s02.csv").open("a") as file:
+        file.write("no number\n10\n")
+    run()
+    assert [number for number, _, _ in seen] == list(range(len(seen)))
+    assert max(tasks for _, tasks, _ in seen) == 2
+    assert all(rows.num_rows <= 150 for _, _, rows in seen)
+    found = [(Path(row["input"]).stem, row["n"], row["bad"]) for _, _, rows in seen for row in rows.to_pylist()]
+    counts = {f"s{at:02}": 10 for at in range(30)} | {"s00": 400, "s01": 15, "s02": 11, "new": 7}
+    assert sorted((name, n) for name, n, bad in found if bad is None) == sorted(
+        (name, n) for name, count in counts.items() for n in range(count)
+    )
+    ((name, n, bad),) = [row for row in found if row[2] is not None]
+    assert (name, n) == ("s02", None)
+    assert bad.startswith(f"{tmp_path}/s02.csv at byte 20: ")
+    assert bad.endswith(": no number")
+
+
+@pytest.mark.slow
+def test_each_line_comes_once_over_two_kills(tmp_path):
+    """Drivers are killed by SIGKILL in the middle of a stream whose inputs grow and join."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    command = [sys.executable, "-m", "tests.runtime.many.driver", str(tmp_path)]
+    total = 0
+    for kill in range(2):
+        for at in range(12 + kill):
+            grow(tmp_path / "in", f"s{at}", total, 200)
+        total += 200
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as driver:
+            assert driver.stdout is not None
+            watchdog = threading.Timer(300, os.killpg, (driver.pid, signal.SIGKILL))
+            watchdog.start()
+            told = next(line for line in driver.stdout if line.startswith(f"batch {kill * 4 + 2} "))
+            os.killpg(driver.pid, signal.SIGKILL)  # after its rows were written, before Spark knows
+            watchdog.cancel()
+        assert int(told.split()[2]) <= 2
+    subprocess.run([*command, "last"], cwd=ROOT, check=True, capture_output=True, timeout=400)
+    rows = pa.concat_tables(pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))).to_pylist()
+    expected = [(f"s{at}", n) for at in range(12) for n in range(400)] + [("s12", n) for n in range(200, 400)]
+    assert sorted((Path(row["input"]).stem, row["n"]) for row in rows) == sorted(expected)
+
+
+def test_what_cannot_be_read_is_refused_at_the_call(spark, tmp_path):
+    with pytest.raises(ConfigError, match="inputs is empty"):
+        inputs(spark, [], "n long")
+    with pytest.raises(ConfigError, match="schema has a column 'input' already"):
+        inputs(spark, ["a.csv"], "input long")
+    with pytest.raises(ConfigError, match="on_loss must be one of fail, skip, got 'ignore'"):
+        inputs(spark, ["a.csv"], "n long", on_loss="ignore")
+    with pytest.raises(ConfigError, match="option readers of skypane-many must be a whole number above zero, got '0'"):
+        inputs(spark, ["a.csv"], "n long", readers=0)
+    path = tmp_path / "inputs.json"
+    path.write_text(json.dumps({"a": 1}))
+    with pytest.raises(ConfigError, match="must be a list in JSON, got dict"):
+        inputs(spark, path, "n long")
