@@ -1,7 +1,7 @@
 """Run by test_recovery as a process of its own: a driver that can be killed.
 
-It starts Spark, prints "ready", and waits for one line of JSON, a Task. Then it runs the task's stream, and prints a line
-at each step that matters: "sink", "commit", "batch", and at the end "done".
+It starts Spark on the master that is its argument, prints "ready", and waits for one line of JSON, a Task. Then it runs
+the task's stream, and prints a line at each step that matters: "sink", "commit", "batch", and at the end "done".
 """
 
 from __future__ import annotations
@@ -289,6 +289,7 @@ def _try_all(job: sp.Job, handle: sp.StreamHandle) -> None:
             attempt()
         except sp.SkypaneError as error:
             say(f"{name}: {error}")
+    say(repr(handle))
 
 
 def _warm(spark: SparkSession) -> None:
@@ -306,8 +307,8 @@ def main() -> None:
     # would find in Spark's classes others have looked for.
     quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
     java = f"{defaults()['spark.driver.extraJavaOptions']} {quick}"
-    conf = {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": java}
-    spark = session("local[1,4]", "skypane-recovery", conf)  # one core, four attempts for each task
+    conf = {"spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.driver.extraJavaOptions": java}
+    spark = session(sys.argv[1], "skypane-recovery", conf)
     _warm(spark)
     say("ready")
     task = Task(**json.loads(sys.stdin.readline()))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import skypane as sp
 from skypane.runtime.spark.machine import interpreter
 from skypane.runtime.spark.machine.interpreter import (
     Interpreter,
@@ -76,20 +77,42 @@ import skypane as sp
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 rows = spark.range(3).selectExpr("id", "timestamp_micros(id) ts")
 try:
-    sp.skyline(rows, "id MIN").collect()
+    print(sp.skyline(rows, "id MAX").count())
 except sp.ConfigError as error:
     print(error)
 """
 
 
 @pytest.mark.slow
-def test_a_script_that_is_run_without_its_environment_is_told_in_one_sentence(other: str):
+def test_a_script_that_is_run_without_its_environment_is_answered(other: str):
     """As `.venv/bin/python job.py` is, where the first python3 on PATH is another one."""
-    path = f"{Path(other).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=environment | {"PATH": path}, capture_output=True, text=True, check=True
-    )
-    (line,) = done.stdout.splitlines()
-    assert line.startswith("Spark's workers run 'python3', which has no skypane")
+    assert run_script(other) == ["1"]
+
+
+@pytest.mark.slow
+def test_a_python_that_somebody_has_chosen_is_left_and_its_fault_told_in_one_sentence(other: str):
+    (line,) = run_script(other, PYSPARK_PYTHON=other)
+    assert line.startswith(f"Spark's workers run '{other}', which has no skypane")
     assert sys.executable in line
+
+
+def run_script(other: str, **environment: str) -> list[str]:
+    """Return the lines that SCRIPT prints where `other` comes first on PATH."""
+    path = f"{Path(other).parent}{os.pathsep}{os.environ['PATH']}"
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
+    environment = inherited | {"PATH": path} | environment
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_a_local_session_that_was_told_nothing_runs_this_python_where_the_first_on_path_cannot_work(
+    spark: SparkSession, other: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    monkeypatch.setenv("PATH", f"{Path(other).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "python3")
+    ask.cache_clear()
+    check_workers(spark)
+    assert spark.sparkContext.pythonExec == sys.executable
+    assert sp.skyline(spark.range(3), "id MAX").toArrow().to_pylist() == [{"id": 2}]
+    ask.cache_clear()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 import sys
 import threading
@@ -164,23 +163,6 @@ def test_a_stream_that_jumps_a_year_as_a_whole_is_followed(spark: SparkSession, 
     assert {start.year for start, _ in answered} >= {1970, 1971}
     assert metrics[-1].quarantined == {}, "the new time is believed"
     assert metrics[-1].late_rows < batches[0].num_rows / 2
-
-
-@pytest.fixture
-def begun(spark: SparkSession, tmp_path: Path) -> Path:
-    write_batches(tmp_path / "in", late_rows(9, batches=3))
-    finish(job_of(spark, Task(str(tmp_path))))
-    write_batches(tmp_path / "in", late_rows(9)[3:], first=3)
-    return tmp_path
-
-
-@pytest.mark.parametrize("lost", ["sources", "sources/0/2", "sources/0/1"])
-def test_a_lost_note_of_the_files_that_were_read_is_named(lost: str, begun: Path, spark: SparkSession):
-    path = begun / "checkpoint" / lost
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
-    handle = job_of(spark, Task(str(begun))).start(trigger="available now")
-    with pytest.raises(sp.SkypaneError, match=f"checkpoint {begun / 'checkpoint'}: .*doesn't exist"):
-        handle.await_termination(120)
 
 
 MANY = 254

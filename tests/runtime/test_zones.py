@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyarrow.csv import write_csv
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 from tests.runtime.streams import (
@@ -33,6 +36,7 @@ import skypane as sp
 from skypane.control.law import Decision
 from skypane.control.placement import Place, Placement
 from skypane.plan import Plan
+from skypane.runtime import local
 from skypane.runtime.spark.schema import spark_schema
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.call import Call
@@ -40,7 +44,7 @@ from skypane.runtime.spark.sinks.claim import Claim
 from skypane.windows import Windows
 
 CLOCKS_GO_BACK = 1_730_613_600  # in New York, 3 November 2024: the hour before is told twice
-UTC = ["Etc/UTC", "GMT"]
+ZONES_OF_UTC = ["Etc/UTC", "GMT"]
 PARETO = sp.low("price") * sp.high("rating")
 PLAN = Plan(sp.Skyline(PARETO, ("sensor",)), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
 
@@ -159,7 +163,8 @@ def _times(batch: pa.Table) -> Iterator[tuple[int, datetime]]:
 
 @pytest.mark.core
 @pytest.mark.parametrize(
-    "zone", ["America/New_York", "Asia/Kathmandu", *(pytest.param(zone, marks=pytest.mark.slow) for zone in UTC)]
+    "zone",
+    ["America/New_York", "Asia/Kathmandu", *(pytest.param(zone, marks=pytest.mark.slow) for zone in ZONES_OF_UTC)],
 )
 def test_a_static_frame_in_any_zone_has_the_same_windows(elsewhere: SparkSession):
     with_zone, without = (pa.concat_tables(batches_of(zone)) for zone in ("UTC", None))
@@ -171,6 +176,54 @@ def test_a_static_frame_in_any_zone_has_the_same_windows(elsewhere: SparkSession
         whole = Plan(PLAN.query, PLAN.windows, "ts", sp.Watermark("10 minutes"))
         last = rows.slice(0, 1).set_column(1, "ts", pa.array([(CLOCKS_GO_BACK + 3_600) * SECOND], rows["ts"].type))
         assert found == windows(answers(whole, [rows, last]))
+
+
+def written(times: pa.ChunkedArray, zone: str, kind: str) -> list[str]:
+    """Return times as people write them in a zone: as its clocks show them, with or without the clocks' distance to UTC."""
+    local = [time.astimezone(ZoneInfo(zone)) for time in times.to_pylist()]
+    return [str(time if kind == "with zone" else time.replace(tzinfo=None)) for time in local]
+
+
+def meant(texts: list[str], zone: str) -> list[datetime]:
+    """Return what texts mean in a zone; an hour that is told twice and has no distance to UTC is the first of the two."""
+    times = [datetime.fromisoformat(text) for text in texts]
+    return [(time if time.tzinfo else time.replace(tzinfo=ZoneInfo(zone))).astimezone(UTC) for time in times]
+
+
+@pytest.mark.parametrize(
+    ("zone", "kind"),
+    [
+        ("America/New_York", "without zone"),
+        ("Asia/Kathmandu", "with zone"),
+        pytest.param("America/New_York", "with zone", marks=pytest.mark.slow),
+        pytest.param("Asia/Kathmandu", "without zone", marks=pytest.mark.slow),
+    ],
+)
+def test_texts_of_csv_files_mean_the_times_of_the_sessions_zone(
+    kind: str, elsewhere: SparkSession, zone: str, tmp_path: Path
+):
+    """Some of them in the hour that is told twice; answers go to CSV, which Spark reads as they were meant."""
+    plan = replace(PLAN, progress=sp.Watermark("10 seconds"))
+    batches = list[pa.Table]()
+    for number, batch in enumerate(late_rows(5, start=(CLOCKS_GO_BACK + 3_600 - 60) * SECOND)):
+        rows, path = batch.drop_columns(["sent"]), tmp_path / "in" / f"{number}.csv"
+        texts = written(rows["ts"], zone, kind)
+        path.parent.mkdir(exist_ok=True)
+        write_csv(rows.set_column(1, "ts", pa.array(texts)), path)
+        os.utime(path, (1_600_000_000 + number,) * 2)
+        batches.append(rows.set_column(1, "ts", pa.array(meant(texts, zone), rows["ts"].type)))
+    columns = spark_schema(batches[0].schema)
+    stream = elsewhere.readStream.schema(columns).option("maxFilesPerTrigger", 1).csv(str(tmp_path / "in"), header=True)
+    output = sp.Directory(str(tmp_path / "out"), "csv")
+    finish(job_on(stream, tmp_path, output=output, progress=plan.progress))
+    wanted = answers(plan, batches)
+    read = elsewhere.read.schema(spark_schema(wanted.schema)).csv(str(tmp_path / "out"), header=True).toArrow()
+    assert windows_of(read.cast(wanted.schema).sort_by("window_start")) == windows_of(wanted) != []
+    static = elsewhere.read.schema(columns).csv(str(tmp_path / "in"), header=True)
+    asked = sp.skyline(static, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
+    whole = replace(plan, progress=sp.Watermark("1 day"))
+    end = [*batches, local.Drain()]
+    assert windows_of(asked.toArrow().cast(wanted.schema).sort_by("window_start")) == windows_of(answers(whole, end))
 
 
 def test_the_zone_may_change_between_two_starts(spark: SparkSession, tmp_path: Path):

@@ -78,12 +78,8 @@ def worker_interpreter() -> Finding:
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         workers, fault = None, f"does not run: {error}"
     if not by_user:
-        own = (
-            ""
-            if fault is None
-            else f"; in a session of your own {program}, which {fault}, unless PYSPARK_PYTHON is set"
-        )
-        return Finding(name, f"this one, where sp.session() starts Spark{own}")
+        cluster = "" if fault is None else f"; on a cluster {program}, which here {fault}, unless PYSPARK_PYTHON is set"
+        return Finding(name, f"this one, where Spark runs on this machine{cluster}")
     if fault is not None:
         mend = f"unset PYSPARK_PYTHON, or set it to {sys.executable}"
         return Finding(name, f"PYSPARK_PYTHON={program} {fault}", mend)

@@ -49,9 +49,11 @@ class StreamHandle:
         return notebook.table("skypane query", self._said())
 
     def _said(self) -> list[tuple[str, str]]:
-        status = self.status
+        try:
+            status, last = self.status, self.recent_metrics(1)
+        except SkypaneError as error:  # a cell shows a query whose Java has gone, too
+            return [("state", str(error)), ("checkpoint", self._engine.checkpoint)]
         state = "running" if status["active"] else "stopped" if status["error"] is None else "failed"
-        last = self.recent_metrics(1)
         workers = self._engine.workers
         said = [
             ("state", state),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from skypane.runtime.spark.engine import spark_files
 from skypane.runtime.spark.engine.definition import Definition
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.setting import Setting
@@ -18,6 +19,7 @@ def take_over(ledger: Ledger, store: Store, setting: Setting) -> None:
     """Take over the checkpoint and the places of the sinks, if they are this query's; delete nothing before that."""
     places = {role: _place(sink) for role, sink in setting.sinks.items()}
     with _usable("checkpoint", store.root):
+        spark_files.check(Store.at(setting.checkpoint))
         before = Definition.free_of(store).get("places", {})
         query = ledger.claim(_definition(setting, places))
     last = ledger.latest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from pyspark.sql import SparkSession
 
 from skypane.runtime.spark.causes import cause
 from skypane.types import ConfigError
+
+log = logging.getLogger(__name__)
 
 NEEDED = ("skypane", "pyspark", "pyarrow", "numpy", "pandas", "numba")
 """Packages without which a worker cannot lift."""
@@ -81,7 +84,9 @@ def ask(program: str) -> Interpreter:
 def check_workers(spark: SparkSession) -> None:
     """Raise ConfigError if the workers of a local session run a Python that cannot work for this one.
 
-    Nothing is run on Spark. The workers of a cluster are on other machines: try_workers() asks them.
+    Where nobody has chosen a Python, and the first on PATH cannot work, as in an environment that is not activated,
+    they run this one from now on. Nothing is run on Spark. The workers of a cluster are on other machines:
+    try_workers() asks them.
     """
     program = _local_program(spark)
     if program is None:
@@ -90,8 +95,22 @@ def check_workers(spark: SparkSession) -> None:
         fault = ask(program).fault
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         fault = f"does not run ({error})"
-    if fault is not None:
-        raise ConfigError(_refusal(f"{program!r}, which {fault}"))
+    if fault is None:
+        return
+    if not is_chosen(spark):
+        log.info("Spark's workers run %s, as %r %s", sys.executable, program, fault)
+        spark.sparkContext.pythonExec = sys.executable
+        return
+    raise ConfigError(_refusal(f"{program!r}, which {fault}"))
+
+
+def is_chosen(spark: SparkSession) -> bool:
+    """Return whether somebody has said which Python the workers of `spark` run."""
+    return (
+        spark.sparkContext.pythonExec != _DEFAULT
+        or "PYSPARK_PYTHON" in os.environ
+        or spark.conf.get("spark.pyspark.python", None) is not None
+    )
 
 
 #: sessions whose workers have answered
