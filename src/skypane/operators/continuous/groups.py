@@ -12,7 +12,7 @@ from skypane.operators.continuous.updates import Updates, check_window
 from skypane.types import BoolArray, FloatArray, IntArray, Micros
 
 LARGE: Final = 2_048
-"""Points, stored and new, from which a group has a Front: its index then is worth building (bench/continuous.py)."""
+"""Points, stored and new, from which a group has a Front of its own, whose index costs a fixed time to build; a round number, not a measured one."""
 
 
 class _Small(NamedTuple):
