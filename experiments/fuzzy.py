@@ -56,7 +56,8 @@ def surface(controller: FuzzyController) -> Figure:
         found = controller.infer(rho1.ravel(), np.full(rho1.size, sigma), rho2.ravel(), np.full(rho1.size, MOST))
         for axes, factor, stage in zip(row, (found.factor_plq, found.factor_wlq), ("PLQ", "WLQ"), strict=True):
             levels = np.linspace(0.5, 1.5, 9)
-            drawn = axes.contourf(rho1, rho2, factor.reshape(rho1.shape), levels, cmap="RdBu_r")
+            inside = factor.clip(levels[0], levels[-1])  # 1.5 comes out a little above itself
+            drawn = axes.contourf(rho1, rho2, inside.reshape(rho1.shape), levels, cmap="RdBu_r")
             axes.set_title(f"factor of the {stage}, sigma {sigma:g}", fontsize=9)
     for axes in figure.axes[2:4]:
         axes.set_xlabel("utilisation of the PLQ")
