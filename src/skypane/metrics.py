@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Self
 
 from skypane import notebook
+from skypane.control.law import Decision
 from skypane.types import Micros
 
 
@@ -39,15 +40,13 @@ class BatchMetrics:
     windows: int
     window_rows: int
     latest_window: dict[str, int] | None
-    #: whether rows were exchanged between tasks, and why
+    #: whether rows were exchanged between tasks
     exchange: bool
-    exchange_because: str
     splitting: str
     plq_workers: int
     wlq_workers: int
-    #: where the window-level query ran, "driver" or "spark", and why
+    #: where the window-level query ran, "driver" or "spark"
     wlq_where: str
-    wlq_because: str
     #: wall time by step: total, plq, progress, wlq, sink, commit (up to the writing of the manifest, which holds them)
     seconds: dict[str, float] = field(default_factory=dict)
     #: seconds that each task of the pane-level query was busy lifting
@@ -58,8 +57,6 @@ class BatchMetrics:
     empty_windows: int = 0
     #: when the batch began, seconds since the epoch
     started_at: float = 0.0
-    #: why panes were split as they were
-    splitting_because: str = ""
     #: splitting factor: partitions per pane of the batch; None if it had no panes
     sigma: float | None = None
     #: utilisation factor of the pane-level query; None for the first batch after a start, or if nothing was lifted
@@ -68,17 +65,15 @@ class BatchMetrics:
     wlq_busy: tuple[float, ...] = ()
     #: workers that could have taken a run each
     wlq_asked: int = 0
-    #: why the punctuation is where it is, in one line, and the policy's figures behind it
-    progress_because: str = ""
-    progress_figures: dict[str, float] = field(default_factory=dict)
+    #: what was decided, why, and by which figures: "progress", "exchange", "splitting", "placement"; "workers" where the
+    #: elastic law has decided before this batch. Values are JSON values.
+    decisions: tuple[Decision[Any], ...] = ()
     #: rows too far ahead of the rest to be believed yet
     held_rows: int = 0
     #: utilisation factor of the window-level query, as `rho` of the pane-level one
     rho_wlq: float | None = None
     #: workers that both levels may use, {"plq", "wlq"}; plq_workers and wlq_workers are those that had something to do
     workers: dict[str, int] = field(default_factory=dict)
-    #: what the elastic law decided before this batch: {"what", "value", "because", "figures"}; None between decisions
-    elastic: dict[str, Any] | None = None
     #: of a continuous skyline: updates told, "adds" and "dels", and "rows" on the front, "stored" in all; else None
     front: dict[str, int] | None = None
 
@@ -92,6 +87,10 @@ class BatchMetrics:
         """Share of the window workers' time, while windows were answered, in which they had nothing to do; None if none were."""
         available = max(self.wlq_asked, len(self.wlq_busy)) * self.seconds.get("wlq", 0.0)
         return max(0.0, 1 - sum(self.wlq_busy) / available) if self.wlq_busy and available else None
+
+    def decision(self, what: str) -> Decision[Any] | None:
+        """Return what was decided on `what`, None if nothing was."""
+        return next((decision for decision in self.decisions if decision.what == what), None)
 
     @property
     def rows_per_second(self) -> float:
@@ -131,9 +130,11 @@ class BatchMetrics:
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON value; drop_ratio and wlq_idle are written out too."""
-        return asdict(self) | {"drop_ratio": self.drop_ratio, "wlq_idle": self.wlq_idle}
+        decisions = [decision.to_json() for decision in self.decisions]
+        return asdict(self) | {"decisions": decisions, "drop_ratio": self.drop_ratio, "wlq_idle": self.wlq_idle}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         known = {key: item for key, item in value.items() if key in cls.__dataclass_fields__}
-        return cls(**known | {name: tuple(known.get(name, ())) for name in ("busy", "task_rows", "wlq_busy")})
+        tuples = {name: tuple(known.get(name, ())) for name in ("busy", "task_rows", "wlq_busy")}
+        return cls(**known | tuples | {"decisions": tuple(Decision(**said) for said in known.get("decisions", ()))})

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from skypane.control.law import Decision
 from skypane.metrics import BatchMetrics
 
 HOUR = 3_600_000_000
@@ -24,12 +25,11 @@ _BLANK = BatchMetrics(
     window_rows=0,
     latest_window=None,
     exchange=False,
-    exchange_because="",
     splitting="PB_RR",
     plq_workers=2,
     wlq_workers=2,
     wlq_where="driver",
-    wlq_because="few rows",
+    decisions=(Decision("placement", "driver", "few rows"),),
     seconds={"total": 1.0, "plq": 0.6, "progress": 0.0, "wlq": 0.2, "sink": 0.1, "commit": 0.1},
     started_at=1_000_000.0,
 )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from tests.reporting.made import HOUR, batch, hourly
 
+from skypane.control.law import Decision
 from skypane.reporting.report import lines, render
 from skypane.reporting.snapshot import Criterion, Example, Snapshot, answers, example, front_sizes, latest_front
 from skypane.reporting.summary import running_seconds, summarise
@@ -178,17 +179,12 @@ def test_answers_are_read_without_what_is_being_written(tmp_path):
 
 
 def test_a_report_of_elastic_workers_draws_them_and_tells_the_last_decision():
-    decided = {
-        "what": "workers",
-        "value": {"plq": 3, "wlq": 2},
-        "because": "PLQ slow 0.80 -> PLQ 2 -> 3",
-        "figures": {},
-    }
+    decided = Decision("workers", {"plq": 3, "wlq": 2}, "PLQ slow 0.80 -> PLQ 2 -> 3")
     batches = [
         batch(batch_id=number, workers={"plq": 2 + number, "wlq": 2}, rho=1.2, rho_wlq=None, started_at=1e6 + number)
         for number in range(3)
     ]
     assert "Workers over time" not in render(snapshot(batches=tuple(batches)))
-    page = render(snapshot(batches=(*batches[:2], replace(batches[2], elastic=decided))))
+    page = render(snapshot(batches=(*batches[:2], replace(batches[2], decisions=(decided,)))))
     assert "Workers over time" in page
     assert "The last decision: PLQ slow 0.80 -&gt; PLQ 2 -&gt; 3." in page

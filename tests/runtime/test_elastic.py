@@ -248,9 +248,9 @@ def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spar
     assert workers == [1, 1, 3, 3, 3, 1, 1], "the length of the first interval is not known"
     assert [metrics.plq_workers for metrics in seen] == workers, "those there may be are those there are"
     assert all(metrics.wlq_workers <= metrics.workers["wlq"] for metrics in seen)
-    told = [metrics.elastic for metrics in seen]
+    told = [metrics.decision("workers") for metrics in seen]
     assert told[0] is None
-    assert all(one is not None and "s a row, 6 at most" in one["because"] for one in told[2:])
+    assert all(one is not None and "s a row, 6 at most" in one.because for one in told[2:])
 
 
 def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: SparkSession, tmp_path: Path):
@@ -291,6 +291,6 @@ def test_a_kill_keeps_the_workers_and_what_the_law_had_seen(spark: SparkSession,
     seen = finish(job)
     assert seen[0].batch_id == LAST + 1
     assert seen[0].workers == found["workers"]
-    assert seen[0].elastic is None, "the interval goes on where it was"
-    assert seen[1].elastic is not None
+    assert seen[0].decision("workers") is None, "the interval goes on where it was"
+    assert seen[1].decision("workers") is not None
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(Task(str(tmp_path)).plan, batches)

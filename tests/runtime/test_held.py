@@ -147,10 +147,13 @@ def test_each_batch_says_in_a_line_why_it_waits_and_for_whom(
     ]
     write_batches(tmp_path / "in", batches)
     metrics = finish(job(spark, tmp_path, plan(policy), batches[0].schema, source="meter"))
-    lines = [batch.progress_because for batch in metrics]
+    lines = [decision.because for batch in metrics if (decision := batch.decision("progress"))]
+    assert len(lines) == len(metrics)
     assert all(lines)
+    last = metrics[-1].decision("progress")
+    assert last is not None
     if isinstance(policy, sp.AqKSlack):
         assert "the longest delay seen" in lines[-1]
         assert lines[-1].endswith("; most late rows are from meter 3")
         assert metrics[-1].late_by_source == {"meter 3": 10}
-        assert metrics[-1].progress_figures["credit"] == pytest.approx(0.05 * 80 - 0.05 * 40 - metrics[-1].dropped_rows)
+        assert last.figures["credit"] == pytest.approx(0.05 * 80 - 0.05 * 40 - metrics[-1].dropped_rows)

@@ -161,7 +161,7 @@ def test_answers_do_not_depend_on_who_works(splitting: str, spark: SparkSession,
     assert [batch.plq_workers for batch in seen] == [1, 2, 3, 1, 2, 3]
     assert {batch.exchange for batch in seen} == {True}
     assert {batch.splitting for batch in seen} == {splitting}
-    assert all(batch.splitting_because for batch in seen)
+    assert all(decision and decision.because for decision in (batch.decision("splitting") for batch in seen))
     assert all(batch.sigma is not None and 1 <= batch.sigma <= batch.plq_workers for batch in seen)
     assert [batch.rho is not None and batch.rho > 0 for batch in seen] == [False, *[True] * 5]
     assert {(batch.wlq_where, batch.wlq_workers > 1) for batch in seen if batch.windows > 1} == {("spark", True)}

@@ -83,16 +83,22 @@ def test_progress_is_told_as_the_law_has_it(folder: Store):
     metrics = told([table([3, 25])], folder)
     assert (metrics.newest, metrics.punctuation, metrics.slack) == (25, 25, 0)
     assert (metrics.seen_rows, metrics.dropped_rows, metrics.drop_budget, metrics.held_rows) == (2, 0, None, 0)
-    assert metrics.progress_because
+    progress = metrics.decision("progress")
+    assert progress is not None
+    assert (progress.value, bool(progress.because)) == (25, True)
 
 
 def test_decisions_are_told_with_their_reasons(folder: Store):
     metrics = told([table([3]), table([4])], folder)
     assert (metrics.exchange, metrics.splitting) == (False, "PB_RR")
-    assert (metrics.wlq_where, metrics.wlq_workers, metrics.wlq_because) == ("spark", 2, "as decided")
+    assert (metrics.wlq_where, metrics.wlq_workers) == ("spark", 2)
+    assert metrics.decision("placement") == Decision("placement", {"where": "spark", "runs": 2}, "as decided")
     assert metrics.plq_workers == 2, "where rows are not exchanged, as many as the source has tasks"
-    assert metrics.exchange_because
-    assert metrics.splitting_because
+    decided = {decision.what: decision for decision in metrics.decisions}
+    assert list(decided) == ["progress", "splitting", "exchange", "placement"], "no elastic law, no decision on workers"
+    assert all(decision.because for decision in metrics.decisions)
+    assert decided["exchange"].value is False
+    assert BatchMetrics.from_json(json.loads(json.dumps(metrics.to_json()))) == metrics
 
 
 def test_the_last_window_is_told_by_its_bounds(folder: Store):

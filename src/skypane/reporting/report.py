@@ -12,6 +12,7 @@ from string import Template
 import numpy as np
 import pyarrow as pa
 
+from skypane.metrics import BatchMetrics
 from skypane.reporting import plots
 from skypane.reporting.snapshot import Example, Snapshot
 from skypane.reporting.summary import Summary, summarise
@@ -104,8 +105,9 @@ def _cards(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
             plots.rate(snapshot.batches),
             "A dot is one micro-batch: its rows over the time to the next one. The line is their running median.",
         )
-    if any(metrics.elastic for metrics in snapshot.batches):
-        last = next(metrics.elastic["because"] for metrics in reversed(snapshot.batches) if metrics.elastic)
+    elastic = [decision for metrics in snapshot.batches if (decision := metrics.decision("workers"))]
+    if elastic:
+        last = elastic[-1].because
         yield _card(
             "Workers over time",
             plots.workers(snapshot.batches),
@@ -174,18 +176,23 @@ def _cell(value: object, numeric: bool) -> str:
     return f'<td class="n">{escape(text)}</td>' if numeric else f"<td>{escape(text)}</td>"
 
 
+def _why(metrics: BatchMetrics, what: str) -> str:
+    decision = metrics.decision(what)
+    return UNKNOWN if decision is None else decision.because
+
+
 def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]]:
     batches = snapshot.batches
     last = batches[-1]
     exchanged = [metrics for metrics in batches if metrics.exchange]
     yield "tasks", f"{last.plq_workers} for panes (PLQ), {last.wlq_workers} for windows (WLQ)"
     yield "panes shared out by", last.splitting
-    yield "why so, in the last one", last.splitting_because or UNKNOWN
+    yield "why so, in the last one", _why(last, "splitting")
     yield "exchange of rows", f"in {count(len(exchanged))} of {count(len(batches))} batches"
-    yield "why, in the last one", last.exchange_because or UNKNOWN
+    yield "why, in the last one", _why(last, "exchange")
     where = Counter(metrics.wlq_where for metrics in batches if metrics.windows)
     yield "windows answered in", "; ".join(f"{w}: {count(n)} batches" for w, n in where.most_common()) or UNKNOWN
-    yield "why, in the last one", last.wlq_because or UNKNOWN
+    yield "why, in the last one", _why(last, "placement")
     slack = [metrics.slack for metrics in batches if metrics.slack is not None]
     if slack:
         yield "waiting for late rows (slack)", f"{span(min(slack))} to {span(max(slack))}, {span(slack[-1])} at the end"

@@ -9,7 +9,7 @@ import pandas as pd
 
 from skypane.control.admission import STRATEGIES, Admission
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
-from skypane.reproduce.paper3.workloads import EVERY, FLEETS, rows, said
+from skypane.reproduce.many_inputs import EVERY, FLEETS, rows, said
 from skypane.reproduce.rows import at
 from skypane.runtime.sim.inputs import Inputs, simulate_inputs
 

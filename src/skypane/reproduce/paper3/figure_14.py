@@ -9,7 +9,7 @@ import pandas as pd
 
 from skypane.control.admission import Admission, MetaData
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
-from skypane.reproduce.paper3.workloads import EVERY, TICK
+from skypane.reproduce.many_inputs import EVERY, TICK
 from skypane.reproduce.rows import at, only
 from skypane.runtime.sim.inputs import Inputs, simulate_inputs
 from skypane.types import FloatArray, IntArray

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict
+from typing import Any
 
 from skypane.control.law import Decision
 from skypane.control.measured import Measured
@@ -12,6 +14,7 @@ from skypane.control.placement import Place
 from skypane.metrics import BatchMetrics
 from skypane.operators.advance import Advance
 from skypane.plan import Plan
+from skypane.runtime.spark.engine.control import Steering
 from skypane.runtime.spark.engine.plq import PaneLevel
 from skypane.runtime.spark.engine.program import Batch
 from skypane.runtime.spark.engine.state import State
@@ -42,8 +45,6 @@ def batch_metrics(
         punctuation=step.state.punctuation,
         newest=step.state.newest,
         slack=step.state.slack,
-        progress_because=plan.progress.explain(step.state),
-        progress_figures=dict(plan.progress.figures(step.state)),
         held_rows=step.state.held.rows,
         seen_rows=step.state.seen,
         dropped_rows=step.state.dropped,
@@ -54,25 +55,32 @@ def batch_metrics(
         window_rows=answers.row_count,
         latest_window=_latest(plan.windows, answers),
         exchange=steering.exchange.value,
-        exchange_because=steering.exchange.because,
         splitting=steering.splitting,
         plq_workers=steering.workers.plq if steering.exchange.value else len(level.tasks),
         wlq_workers=placement.value.runs,
         wlq_where=placement.value.where,
-        wlq_because=placement.because,
         wlq_busy=answers.busy,
         wlq_asked=steering.workers.wlq,
         seconds=batch.timer.stop(),
         busy=tuple(task.busy for task in level.tasks),
         task_rows=tuple(task.fingerprint.rows for task in level.tasks),
         started_at=batch.timer.started_at,
-        splitting_because=steering.splitting_because,
         sigma=_sigma(measured),
         rho=_rho(period_of(measured)),
         rho_wlq=_rho(window_period_of(measured)),
         workers=asdict(steering.workers),
-        elastic=None if steering.elastic is None else steering.elastic.to_json(),
+        decisions=tuple(_decisions(plan, steering, step, placement)),
     )
+
+
+def _decisions(plan: Plan, steering: Steering, step: Advance, placement: Decision[Place]) -> Iterator[Decision[Any]]:
+    """Yield what was decided for the batch, with values of JSON."""
+    policy, state = plan.progress, step.state
+    yield Decision("progress", state.punctuation, policy.explain(state), dict(policy.figures(state)))
+    yield Decision("splitting", steering.splitting, steering.splitting_because)
+    for decision in (steering.exchange, placement, steering.elastic):
+        if decision is not None:
+            yield Decision(**decision.to_json())
 
 
 def _sigma(measured: Measured) -> float | None:
