@@ -44,19 +44,27 @@ def fit(timings: Sequence[Timing], measured: str) -> Costs:
 
 def _parts(timings: Iterable[Timing]) -> tuple[float, float]:
     """Return seconds a move and seconds a row."""
+    timed = list(timings)
     # The difference of two timings may be below zero, which says nothing but that the move is quick.
-    usable = [timing for timing in timings if timing.seconds > _TICK]
-    if len({timing.row_count / timing.moves for timing in usable}) < 2:
-        raise ConfigError(f"need timings of moves with few rows and with many, got {usable}: measure more rounds")
-    seconds = np.array([timing.seconds for timing in usable])
+    usable = [timing for timing in timed if timing.seconds > _TICK]
+    if len(_sizes(timed)) < 2 or not usable:
+        raise ConfigError(f"need timings of moves with few rows and with many, got {timed}: measure more rounds")
     # Relative errors: a small move must be met as well as a large one.
-    weighted = np.array([(timing.moves, timing.row_count) for timing in usable]) / seconds[:, None]
-    both = _least_squares(weighted)
-    if both.min() >= 0:
-        return float(both[0]), float(both[1])
-    one, other = (_least_squares(weighted[:, [part]])[0] for part in (0, 1))
+    scale = np.maximum([timing.seconds for timing in timed], min(timing.seconds for timing in usable))
+    weighted = np.array([(timing.moves, timing.row_count) for timing in timed]) / scale[:, None]
+    known = np.array([timing.seconds > _TICK for timing in timed])
+    if len(_sizes(usable)) > 1:
+        both = _least_squares(weighted[known])
+        if both.min() >= 0:
+            return float(both[0]), float(both[1])
+    one, other = (_least_squares(weighted[known][:, [part]])[0] for part in (0, 1))
     alone = [(max(0.0, float(one)), 0.0), (0.0, max(0.0, float(other)))]
-    return min(alone, key=lambda parts: float(np.square(weighted @ parts - 1).sum()))
+    return min(alone, key=lambda parts: float(np.square(weighted @ parts - known).sum()))
+
+
+def _sizes(timings: Iterable[Timing]) -> set[float]:
+    """Return how many rows a move had, by the different numbers there are."""
+    return {timing.row_count / timing.moves for timing in timings}
 
 
 def _least_squares(weighted: FloatArray) -> FloatArray:
