@@ -17,6 +17,7 @@ from skypane.places import Place
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
+from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.turns import Turns
 from skypane.types import ConfigError, SkypaneError, micros
@@ -78,14 +79,15 @@ class Job:
         engine = Engine(self.setting, self.workers, on_batch)
         engine.finish_drain(spark)
         turns = Turns(engine)
-        where = Place.of(self.setting.checkpoint).spark
-        writer = self.rows.writeStream.foreachBatch(turns).option("checkpointLocation", where)
+        where = Place.of(self.setting.checkpoint)
+        writer = self.rows.writeStream.foreachBatch(turns).option("checkpointLocation", where.spark)
         if name is not None:
             writer = writer.queryName(name)
         if when is not None:
             writer = writer.trigger(**when)
         try:
-            turns.query = writer.start()
+            with local_files(spark, where):
+                turns.query = writer.start()
         except Py4JJavaError as error:
             raise SkypaneError(
                 f"Spark cannot start the query in {self.setting.checkpoint}: {error.java_exception}; nothing of the stream "

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from tests.runtime.streams import (
+    SECOND,
+    expected,
+    finish,
+    late_rows,
+    parquet_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
+
+import skypane as sp
+from skypane.operators.skyline import Skyline
+from skypane.places import Place
+from skypane.plan import Plan
+from skypane.runtime.spark.machine.checkpoint_files import MANAGER, local_files, manager_of
+from skypane.runtime.spark.turns import Turns
+from skypane.types import Length, SkypaneError
+from skypane.windows import Windows
+
+PLAN = Plan(
+    Skyline(sp.low("price") * sp.high("rating"), ("sensor",)), Windows(60 * SECOND, 20 * SECOND), "ts", sp.KSlack()
+)
+
+
+@pytest.fixture
+def said(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session, for tests that say something of Spark's files in it."""
+    yield spark
+    spark.conf.unset(MANAGER)
+
+
+def job_of(spark: SparkSession, folder: Path) -> sp.Job:
+    rows = read_batches(spark, folder / "in", late_rows(3)[0].schema)
+    return sp.stream(
+        rows,
+        PLAN.query,
+        time="ts",
+        window=Length(PLAN.windows.length),
+        slide=Length(PLAN.windows.slide),
+        checkpoint=folder / "checkpoint",
+        output=folder / "out",
+    )
+
+
+def test_the_batches_of_a_job_run_with_quick_files_and_the_session_stays_as_it_is(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seen: list[str | None] = []
+    take = Turns.__call__
+
+    def watched(turns: Turns, rows: DataFrame, batch_id: int) -> None:
+        seen.append(rows.sparkSession.conf.get(MANAGER, None))
+        take(turns, rows, batch_id)
+
+    monkeypatch.setattr(Turns, "__call__", watched)
+    write_batches(tmp_path / "in", late_rows(3)[:2])
+    finish(job_of(spark, tmp_path))
+    assert set(seen) == {manager_of(spark.version)}
+    assert spark.conf.get(MANAGER, None) is None
+
+
+def test_what_the_session_says_of_spark_files_stands(said: SparkSession, tmp_path: Path):
+    said.conf.set(MANAGER, "no.such.Manager")
+    write_batches(tmp_path / "in", late_rows(3)[:1])
+    with pytest.raises(SkypaneError, match=r"no\.such\.Manager"):
+        job_of(said, tmp_path).start()
+    assert said.conf.get(MANAGER) == "no.such.Manager"
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("quick_first", [True, False])
+def test_a_checkpoint_of_one_kind_goes_on_with_the_other(said: SparkSession, tmp_path: Path, quick_first: bool):
+    files, quick = late_rows(3), manager_of(said.version)
+    assert quick is not None
+    sparks_own = quick.replace("FileSystemBased", "FileContextBased")
+    half = len(files) // 2
+    for first, some in enumerate((files[:half], files[half:])):
+        if quick_first == bool(first):
+            said.conf.set(MANAGER, sparks_own)
+        else:
+            said.conf.unset(MANAGER)
+        write_batches(tmp_path / "in", some, first=first * half)
+        finish(job_of(said, tmp_path))
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(PLAN, files)
+
+
+def test_other_places_are_left_to_spark(spark: SparkSession):
+    with local_files(spark, Place.of("s3a://bucket/checkpoint")):
+        assert spark.conf.get(MANAGER, None) is None
