@@ -154,7 +154,8 @@ def checkpoint_directory(checkpoint: str | None) -> Finding:
         return Finding(
             name, f"{place}: read {read} after writing 2", "choose a file system that replaces files atomically"
         )
-    return Finding(name, f"{place} takes atomic replacement")
+    written = "; Spark's files there are written without starting programs" if store.is_local else ""
+    return Finding(name, f"{place} takes atomic replacement{written}")
 
 
 def kernels() -> Finding:
