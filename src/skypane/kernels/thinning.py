@@ -26,7 +26,8 @@ _SHORT: Final = 24
 
 _ROUNDS: Final = 6
 _WORTH_FILTERING: Final = 1024  # points; below, choosing strong points costs more than it saves
-_WORTH_A_ROUND: Final = 0.3  # share of the points that a round must promise to remove
+_WORTH_GOING_ON: Final = 512  # points left of more, whose skyline is seldom short
+_WORTH_A_ROUND: Final = 0.2  # share of the points that a round must promise to remove
 _STEP: Final = 16  # points per compare
 
 
@@ -131,7 +132,8 @@ def thinned(columns: FloatArray) -> Thinned:
     left = columns
     nan = False
     for turn in range(_ROUNDS):
-        strong = strong_points(left) if left.shape[1] >= _WORTH_FILTERING else None
+        worth = left.shape[1] >= (_WORTH_GOING_ON if turn else _WORTH_FILTERING)
+        strong = strong_points(left) if worth else None
         if strong is None or strong.share < _WORTH_A_ROUND:
             nan = turn == 0 and has_nan(columns)
             break
