@@ -67,7 +67,7 @@ def test_what_cannot_be_reached_is_split_evenly(bursty: Stream):
 
 
 def test_more_splitting_sends_more_to_the_second_stage(bursty: Stream):
-    chosen = [mean(plq(bursty, law, 12), "selected") for law in ("PB_RR", "AS_PID", "TB_RR")]
+    chosen = [mean(plq(bursty, law, 7), "selected") for law in ("PB_RR", "AS_PID", "TB_RR")]
     assert chosen == sorted(chosen)
     assert chosen[2] > 1.5 * chosen[0]
 

@@ -44,20 +44,20 @@ def test_only_recent_partitions_count():
 def test_before_anything_is_closed_nothing_is_split():
     law = AdaptiveSplitting()
     _, decision = law.decide(law.init(), Panes({1: 50, 2: 1_000_000}, workers=4))
-    assert decision.value.shares == {1: (Share(0, 50),), 2: (Share(1, 1_000_000),)}
+    assert decision.value.shares == {1: (Share(1, 50),), 2: (Share(2, 1_000_000),)}
     assert decision.figures["sigma"] == 1
 
 
 def test_a_pane_over_the_threshold_is_split_by_hand():
-    """Theta 100: pane 1 fills worker 0 with 100 and gives 20 to the LLW; pane 2 starts on the LLW of (100, 20, 0)."""
+    """Theta 100: pane 1 fills worker 1 with 100 and gives 20 to the LLW, the next; pane 2 starts on the LLW of (0, 100, 20)."""
     law = AdaptiveSplitting()
     state = law.observe(law.init(), Sample(None, (100, 100)))
     state, decision = law.decide(state, Panes({2: 30, 1: 120}, workers=3))
-    assert decision.value.shares == {1: (Share(0, 100), Share(1, 20)), 2: (Share(2, 30),)}
+    assert decision.value.shares == {1: (Share(1, 100), Share(2, 20)), 2: (Share(0, 30),)}
     assert (decision.figures["theta"], decision.figures["alpha"]) == (100, 1)
     assert "theta 100" in decision.because
     state, decision = law.decide(state, Panes({2: 80}, workers=3))
-    assert decision.value.shares == {2: (Share(2, 70), Share(0, 10))}, "the owner goes on up to the threshold"
+    assert decision.value.shares == {2: (Share(0, 70), Share(2, 10))}, "the owner goes on up to the threshold"
 
 
 def test_closed_panes_are_forgotten():

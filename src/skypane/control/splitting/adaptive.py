@@ -69,7 +69,7 @@ class ThresholdSplitting(SplittingLaw[S]):
         return replace(state, sizes=sizes[-self.recent :])
 
     def send(self, state: S, pane: int, loads: Sequence[int]) -> tuple[S, int]:
-        descriptor, worker = send(state.panes.get(pane, PaneDescriptor()), self.theta(state), loads)
+        descriptor, worker = send(state.panes.get(pane, PaneDescriptor()), pane, self.theta(state), loads)
         return replace(state, panes={**state.panes, pane: descriptor}), worker
 
     def removed(self, state: S, workers: int, owners: Mapping[int, int]) -> S:
@@ -84,7 +84,7 @@ class ThresholdSplitting(SplittingLaw[S]):
         for pane in sorted(known.rows):
             if not known.rows[pane]:
                 continue
-            panes[pane], shares[pane] = assign(panes.get(pane, PaneDescriptor()), theta, known.rows[pane], loads)
+            panes[pane], shares[pane] = assign(panes.get(pane, PaneDescriptor()), pane, theta, known.rows[pane], loads)
             for share in shares[pane]:
                 loads[share.worker] += share.rows
         sigma = sum(map(len, shares.values())) / len(shares) if shares else 1.0

@@ -72,10 +72,11 @@ class Farm(NamedTuple):
 
 
 @kernel
-def least_loaded(load: IntArray, workers: int) -> int:
-    """Return the LLW; the first of equals."""
-    found = 0
-    for worker in range(1, workers):
+def least_loaded(load: IntArray, workers: int, pane: int) -> int:
+    """Return the LLW; of equals the first in the order in which the pane asks (control/splitting/loads.py)."""
+    found = pane % workers
+    for step in range(1, workers):
+        worker = (pane + step) % workers
         if load[worker] < load[found]:
             found = worker
     return found
@@ -133,7 +134,7 @@ def close_next(farm: Farm, now: float, workers: int) -> None:
     pane = farm.counts[CLOSED]
     farm.counts[CLOSED] += 1
     if farm.parts[pane] == 0:
-        _hold(farm, pane, least_loaded(farm.load, workers))
+        _hold(farm, pane, least_loaded(farm.load, workers, pane))
     for worker in range(farm.first.shape[0]):
         if farm.holds[pane, worker]:
             _send_control(farm, now, worker, pane)
@@ -194,7 +195,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
             else:  # Algorithm 1
                 worker = owners[pane]
                 if worker < 0 or to[pane, worker] >= theta:
-                    worker = least_loaded(load, workers)
+                    worker = least_loaded(load, workers, pane)
             owners[pane] = worker
             if not holds[pane, worker]:
                 _hold(farm, pane, worker)
@@ -233,7 +234,7 @@ def turn_off(farm: Farm, now: float, before: int, workers: int) -> None:
                 _send_control(farm, now, worker, ~pane)
     for pane in range(farm.counts[CLOSED], farm.closing.shape[0]):
         if farm.owner[pane] >= workers:
-            owner = least_loaded(farm.load, workers)
+            owner = least_loaded(farm.load, workers, pane)
             farm.owner[pane] = owner
             if not farm.holds[pane, owner]:
                 _hold(farm, pane, owner)
