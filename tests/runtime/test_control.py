@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.streams import late_rows, read_batches, write_batches
+from tests.runtime.streams import CountBySensor, late_rows, read_batches, write_batches
 
 import skypane as sp
-from skypane.control.exchange import CONFIRM, ExchangeState
+from skypane.control.exchange import CONFIRM, ExchangeState, SourceSpread
 from skypane.control.measured import Measured, PaneWork, TaskWork
 from skypane.control.pid import FALLBACK
 from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Routing, Sample, Share, splitting
@@ -23,6 +23,7 @@ from skypane.plan import Plan
 from skypane.runtime.spark.engine.control import Control
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.plq import routed
+from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.engine.utilised import period_of
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, ConfigError
@@ -52,6 +53,24 @@ def test_rows_stay_until_an_exchange_has_paid_several_times():
     assert decided.routing == Routing(2)
     assert decided.exchange.value
     assert CONTROL.observe(state, lopsided(exchanged=True)).exchange.age == 1
+
+
+def test_the_law_of_the_exchange_knows_how_a_query_s_partials_grow():
+    """A fifth of what 64 partitions cost to merge is saved of a skyline in eight dimensions; of a top-k nearly all."""
+    spread = SourceSpread(100_000, (0.1, 0.1), panes=10, partials=640, merge_seconds=1.008, workers=2)
+    saved = {}
+    for query in (
+        Skyline(sp.from_sense([f"c{at}" for at in range(8)], ["min"] * 8)),
+        sp.TopK(5, "price"),
+        CountBySensor(),
+    ):
+        setting = Setting(Plan(query, Windows.of("10 s"), "ts"), None, None, "", None, None, splitting("PB_RR"))  # type: ignore[arg-type]
+        saved[type(query).__name__] = Control.of(setting, Workers(2, 2)).exchange.figures(spread)["whole_panes"]
+    assert saved == {
+        "Skyline": pytest.approx(1 - 64**-0.24),
+        "TopK": pytest.approx(1 - 1 / 64),
+        "CountBySensor": pytest.approx(1 - 64**-0.25),  # does not tell
+    }
 
 
 def test_the_state_of_control_comes_back_from_the_ledger():
@@ -88,8 +107,9 @@ def test_a_batch_is_split_as_the_last_one_would_have_been():
     assert decided.routing is not None
     assert decided.routing.owners(6) == (0,)
     assert decided.routing.owners(7) == (1, 0), "expected one pane on, and over the threshold"
-    assert decided.splitting == "AS"
-    assert decided.splitting_because.startswith("theta ")
+    assert decided.splitting.value == "AS"
+    assert decided.splitting.because.startswith("theta ")
+    assert decided.splitting.figures["alpha"] == 1.0
 
 
 def test_the_interval_of_a_batch_is_what_its_other_steps_leave():
