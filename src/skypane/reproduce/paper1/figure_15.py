@@ -23,6 +23,8 @@ WINDOWS: Final = Windows.of("1 s", "200 ms")
 TOP_DELTA: Final = 1.75
 """Times as long as the skyline: 1.5 to 2 (section 4.3.3)."""
 MOST: Final = 17
+KEPT_UP: Final = 0.97
+"""Share of the windows from which on a stage keeps up; some of them begin or end outside of what is looked at."""
 QUERIES: Final = {
     "skyline": BLOCK_NESTED_LOOPS,
     "top-delta": replace(
@@ -49,12 +51,12 @@ def _row(game: Game, cost: CostModel, seconds: float) -> dict[str, float]:
     event, arrival = arrivals(game, seconds)
     made = Stream.of(WINDOWS, event, arrival, 500_000)
     n = next((n for n in range(1, MOST) if mean(_run(made, cost, Workers(n, 1), None), "rho_plq") < 1), MOST)
+    wanted, offered = 1e6 / WINDOWS.slide, 0.0
     for m in range(1, MOST):
         shown = _run(made, cost, Workers(n, m), "WIN_FB")
-        if mean(shown, "rho_wlq") < 1:
+        offered = sum(sampled.windows for sampled in shown) / len(shown)
+        if offered > KEPT_UP * wanted:
             break
-    wanted = 1e6 / WINDOWS.slide
-    offered = sum(sampled.windows for sampled in shown) / len(shown)
     whole = _run(made, cost, Workers(MOST, MOST), "WIN_FB", PaneRoundRobin())
     serial = min(wanted, sum(sampled.windows for sampled in whole) / sum(_work(sampled) for sampled in whole))
     return {"n": n, "m": m, "windows/s": offered, "serial": serial, "gain": offered / serial}
@@ -112,7 +114,7 @@ FIGURE = Figure(
     title="workers that the games need, and the bandwidth they offer",
     regime=(
         "Streams drawn to table 2's figures, windows of 1 s each 0.2 s, AS_PID and WIN_FB, in the papers' costs; top-delta "
-        f"takes {TOP_DELTA} times as long. n, m: the least with rho < 1; serial: both stages on one thread, panes whole."
+        f"takes {TOP_DELTA} times as long. n: the least with rho < 1; m: the least that answers windows as they come; serial: both stages on one thread, panes whole."
     ),
     measure=measure,
     claims=(

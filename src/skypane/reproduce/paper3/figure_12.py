@@ -75,7 +75,7 @@ FIGURE = Figure(
     measure=measure,
     summary=summary,
     claims=(
-        _ratio("rate-aware", 0.0, 0.07, "of equally short queues the first is taken, where the paper goes round"),
+        _ratio("rate-aware", 0.0, 0.07),
         _ratio(
             "plain", 0.5, 0.7, "a queue evens out what a node is busy with; the paper does not say how long a pane is"
         ),

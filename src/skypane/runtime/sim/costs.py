@@ -93,12 +93,6 @@ BLOCK_NESTED_LOOPS: Final = CostModel(
 """The papers' regime, d = 8, independent: a pane of 10K tuples costs what keeps seven workers busy at 100K tuples/s.
 A comparison takes the second stage as long as the first: measured with our own nested loops, 1.3 to 1.6 times as long."""
 
-MANY_CORES: Final = CostModel(
-    INDEPENDENT_8D, tuple_base=1e-6, tuple_compare=0.29e-6, merge_base=0.1e-3, merge_row=0.1e-6, merge_compare=40e-9
-)
-"""The machine of paper 5, whose cores are slow: even splitting needs seven workers at 80K tuples/s (its figure 11). What a
-comparison of the second stage takes is not known; figures 12 and 13 are measured with several."""
-
 KERNELS: Final = CostModel(
     INDEPENDENT_8D, tuple_base=1e-6, tuple_compare=0.0, merge_base=0.8e-3, merge_row=0.4e-6, merge_compare=0.0
 )

@@ -70,6 +70,7 @@ class Sampled(NamedTuple):
     idle_wlq           share of the second stage's time without work
     windows, merges, updates   windows answered; tasks done
     selected           tuples that the first stage passed on, per closed pane; NaN if none was closed
+    share              of the tuples of these results; NaN if none went out
     latency            seconds from a pane's first tuple until its results go out, mean over results; NaN if none did
     because            what the elastic law decided, and why
     plq, wlq           what was measured of both stages; None: there is no second stage
@@ -89,6 +90,7 @@ class Sampled(NamedTuple):
     merges: int
     updates: int
     selected: float
+    share: float
     latency: float
     because: str
     plq: Period
@@ -136,6 +138,7 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
             merges=merges,
             updates=updates,
             selected=selected / interval.period.panes if interval.period.panes else np.nan,
+            share=selected / max(int(interval.results.tuples.sum()), 1) if selected else np.nan,
             latency=_latency(interval.results, setup.stream),
             because=because,
             plq=interval.period,
