@@ -116,6 +116,19 @@ def test_rho_comes_to_its_setpoint(gains: Gains | None, workers: int, utilisatio
     assert 1 < np.mean([interval.sigma for interval in shown]) < workers / 2
 
 
+def test_gains_that_were_found_among_bursts_are_no_softer_than_the_fallback():
+    """The relay takes noise for the loop's swing: of these loops, which are alike but for their bursts, it finds most steeper."""
+    law, softer = PidSplitting(), 0
+    for seed in range(6):
+        *_, last = run(law, bursty(seed, 60), 12, load(bursty(seed, 60), 12, 0.7))
+        assert last.state.gains.kp >= FALLBACK.kp
+        softer += last.state.gains == FALLBACK
+    assert softer > 0
+    found = law.relay.rule.gains(10.0, 4.0)
+    assert law._firmer(found) == found
+    assert law._firmer(None) == FALLBACK
+
+
 def test_the_setpoint_is_reached_where_the_statistical_threshold_alone_fails():
     """A load of 0.8 on twelve workers: AS splits by the sizes alone, AS_PID just enough for the setpoint."""
     sizes = bursty(3, 220)
