@@ -52,5 +52,5 @@ def test_a_merge_by_hand():
 def test_what_costs_less_than_nothing_is_refused():
     with pytest.raises(ConfigError, match=r"got merge_row=-0\.1"):
         CostModel(ResultSize(1, 1), 0, 0, 0, -0.1, 0)
-    with pytest.raises(ConfigError, match="distribution must be one of"):
+    with pytest.raises(ConfigError, match="sizes of results are fitted to points"):
         fitted_size("random", 3)

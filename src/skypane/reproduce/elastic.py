@@ -20,8 +20,8 @@ from skypane.datasets.lines import read_all
 from skypane.datasets.rates import RATES, counts
 from skypane.reproduce.streams import MOST_DELAY, disordered
 from skypane.runtime.sim.costs import INDEPENDENT_8D, CostModel
-from skypane.runtime.sim.farm import Stream
 from skypane.runtime.sim.simulation import Sampled, Setup, simulate
+from skypane.runtime.sim.stream import Stream
 from skypane.types import IntArray, Micros
 from skypane.windows import Windows
 from skypane.workloads import Map2, ParetoSlots, RandomWalk, Steps

@@ -14,8 +14,8 @@ from skypane.reproduce.rows import only
 from skypane.reproduce.streams import stream
 from skypane.reproduce.summary import unbalance
 from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS
-from skypane.runtime.sim.farm import Stream
 from skypane.runtime.sim.simulation import Setup, simulate
+from skypane.runtime.sim.stream import Stream
 from skypane.windows import Windows
 
 WINDOWS: Final = Windows.of("1 s", "200 ms")

@@ -15,8 +15,8 @@ from skypane.reproduce.games import GAMES, Game, arrivals
 from skypane.reproduce.rows import at, only
 from skypane.reproduce.summary import mean
 from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, CostModel
-from skypane.runtime.sim.farm import Stream
 from skypane.runtime.sim.simulation import Sampled, Setup, simulate
+from skypane.runtime.sim.stream import Stream
 from skypane.windows import Windows
 
 WINDOWS: Final = Windows.of("1 s", "200 ms")

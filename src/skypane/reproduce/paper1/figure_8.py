@@ -15,8 +15,8 @@ from skypane.reproduce.figure import Claim, Figure, Finding, Plot
 from skypane.reproduce.rows import at, only
 from skypane.reproduce.summary import mean, sustained, unbalance
 from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS
-from skypane.runtime.sim.farm import Stream
 from skypane.runtime.sim.simulation import Setup, simulate
+from skypane.runtime.sim.stream import Stream
 from skypane.windows import Windows
 
 PANES: Final = Windows.of("100 ms")

@@ -13,8 +13,8 @@ from skypane.control.workers import Workers
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
 from skypane.reproduce.rows import only
 from skypane.runtime.sim.costs import KERNELS, CostModel
-from skypane.runtime.sim.farm import Stream
 from skypane.runtime.sim.simulation import Setup, simulate
+from skypane.runtime.sim.stream import Stream
 from skypane.types import IntArray
 from skypane.windows import Windows
 

@@ -16,8 +16,8 @@ from skypane.reproduce.figure import Claim, Figure, Finding, Plot
 from skypane.reproduce.rows import at, only
 from skypane.reproduce.streams import stream
 from skypane.reproduce.summary import mean
-from skypane.runtime.sim.farm import Stream
 from skypane.runtime.sim.simulation import Setup, simulate
+from skypane.runtime.sim.stream import Stream
 from skypane.windows import Windows
 
 WINDOWS: Final = Windows.of("1 s", "200 ms")
