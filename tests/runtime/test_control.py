@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.streams import CountBySensor, late_rows, read_batches, write_batches
+from tests.runtime.driver import Task
+from tests.runtime.splitting_driver import LAST, splitting_job
+from tests.runtime.streams import (
+    CountBySensor,
+    expected,
+    finish,
+    late_rows,
+    parquet_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
 
 import skypane as sp
 from skypane.control.exchange import CONFIRM, ExchangeState, SourceSpread
@@ -29,6 +45,7 @@ from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
+ROOT = Path(__file__).parents[2]
 CONTROL = Control(splitting("PB_RR"), Workers(2, 2))
 
 
@@ -146,6 +163,44 @@ def test_a_restart_goes_on_with_the_same_alpha():
     assert restored.splitting.pid.alpha == state.splitting.pid.alpha != 1
     again = replace(lopsided(exchanged=True), interval=2.0)
     assert control.observe(restored, again) == control.observe(state, again)
+
+
+def test_a_start_goes_on_with_the_alpha_of_the_one_before(spark: SparkSession, tmp_path: Path):
+    batches = late_rows(14, batches=8)
+    write_batches(tmp_path / "in", batches[: LAST + 1])
+    finish(splitting_job(spark, tmp_path))
+    write_batches(tmp_path / "in", batches[LAST + 1 :], first=LAST + 1)
+    _goes_on(spark, tmp_path, batches)
+
+
+@pytest.mark.slow
+def test_a_kill_keeps_alpha(spark: SparkSession, tmp_path: Path):
+    batches = late_rows(14, batches=8)
+    write_batches(tmp_path / "in", batches)
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.runtime.splitting_driver", str(tmp_path)],
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr[-3_000:]
+    _goes_on(spark, tmp_path, batches)
+
+
+def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None:
+    """Start again; the law must go on where the ledger has it, with an alpha that had moved, and answers be whole."""
+    manifest = Ledger(Store.at(str(folder / "checkpoint")).child("skypane")).latest()
+    assert manifest is not None
+    assert manifest.batch_id == LAST
+    state = manifest.control["splitting"]["state"]
+    assert state["pid"]["alpha"] != 1.0
+    assert state["relay"]["samples"] > 0, "in the midst of the relay's experiment"
+    seen = finish(splitting_job(spark, folder))
+    assert seen[0].batch_id == LAST + 1
+    decided = seen[0].decision("splitting")
+    assert decided is not None
+    assert decided.value == "AS_PID"
+    assert decided.figures["alpha"] == state["pid"]["alpha"]
+    assert windows_of(parquet_rows(folder / "out")) == expected(Task(str(folder)).plan, batches)
 
 
 def test_rows_go_to_the_owners_of_their_panes(spark: SparkSession):
