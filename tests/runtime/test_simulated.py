@@ -89,5 +89,5 @@ def test_the_simulator_comes_to_what_spark_comes_to(law: str, n: int, spark: Spa
         state = policy.observe(state, interval.sample)
         here.append(interval.period)
     assert np.mean(there) == pytest.approx(np.mean([load(period) for period in here[SETTLED:]]), rel=0.1)
-    sigmas = [period.sigma for period in here[SETTLED:]]
+    sigmas = [period.partitions / period.panes for period in here[SETTLED:]]
     assert np.mean([batch.sigma for batch in shown]) == pytest.approx(np.mean(sigmas), rel=0.05)

@@ -75,7 +75,13 @@ FIGURE = Figure(
     measure=measure,
     summary=summary,
     claims=(
-        _ratio("rate-aware", 0.0, 0.07),
+        _ratio(
+            "rate-aware",
+            0.0,
+            0.07,
+            "where the rate is calm no pane is split, and nodes without one have nothing to do (0.6); while what a jump has "
+            "left is worked off, all are busy (0)",
+        ),
         _ratio(
             "plain", 0.5, 0.7, "a queue evens out what a node is busy with; the paper does not say how long a pane is"
         ),
