@@ -13,11 +13,11 @@ from skypane.metrics import BatchMetrics
 def test_window_workers_are_idle_for_what_their_runs_leave():
     """Two runs of 0.1 and 0.2 s in a stage of 0.2 s: two workers were idle for a quarter, four for five eighths."""
     answered = {"wlq_busy": (0.1, 0.2), "seconds": {"total": 1.0, "wlq": 0.2}}
-    assert batch(**answered, wlq_asked=2).wlq_idle == pytest.approx(0.25)
-    assert batch(**answered, wlq_asked=4).wlq_idle == pytest.approx(0.625)
-    assert batch(wlq_asked=2).wlq_idle is None, "no window was answered"
+    assert batch(**answered, workers={"plq": 1, "wlq": 2}).wlq_idle == pytest.approx(0.25)
+    assert batch(**answered, workers={"plq": 1, "wlq": 4}).wlq_idle == pytest.approx(0.625)
+    assert batch(workers={"plq": 1, "wlq": 2}).wlq_idle is None, "no window was answered"
 
 
 def test_metrics_come_back_from_json():
-    told = batch(wlq_busy=(0.1, 0.2), wlq_asked=2)
+    told = batch(wlq_busy=(0.1, 0.2), workers={"plq": 1, "wlq": 2})
     assert BatchMetrics.from_json(json.loads(json.dumps(told.to_json()))) == told

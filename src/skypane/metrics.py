@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any, Self
 
@@ -63,8 +63,6 @@ class BatchMetrics:
     rho: float | None = None
     #: seconds that each run of windows took, in the driver (one run) or on the workers
     wlq_busy: tuple[float, ...] = ()
-    #: workers that could have taken a run each
-    wlq_asked: int = 0
     #: what was decided, why, and by which figures: "progress", "exchange", "splitting", "placement"; "workers" where the
     #: elastic law has decided before this batch. Values are JSON values.
     decisions: tuple[Decision[Any], ...] = ()
@@ -85,7 +83,7 @@ class BatchMetrics:
     @property
     def wlq_idle(self) -> float | None:
         """Share of the window workers' time, while windows were answered, in which they had nothing to do; None if none were."""
-        available = max(self.wlq_asked, len(self.wlq_busy)) * self.seconds.get("wlq", 0.0)
+        available = max(self.workers.get("wlq", 0), len(self.wlq_busy)) * self.seconds.get("wlq", 0.0)
         return max(0.0, 1 - sum(self.wlq_busy) / available) if self.wlq_busy and available else None
 
     def decision(self, what: str) -> Decision[Any] | None:
@@ -130,8 +128,9 @@ class BatchMetrics:
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON value; drop_ratio and wlq_idle are written out too."""
+        told = {field.name: getattr(self, field.name) for field in fields(self)}
         decisions = [decision.to_json() for decision in self.decisions]
-        return asdict(self) | {"decisions": decisions, "drop_ratio": self.drop_ratio, "wlq_idle": self.wlq_idle}
+        return told | {"decisions": decisions, "drop_ratio": self.drop_ratio, "wlq_idle": self.wlq_idle}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:

@@ -60,7 +60,7 @@ class Plan:
     @property
     def windows_in_words(self) -> str:
         """Which windows there are, of which time."""
-        return f"{Length(self.windows.length)!r} of {self.time}, every {Length(self.windows.slide)!r}".replace("'", "")
+        return f"{Length(self.windows.length).words} of {self.time}, every {Length(self.windows.slide).words}"
 
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two plans exactly when one may continue the other's checkpoint."""
@@ -92,7 +92,5 @@ class ContinuousPlan(Plan):
     @property
     def windows_in_words(self) -> str:
         """Which windows there are, of which time."""
-        every = Length(self.windows.length)
-        return f"the last {Length(self.query.window)!r} of {self.time} at any time, told every {every!r}".replace(
-            "'", ""
-        )
+        every = Length(self.windows.length).words
+        return f"the last {Length(self.query.window).words} of {self.time} at any time, told every {every}"

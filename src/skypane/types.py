@@ -34,12 +34,17 @@ class Length(int):
     __str__ = int.__repr__
 
     def __repr__(self) -> str:
-        """The text that micros() reads back, in the largest unit that leaves no fraction."""
+        """The text that micros() reads back."""
+        return repr(self.words)
+
+    @property
+    def words(self) -> str:
+        """The length in the largest unit that leaves no fraction."""
         unit = next(
             unit for unit in ("day", "hour", "minute", "second", "millisecond", "us") if self % _UNITS[unit] == 0
         )
         number = self // _UNITS[unit]
-        return repr(f"{number} {unit}" if number == 1 or unit == "us" else f"{number} {unit}s")
+        return f"{number} {unit}" if number == 1 or unit == "us" else f"{number} {unit}s"
 
 
 Duration: TypeAlias = "str | timedelta | Length"

@@ -44,7 +44,23 @@ def test_too_few_workers_are_told_so(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out.endswith("not even 1 pane-level workers are enough\n")
 
 
+def test_results_are_those_of_the_points_that_are_asked_for(capsys: pytest.CaptureFixture[str]):
+    """Fitted and exact alike, and more of four criteria than of two; a queue with little room holds tuples back."""
+    options = ["--workers", "1", "--splitting", "TB_RR", "--window", "500 ms", "--seconds", "4", "--costs", "papers"]
+    stream = ["poisson", "--rate", "4000", "--d"]
+    selected, backlog = [], []
+    for results, d in (("fitted", "2"), ("exact", "2"), ("fitted", "4"), ("exact", "4")):
+        assert main(["simulate", *options, "--results", results, "--queue", "1", *stream, d]) == 0
+        line = capsys.readouterr().out.splitlines()[2].split()
+        selected.append(float(line[3]))
+        backlog.append(int(line[4].replace(",", "")))
+    assert selected[0] == pytest.approx(selected[1], rel=0.25)
+    assert selected[2] == pytest.approx(selected[3], rel=0.2)
+    assert selected[2] > 4 * selected[0]
+
+
 @pytest.mark.parametrize(("options", "message"), [
+    (["--queue", "0"], "room for at least one tuple, got 0"),
     (["--workers", "3..1"], "need 1 <= A <= B in --workers A..B, got '3..1'"),
     (["--workers", "many"], "need --workers as 1..16 or as one number, got 'many'"),
     (["--splitting", "AS_P"], "splitting must be one of PB_RR, TB_RR, AS, AS_PID, got 'AS_P'"),

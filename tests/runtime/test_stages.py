@@ -81,7 +81,7 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
     panes = OpenPanes[PartialRef].empty(shape).add((pane.count.pane, pane.ref) for pane in level.panes)
     tasks = panes.all_windows()
     schema, query = asked.validate(SCHEMA), asked.window_query(SCHEMA)
-    here = in_driver(query.worker(), folder, tasks, schema)
+    here, alone = in_driver(query.worker(), folder, tasks, schema)
     stage = RunStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema)
     numbers = pa.RecordBatch.from_pydict({"id": list(range(len(stage.runs)))})
     done = [json.loads(text) for batch in stage([numbers]) for text in batch.column(0).to_pylist()]
@@ -90,7 +90,7 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
     answered = multiset(pa.concat_tables([schema.empty_table(), *here.tables]))
     assert multiset(pa.concat_tables([schema.empty_table(), *there])) == answered
     assert here.row_count == sum(answered.values())
-    assert len(here.busy) == bool(tasks)
+    assert [run.windows for run in alone] == [len(tasks)]
     assert all(run["busy"] > 0 for run in done), "each run tells how long it took"
     for window, size in here.windows:
         start, end = shape.bounds(window)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from skypane.kernels.skyline import skyline_indices
+from skypane.operators.skyline import Skyline
+from skypane.preference import from_sense
 from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, INDEPENDENT_8D, CostModel, ResultSize, fitted_size
 from skypane.types import ConfigError
 from skypane.workloads.content.points import DISTRIBUTIONS
@@ -22,6 +24,12 @@ def test_a_fitted_size_is_that_of_the_kernels_within_a_tenth(kind: str, d: int):
     for tuples in (500, 4_000):
         exact = np.mean([len(skyline_indices(DISTRIBUTIONS[kind](tuples, d, rng))) for _ in range(12)])
         assert float(size.of(tuples)) == pytest.approx(exact, rel=0.25 if kind == "correlated" else 0.1)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4, 8])
+def test_a_skyline_tells_the_growth_that_is_fitted(d: int):
+    query = Skyline(from_sense([f"c{at}" for at in range(d)], ["min"] * d))
+    assert query.growth == pytest.approx(fitted_size("independent", d, draws=2).exponent, abs=0.05)
 
 
 def test_the_papers_pane_passes_on_the_papers_share():
@@ -44,5 +52,5 @@ def test_a_merge_by_hand():
 def test_what_costs_less_than_nothing_is_refused():
     with pytest.raises(ConfigError, match=r"got merge_row=-0\.1"):
         CostModel(ResultSize(1, 1), 0, 0, 0, -0.1, 0)
-    with pytest.raises(ConfigError, match="distribution must be one of"):
+    with pytest.raises(ConfigError, match="sizes of results are fitted to points"):
         fitted_size("random", 3)

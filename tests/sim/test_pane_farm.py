@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import heapq
+import math
 import time
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,27 +13,42 @@ from hypothesis import strategies as st
 
 from skypane.control.scheduling.partitions import PartitionCount
 from skypane.control.splitting import AdaptiveSplitting, PaneRoundRobin, Sample, TupleRoundRobin
-from skypane.runtime.sim.farm import PaneFarm, Stream
+from skypane.runtime.sim.farm import PaneFarm, Results
 from skypane.runtime.sim.heap import empty_heap, pop, push, replace_first
 from skypane.runtime.sim.plain import PlainFarm
+from skypane.runtime.sim.stream import Stream
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
 COST = np.array([0.25, 0.5, 1.0])
 
 
-def stream(gaps: list[int], disorder: list[int], slack: int = 3, pane: int = 4) -> Stream:
-    """Return tuples of whole seconds: gaps between events, by how much each is delayed."""
+def stream(
+    gaps: list[int], disorder: list[int], slack: int = 3, pane: int = 4, points: np.ndarray | None = None
+) -> Stream:
+    """Return tuples of whole seconds: gaps between events, by how much each is delayed; points in order of arrival."""
     event = np.cumsum(gaps) * 1_000_000
     arrival = event + np.array(disorder) * 1_000_000
     order = np.argsort(arrival, kind="stable")
-    return Stream.of(Windows(pane * 1_000_000, pane * 1_000_000), event[order], arrival[order], slack * 1_000_000)
+    return Stream.of(
+        Windows(pane * 1_000_000, pane * 1_000_000), event[order], arrival[order], slack * 1_000_000, points
+    )
 
 
 @st.composite
 def streams(draw) -> Stream:
+    """Streams with points and without."""
     gaps = draw(st.lists(st.integers(0, 3), min_size=1, max_size=40))
-    return stream(gaps, draw(st.lists(st.integers(0, 4), min_size=len(gaps), max_size=len(gaps))))
+    delays = draw(st.lists(st.integers(0, 4), min_size=len(gaps), max_size=len(gaps)))
+    points = None
+    if draw(st.booleans()):
+        points = np.random.default_rng(draw(st.integers(0, 9))).integers(0, 4, (len(gaps), 2)).astype(float)
+    return stream(gaps, delays, points=points)
+
+
+def told(results: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Return partition results as they are told, in order; rows as sets."""
+    return sorted((*result[:5], tuple(sorted(result[5]))) for result in results)
 
 
 def test_a_stream_is_closed_by_its_slack():
@@ -64,32 +82,40 @@ LAWS = [PaneRoundRobin(), TupleRoundRobin(), AdaptiveSplitting()]
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-@given(made=streams(), workers=st.integers(1, 4), sizes=st.lists(st.integers(1, 6), max_size=3), data=st.data())
-def test_the_compiled_farm_is_the_plain_one(law, made, workers, sizes, data):
-    """The same law, tuple by tuple, gives the same results at the same times, in whatever intervals it is run."""
+@given(
+    made=streams(),
+    workers=st.integers(1, 4),
+    room=st.none() | st.integers(1, 3),
+    sizes=st.lists(st.integers(1, 6), max_size=3),
+    data=st.data(),
+)
+def test_the_compiled_farm_is_the_plain_one(law, made, workers, room, sizes, data):
+    """The same law, tuple by tuple, gives the same results at the same times, in whatever intervals it is run; with fitted
+    results and exact ones, with queues that have room for all and for few."""
     state = law.observe(law.init(), Sample(None, tuple(sizes)))
-    plain = PlainFarm(made, COST, workers, law, state)
+    plain = PlainFarm(made, COST, workers, law, state, room or math.inf)
     expected = plain.run()
-    farm = PaneFarm(made, COST, workers)
+    farm = PaneFarm(made, COST, workers, room=room)
     results, busy, done = [], np.zeros(workers), np.zeros(workers, int)
     end = float(made.arrival[-1])
     until = 0.0
     while until < end:
         until += data.draw(st.sampled_from([0.5, 1.0, 3.0]))
         interval = farm.advance(min(until, end), law, state)
-        results += list(zip(*(column.tolist() for column in interval.results), strict=True))
+        results += as_told(interval.results)
         busy += interval.period.busy
         done += interval.period.processed
-    results += list(zip(*(column.tolist() for column in farm.finish(law, state)), strict=True))
-    assert sorted(results) == sorted(tuple(result) for result in expected)
+    results += as_told(farm.finish(law, state))
+    assert told(results) == told(expected)
     assert farm.dropped == plain.dropped
     assert sum(result[3] for result in results) == len(made.arrival) - farm.dropped
     assert (done <= [worker.done for worker in plain.workers]).all()
     assert (busy <= np.array([worker.busy for worker in plain.workers]) + 1e-9).all()
 
 
-def as_told(columns) -> list[tuple[float, int, int, int, int]]:
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+def as_told(results: Results) -> list[tuple[Any, ...]]:
+    rows = [()] * len(results.time) if results.rows is None else [tuple(one.tolist()) for one in results.rows]
+    return list(zip(*(column.tolist() for column in results[:5]), rows, strict=True))
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
@@ -110,15 +136,33 @@ def test_no_partition_is_lost_or_counted_twice_while_workers_come_and_go(law, ma
         elif farm.ended:
             break
     results += as_told(farm.finish(law, state))
-    assert sorted(results) == sorted(tuple(result) for result in plain.finish(until))
+    assert told(results) == told(plain.finish(until))
     assert farm.dropped == plain.dropped
-    assert sum(tuples for _, _, _, tuples, _ in results) == len(made.arrival) - farm.dropped
+    assert sum(tuples for _, _, _, tuples, *_ in results) == len(made.arrival) - farm.dropped
     count, complete = PartitionCount(), []
-    for _, pane, _, _, counter in sorted(results):
+    for _, pane, _, _, counter, _ in sorted(results):
         assert pane not in complete, "a partition after the last one"
         if count.received(pane, counter):
             complete.append(pane)
     assert sorted(complete) == list(range(made.panes))
+
+
+def test_a_full_queue_holds_the_source_back():
+    """Two workers of one second a tuple, panes in turn; tuples of pane 0 at 1, 1, 1, one of pane 1 at 5. With room for one,
+    the second and third wait for the ones before them, and so does what is behind them."""
+    made = stream([1, 0, 0, 4], [0, 0, 0, 0])
+    law = PaneRoundRobin()
+    for room, backlog, sent in ((None, 3, (3, 0)), (1, 3, (1, 0)), (2, 3, (2, 0))):
+        farm = PaneFarm(made, np.array([1.0]), workers=2, room=room)
+        interval = farm.advance(0.5, law)
+        assert interval.period.scheduled == sent
+        assert farm.backlog == backlog, "those at the source wait too"
+    farm = PaneFarm(made, np.array([3.0]), workers=2, room=1)
+    results = farm.finish(law)
+    # Services of pane 0 end 3, 6 and 9 s after the first arrival; the last tuple is sent at 6, though it came at 4.
+    assert results.time.tolist() == [9.0, 9.0]
+    with pytest.raises(ConfigError, match="room for at least one tuple, got 0"):
+        PaneFarm(made, COST, 2, room=0)
 
 
 def test_a_removal_by_hand():
@@ -130,7 +174,7 @@ def test_a_removal_by_hand():
     farm.advance(2.0, law)
     farm.scale(1)
     interval = farm.advance(9.0, law)
-    assert as_told(interval.results) == [(2.0, 0, 1, 1, 0), (7.0, 0, 0, 1, 2)]
+    assert as_told(interval.results) == [(2.0, 0, 1, 1, 0, ()), (7.0, 0, 0, 1, 2, ())]
 
 
 def test_an_owner_without_a_partition_opens_an_empty_one():
@@ -141,7 +185,7 @@ def test_an_owner_without_a_partition_opens_an_empty_one():
     farm.advance(6.0, law)
     farm.scale(1)
     results = as_told(farm.advance(15.0, law).results)
-    assert results == [(6.0, 1, 1, 1, 0), (14.0, 0, 0, 1, 1), (14.0, 1, 0, 0, 2)]
+    assert results == [(6.0, 1, 1, 1, 0, ()), (14.0, 0, 0, 1, 1, ()), (14.0, 1, 0, 0, 2, ())]
 
 
 def test_workers_may_be_turned_off_any_number_of_times_within_one_pane():
@@ -153,7 +197,7 @@ def test_workers_may_be_turned_off_any_number_of_times_within_one_pane():
         results += as_told(farm.advance(second + 0.5, law).results)
         farm.scale(1 + second % 2)
     results += as_told(farm.finish(law))
-    assert sum(tuples for _, _, _, tuples, _ in results) == 80
+    assert sum(tuples for _, _, _, tuples, *_ in results) == 80
     assert sum(counter == 0 for *_, counter in results) > 8
     assert results[-1][-1] == len(results)
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.control.splitting import PaneRoundRobin
-from skypane.runtime.sim.farm import PaneFarm, Stream
+from skypane.runtime.sim.farm import PaneFarm
 from skypane.runtime.sim.queueing import waiting_times
+from skypane.runtime.sim.stream import Stream
 from skypane.types import ConfigError, FloatArray
 
 TUPLES = 1_000_000

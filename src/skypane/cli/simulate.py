@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import REMAINDER, ArgumentParser, Namespace, _SubParsersAction
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +12,7 @@ from skypane.types import ConfigError
 
 if TYPE_CHECKING:
     from skypane.runtime.sim.costs import CostModel
-    from skypane.runtime.sim.farm import Stream
+    from skypane.runtime.sim.stream import Stream
     from skypane.windows import Windows
 
 _USAGE = "skypane simulate [options] WORKLOAD [--parameter value ...]"
@@ -44,6 +45,13 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument("--splitting", default="AS_PID", help="PB_RR, TB_RR, AS or AS_PID (AS_PID)")
     parser.add_argument("--scheduling", default="WIN_FB_MERGE", help="WIN_RR, WIN_FB or WIN_FB_MERGE (WIN_FB_MERGE)")
     parser.add_argument("--costs", choices=("kernels", "papers"), default="kernels", help="whose costs a tuple has")
+    parser.add_argument(
+        "--results",
+        choices=("fitted", "exact"),
+        default="fitted",
+        help="how large results are: by a curve fitted to --points and --d, or those of the points themselves, which is slower",
+    )
+    parser.add_argument("--queue", type=int, metavar="N", help="room in a worker's queue; the source waits (no bound)")
     parser.add_argument("--window", default="1 second", help="length of a window (1 second)")
     parser.add_argument("--slide", default=None, help="from one window to the next (the window's length)")
     parser.add_argument("--slack", default="0 seconds", help="how long late tuples are waited for")
@@ -60,13 +68,14 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
 
 def run(arguments: Namespace) -> int:
     """Print a line for each number of workers; the exit code is 1 if none keeps up."""
-    from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, KERNELS  # noqa: PLC0415 - compiles kernels
+    from skypane.cli.generate import pairs  # noqa: PLC0415
     from skypane.windows import Windows  # noqa: PLC0415
 
     first, last = _range(arguments.workers)
     windows = Windows.of(arguments.window, arguments.slide)
-    stream = _stream(arguments, windows)
-    cost = KERNELS if arguments.costs == "kernels" else BLOCK_NESTED_LOOPS
+    parameters = pairs(arguments.parameters)
+    stream = _stream(arguments, parameters, windows)
+    cost = _cost(arguments, parameters)
     print(f"{len(stream.arrival):,} tuples in {stream.arrival[-1]:.0f} s, {stream.panes} panes, {arguments.splitting}")
     print(_COLUMNS)
     tried: list[Tried] = []
@@ -94,17 +103,31 @@ def _range(text: str) -> tuple[int, int]:
     return bounds
 
 
-def _stream(arguments: Namespace, windows: Windows) -> Stream:
-    from skypane.cli.generate import pairs  # noqa: PLC0415
-    from skypane.runtime.sim.farm import Stream  # noqa: PLC0415
+def _cost(arguments: Namespace, parameters: dict[str, str]) -> CostModel:
+    """Return the costs, with results as large as those of the points that are asked for; else independent ones, d = 8."""
+    from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, KERNELS, fitted_size  # noqa: PLC0415 - compiles kernels
+
+    cost = KERNELS if arguments.costs == "kernels" else BLOCK_NESTED_LOOPS
+    if arguments.results == "exact" or not {"d", "points"} & set(parameters):
+        return cost
+    return replace(cost, size=fitted_size(parameters.get("points", "independent"), int(parameters.get("d", "8"))))
+
+
+def _stream(arguments: Namespace, parameters: dict[str, str], windows: Windows) -> Stream:
+    import numpy as np  # noqa: PLC0415
+
+    from skypane.runtime.sim.stream import Stream  # noqa: PLC0415
     from skypane.types import micros  # noqa: PLC0415
     from skypane.workloads import workload  # noqa: PLC0415
 
-    parameters = {"d": "1", **pairs(arguments.parameters)}
+    exact = arguments.results == "exact"
+    parameters = {"d": "8" if exact else "1"} | (parameters if exact else parameters | {"d": "1"})
     length = timedelta(seconds=arguments.seconds)
     table = workload(arguments.workload, **parameters, length=length, seed=arguments.seed, start=0).table()
     event, arrival = (table[name].cast("int64").to_numpy() for name in ("time", "arrival"))
-    return Stream.of(windows, event, arrival, micros(arguments.slack, "slack"))
+    criteria = [name for name in table.column_names if exact and name[0] == "c" and name[1:].isdigit()]
+    points = np.column_stack([table[name].to_numpy() for name in criteria]) if criteria else None
+    return Stream.of(windows, event, arrival, micros(arguments.slack, "slack"), points)
 
 
 def _simulated(arguments: Namespace, stream: Stream, windows: Windows, cost: CostModel, workers: int) -> Tried:
@@ -123,6 +146,7 @@ def _simulated(arguments: Namespace, stream: Stream, windows: Windows, cost: Cos
         Workers(workers, arguments.window_workers),
         arguments.scheduling,
         sampling=arguments.sampling,
+        room=arguments.queue,
     )
     shown = list(simulate(setup))
     half = shown[len(shown) // 2 :]

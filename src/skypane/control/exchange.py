@@ -18,6 +18,9 @@ PROBE_EVERY = 50
 """Batches after which the source's own partitions are looked at again: an uneven source may have become an even one."""
 
 
+DEFAULT_GROWTH = 0.75
+"""That of skylines in eight dimensions; a top-k has 0 (GrowingQuery tells)."""
+
 CONFIRM = 3
 """Batches in a row in which an exchange would have paid, before one is made: the first batch of a query is slow for
 reasons of its own, such as workers that load their kernels."""
@@ -62,7 +65,7 @@ class Exchange(ControlLaw[ExchangeState, SourceSpread | None, None, bool]):
     It observes None where rows were exchanged, for then a batch tells nothing of the source, and knows nothing (None) of
     a batch before it comes.
 
-    growth   of a partial with its rows: k^growth of k rows; 0.75 is that of skylines in eight dimensions, a top-k has 0
+    growth   of a partial with its rows: n^growth of n rows are left; the default for a query that does not tell
 
     Of a pane in c partitions, whole ones would leave c^(growth - 1) of the rows that are merged, not one in c; and what a
     window costs however few its rows are is not saved at all. Without both, small panes were routed at 1.7 times the
@@ -71,7 +74,7 @@ class Exchange(ControlLaw[ExchangeState, SourceSpread | None, None, bool]):
 
     State = ExchangeState
     costs: Costs = DEFAULT_COSTS
-    growth: float = 0.75
+    growth: float = DEFAULT_GROWTH
 
     def __post_init__(self) -> None:
         if not 0 <= self.growth <= 1:

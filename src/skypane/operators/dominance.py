@@ -43,6 +43,10 @@ class _SkylineFilter(Query):
     def required(self) -> tuple[str, ...]:
         return self.skyline.required
 
+    @property
+    def growth(self) -> float:
+        return self.skyline.growth
+
     def validate(self, schema: pa.Schema) -> None:
         self.skyline.validate(schema)
 

@@ -93,6 +93,16 @@ class QueueQuery(Query, Protocol):
         ...
 
 
+@runtime_checkable
+class GrowingQuery(Query, Protocol):
+    """A query that knows how large its partials are, so that control can weigh whole panes against an exchange."""
+
+    @property
+    def growth(self) -> float:
+        """Of n rows of a pane about n^growth are in its partial, up to a factor: 0 a fixed number, 1 a fixed share."""
+        ...
+
+
 def lift_panes(query: Query, panes: Sequence[pa.Table]) -> Sequence[pa.Table]:
     """Return the partial of each pane's rows: in one go if the query can, else one after the other."""
     if not isinstance(query, BulkQuery) or len(panes) < 2:

@@ -53,6 +53,11 @@ class TopK(Query):
         """The columns of the score; columns that only form groups may be null."""
         return self.score.columns
 
+    @property
+    def growth(self) -> float:
+        """None: k rows are k rows."""
+        return 0.0
+
     def validate(self, schema: pa.Schema) -> None:
         self.score.validate(schema)
         for column in self.by:

@@ -58,6 +58,18 @@ def test_without_merge_the_second_worker_would_have_idled():
         assert bool(runs) == (result == 0)
 
 
+@pytest.mark.parametrize("name", ["WIN_FB", "WIN_FB_MERGE"])
+def test_workers_that_are_ready_share_what_there_is(name: str):
+    """Of workers that are ready the one that has waited longest is next: more workers than are needed are loaded alike."""
+    wlq = scheduler(name, TUMBLING, workers=3)
+    taken = []
+    for pane in range(6):
+        (run,) = wlq.arrived(PaneResult(pane, pane))
+        taken.append(run.worker)
+        wlq.finished(Feedback(run.worker, run.task))
+    assert taken == [0, 1, 2, 0, 1, 2]
+
+
 def test_a_worker_turned_off_finishes_its_task_and_gets_no_other():
     wlq = scheduler("WIN_FB", TUMBLING, workers=2)
     wlq.arrived(PaneResult(1, 0))

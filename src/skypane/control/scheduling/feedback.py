@@ -23,11 +23,13 @@ class _Pull(Scheduler):
         self.directory = WindowDirectory(windows, first_pane)
         #: workers that have a task; one that was turned off stays here until it reports
         self._running: set[int] = set()
+        #: workers without a task, those that have waited longest first, so that all share what there is
+        self._waiting: dict[int, None] = dict.fromkeys(range(workers))
 
     @property
     def ready(self) -> list[int]:
-        """Active workers without a task."""
-        return [worker for worker in range(self.workers) if worker not in self._running]
+        """Active workers without a task, in the order in which they get the next ones."""
+        return [worker for worker in self._waiting if worker < self.workers]
 
     def arrived(self, event: PaneResult) -> list[Run]:
         self.directory.add(event)
@@ -37,6 +39,7 @@ class _Pull(Scheduler):
         if event.worker not in self._running:
             raise ConfigError(f"worker {event.worker} reports a task that it was not given: {event.task}")
         self._running.discard(event.worker)
+        self._waiting[event.worker] = None
         if isinstance(event.task, WinUpdate):
             self.directory.updated(event.task)
         elif event.result is None:
@@ -50,6 +53,9 @@ class _Pull(Scheduler):
 
     def scale(self, workers: int) -> list[Run]:
         self.workers = self._checked(workers)
+        for worker in range(workers):
+            if worker not in self._running:
+                self._waiting.setdefault(worker)
         return self._dispatch()
 
     def _dispatch(self) -> list[Run]:
@@ -57,6 +63,7 @@ class _Pull(Scheduler):
         return [self._run(worker, task) for worker, task in zip(ready, self._find(len(ready)), strict=False)]
 
     def _run(self, worker: int, task: Task) -> Run:
+        del self._waiting[worker]
         self._running.add(worker)
         return Run(worker, task)
 

@@ -83,7 +83,7 @@ class PaneDirectory:
         told: list[Message] = []
         for pane in range(self._next, below):
             if pane not in self._open:
-                told += self._empty(pane, self._least_loaded(loads))
+                told += self._empty(pane, self._least_loaded(loads, pane))
         for pane in [pane for pane in self._open if pane < below]:
             del self._open[pane]
         self._next = max(self._next, below)
@@ -106,7 +106,7 @@ class PaneDirectory:
         for pane, entry in self._open.items():
             entry.holders -= gone
             if entry.owner in gone:
-                entry.owner = self._least_loaded(loads)
+                entry.owner = self._least_loaded(loads, pane)
                 if entry.owner not in entry.holders:
                     told += self._empty(pane, entry.owner)
         return told
@@ -124,9 +124,9 @@ class PaneDirectory:
         entry.holders.add(worker)
         return told
 
-    def _least_loaded(self, loads: Sequence[int]) -> int:
+    def _least_loaded(self, loads: Sequence[int], pane: int) -> int:
         active = sorted(self.active)
-        return active[least_loaded([loads[worker] for worker in active])]
+        return active[least_loaded([loads[worker] for worker in active], pane)]
 
 
 class PartitionCount:

@@ -69,7 +69,7 @@ class ThresholdSplitting(SplittingLaw[S]):
         return replace(state, sizes=sizes[-self.recent :])
 
     def send(self, state: S, pane: int, loads: Sequence[int]) -> tuple[S, int]:
-        descriptor, worker = send(state.panes.get(pane, PaneDescriptor()), self.theta(state), loads)
+        descriptor, worker = send(state.panes.get(pane, PaneDescriptor()), pane, self.theta(state), loads)
         return replace(state, panes={**state.panes, pane: descriptor}), worker
 
     def removed(self, state: S, workers: int, owners: Mapping[int, int]) -> S:
@@ -84,7 +84,7 @@ class ThresholdSplitting(SplittingLaw[S]):
         for pane in sorted(known.rows):
             if not known.rows[pane]:
                 continue
-            panes[pane], shares[pane] = assign(panes.get(pane, PaneDescriptor()), theta, known.rows[pane], loads)
+            panes[pane], shares[pane] = assign(panes.get(pane, PaneDescriptor()), pane, theta, known.rows[pane], loads)
             for share in shares[pane]:
                 loads[share.worker] += share.rows
         sigma = sum(map(len, shares.values())) / len(shares) if shares else 1.0
@@ -130,7 +130,7 @@ class PidSplittingState(AdaptiveState):
 class PidSplitting(ThresholdSplitting[PidSplittingState]):
     """AS_PID: alpha by a PID on rho.
 
-    gains   None: found by `relay` during warm-up, or `fallback` if that finds none
+    gains   None: found by `relay` during warm-up, or `fallback` if that finds none, or softer ones
     """
 
     pid: Pid = field(default_factory=Pid)
@@ -165,7 +165,18 @@ class PidSplitting(ThresholdSplitting[PidSplittingState]):
         """One more interval of the relay; at its end, its gains."""
         relay = self.relay.observe(relay, error)
         if self.relay.ended(relay):
-            gains = self.relay.gains(relay) or self.fallback
-            return replace(state, relay=None, gains=gains, pid=replace(state.pid, total=0.0, last=error))
+            return replace(
+                state,
+                relay=None,
+                gains=self._firmer(self.relay.gains(relay)),
+                pid=replace(state.pid, total=0.0, last=error),
+            )
         alpha = self.pid.moved(state.pid.alpha, self.relay.change(relay))
         return replace(state, relay=relay, pid=replace(state.pid, alpha=alpha))
+
+    def _firmer(self, found: Gains | None) -> Gains:
+        """Return the gains that were found, unless they are softer than the fallback's.
+
+        A relay takes the noise of bursts for the loop's own swing, and so the loop for a steeper one than it is.
+        """
+        return self.fallback if found is None or found.kp < self.fallback.kp else found

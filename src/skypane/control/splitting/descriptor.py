@@ -55,22 +55,22 @@ class PaneDescriptor(JsonState):
         return PaneDescriptor(self.worker, self.tuples + tuples, self.sizes)
 
 
-def send(pane: PaneDescriptor, theta: float, loads: Sequence[int]) -> tuple[PaneDescriptor, int]:
-    """Send one tuple; return the pane after it, and the worker (lines 9 to 23).
+def send(pane: PaneDescriptor, number: int, theta: float, loads: Sequence[int]) -> tuple[PaneDescriptor, int]:
+    """Send one tuple of pane `number`; return the pane after it, and the worker (lines 9 to 23).
 
     loads   tuples waiting at each active worker; an owner beyond them was removed, and the LLW takes its place
     """
     worker = pane.worker
     if worker is None or worker >= len(loads) or pane.tuples >= theta:
-        worker = least_loaded(loads)
+        worker = least_loaded(loads, number)
         pane = pane.owned_by(worker)
     return pane.more(1), worker
 
 
 def assign(
-    pane: PaneDescriptor, theta: float, tuples: int, loads: Sequence[int]
+    pane: PaneDescriptor, number: int, theta: float, tuples: int, loads: Sequence[int]
 ) -> tuple[PaneDescriptor, tuple[Share, ...]]:
-    """Send a whole count of tuples; return the pane after them, and who got how many, first owner first.
+    """Send a whole count of tuples of pane `number`; return the pane after them, and who got how many, first owner first.
 
     The same as send() for each, with `loads` growing by what is sent; but in steps of whole partitions, so that a
     million tuples cost no more than a few.
@@ -90,18 +90,18 @@ def assign(
     while (left := tuples - sum(given.values())) > 0:
         sizes = pane.all_sizes()
         full = [worker for worker in range(len(loads)) if sizes.get(worker, 0) >= theta]
-        worker = least_loaded(waiting)
+        worker = least_loaded(waiting, number)
         if worker not in full:
             give(worker, min(left, max(1, _room(sizes.get(worker, 0), theta))))
             continue
         # Full ones that are the least loaded take a tuple each in turn, until one that is not full is less loaded.
         rest = [other for other in range(len(loads)) if other not in full]
         if rest:
-            lowest = min(rest, key=lambda other: (waiting[other], other))
-            left = min(left, sum(room_before(waiting, worker, lowest) for worker in full))
-        for worker, count in levelled(waiting, full, left - 1).items():
+            lowest = least_loaded(waiting, number, rest)
+            left = min(left, sum(room_before(waiting, worker, lowest, number) for worker in full))
+        for worker, count in levelled(waiting, full, left - 1, number).items():
             give(worker, count)
-        give(min(full, key=lambda worker: (waiting[worker], worker)), 1)
+        give(least_loaded(waiting, number, full), 1)
     return pane, tuple(Share(worker, count) for worker, count in given.items())
 
 

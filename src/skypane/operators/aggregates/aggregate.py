@@ -64,6 +64,11 @@ class Aggregate(Query):
         """None: a null is a key, or skipped."""
         return ()
 
+    @property
+    def growth(self) -> float:
+        """None, as long as keys come back: a partial has a row for each."""
+        return 0.0
+
     def reads(self, schema: pa.Schema) -> tuple[str, ...]:
         wanted = self._columns
         return tuple(name for name in schema.names if name in wanted)

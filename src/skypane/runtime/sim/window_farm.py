@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from skypane.control.monitoring import Period
 from skypane.control.scheduling import Feedback, Merge, PaneResult, Run, Scheduler
+from skypane.kernels.skyline import skyline_indices
 from skypane.runtime.sim.costs import CostModel
+from skypane.types import FloatArray, IntArray
 
 
 class Result(NamedTuple):
-    """A result by what it stands for: how many tuples, and how many of them are left."""
+    """A result by what it stands for: how many tuples, how many of them are left, and which, where tuples have points."""
 
     tuples: float
     size: float
+    rows: IntArray | None = None
+
+
+_NOTHING: Final = Result(0, 0, np.empty(0, np.int64))
 
 
 class Answer(NamedTuple):
@@ -39,10 +47,13 @@ class _Interval:
 
 
 class WindowFarm:
-    """A WLQ whose emitter is a Scheduler; the collector gives answers in window order."""
+    """A WLQ whose emitter is a Scheduler; the collector gives answers in window order.
 
-    def __init__(self, scheduler: Scheduler, cost: CostModel, most: int) -> None:
-        self._scheduler, self._cost, self._most = scheduler, cost, most
+    points   (n, d) values of the tuples, by which results are united; None: how large they are is fitted
+    """
+
+    def __init__(self, scheduler: Scheduler, cost: CostModel, most: int, points: FloatArray | None = None) -> None:
+        self._scheduler, self._cost, self._most, self._points = scheduler, cost, most, points
         self._results: dict[int, Result] = {}
         self._uses: dict[int, int] = {}
         self._windows: dict[int, Result] = {}
@@ -88,7 +99,7 @@ class WindowFarm:
         task = run.task
         if isinstance(task, Merge):
             return self._cost.merge(self._results[task.first].size, self._results[task.second].size)
-        result, window = self._taken(task.result), self._windows.get(task.window, Result(0, 0))
+        result, window = self._taken(task.result), self._windows.get(task.window, _NOTHING)
         self._windows[task.window] = self._united(window, result)
         return self._cost.merge(window.size, result.size)
 
@@ -105,7 +116,11 @@ class WindowFarm:
 
     def _united(self, first: Result, second: Result) -> Result:
         tuples = first.tuples + second.tuples
-        return Result(tuples, self._cost.united(tuples, first.size, second.size))
+        if self._points is None or first.rows is None or second.rows is None:
+            return Result(tuples, self._cost.united(tuples, first.size, second.size))
+        rows = np.concatenate([first.rows, second.rows])
+        rows = rows[skyline_indices(self._points[rows])]
+        return Result(tuples, len(rows), rows)
 
     def _name(self, result: Result, uses: int) -> int:
         """Keep a result that so many windows will take."""

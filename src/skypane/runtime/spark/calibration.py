@@ -22,7 +22,7 @@ from skypane.control.fitting import Timing, fit
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.skyline import Skyline
 from skypane.operators.window_query import WindowQuery
-from skypane.preference import Preference, from_sense
+from skypane.preference import from_sense
 from skypane.runtime.machine_costs import Machine, read
 from skypane.runtime.spark.engine import partials, wlq
 from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
@@ -87,7 +87,7 @@ def _exchange(spark: SparkSession, row_count: int, rounds: int) -> Timing:
 def _windows(row_count: int, rounds: int) -> Timing:
     """Return how long windows take of one pane each, which lies in two partials."""
     names = [f"c{column}" for column in range(CRITERIA)]
-    query = Skyline(_all_low(names))
+    query = Skyline(from_sense(names, ["min"] * len(names)))
     window_query = WindowQuery(query, Windows(1, 1), None)
     rng = np.random.default_rng(row_count)
     lifted = [query.lift(pa.table({name: rng.random(row_count) for name in names})) for _ in range(2)]
@@ -99,10 +99,6 @@ def _windows(row_count: int, rounds: int) -> Timing:
         schema = window_query.output_schema(lifted[0].schema)
         seconds = _median(rounds, lambda: wlq.in_driver(window_query.worker(), store, tasks, schema))
     return Timing("window", WINDOWS, WINDOWS * sum(partial.num_rows for partial in lifted), seconds)
-
-
-def _all_low(names: list[str]) -> Preference:
-    return from_sense(names, ["min"] * len(names))
 
 
 def _into_python(rows: DataFrame) -> None:

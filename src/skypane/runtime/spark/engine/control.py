@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic, ElasticState
-from skypane.control.exchange import Exchange, ExchangeState, SourceSpread
+from skypane.control.exchange import DEFAULT_GROWTH, Exchange, ExchangeState, SourceSpread
 from skypane.control.law import Decision
 from skypane.control.measured import Measured
 from skypane.control.snapshots import from_json, to_json
 from skypane.control.splitting import Panes, Routing, Sample, Splitting
 from skypane.control.splitting.expected import ExpectedPanes
 from skypane.control.workers import Workers
+from skypane.operators.query import GrowingQuery
+from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.engine.utilised import panes_of, period_of, stages_of
 from skypane.types import CheckpointError, ConfigError
 
@@ -43,6 +45,7 @@ class ControlState:
 class Steering:
     """What is decided for one batch; no routing: its rows stay where they are read.
 
+    splitting the law of splitting, by its name, and why panes have the owners that they have
     tasks     where they stay, no more tasks than these read them; None: one for each of the source's partitions
     elastic   the elastic law's decision, where a control interval has ended
     """
@@ -50,8 +53,7 @@ class Steering:
     workers: Workers
     exchange: Decision[bool]
     routing: Routing | None
-    splitting: str
-    splitting_because: str
+    splitting: Decision[str]
     tasks: int | None = None
     elastic: Decision[Workers] | None = None
 
@@ -61,6 +63,7 @@ class Control:
     """The laws of one query, and the workers that its job asks for.
 
     limits   whether the job itself says how many tasks lift, so that there are no more of them
+    growth   of the query's partials with their rows
     """
 
     splitting: Splitting
@@ -68,10 +71,18 @@ class Control:
     costs: Costs = DEFAULT_COSTS
     elastic: Elastic | None = None
     limits: bool = False
+    growth: float = DEFAULT_GROWTH
+
+    @classmethod
+    def of(cls, setting: Setting, workers: Workers) -> Self:
+        """Return the laws of a job that asks for these workers."""
+        query = setting.plan.query
+        growth = query.growth if isinstance(query, GrowingQuery) else DEFAULT_GROWTH
+        return cls(setting.splitting, workers, setting.costs, setting.elastic, setting.limits, growth)
 
     @property
     def exchange(self) -> Exchange:
-        return Exchange(self.costs)
+        return Exchange(self.costs, self.growth)
 
     def init(self) -> ControlState:
         elastic = None if self.elastic is None else self.elastic.init()
@@ -140,19 +151,19 @@ class Control:
         moved, exchange = self.exchange.decide(state.exchange)
         state = replace(state, exchange=moved)
         if not exchange.value:
-            because = "rows stay where they are read"
+            law = Decision("splitting", self.splitting.name, "rows stay where they are read")
             # Tasks that a default would give are no wish of anybody's: the source's partitions are left as they are.
             limited = self.limits or self.elastic is not None or state.workers.plq != self.asked.plq
             tasks = state.workers.plq if limited else None
-            return state, Steering(state.workers, exchange, None, self.splitting.name, because, tasks, elastic)
+            return state, Steering(state.workers, exchange, None, law, tasks, elastic)
         expected = state.expected.next()
         # A task's partitions end with its batch: no pane of the batch before is being filled any more.
         panes = Panes(expected, state.workers.plq, open_from=max(expected, default=0) + 1)
-        splitting, decision = self.splitting.decide(state.splitting, panes)
-        steering = Steering(
-            state.workers, exchange, decision.value, self.splitting.name, decision.because, elastic=elastic
+        splitting, routing = self.splitting.decide(state.splitting, panes)
+        law = Decision(routing.what, self.splitting.name, routing.because, routing.figures)
+        return replace(state, splitting=splitting), Steering(
+            state.workers, exchange, routing.value, law, elastic=elastic
         )
-        return replace(state, splitting=splitting), steering
 
     def _elastically(self, state: ControlState) -> tuple[ControlState, Decision[Workers] | None]:
         """Return the state with the workers that the elastic law decides on, and its decision if it made one."""
@@ -172,12 +183,13 @@ class Control:
 
     def observe(self, state: ControlState, measured: Measured) -> ControlState:
         """Return the state after a batch."""
-        spread = None if measured.exchanged else _spread(measured, state.workers.plq)
+        partitions = panes_of(measured)
         row_counts: Counter[int] = Counter()
-        for work in panes_of(measured):
+        for work in partitions:
             row_counts[work.pane] += work.rows
+        spread = None if measured.exchanged else _spread(measured, len(row_counts), len(partitions), state.workers.plq)
         # Where rows stayed where they were read, the source cut the panes, not the law: it learns how large they are.
-        sizes = (work.rows for work in panes_of(measured)) if measured.exchanged else row_counts.values()
+        sizes = (work.rows for work in partitions) if measured.exchanged else row_counts.values()
         sample = Sample(period_of(measured) if measured.exchanged else None, tuple(sizes))
         return replace(
             state,
@@ -193,13 +205,12 @@ class Control:
         return self.elastic.observe(elastic, stages_of(measured))
 
 
-def _spread(measured: Measured, workers: int) -> SourceSpread:
-    panes = [work.pane for work in panes_of(measured)]
+def _spread(measured: Measured, panes: int, partials: int, workers: int) -> SourceSpread:
     return SourceSpread(
         row_count=sum(task.rows for task in measured.tasks),
         busy=tuple(task.busy for task in measured.tasks),
-        panes=len(set(panes)),
-        partials=len(panes),
+        panes=panes,
+        partials=partials,
         merge_seconds=measured.merge_seconds,
         workers=workers,
     )

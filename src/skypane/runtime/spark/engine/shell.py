@@ -55,7 +55,7 @@ class Engine:
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
         )
-        self._control = Control(setting.splitting, workers, setting.costs, setting.elastic, setting.limits)
+        self._control = Control.of(setting, workers)
         self.ledger = Ledger(self._store)
         take_over(self.ledger, self._store, setting)
         driver = self.ledger.ownership.driver

@@ -18,7 +18,7 @@ from skypane.runtime.spark.engine.control import Steering
 from skypane.runtime.spark.engine.plq import PaneLevel
 from skypane.runtime.spark.engine.program import Batch
 from skypane.runtime.spark.engine.state import State
-from skypane.runtime.spark.engine.utilised import period_of, window_period_of
+from skypane.runtime.spark.engine.utilised import panes_of, period_of, window_period_of
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.windows import Windows
 
@@ -55,12 +55,11 @@ def batch_metrics(
         window_rows=answers.row_count,
         latest_window=_latest(plan.windows, answers),
         exchange=steering.exchange.value,
-        splitting=steering.splitting,
+        splitting=steering.splitting.value,
         plq_workers=steering.workers.plq if steering.exchange.value else len(level.tasks),
         wlq_workers=placement.value.runs,
         wlq_where=placement.value.where,
-        wlq_busy=answers.busy,
-        wlq_asked=steering.workers.wlq,
+        wlq_busy=tuple(run.busy for run in measured.runs if run.windows),
         seconds=batch.timer.stop(),
         busy=tuple(task.busy for task in level.tasks),
         task_rows=tuple(task.fingerprint.rows for task in level.tasks),
@@ -77,15 +76,14 @@ def _decisions(plan: Plan, steering: Steering, step: Advance, placement: Decisio
     """Yield what was decided for the batch, with values of JSON."""
     policy, state = plan.progress, step.state
     yield Decision("progress", state.punctuation, policy.explain(state), dict(policy.figures(state)))
-    yield Decision("splitting", steering.splitting, steering.splitting_because)
-    for decision in (steering.exchange, placement, steering.elastic):
+    for decision in (steering.splitting, steering.exchange, placement, steering.elastic):
         if decision is not None:
             yield Decision(**decision.to_json())
 
 
 def _sigma(measured: Measured) -> float | None:
-    panes = [work.pane for task in measured.tasks for work in task.panes]
-    return len(panes) / len(set(panes)) if panes else None
+    partitions = panes_of(measured)
+    return len(partitions) / len({work.pane for work in partitions}) if partitions else None
 
 
 def _rho(period: Period | None) -> float | None:

@@ -80,7 +80,7 @@ class WindowedProgram:
             merge_seconds=timer.seconds["wlq"],
             interval=batch.interval,
             exchanged=batch.steering.routing is not None,
-            runs=runs or (RunWork(len(due), timer.seconds["wlq"]),),
+            runs=runs,
             lift_seconds=timer.seconds.get("plq", 0.0),
         )
         metrics = batch_metrics(self._plan, batch, after, level, step, placement, answers, measured)
@@ -98,9 +98,9 @@ class WindowedProgram:
     def _answer(
         self, spark: SparkSession, due: list[wlq.RefTask], place: Place, batch_id: int
     ) -> tuple[Answers, tuple[RunWork, ...]]:
-        """Return the answers, and what each run of windows took; no runs, where the driver did it all."""
+        """Return the answers, and what each run of windows took."""
         if place.where == "driver":
-            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema), ()
+            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema)
         runs = wlq.cut(due, place.runs)
         stage = wlq.RunStage(
             self._window_query, self._intake.store, self._staged, f"{batch_id:012d}", runs, self._answer_schema

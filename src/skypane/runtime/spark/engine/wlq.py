@@ -26,18 +26,20 @@ from skypane.types import CheckpointError
 RefTask = WindowTask[PartialRef]
 
 
-def in_driver(worker: WindowWorker, store: Store, tasks: Sequence[RefTask], schema: pa.Schema) -> Answers:
-    """Answer windows here and now; `schema` is that of the answers."""
+def in_driver(
+    worker: WindowWorker, store: Store, tasks: Sequence[RefTask], schema: pa.Schema
+) -> tuple[Answers, tuple[RunWork, ...]]:
+    """Answer windows here and now, as one run; `schema` is that of the answers. Returns what it took too."""
     load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
     answers = [worker.answer(task, load) for task in tasks]
-    busy = (time.perf_counter() - began,) if tasks else ()
-    return Answers(
+    busy = time.perf_counter() - began
+    done = Answers(
         schema,
         row_count=sum(answer.rows.num_rows for answer in answers),
         windows=tuple((answer.window, answer.rows.num_rows) for answer in answers),
         tables=tuple(answer.rows for answer in answers),
-        busy=busy,
     )
+    return done, (RunWork(len(tasks), busy),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,6 @@ def on_workers(spark: SparkSession, stage: RunStage) -> tuple[Answers, tuple[Run
         windows=windows,
         store=stage.target,
         files=tuple(run["file"] for run in runs),
-        busy=tuple(run["busy"] for run in runs),
     )
     return answers, tuple(RunWork(len(run["windows"]), run["busy"]) for run in runs)
 

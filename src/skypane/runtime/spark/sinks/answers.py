@@ -16,7 +16,6 @@ class Answers:
     """The rows of one batch for one sink; they are in `tables`, or else in `files` (parquet) of `store`.
 
     windows   the number and the row count of each window that is answered, in order; empty for rejected rows
-    busy      seconds that each run of windows took, where workers or the driver answered them
     driver    name of the start of the query that delivers them (see sinks/claim.py)
     """
 
@@ -26,7 +25,6 @@ class Answers:
     tables: tuple[pa.Table, ...] = ()
     store: Store | None = None
     files: tuple[str, ...] = ()
-    busy: tuple[float, ...] = ()
     driver: str = "driver"
 
     def table(self) -> pa.Table:

@@ -1,0 +1,35 @@
+"""Run by test_control as a process of its own: a driver whose panes are split by AS_PID, that dies after a given batch."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from tests.runtime.driver import Task, die, job_of
+
+import skypane as sp
+from skypane.control.costs import Costs
+from skypane.runtime.spark.machine.session import session
+
+LAST = 5
+"""The batch that the driver does not outlive: the third one that is exchanged, since three have to confirm that it pays."""
+
+
+def splitting_job(spark: SparkSession, folder: Path) -> sp.Job:
+    """Return a job whose rows are exchanged as soon as that may be, since an exchange costs it nothing."""
+    job = job_of(spark, Task(str(folder), late=False), splitting="AS_PID", plq_workers=2, wlq_workers=1)
+    return replace(job, setting=replace(job.setting, costs=Costs(exchange=0.0, exchange_per_row=0.0)))
+
+
+def main(folder: Path) -> None:
+    spark = session("local[2]", "skypane-splitting", {"spark.driver.memory": "512m"})
+    handle = splitting_job(spark, folder).start(
+        trigger="available now", on_batch=lambda metrics: die() if metrics.batch_id == LAST else None
+    )
+    handle.await_termination()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,93 @@
+"""The simulator against the runtime: the same stream, law and workers come to the same splitting and utilisation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from tests.runtime.streams import finish, read_batches, write_batches
+
+import skypane as sp
+from skypane.control.costs import Costs
+from skypane.control.exchange import CONFIRM
+from skypane.control.monitoring import Period, utilisation
+from skypane.control.splitting import splitting
+from skypane.runtime.sim.farm import PaneFarm
+from skypane.runtime.sim.stream import Stream
+from skypane.windows import Windows
+
+PANES = Windows.of("200 ms")
+BATCH = 1_000_000
+SETTLED = CONFIRM + 2
+"""Batches until rows are exchanged, and the law has seen what that came to."""
+BATCHES = SETTLED + 5
+USED = 0.7
+"""Share of an interval in which workers are busy."""
+
+
+def events(rng: np.random.Generator) -> list[np.ndarray]:
+    """Return event times of each batch, in order; of its five panes the third has three times as many rows."""
+    rows = [2_000, 2_000, 6_000, 2_000, 2_000]
+    offsets = [np.sort(rng.integers(0, 200_000, count)) + 200_000 * pane for pane, count in enumerate(rows)]
+    return [np.concatenate(offsets) + BATCH * batch for batch in range(1_000, 1_000 + BATCHES)]
+
+
+def on_spark(spark: SparkSession, folder: Path, times: list[np.ndarray], law: str, n: int) -> list[sp.BatchMetrics]:
+    """Return the metrics of the batches in which rows go where the law sends them."""
+    rng = np.random.default_rng(1)
+    tables = [
+        pa.table({"ts": pa.array(own, pa.timestamp("us", "UTC"))} | {f"c{c}": rng.random(len(own)) for c in range(4)})
+        for own in times
+    ]
+    write_batches(folder / "in", tables, files=1)
+    job = sp.stream(
+        read_batches(spark, folder / "in", tables[0].schema),
+        sp.Skyline("c0 MIN, c1 MIN, c2 MIN, c3 MIN"),
+        time="ts",
+        window="200 ms",
+        splitting=law,
+        plq_workers=n,
+        checkpoint=folder / "checkpoint",
+        output=sp.Memory(),
+    )
+    free = Costs(exchange=0.0, exchange_per_row=0.0)
+    return finish(replace(job, setting=replace(job.setting, costs=free)))[SETTLED:]
+
+
+def load(period: Period) -> float:
+    found = utilisation(period)
+    assert found is not None
+    return found.rho
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("law", "n"), [("PB_RR", 1), ("PB_RR", 2), ("TB_RR", 2), ("AS", 2)])
+def test_the_simulator_comes_to_what_spark_comes_to(law: str, n: int, spark: SparkSession, tmp_path: Path):
+    """rho within a tenth and sigma within a twentieth, with what a row cost on Spark, in intervals that it is busy for 70 %."""
+    times = events(np.random.default_rng(0))
+    shown = on_spark(spark, tmp_path, times, law, n)
+    assert {batch.plq_workers for batch in shown} == {n}
+    assert {batch.exchange for batch in shown} == {n > 1}
+    cost = sum(sum(batch.busy) for batch in shown) / sum(batch.rows for batch in shown)
+    seconds = cost * len(times[0]) / n / USED
+    there = [
+        load(Period(seconds, tuple(cost * rows for rows in batch.task_rows), batch.task_rows, batch.task_rows))
+        for batch in shown
+    ]
+
+    event = np.concatenate(times)
+    arrival = np.concatenate([(batch + np.arange(len(own)) / len(own)) * seconds for batch, own in enumerate(times)])
+    farm = PaneFarm(Stream.of(PANES, event, np.rint(arrival * 1e6).astype(np.int64), slack=0), np.array([cost]), n)
+    policy = splitting(law)
+    state, here = policy.init(), []
+    for batch in range(BATCHES):
+        interval = farm.advance((batch + 1) * seconds, policy, state)
+        state = policy.observe(state, interval.sample)
+        here.append(interval.period)
+    assert np.mean(there) == pytest.approx(np.mean([load(period) for period in here[SETTLED:]]), rel=0.1)
+    sigmas = [period.partitions / period.panes for period in here[SETTLED:]]
+    assert np.mean([batch.sigma for batch in shown]) == pytest.approx(np.mean(sigmas), rel=0.05)
