@@ -73,17 +73,9 @@ class Front:
         """
         arrivals = self._checked(arrivals, until)
         span = (self.clock, until)
-        parts = []
-        begin = 0
-        while begin < len(arrivals.rows):
-            if self._size == len(self._rows):
-                parts.append(self._make_room(span))
-            end = min(len(arrivals.rows), begin + len(self._rows) - self._size)
-            self._absorb(arrivals.at(slice(begin, end)))
-            begin = end
+        parts = self._take(arrivals, span)
         self.clock = until
-        parts.append(self._updates(slice(None), span))
-        return Updates.merged(parts)
+        return Updates.merged([*parts, self._updates(slice(None), span)])
 
     def current(self) -> IntArray:
         """Return the rows on the front once all updates before the clock are applied, ascending."""
@@ -124,23 +116,35 @@ class Front:
             return arrivals.at(order)
         return arrivals
 
+    def _take(self, arrivals: Arrivals, span: tuple[Micros, Micros]) -> list[Updates]:
+        """Take arrivals in order of time; return the updates of what has been forgotten to make room for them."""
+        parts = []
+        begin = 0
+        while begin < len(arrivals.rows):
+            if self._size == len(self._rows):
+                parts.append(self._make_room(span))
+            end = min(len(arrivals.rows), begin + len(self._rows) - self._size)
+            self._absorb(arrivals.at(slice(begin, end)))
+            begin = end
+        return parts
+
     def _absorb(self, arrivals: Arrivals) -> None:
         if not len(arrivals.rows):
             return
-        if self._ranking is None:
-            self._ranking = ranking(columns_of(arrivals.points), _CROWDED)
         begin, end = self._size, self._size + len(arrivals.rows)
-        self._write(begin, arrivals, self._ranking)
-        self._slots.clocks[START, begin:end] = arrivals.times
+        self._write(begin, arrivals)
         absorb(self._slots, self._index, begin, end, self.window)
         self._size = end
 
-    def _write(self, begin: int, arrivals: Arrivals, ranking: Ranking) -> None:
+    def _write(self, begin: int, arrivals: Arrivals) -> None:
+        """Put arrivals into slots from `begin` on, with stays that nothing has cut short yet."""
+        if self._ranking is None:
+            self._ranking = ranking(columns_of(arrivals.points), _CROWDED)
         slots = self._slots
         end = begin + len(arrivals.rows)
         slots.points[begin:end] = arrivals.points
-        slots.ranks[begin:end] = ranking.ranks(columns_of(arrivals.points))
-        slots.clocks[TIME, begin:end] = arrivals.times
+        slots.ranks[begin:end] = self._ranking.ranks(columns_of(arrivals.points))
+        slots.clocks[TIME, begin:end] = slots.clocks[START, begin:end] = arrivals.times
         slots.clocks[END, begin:end] = arrivals.times + self.window
         self._rows[begin:end] = arrivals.rows
 
@@ -164,8 +168,7 @@ class Front:
         self._size = n
         self._ranking = None
         if n:
-            self._ranking = ranking(columns_of(stored.points), _CROWDED)
-            self._write(0, Arrivals(stored.points, stored.times, stored.rows), self._ranking)
+            self._write(0, Arrivals(stored.points, stored.times, stored.rows))
             self._slots.clocks[START, :n] = stored.starts
         rebuild(self._slots, self._index, n)
 
