@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from tests.operators.continuous.test_rows import eager_updates
 from tests.runtime.continuous_streams import (
     EVERY,
+    PLAN,
     QUERY,
     SCHEMA,
     WINDOW,
@@ -27,10 +29,12 @@ from tests.runtime.continuous_streams import (
 from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
+from skypane.control.costs import Costs
 from skypane.operators.continuous import ContinuousSkyline
 from skypane.plan import ContinuousPlan
 from skypane.runtime import local
 from skypane.runtime.spark.engine import continuous as program
+from skypane.runtime.spark.engine import sharding
 
 
 def cut_anywhere(seed: int) -> list[pa.Table]:
@@ -88,6 +92,34 @@ def test_a_start_after_each_batch_tells_the_same_and_what_nothing_needs_is_forgo
             stored = [path for path in named if f"-{program.STORED:05d}-" in path.name]
             assert len(stored) == 1, "all that was told lies in one file"
     assert told == expected(batches)
+
+
+@pytest.mark.parametrize("by", [(), ("sensor",)], ids=["one front", "a front for each sensor"])
+def test_shards_on_workers_tell_the_same_however_many_there_are_in_each_batch(
+    by: tuple[str, ...], spark: SparkSession, tmp_path: Path
+):
+    batches = late_rows(11, batches=6)
+    write_batches(tmp_path / "in", batches)
+    job = job_of(spark, tmp_path, by=by, output=(told := sp.Memory()), wlq_workers=2)
+    dear = replace(job, setting=replace(job.setting, costs=Costs(job=0.0, shard_per_row=0.0, front_per_pair=1.0)))
+    seen: list[sp.BatchMetrics] = []
+
+    def scale(metrics: sp.BatchMetrics) -> None:
+        seen.append(metrics)
+        handle.scale(wlq=[3, 1, 2][metrics.batch_id % 3])  # a front of one shard is whole, and in the driver
+
+    handle = dear.start(trigger="available now", on_batch=scale)
+    handle.await_termination(600)
+    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by))
+    assert [plain(table) for table in told._tables.values()] == expected(batches, plan)
+    assert [(m.wlq_where, m.wlq_workers) for m in seen[3:]] == [("spark", 2), ("spark", 3), ("driver", 1)]
+    assert len(seen[4].wlq_busy) == 3
+    decision = seen[4].decision("placement")
+    assert decision is not None
+    assert "in 3 shards" in decision.because
+    assert sorted(handle.front()["id"].to_pylist()) == read_front(tmp_path)
+    written = (tmp_path / "checkpoint" / "skypane" / "partials").iterdir()
+    assert not [path for path in written if f"-{sharding.ASKED:05d}-" in path.name], "questions are forgotten"
 
 
 def test_a_drain_tells_what_waits_and_the_stream_goes_on(spark: SparkSession, tmp_path: Path):

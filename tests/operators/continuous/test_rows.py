@@ -15,6 +15,7 @@ import skypane as sp
 from skypane.operators.continuous import ContinuousSkyline, RowFront
 from skypane.operators.continuous import rows as rows_module
 from skypane.operators.continuous.eager import Eager, Update, net
+from skypane.operators.continuous.fronts import Asking
 from skypane.preference.groups import group_codes
 from skypane.testing import check_query
 from skypane.types import BadInputError, ConfigError
@@ -80,8 +81,11 @@ def in_order(updates) -> bool:
     rows=tables(),
     cuts=st.lists(st.integers(0, 80), max_size=4),
     care=st.integers(0, 2),
+    shards=st.integers(0, 2),
 )
-def test_it_tells_what_the_eager_algorithm_tells_of_any_values_wherever_it_is_cut(preference, by, rows, cuts, care):
+def test_it_tells_what_the_eager_algorithm_tells_of_any_values_wherever_it_is_cut(
+    preference, by, rows, cuts, care, shards
+):
     """Care: keep the front; make it again from what is stored after each step; forget whatever nothing needs."""
     query = ContinuousSkyline(preference, "ts", WINDOW, by)
     times = query.times(rows)
@@ -93,7 +97,7 @@ def test_it_tells_what_the_eager_algorithm_tells_of_any_values_wherever_it_is_cu
         for until in [*sorted(cuts), 200]:
             some = rows.filter(pa.array((before <= times) & (times < until)))
             parts = [query.lift(some.slice(at, 3)) for at in range(0, some.num_rows, 3)]
-            news = plain(front.step(query.combine([some.slice(0, 0), *parts]), until))
+            news = plain(front.step(query.combine([some.slice(0, 0), *parts]), until, Asking(shards)))
             told += news
             for _, action, row in news:
                 there[row] += {"ADD": 1, "DEL": -1}[action]

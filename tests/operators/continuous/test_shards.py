@@ -45,7 +45,9 @@ def test_many_points_through_threads_store_what_one_front_stores_evenly():
             some = slice(first, first + 5_000)
             arrivals = Arrivals(points[some], times[some], times[some])
             shards = 3 if first < 20_000 else 2
-            assert plain(shared.step(arrivals, first + 5_000, shards, at_once)) == plain(alone.step(arrivals, first + 5_000))
+            assert plain(shared.step(arrivals, first + 5_000, shards, at_once)) == plain(
+                alone.step(arrivals, first + 5_000)
+            )
             assert len(shared) == len(alone)
             loads = [len(shard.rows) for shard in shared.shards]
             assert max(loads) - min(loads) <= 1 + len(alone) // 10

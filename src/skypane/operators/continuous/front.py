@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -50,6 +51,17 @@ class Stored(NamedTuple):
     rows: IntArray
     starts: IntArray
     clock: Micros  # updates before are told
+
+    def at(self, which: Any) -> Stored:
+        """Return some of them, by index, mask or slice."""
+        points, times, rows, starts, clock = self
+        return Stored(points[which], times[which], rows[which], starts[which], clock)
+
+
+def joined(parts: Sequence[Stored]) -> Stored:
+    """Return the points of all parts, at least one, which have one clock; the first part's first."""
+    points, times, rows, starts = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:4])
+    return Stored(points, times, rows, starts, parts[0].clock)
 
 
 class Front:

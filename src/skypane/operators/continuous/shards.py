@@ -12,13 +12,15 @@ with the fewest (LLW+: those that it has just been given are counted too).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
 from skypane.kernels.blocks import BLOCK
 from skypane.kernels.influence import END, START, visit
-from skypane.operators.continuous.front import BEGIN, Arrivals, Front, Stored, check_arrivals
+from skypane.operators.continuous.front import BEGIN, Arrivals, Front, Stored, check_arrivals, joined
 from skypane.operators.continuous.updates import Updates, check_window
 from skypane.types import IntArray, Micros
 
@@ -126,9 +128,11 @@ class ShardedFront:
 
     def whole(self) -> Front:
         """Return a front that goes on where this one is."""
-        stored = _joined(self.shards)
-        order = np.argsort(stored.times, kind="stable")
-        return Front.restore(_at(stored, order, stored.clock), self.window)
+        return Front.restore(self.snapshot(), self.window)
+
+    def snapshot(self) -> Stored:
+        """Return what must be remembered, as Front.snapshot."""
+        return _by_arrival(self.shards)
 
     @property
     def clock(self) -> Micros:
@@ -147,9 +151,7 @@ class ShardedFront:
         """Return the rows stored, ascending, as Front.kept."""
         return np.sort(np.concatenate([shard.rows for shard in self.shards]))
 
-    def step(
-        self, arrivals: Arrivals, until: Micros, shards: int | None = None, ask: Ask = one_by_one
-    ) -> Updates:
+    def step(self, arrivals: Arrivals, until: Micros, shards: int | None = None, ask: Ask = one_by_one) -> Updates:
         """Take the arrivals of [clock, until), in that many shards from now on; return the updates of that span."""
         clock = self.clock
         check_arrivals(arrivals, self.shards[0].points.shape[1], (clock, until))
@@ -170,33 +172,27 @@ class ShardedFront:
         for shard, span in zip(self.shards, spans, strict=True):
             ends = span.ends[: len(shard.rows)]
             told.append(Updates.of_stays(shard.rows, shard.starts, ends, (clock, until)))
-            kept.append(_at(shard, ends >= until, until))
+            kept.append(shard.at(ends >= until)._replace(clock=until))
         fresh = Stored(arrivals.points, arrivals.times, arrivals.rows, new.starts, until)
-        self.shards = _given(kept, _at(fresh, new.ends >= until, until))
+        self.shards = _given(kept, fresh.at(new.ends >= until))
         return Updates.merged(told)
-
-
-def _at(stored: Stored, which: Any, clock: Micros) -> Stored:
-    points, times, rows, starts, _ = stored
-    return Stored(points[which], times[which], rows[which], starts[which], clock)
-
-
-def _joined(parts: Sequence[Stored]) -> Stored:
-    columns = [np.concatenate(column) for column in list(zip(*parts, strict=True))[:4]]
-    return Stored(columns[0], columns[1], columns[2], columns[3], parts[0].clock)
 
 
 def _divided(shards: Sequence[Stored], n: int) -> list[Stored]:
     """Deal the points of all shards, in order of arrival, to n shards in turn."""
-    whole = _joined(shards)
-    order = np.argsort(whole.times, kind="stable")
-    return [_at(whole, order[first::n], whole.clock) for first in range(n)]
+    whole = _by_arrival(shards)
+    return [whole.at(slice(first, None, n)) for first in range(n)]
+
+
+def _by_arrival(shards: Sequence[Stored]) -> Stored:
+    whole = joined(shards)
+    return whole.at(np.argsort(whole.times, kind="stable"))
 
 
 def _given(shards: list[Stored], new: Stored) -> list[Stored]:
     """Give new points, younger than all, to the shards with the fewest, one after the other."""
     owners = _least_loaded(np.array([len(shard.rows) for shard in shards]), len(new.rows))
-    return [_joined([shard, _at(new, owners == index, new.clock)]) for index, shard in enumerate(shards)]
+    return [joined([shard, new.at(owners == index)]) for index, shard in enumerate(shards)]
 
 
 def _runs(n: int, shards: int) -> list[Runs]:
@@ -205,7 +201,7 @@ def _runs(n: int, shards: int) -> list[Runs]:
     What is stored early is visited by more arrivals than what is stored late: an early run and a late one make up for that.
     """
     bounds = [n * part // (2 * shards) for part in range(2 * shards + 1)]
-    runs = list(zip(bounds[:-1], bounds[1:], strict=True))
+    runs = list(pairwise(bounds))
     return [(runs[shard], runs[-1 - shard]) for shard in range(shards)]
 
 

@@ -66,6 +66,7 @@ def continuous_skyline(
     late: Output | None = ...,
     splitting: str | Splitting = ...,
     plq_workers: int | None = ...,
+    wlq_workers: int | None = ...,
 ) -> Job: ...
 
 
@@ -85,6 +86,7 @@ def continuous_skyline(
     late: Output | None = None,
     splitting: str | Splitting = "PB_RR",
     plq_workers: int | None = None,
+    wlq_workers: int | None = None,
     invalid: history.Invalid = "error",
 ) -> Job | DataFrame:
     """Keep the skyline of the last `window` of event time, and tell every change of it as it happens (paper 4).
@@ -109,6 +111,8 @@ def continuous_skyline(
     late         where late and quarantined rows go, with their reason; they are only counted, if left out
     splitting    where rows are exchanged, over how many tasks: as in stream()
     plq_workers  tasks that lift, where rows are exchanged; the default parallelism, if left out
+    wlq_workers  shards of the front, at most; it is whole, and in the driver, while to compare its rows there is sooner
+                 done; the default parallelism, if left out
 
     A static DataFrame may have:
     invalid      "error": a null or NaN criterion, or a null time, fails the query when it runs; "drop": such rows are
@@ -143,7 +147,8 @@ def continuous_skyline(
         front=_front_sink(front, schema, taker, late_taker),
     )
     cores = parallelism(rows.sparkSession)
-    return Job(rows, setting, Workers(cores if plq_workers is None else plq_workers, cores))
+    asked = Workers(cores if plq_workers is None else plq_workers, cores if wlq_workers is None else wlq_workers)
+    return Job(rows, setting, asked)
 
 
 def _plan(
