@@ -28,9 +28,9 @@ class Costs:
     window: float = 0.8e-3
     window_per_row: float = 0.4e-6
     job: float = 0.15
-    front_per_row: float = 0.2e-6
-    front_per_pair: float = 18e-12
-    shard_per_row: float = 0.15e-6
+    front_per_row: float = 0.1e-6
+    front_per_pair: float = 30e-12
+    shard_per_row: float = 0.25e-6
     measured: str = "two shared cores, local[2], bench/streaming.py"
 
     def __post_init__(self) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from itertools import pairwise
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
