@@ -12,6 +12,7 @@ from skypane.kernels.influence import END, START, TIME, absorb, empty_index, emp
 from skypane.kernels.layout import columns_of, frozen
 from skypane.kernels.ranks import Ranking, ranking
 from skypane.kernels.thinning import has_nan
+from skypane.operators.continuous.passing import Strong, passing
 from skypane.operators.continuous.updates import Updates, check_window
 from skypane.types import BadInputError, FloatArray, IntArray, Micros
 
@@ -20,6 +21,9 @@ _LEAST_SPARE: Final = 16 * BLOCK
 
 _SPARE: Final = 48 * BLOCK
 """Slots that are enough, unless more are stored: a rebuild is then paid for by as many arrivals."""
+
+_MANY: Final = 4_096
+"""Arrivals of a step from which on it pays to look for those that make no difference."""
 
 _CROWDED: Final = 40
 """Ranks may be coarser than a single skyline needs: arrivals are ranked one by one, and tables are quicker than cuts."""
@@ -77,6 +81,7 @@ class Front:
         self._size = 0
         self._allocate(_room_for(0), d)
         self._ranking: Ranking | None = None
+        self._strong: Strong | None = None
 
     def step(self, arrivals: Arrivals, until: Micros) -> Updates:
         """Take the arrivals of [clock, until), move the clock to `until`, and return the updates of that span.
@@ -85,7 +90,7 @@ class Front:
         """
         arrivals = self._checked(arrivals, until)
         span = (self.clock, until)
-        parts = self._take(arrivals, span)
+        parts = self._take(self._seen(arrivals), span)
         self.clock = until
         return Updates.merged([*parts, self._updates(slice(None), span)])
 
@@ -127,6 +132,13 @@ class Front:
             order = np.argsort(times, kind="stable")
             return arrivals.at(order)
         return arrivals
+
+    def _seen(self, arrivals: Arrivals) -> Arrivals:
+        """Leave out arrivals, in order of time, that come and go within the step unseen."""
+        if len(arrivals.rows) < _MANY:
+            return arrivals
+        unseen, self._strong = passing(arrivals.points, arrivals.times, self._strong, self.window)
+        return arrivals.at(np.flatnonzero(~unseen))
 
     def _take(self, arrivals: Arrivals, span: tuple[Micros, Micros]) -> list[Updates]:
         """Take arrivals in order of time; return the updates of what has been forgotten to make room for them."""

@@ -73,6 +73,9 @@ class SpanFront(Front):
             self.spans.starts[some.rows] = self._slots.clocks[START, at : at + end - begin]
             begin = end
 
+    def _seen(self, arrivals: Arrivals) -> Arrivals:
+        return arrivals  # each has a span
+
     def _updates(self, at: Any, span: tuple[Micros, Micros]) -> Updates:
         rows = self._rows[: self._size][at]
         self.spans.starts[rows] = self._slots.clocks[START, : self._size][at]
