@@ -74,7 +74,8 @@ def _scale(points: FloatArray) -> FloatArray:
 def _scores(points: FloatArray, scale: FloatArray) -> FloatArray:
     """Return a number for each point: the less, the more it dominates, or so one may guess."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.nan_to_num((points * scale).sum(axis=1), nan=np.inf)
+        sums: FloatArray = np.nan_to_num((points * scale).sum(axis=1), nan=np.inf)
+    return sums
 
 
 def _is_stronger(one: Strong, other: Strong, scale: FloatArray) -> bool:
