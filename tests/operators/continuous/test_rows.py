@@ -156,3 +156,19 @@ def test_a_row_from_before_the_clock_is_refused_and_the_front_stays():
     with pytest.raises(BadInputError, match=r"times must be in \[10, 30\), got 5 to 20"):
         front.step(rows, 30)
     assert front.current()["id"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("shards", [0, 2])
+def test_a_group_that_vanishes_is_forgotten_and_may_come_again(shards: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rows_module, "_SPARE", 0)
+    times, cities = [0, 2, 90, 100, 101, 200], ["Basel", "Bern", "Bern", "Bern", "Basel", "Bern"]
+    rows = pa.table({"id": range(6), "ts": pa.array(times, pa.timestamp("us")), "price": [1.0] * 6, "city": cities})
+    front = RowFront(ContinuousSkyline("price MIN", "ts", WINDOW, "city"), rows.schema)
+    asking = Asking(shards)
+    front.step(rows.slice(0, 2), 50, asking)
+    assert sorted(front._keys["city"].to_pylist()) == ["Basel", "Bern"]
+    assert plain(front.step(rows.slice(2, 1), 95, asking))[-1] == (90, "ADD", 2)
+    front.step(rows.slice(3, 1), 101, asking)
+    assert front._keys["city"].to_pylist() == ["Bern"]
+    assert (101, "ADD", 4) in plain(front.step(rows.slice(4, 1), 102, asking))
+    assert sorted(front.current()["city"].to_pylist()) == ["Basel", "Bern"]

@@ -20,7 +20,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.measured import Measured
+from skypane.control.measured import Measured, RunWork
 from skypane.control.placement import DueRows, FrontPlacement
 from skypane.operators.advance import Advance, drained
 from skypane.operators.continuous import RowFront
@@ -153,6 +153,7 @@ class ContinuousProgram:
             merge_seconds=timer.seconds["wlq"],
             interval=batch.interval,
             exchanged=batch.steering.routing is not None,
+            runs=tuple(RunWork(1, busy) for busy in shards.busy),
         )
         metrics = batch_metrics(self._plan, batch, after.waiting, level, step, placement, answers, measured)
         return Outcome(
