@@ -18,7 +18,7 @@ import resource
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -93,10 +93,10 @@ def front(
     return str(handle.query.id)
 
 
-def streams(spark: SparkSession, listener: Progress, *, quick: bool) -> list[list[str]]:
+def streams(spark: SparkSession, listener: Progress, kinds: Iterable[str], *, quick: bool) -> list[list[str]]:
     """Return a line for each distribution: rows per second, updates, their latency, memory."""
     lines = []
-    for kind in DRAWS:
+    for kind in kinds:
         case = Points(1_000_000, D, WARM_UP + (3 if quick else 8), kind)
         seen: list[sp.BatchMetrics] = []
         pipelines: dict[str, Pipeline] = {"identity": identity, "front": partial(front, window=10, seen=seen)}
@@ -190,6 +190,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few batches, one round, nothing recorded")
     parser.add_argument("--only", choices=["stream", "memory", "place"], help="one of the tables")
+    parser.add_argument(
+        "--points", nargs="+", choices=[*DRAWS], default=[*DRAWS], help="distributions of the first table"
+    )
     arguments = parser.parse_args()
     spark = sp.session("local[2]", "skypane-bench")
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
@@ -200,7 +203,7 @@ def main() -> None:
         "stream": (
             ["points", "identity, rows/s", "front, rows/s", "front : identity", "stored", "updates/batch",
              "batches behind", "front takes"],
-            lambda: streams(spark, listener, quick=quick),
+            lambda: streams(spark, listener, arguments.points, quick=quick),
         ),
         "memory": (["rows so far", "driver's peak memory"], lambda: memory(spark, quick=quick)),
         "place": (
