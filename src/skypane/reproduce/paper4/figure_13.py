@@ -51,7 +51,7 @@ def _longer(rows: pd.DataFrame) -> Finding:
         for kind in DRAWS
     ]
     told = ", ".join(f"{1 - ratio:.0%}" for ratio in ratios)
-    return Finding(f"{told} lower", all(0.7 < ratio < 0.95 for ratio in ratios))
+    return Finding(f"{told} lower", all(0.75 < ratio < 0.85 for ratio in ratios))
 
 
 def _highest(rows: pd.DataFrame) -> Finding:
@@ -75,7 +75,7 @@ FIGURE = Figure(
             _root,
             "the root follows from a pruning probability that does not depend on the rate; it grows with the window (figure 4)",
         ),
-        Claim("in a window twice as long it is about 20 % lower", _longer),
+        Claim("in a window twice as long it is about 20 % lower", _longer, "where the points stored grow as the window to the power 0.3, it is 15 %"),
         Claim("it is highest with correlated points", _highest),
     ),
     plots=tuple(
