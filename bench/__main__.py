@@ -3,6 +3,7 @@
 import bench.aggregates
 import bench.columns
 import bench.continuous
+import bench.continuous_stream
 import bench.kernels
 import bench.replay
 import bench.slides
@@ -15,6 +16,7 @@ def main() -> None:
     for module in (
         bench.kernels,
         bench.continuous,
+        bench.continuous_stream,
         bench.replay,
         bench.sql,
         bench.streaming,

@@ -19,6 +19,11 @@ def timings(costs: Costs) -> list[Timing]:
         Timing("job", 1, 0, costs.job),
         *(Timing("exchange", 1, rows, costs.exchanging(rows)) for rows in (50_000, 1_000_000)),
         *(Timing("window", 20, rows, 20 * costs.window + rows * costs.window_per_row) for rows in (2_000, 200_000)),
+        *(
+            Timing("front", 9_000, pairs, 9_000 * costs.front_per_row + pairs * costs.front_per_pair)
+            for pairs in (10**6, 10**9)
+        ),
+        *(Timing("shard", 1, rows, 0.001 + rows * costs.shard_per_row) for rows in (1_000, 100_000)),
     ]
 
 
@@ -26,15 +31,21 @@ seconds = st.floats(1e-4, 1.0)
 seconds_a_row = st.floats(1e-8, 1e-5)
 
 
-@given(seconds, seconds_a_row, seconds, seconds_a_row, seconds)
-def test_a_machine_is_known_by_its_timings(exchange, exchange_per_row, window, window_per_row, job):
-    costs = Costs(exchange, exchange_per_row, window, window_per_row, job, "here")
+COSTS = [name for name in DEFAULT_COSTS.to_json() if name != "measured"]
+seconds_a_pair = st.floats(1e-12, 1e-9)
+
+
+@given(st.tuples(
+    seconds, seconds_a_row, seconds, seconds_a_row, seconds, seconds_a_row, seconds_a_pair, seconds_a_row
+))  # fmt: skip
+def test_a_machine_is_known_by_its_timings(parts):
+    costs = Costs(**dict(zip(COSTS, parts, strict=True)), measured="here")
     found, wanted = fit(timings(costs), "here").to_json(), costs.to_json()
     assert found.pop("measured") == wanted.pop("measured")
     assert found == pytest.approx(wanted, rel=1e-6)
 
 
-@given(st.lists(st.floats(-0.1, 1.0), min_size=4, max_size=4))
+@given(st.lists(st.floats(-0.1, 1.0), min_size=8, max_size=8))
 def test_noise_never_makes_a_cost_that_cannot_be(noise):
     """Larger moves that took less time: nothing is negative, and whatever could not be told apart is refused."""
     job, *moves = timings(DEFAULT_COSTS)
@@ -42,19 +53,20 @@ def test_noise_never_makes_a_cost_that_cannot_be(noise):
     try:
         costs = fit([job, *noisy], "noise")
     except ConfigError:
-        assert max(noise[:2]) <= 1e-9 or max(noise[2:]) <= 1e-9, "of one kind no move took any time"
+        kinds = (noise[at : at + 2] for at in range(0, 8, 2))
+        assert any(max(kind) <= 1e-9 for kind in kinds), "of one kind no move took any time"
         return
     assert all(value >= 0 for name, value in costs.to_json().items() if name != "measured")
 
 
 @pytest.mark.parametrize(("few", "many", "cost"), [(-0.01, 0.3, (0.0, 0.3e-6)), (0.3, -0.01, (0.3, 0.0))])
 def test_a_move_too_quick_to_be_timed_costs_nothing(few, many, cost):
-    job, first, second, *windows = timings(DEFAULT_COSTS)
-    costs = fit([job, replace(first, seconds=few), replace(second, seconds=many), *windows], "here")
+    job, first, second, *others = timings(DEFAULT_COSTS)
+    costs = fit([job, replace(first, seconds=few), replace(second, seconds=many), *others], "here")
     assert (costs.exchange, costs.exchange_per_row) == pytest.approx(cost)
 
 
-@pytest.mark.parametrize("missing", ["job", "exchange", "window"])
+@pytest.mark.parametrize("missing", ["job", "exchange", "window", "front", "shard"])
 def test_a_kind_of_move_that_was_not_timed_is_an_error(missing):
     with pytest.raises(ConfigError):
         fit([timing for timing in timings(DEFAULT_COSTS) if timing.move != missing], "here")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from skypane.control.costs import Costs
 from skypane.control.law import Decision
-from skypane.control.placement import DueWindows, Place, Placement
+from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Place, Placement
 
 MILLION = 1_000_000
 LAW = Placement()
@@ -51,3 +51,31 @@ def test_where_a_job_costs_nothing_workers_share_what_can_be_shared():
     few = DueWindows(2, 10, 1, 2)
     assert decide(few).value == Place("driver")
     assert decide(few, Placement(Costs(job=0))).value == Place("spark", 2)
+
+
+def decide_front(known: DueRows, costs: Costs = Costs()) -> Decision[Place]:  # noqa: B008 - a frozen value
+    law = FrontPlacement(costs)
+    return law.decide(law.init(), known)[1]
+
+
+@pytest.mark.parametrize(
+    ("known", "place"),
+    [
+        (DueRows(1_000, 60_000, 4), Place("driver")),  # a job costs more
+        (DueRows(200_000, 200_000, 2), Place("spark", 2)),  # six hundred milliseconds of pairs, and half of them
+        (DueRows(200_000, 200_000, 1), Place("driver")),  # one worker does no less than the driver
+        (DueRows(0, 10 * MILLION, 8), Place("driver")),
+    ],
+)
+def test_a_front_stays_in_the_driver_until_pairs_cost_more_than_a_job(known: DueRows, place: Place):
+    decision = decide_front(known)
+    assert decision.value == place
+    assert f"{known.coming} rows meet {known.stored} stored" in decision.because
+
+
+@given(st.integers(0, MILLION), st.integers(0, MILLION), st.integers(1, 16))
+def test_shards_are_asked_only_where_they_are_sooner_done(coming: int, stored: int, workers: int):
+    decision = decide_front(DueRows(coming, stored, workers))
+    figures = decision.figures
+    assert (decision.value.where == "spark") == (figures["together"] < figures["alone"])
+    assert decision.value.runs == (workers if decision.value.where == "spark" else 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from tests.runtime import continuous_streams, driver
 from tests.runtime.driver import Task, die, replace_method
 
 import skypane as sp
+from skypane.control.placement import DueRows, FrontPlacement, Place
 from skypane.runtime.spark.engine import continuous as program
+from skypane.runtime.spark.engine.sharding import Shards
 from skypane.runtime.spark.sinks.current import FILE
 from skypane.runtime.spark.store import Store
 
@@ -40,15 +43,37 @@ def _after_the_front_moves() -> None:
     replace_method(Store, "move", move)
 
 
+def _after_the_shards_have_answered() -> None:
+    def answers(original: Callable[..., Any], *args: Any) -> None:
+        original(*args)
+        die()
+
+    def two(original: Callable[..., Any], *args: Any) -> Any:
+        after, decision = original(*args)
+        return after, replace(decision, value=Place("spark", 2))
+
+    replace_method(FrontPlacement, "decide", two)
+    replace_method(Shards, "_answers", answers)
+
+
+def _here_and_there(original: Callable[..., Any], law: FrontPlacement, state: Any, known: DueRows) -> Any:
+    """Ask shards in two of three batches, so that a kill may come before, between or after both ways."""
+    after, decision = original(law, state, known)
+    shards = known.coming % 3
+    return after, replace(decision, value=Place("spark", shards + 1) if shards else Place("driver"))
+
+
 CRASHES = driver.CRASHES | {
     "before the front moves": _before_the_front_moves,
     "after the front moves": _after_the_front_moves,
+    "after the shards have answered": _after_the_shards_have_answered,
 }
 
 
 def main() -> None:
     for name in ("_SPARE", "_REFERENCES"):
         setattr(program, name, 8)  # what is stored is written anew every few batches
+    replace_method(FrontPlacement, "decide", _here_and_there)
     driver.CRASHES = CRASHES
     driver.job_of = job_of  # type: ignore[assignment]
     driver.main()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import sqlite3
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from tests.operators.continuous.test_rows import eager_updates
 from tests.runtime.continuous_streams import (
     EVERY,
+    PLAN,
     QUERY,
     SCHEMA,
     WINDOW,
@@ -27,10 +31,12 @@ from tests.runtime.continuous_streams import (
 from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
+from skypane.control.costs import Costs
 from skypane.operators.continuous import ContinuousSkyline
 from skypane.plan import ContinuousPlan
 from skypane.runtime import local
 from skypane.runtime.spark.engine import continuous as program
+from skypane.runtime.spark.engine import sharding
 
 
 def cut_anywhere(seed: int) -> list[pa.Table]:
@@ -90,6 +96,34 @@ def test_a_start_after_each_batch_tells_the_same_and_what_nothing_needs_is_forgo
     assert told == expected(batches)
 
 
+@pytest.mark.parametrize("by", [(), ("sensor",)], ids=["one front", "a front for each sensor"])
+def test_shards_on_workers_tell_the_same_however_many_there_are_in_each_batch(
+    by: tuple[str, ...], spark: SparkSession, tmp_path: Path
+):
+    batches = late_rows(11, batches=6)
+    write_batches(tmp_path / "in", batches)
+    job = job_of(spark, tmp_path, by=by, output=(told := sp.Memory()), wlq_workers=2)
+    dear = replace(job, setting=replace(job.setting, costs=Costs(job=0.0, shard_per_row=0.0, front_per_pair=1.0)))
+    seen: list[sp.BatchMetrics] = []
+
+    def scale(metrics: sp.BatchMetrics) -> None:
+        seen.append(metrics)
+        handle.scale(wlq=[3, 1, 2][metrics.batch_id % 3])  # a front of one shard is whole, and in the driver
+
+    handle = dear.start(trigger="available now", on_batch=scale)
+    handle.await_termination(600)
+    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by))
+    assert [plain(table) for table in told._tables.values()] == expected(batches, plan)
+    assert [(m.wlq_where, m.wlq_workers) for m in seen[3:]] == [("spark", 2), ("spark", 3), ("driver", 1)]
+    assert len(seen[4].wlq_busy) == 3
+    decision = seen[4].decision("placement")
+    assert decision is not None
+    assert "in 3 shards" in decision.because
+    assert sorted(handle.front()["id"].to_pylist()) == read_front(tmp_path)
+    written = (tmp_path / "checkpoint" / "skypane" / "partials").iterdir()
+    assert not [path for path in written if f"-{sharding.ASKED:05d}-" in path.name], "questions are forgotten"
+
+
 def test_a_drain_tells_what_waits_and_the_stream_goes_on(spark: SparkSession, tmp_path: Path):
     first, second = late_rows(5, batches=3), late_rows(6, batches=2, start=60 * SECOND)
     write_batches(tmp_path / "in", first)
@@ -104,6 +138,61 @@ def test_a_drain_tells_what_waits_and_the_stream_goes_on(spark: SparkSession, tm
     events: list[local.Event] = [*first, local.Drain(), *second]
     assert plain(parquet_rows(tmp_path / "out")) == list(chain(*expected(events)))
     assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == late_ids(events)
+
+
+class Table:
+    """A table in SQLite that follows a front: upserts by id, each batch in one transaction, once."""
+
+    def __init__(self, path: Path, fail_before: int, fail_after: int) -> None:
+        self.path = path
+        self.fails = {(fail_before, "before"), (fail_after, "after")}
+        self.told: dict[int, list[list[tuple[int, str, int]]]] = {}
+
+    def __call__(self, updates: DataFrame, batch_id: int) -> None:
+        table = updates.toArrow()
+        self.told.setdefault(batch_id, []).append(plain(table))
+        self._fail(batch_id, "before")
+        with contextlib.closing(sqlite3.connect(self.path)) as database, database:
+            database.execute("CREATE TABLE IF NOT EXISTS front (id INTEGER PRIMARY KEY, price REAL)")
+            database.execute("CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY)")
+            if not database.execute("SELECT 1 FROM batches WHERE id = ?", [batch_id]).fetchone():
+                database.execute("INSERT INTO batches VALUES (?)", [batch_id])
+                self._merge(database, table.to_pylist())
+        self._fail(batch_id, "after")
+
+    def _merge(self, database: sqlite3.Connection, updates: list[dict[str, Any]]) -> None:
+        """Of one id, what is said last counts: DEL, where there are both, because a row enters once."""
+        gone = {row["id"] for row in updates if row["action"] == "DEL"}
+        database.executemany("DELETE FROM front WHERE id = ?", [[row] for row in gone])
+        new = [(row["id"], row["price"]) for row in updates if row["action"] == "ADD" and row["id"] not in gone]
+        # Without "ON CONFLICT": a row that entered twice would be an error.
+        database.executemany("INSERT INTO front VALUES (?, ?)", new)
+
+    def _fail(self, batch_id: int, when: str) -> None:
+        if (batch_id, when) in self.fails:
+            self.fails.remove((batch_id, when))
+            raise OSError(f"{when} batch {batch_id}")
+
+    def ids(self) -> list[int]:
+        with contextlib.closing(sqlite3.connect(self.path)) as database:
+            return [row for (row,) in database.execute("SELECT id FROM front ORDER BY id")]
+
+
+def test_a_table_that_is_told_batches_twice_follows_the_front_as_if_each_were_told_once(
+    spark: SparkSession, tmp_path: Path
+):
+    batches = late_rows(4, batches=5)
+    write_batches(tmp_path / "in", batches)
+    table = Table(tmp_path / "front.db", fail_before=2, fail_after=3)
+    for failure in ("before batch 2", "after batch 3"):
+        with pytest.raises(sp.SkypaneError, match=failure):
+            finish(job_of(spark, tmp_path, output=table))
+    handle = job_of(spark, tmp_path, output=table).start(trigger="available now")
+    handle.await_termination(600)
+    assert {batch: len(tries) for batch, tries in table.told.items()} == {0: 1, 1: 1, 2: 2, 3: 2, 4: 1}
+    assert all(first == again for first, *rest in table.told.values() for again in rest)
+    assert [tries[0] for tries in table.told.values()] == expected(batches)
+    assert table.ids() == sorted(handle.front()["id"].to_pylist()) != []
 
 
 def test_criteria_whose_ranks_do_not_last_and_sixteen_of_them(spark: SparkSession, tmp_path: Path):
@@ -174,7 +263,12 @@ def test_what_cannot_be_asked_is_refused_with_field_value_and_remedy(spark: Spar
         (stream, sp.low("price") & sp.low("rating"), {}, "continuous skylines need a product"),
         (stream, "price MIN", {"time": "id"}, "time column 'id' is of type int64"),
         (stream, "price MIN", {"by": "nowhere"}, "column 'nowhere' does not exist"),
-        (stream, "price MIN", {"output": tmp_path / "o", "front": tmp_path / "x" / ".." / "o"}, "a folder of its own"),
+        (
+            stream,
+            "price MIN",
+            {"output": tmp_path / "o", "front": tmp_path / "x" / ".." / "o"},
+            "front and output must be two",
+        ),
         (stream, "price MIN", {"front": 3}, "front must be a path"),
         (stream.withColumnRenamed("sent", "Action"), "price MIN", {}, "rename Action"),
         (static, "price MIN", {}, "checkpoint= is for a stream, and this DataFrame is static"),
@@ -202,15 +296,19 @@ def test_rows_that_cannot_be_ranked_or_placed_are_put_aside_with_their_reason(sp
     bad = odd.set_column(1, "ts", pa.array([None, *times[1:3], 365 * 86_400 * SECOND], pa.timestamp("us", "UTC")))
     bad = bad.set_column(3, "price", pa.array([1.0, float("nan"), None, 1.0]))
     jump = late_rows(3, batches=1, start=400 * 86_400 * SECOND)[0]
-    batches = [usual[0], pa.concat_tables([usual[1], bad]), jump]
+    old = usual[0].slice(0, 1).set_column(0, "id", pa.array([10**6], usual[0].schema.field("id").type))
+    old = old.set_column(1, "ts", pa.array([-10 * WINDOW], pa.timestamp("us", "UTC")))
+    batches = [usual[0], pa.concat_tables([usual[1], bad, old]), jump]
     write_batches(tmp_path / "in", batches)
     told = sp.Memory()
     seen = finish(job_of(spark, tmp_path, output=told))
     assert [plain(table) for table in told._tables.values()] == expected(batches)
     assert seen[1].quarantined == {"null ts": 1, "NaN price": 1, "null price": 1}
     assert seen[1].held_rows == 1
-    reasons = parquet_rows(tmp_path / "late")["reason"].to_pylist()
-    assert {"null ts", "NaN price", "null price"} <= {*reasons}
+    rejected = parquet_rows(tmp_path / "late")
+    reasons = dict(zip(rejected["id"].to_pylist(), rejected["reason"].to_pylist(), strict=True))
+    assert {"null ts", "NaN price", "null price"} <= {*reasons.values()}
+    assert reasons[old["id"][0].as_py()] == "late", "it was older than the window when it came"
 
 
 @pytest.mark.parametrize("what", ["damaged", "gone"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -14,7 +13,7 @@ from tests.runtime import continuous_streams as streams
 from tests.runtime.continuous_driver import CRASHES, MODULE, job_of
 from tests.runtime.driver import SLEEPS, Task
 from tests.runtime.streams import finish, late_rows, parquet_rows, write_batches
-from tests.runtime.test_recovery import Drivers, Stream
+from tests.runtime.test_recovery import Drivers, Stream, kill_each
 
 from skypane.runtime import local
 from skypane.runtime.spark.engine.ledger import Ledger
@@ -80,20 +79,8 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
 
 @pytest.mark.slow
 def test_thirty_kills_at_random_moments(drivers: Drivers, spark: SparkSession, tmp_path: Path):
-    chance, kills = random.Random(12), 30
     stream, task = Stream(tmp_path, late_rows(12, batches=75)), Task(str(tmp_path))
-    killed = []
-    for number in range(kills):
-        driver = drivers.take(task, left=kills - 1 - number)
-        for _ in range(chance.randrange(7)):  # two batches say six lines
-            assert driver.line() in ("sink", "commit", "batch"), driver.errors()
-        time.sleep(chance.uniform(0, 0.3))  # not to wait for anything: the moment of the kill is the experiment
-        driver.kill(java_too=chance.random() < 0.7)
-        driver.process.wait()
-        killed.append(driver)
-        assert_is_a_start(tmp_path, stream)
-    assert not any("done" in driver.end() for driver in killed)
-    assert sum(driver.was_killed for driver in killed) == kills
+    kill_each(drivers, task, 30, random.Random(12), lambda: assert_is_a_start(tmp_path, stream))
     stream.note(finish(job_of(spark, task)))
     assert_is_complete(tmp_path, [*stream.batches()])
 

@@ -177,10 +177,8 @@ def test_kills_at_random_moments_of_a_cluster(spark: SparkSession, tmp_path: Pat
         drivers.close()
 
 
-def kill_at_random(drivers: Drivers, spark: SparkSession, folder: Path, kills: int, seed: int) -> None:
-    """Kill `kills` drivers of one stream, each while it runs; let a last one end it; compare with the oracle."""
-    chance = random.Random(seed)
-    task, stream = Task(str(folder)), Stream(folder, late_rows(seed, batches=5 * kills // 2))
+def kill_each(drivers: Drivers, task: Task, kills: int, chance: random.Random, check: Callable[[], None]) -> None:
+    """Let driver after driver run a task, and kill each at some moment; `check` what it has left behind."""
     killed: list[Driver] = []
     for number in range(kills):
         driver = drivers.take(task, left=kills - 1 - number)
@@ -191,9 +189,16 @@ def kill_at_random(drivers: Drivers, spark: SparkSession, folder: Path, kills: i
         driver.kill(java_too=chance.random() < 0.7)
         driver.process.wait()
         killed.append(driver)
-        stream.assert_is_a_start(task)
+        check()
     assert not any("done" in driver.end() for driver in killed)
     assert sum(driver.was_killed for driver in killed) == kills
+
+
+def kill_at_random(drivers: Drivers, spark: SparkSession, folder: Path, kills: int, seed: int) -> None:
+    """Kill `kills` drivers of one stream, each while it runs; let a last one end it; compare with the oracle."""
+    chance = random.Random(seed)
+    task, stream = Task(str(folder)), Stream(folder, late_rows(seed, batches=5 * kills // 2))
+    kill_each(drivers, task, kills, chance, lambda: stream.assert_is_a_start(task))
     stream.note(finish(job_of(spark, task)))  # more batches than the ledger keeps, perhaps
     stream.assert_is_complete(task)
 

@@ -16,6 +16,9 @@ class Costs:
 
     exchange, exchange_per_row   moving the rows of a batch between tasks: once, and for each row (nine columns)
     window, window_per_row       answering a window: once, and for each row that is merged once (eight criteria)
+    front_per_row, front_per_pair
+                                 a row that comes to a continuous skyline: once, and for each stored one (five criteria)
+    shard_per_row                a row, stored or coming, that is sent to the shards of a front, and its answer
     job                          one of Spark's jobs with a Python stage, before it does anything
     measured                     where these were measured
     """
@@ -25,6 +28,9 @@ class Costs:
     window: float = 0.8e-3
     window_per_row: float = 0.4e-6
     job: float = 0.15
+    front_per_row: float = 0.1e-6
+    front_per_pair: float = 30e-12
+    shard_per_row: float = 0.25e-6
     measured: str = "two shared cores, local[2], bench/streaming.py"
 
     def __post_init__(self) -> None:

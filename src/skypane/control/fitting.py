@@ -15,12 +15,12 @@ from skypane.types import ConfigError, FloatArray
 _TICK = 1e-9
 """Seconds that no clock tells apart."""
 
-Move: TypeAlias = Literal["job", "exchange", "window"]
+Move: TypeAlias = Literal["job", "exchange", "window", "front", "shard"]
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """So many `moves` of one kind, over so many rows in all, took `seconds`."""
+    """So many `moves` of one kind, over so many rows in all, took `seconds`; of a front, a move is a row, with its pairs."""
 
     move: Move
     moves: int
@@ -34,12 +34,22 @@ class Timing:
 
 def fit(timings: Sequence[Timing], measured: str) -> Costs:
     """Return the costs that these timings, some of each kind of move, suggest; `measured` says where they were taken."""
-    exchange, exchange_per_row = _parts(timing for timing in timings if timing.move == "exchange")
-    window, window_per_row = _parts(timing for timing in timings if timing.move == "window")
     jobs = [timing.seconds / timing.moves for timing in timings if timing.move == "job"]
     if not jobs:
         raise ConfigError("no job was timed")
-    return Costs(exchange, exchange_per_row, window, window_per_row, max(0.0, median(jobs)), measured)
+    moves: tuple[Move, ...] = ("exchange", "window", "front", "shard")
+    exchange, window, front, shard = (_parts(timing for timing in timings if timing.move == move) for move in moves)
+    return Costs(
+        exchange=exchange[0],
+        exchange_per_row=exchange[1],
+        window=window[0],
+        window_per_row=window[1],
+        job=max(0.0, median(jobs)),
+        front_per_row=front[0],
+        front_per_pair=front[1],
+        shard_per_row=shard[1],
+        measured=measured,
+    )
 
 
 def _parts(timings: Iterable[Timing]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Where the window-level query runs: in the driver, which has no job to start, or on the workers."""
+"""Where windows are answered, and where a front takes its rows: in the driver, which has no job to start, or on workers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DueWindows:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where windows are answered, and into how many runs of consecutive ones they are cut."""
+    """Where windows are answered, in how many runs of consecutive ones; or a front takes rows, in how many shards."""
 
     where: Literal["driver", "spark"]
     runs: int = 1
@@ -56,4 +56,47 @@ class Placement(ControlLaw[Stateless, None, DueWindows, Place]):
             f"{together * 1e3:.0f} ms in {runs} runs"
         )
         place = Place("spark", runs) if together < alone else Place("driver")
+        return state, Decision("placement", place, because, {"alone": alone, "together": together})
+
+
+@dataclass(frozen=True, slots=True)
+class DueRows:
+    """The rows that a batch brings to a front.
+
+    coming   how many; stored: how many the front has
+    workers  that could have a shard of it each
+    """
+
+    coming: int
+    stored: int
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPlacement(ControlLaw[Stateless, None, DueRows, Place]):
+    """The law: a front takes rows where they are sooner compared, each with those stored and half of those that come too.
+
+    Shards divide the pairs; each takes all the rows that come, and all rows have to be sent.
+    """
+
+    State = Stateless
+    costs: Costs = DEFAULT_COSTS
+
+    def init(self) -> Stateless:
+        return Stateless()
+
+    def observe(self, state: Stateless, measured: None = None) -> Stateless:  # noqa: ARG002 - nothing is learnt
+        return state
+
+    def decide(self, state: Stateless, known: DueRows) -> tuple[Stateless, Decision[Place]]:
+        costs, shards = self.costs, max(1, known.workers)
+        taking = known.coming * costs.front_per_row
+        comparing = known.coming * (known.stored + known.coming / 2) * costs.front_per_pair
+        moving = costs.job + (known.coming + known.stored) * costs.shard_per_row
+        alone, together = taking + comparing, moving + taking + comparing / shards
+        because = (
+            f"{known.coming} rows meet {known.stored} stored: {alone * 1e3:.0f} ms alone, "
+            f"{together * 1e3:.0f} ms in {shards} shards"
+        )
+        place = Place("spark", shards) if together < alone else Place("driver")
         return state, Decision("placement", place, because, {"alone": alone, "together": together})

@@ -108,19 +108,19 @@ def _twin(points: FloatArray, word: int, lanes: np.uint64, s: int) -> int:
 
 
 @kernel
-def _pass_open_block(slots: Slots, index: Index, begin: int, group: IntArray, window: int) -> int:
-    """Compare arrivals, in slots of the open block from `begin` on, with all before them there, and put them into its tiles.
+def _pass_open_block(slots: Slots, index: Index, block: int, begin: int, group: IntArray, window: int) -> int:
+    """Compare arrivals, in slots from `begin` on, with all before them in the open block; put those of the block into its tiles.
 
     As many as `group` has room for. Return how many are dominated by none; their slots are at the front of `group`.
     """
     points, ranks, clocks = slots
     _, tiles, present = index
     d = ranks.shape[1]
-    first = begin // BLOCK * WORDS
+    first = block * WORDS
     left = 0
     for s in range(begin, begin + group.shape[0]):
         by = -1
-        for word in range(s // LANES, first - 1, -1):
+        for word in range(min(s // LANES, first + WORDS - 1), first - 1, -1):
             if present[word] == NONE:
                 continue
             at = (word - first) * LANES * d
@@ -139,8 +139,9 @@ def _pass_open_block(slots: Slots, index: Index, begin: int, group: IntArray, wi
         else:
             group[left] = s
             left += 1
-        put_ranks(tiles, s % BLOCK, ranks, s)
-        present[s // LANES] |= ONE << np.uint64(s % LANES)
+        if s // BLOCK == block:
+            put_ranks(tiles, s % BLOCK, ranks, s)
+            present[s // LANES] |= ONE << np.uint64(s % LANES)
     return left
 
 
@@ -203,7 +204,7 @@ def absorb(slots: Slots, index: Index, begin: int, end: int, window: int) -> Non
     while begin < end:
         b = begin // BLOCK
         last = min(end, (b + 1) * BLOCK)
-        left = _pass_open_block(slots, index, begin, group[: last - begin], window)
+        left = _pass_open_block(slots, index, b, begin, group[: last - begin], window)
         while oldest < begin and times[oldest] + window <= times[begin]:
             oldest += 1
         _pass_full_blocks(slots, index, (oldest // BLOCK, b), group[:left], window)
@@ -211,6 +212,20 @@ def absorb(slots: Slots, index: Index, begin: int, end: int, window: int) -> Non
             fill_block(index.bitmaps, b * block_words(d), index.tiles, d)
             index.tiles[:] = EMPTY
         begin = last
+
+
+@kernel
+def visit(slots: Slots, index: Index, size: int, begin: int, end: int, window: int) -> None:
+    """Compare points in slots begin..end - 1 with the `size` first ones, which came before them, and not with one another.
+
+    They are not stored: from the next block on after those of the first `size` slots, slots are free again afterwards. The
+    starts of the visitors and the ends of the stored are right then, as far as these points tell.
+    """
+    group = np.empty(BLOCK, np.int64)
+    block = size // BLOCK
+    for first in range(begin, end, BLOCK):
+        left = _pass_open_block(slots, index, block, first, group[: min(end - first, BLOCK)], window)
+        _pass_full_blocks(slots, index, (0, block), group[:left], window)
 
 
 @kernel

@@ -10,10 +10,11 @@ import numpy as np
 from numba.core import event
 
 from skypane.kernels import exact, keyed
+from skypane.kernels.blocks import BLOCK
 from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_indices_by_group
 from skypane.kernels.hashing import hash_bytes
-from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild
+from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild, visit
 from skypane.kernels.influence_groups import Runs, absorb_runs
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.layout import columns_of, frozen
@@ -64,6 +65,7 @@ def _stream(points: FloatArray) -> None:
     slots.clocks[END] = slots.clocks[TIME] + n
     absorb(slots, index, 0, n, n)
     rebuild(slots, index, n)
+    visit(slots, index, n // 2, n // 2 + BLOCK, n, n)
     times, groups = np.arange(n), np.arange(0, n + 1, 4)
     absorb_runs(Runs(np.ascontiguousarray(points), times, groups, groups[:-1]), times.copy(), times + n, n)
 

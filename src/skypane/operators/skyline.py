@@ -20,15 +20,11 @@ fitted_size). Of anticorrelated points more are, of correlated ones fewer."""
 
 
 @dataclass(frozen=True, init=False)
-class Skyline(Query):
-    """Skyline query (paper 1, section 2.1): all rows, with all their columns, that are best under `preference`.
-
-    A partial is the skyline of the rows lifted so far. combine is idempotent too: rows lifted twice would survive twice,
-    but a partial combined with rows it dominates is unchanged. Rows equal on all criteria are all kept.
-    """
+class ByPreference(Query):
+    """What queries for the best rows under a preference share: a partial holds rows, and is lifted once more to combine it."""
 
     preference: Preference
-    #: one skyline per distinct value of these columns and of the preference's diff() columns; nulls are a value
+    #: one answer per distinct value of these columns and of the preference's diff() columns; nulls are a value
     by: tuple[str, ...]
 
     def __init__(self, preference: Preference | str, by: Columns = ()) -> None:
@@ -57,9 +53,6 @@ class Skyline(Query):
         for column in self.by:
             check_group(schema, column)
 
-    def lift(self, rows: pa.Table) -> pa.Table:
-        return take_rows(rows, self.preference.best(rows, self.by))
-
     def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
         return partials[0] if len(partials) == 1 else self.lift(pa.concat_tables(partials))
 
@@ -68,6 +61,18 @@ class Skyline(Query):
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return schema
+
+
+@dataclass(frozen=True, init=False)
+class Skyline(ByPreference):
+    """Skyline query (paper 1, section 2.1): all rows, with all their columns, that are best under `preference`.
+
+    A partial is the skyline of the rows lifted so far. combine is idempotent too: rows lifted twice would survive twice,
+    but a partial combined with rows it dominates is unchanged. Rows equal on all criteria are all kept.
+    """
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        return take_rows(rows, self.preference.best(rows, self.by))
 
     def describe(self) -> dict[str, Any]:
         levels = self.preference.describe()["levels"]

@@ -12,6 +12,7 @@ from skypane.types import ConfigError
 PAPERS = {
     "paper1": "burst-tolerant preference queries over out-of-order streams",
     "paper3": "adaptive admission of many dynamic inputs",
+    "paper4": "continuous skyline queries",
     "paper5": "elastic preference queries",
     "own": "questions of our own",
 }

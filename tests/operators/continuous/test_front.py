@@ -9,9 +9,11 @@ from tests.operators.continuous import naive
 from tests.operators.continuous.streams import Stream, plain, streams, told
 from tests.operators.continuous.test_eager import run
 
-from skypane.operators.continuous import ADD, DEL, Arrivals, Front, stays
+from skypane.operators.continuous import ADD, DEL, Arrivals, Front, passing, stays
+from skypane.operators.continuous import front as front_module
 from skypane.operators.continuous.eager import Update, net
 from skypane.types import BadInputError, ConfigError
+from skypane.workloads.content.points import correlated
 
 cuts = st.lists(st.integers(-60, 400), max_size=6)
 
@@ -19,6 +21,24 @@ cuts = st.lists(st.integers(-60, 400), max_size=6)
 @given(streams(), cuts)
 def test_it_tells_what_the_eager_algorithm_tells_wherever_the_stream_is_cut(stream, cut):
     assert told(stream, cut) == net(run(stream))
+
+
+@given(streams(), cuts, st.integers(1, 6), st.integers(1, 6))
+def test_arrivals_that_come_and_go_unseen_make_no_difference_wherever_they_are_looked_for(stream, cut, piece, late):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(front_module, "_MANY", 1)
+        patched.setattr(passing, "PIECE", piece)
+        patched.setattr(passing, "_LATE", late)
+        assert told(stream, cut) == naive.updates(*stream)
+
+
+def test_most_correlated_arrivals_come_and_go_unseen():
+    points, times = correlated(20_000, 5, np.random.default_rng(1)), np.arange(20_000)
+    unseen, strong = passing.passing(points, times, None, 20_000)
+    assert not unseen[: passing.PIECE].any(), "nothing came before the first piece"
+    assert unseen[passing.PIECE :].mean() > 0.8
+    assert strong is not None
+    assert not passing.passing(points, times + 50_000, strong, 20_000).unseen[: passing.PIECE].any(), "it has expired"
 
 
 @given(streams(), cuts)

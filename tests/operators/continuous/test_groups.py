@@ -10,11 +10,12 @@ from tests.operators.continuous.streams import Stream, plain, streams
 from skypane.operators.continuous import Arrivals, GroupedFronts
 from skypane.operators.continuous import groups as groups_module
 from skypane.operators.continuous.eager import Update
+from skypane.operators.continuous.fronts import Asking, Fronts
 
 
 @pytest.mark.parametrize("large", [2, 10**6], ids=["most groups large", "all groups small"])
 @given(streams(), st.data(), st.lists(st.integers(-60, 400), max_size=4))
-def test_each_group_has_the_front_of_its_own_rows_large_or_small(large, stream, data, cuts):
+def test_each_group_has_the_front_of_its_own_rows_large_or_small_in_any_number_of_shards(large, stream, data, cuts):
     points, times, window = stream
     n = len(times)
     groups = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)), np.int64)
@@ -23,7 +24,7 @@ def test_each_group_has_the_front_of_its_own_rows_large_or_small(large, stream, 
         rows = np.flatnonzero(groups == group)
         part = naive.updates(*Stream(points[rows], times[rows], window))
         expected += [Update(u.time, u.action, int(rows[u.row])) for u in part]
-    fronts = GroupedFronts(points.shape[1], window)
+    fronts = Fronts(points.shape[1], window, grouped=True)
     updates: list[Update] = []
     there: set[int] = set()
     end = int(times.max(initial=0)) + window + 1
@@ -31,12 +32,15 @@ def test_each_group_has_the_front_of_its_own_rows_large_or_small(large, stream, 
         patched.setattr(groups_module, "LARGE", large)
         for until in [*sorted(cut for cut in cuts if cut < end), end]:
             rows = np.flatnonzero((fronts.clock <= times) & (times < until))
-            news = plain(fronts.step(Arrivals(points[rows], times[rows], rows), groups[rows], until))
+            asking = Asking(data.draw(st.integers(0, 3)))
+            news = plain(fronts.step(Arrivals(points[rows], times[rows], rows), groups[rows], until, asking))
             for update in news:
                 (there.add if update.action > 0 else there.remove)(update.row)
             updates += news
             assert fronts.current().tolist() == sorted(there)
             assert there <= set(fronts.kept().tolist())
+            if data.draw(st.booleans()):
+                fronts = Fronts.restore(*fronts.snapshot(), window)
     assert updates == sorted(expected)
     assert len(fronts) == 0
     assert fronts.current().tolist() == []

@@ -15,6 +15,7 @@ import skypane as sp
 from skypane.operators.continuous import ContinuousSkyline, RowFront
 from skypane.operators.continuous import rows as rows_module
 from skypane.operators.continuous.eager import Eager, Update, net
+from skypane.operators.continuous.fronts import Asking
 from skypane.preference.groups import group_codes
 from skypane.testing import check_query
 from skypane.types import BadInputError, ConfigError
@@ -80,8 +81,11 @@ def in_order(updates) -> bool:
     rows=tables(),
     cuts=st.lists(st.integers(0, 80), max_size=4),
     care=st.integers(0, 2),
+    shards=st.integers(0, 2),
 )
-def test_it_tells_what_the_eager_algorithm_tells_of_any_values_wherever_it_is_cut(preference, by, rows, cuts, care):
+def test_it_tells_what_the_eager_algorithm_tells_of_any_values_wherever_it_is_cut(
+    preference, by, rows, cuts, care, shards
+):
     """Care: keep the front; make it again from what is stored after each step; forget whatever nothing needs."""
     query = ContinuousSkyline(preference, "ts", WINDOW, by)
     times = query.times(rows)
@@ -93,7 +97,7 @@ def test_it_tells_what_the_eager_algorithm_tells_of_any_values_wherever_it_is_cu
         for until in [*sorted(cuts), 200]:
             some = rows.filter(pa.array((before <= times) & (times < until)))
             parts = [query.lift(some.slice(at, 3)) for at in range(0, some.num_rows, 3)]
-            news = plain(front.step(query.combine([some.slice(0, 0), *parts]), until))
+            news = plain(front.step(query.combine([some.slice(0, 0), *parts]), until, Asking(shards)))
             told += news
             for _, action, row in news:
                 there[row] += {"ADD": 1, "DEL": -1}[action]
@@ -152,3 +156,19 @@ def test_a_row_from_before_the_clock_is_refused_and_the_front_stays():
     with pytest.raises(BadInputError, match=r"times must be in \[10, 30\), got 5 to 20"):
         front.step(rows, 30)
     assert front.current()["id"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("shards", [0, 2])
+def test_a_group_that_vanishes_is_forgotten_and_may_come_again(shards: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rows_module, "_SPARE", 0)
+    times, cities = [0, 2, 90, 100, 101, 200], ["Basel", "Bern", "Bern", "Bern", "Basel", "Bern"]
+    rows = pa.table({"id": range(6), "ts": pa.array(times, pa.timestamp("us")), "price": [1.0] * 6, "city": cities})
+    front = RowFront(ContinuousSkyline("price MIN", "ts", WINDOW, "city"), rows.schema)
+    asking = Asking(shards)
+    front.step(rows.slice(0, 2), 50, asking)
+    assert sorted(front._keys["city"].to_pylist()) == ["Basel", "Bern"]
+    assert plain(front.step(rows.slice(2, 1), 95, asking))[-1] == (90, "ADD", 2)
+    front.step(rows.slice(3, 1), 101, asking)
+    assert front._keys["city"].to_pylist() == ["Bern"]
+    assert (101, "ADD", 4) in plain(front.step(rows.slice(4, 1), 102, asking))
+    assert sorted(front.current()["city"].to_pylist()) == ["Basel", "Bern"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from tests.operators.continuous import naive
 from tests.operators.continuous.streams import plain, streams
 
 from skypane.operators.continuous import Arrivals, Front
-from skypane.operators.continuous.shards import ShardedFront, _least_loaded
+from skypane.operators.continuous.shards import ShardedFront, _least_loaded, answer
 from skypane.types import BadInputError
+from skypane.workloads.content.points import anticorrelated
 
 steps = st.lists(st.tuples(st.integers(-60, 400), st.integers(1, 4)), max_size=6)
 
@@ -34,15 +36,18 @@ def test_any_number_of_shards_in_each_step_tells_the_definition(stream, cuts, ra
 
 def test_many_points_through_threads_store_what_one_front_stores_evenly():
     rng = np.random.default_rng(2)
-    points, times = rng.random((30_000, 4)), np.arange(30_000)
+    points, times = anticorrelated(30_000, 4, rng), np.arange(30_000)  # thousands are stored: blocks fill
     alone = Front(4, 8_000)
     with ThreadPoolExecutor(3) as threads:
-        shared = ShardedFront(4, 8_000, threads.map)
+        at_once = partial(threads.map, answer)
+        shared = ShardedFront(4, 8_000)
         for first in range(0, 30_000, 5_000):
             some = slice(first, first + 5_000)
             arrivals = Arrivals(points[some], times[some], times[some])
             shards = 3 if first < 20_000 else 2
-            assert plain(shared.step(arrivals, first + 5_000, shards)) == plain(alone.step(arrivals, first + 5_000))
+            assert plain(shared.step(arrivals, first + 5_000, shards, at_once)) == plain(
+                alone.step(arrivals, first + 5_000)
+            )
             assert len(shared) == len(alone)
             loads = [len(shard.rows) for shard in shared.shards]
             assert max(loads) - min(loads) <= 1 + len(alone) // 10

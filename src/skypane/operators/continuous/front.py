@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from skypane.kernels.influence import END, START, TIME, absorb, empty_index, emp
 from skypane.kernels.layout import columns_of, frozen
 from skypane.kernels.ranks import Ranking, ranking
 from skypane.kernels.thinning import has_nan
+from skypane.operators.continuous.passing import Strong, passing
 from skypane.operators.continuous.updates import Updates, check_window
 from skypane.types import BadInputError, FloatArray, IntArray, Micros
 
@@ -19,6 +21,9 @@ _LEAST_SPARE: Final = 16 * BLOCK
 
 _SPARE: Final = 48 * BLOCK
 """Slots that are enough, unless more are stored: a rebuild is then paid for by as many arrivals."""
+
+_MANY: Final = 4_096
+"""Arrivals of a step from which on it pays to look for those that make no difference."""
 
 _CROWDED: Final = 40
 """Ranks may be coarser than a single skyline needs: arrivals are ranked one by one, and tables are quicker than cuts."""
@@ -51,6 +56,17 @@ class Stored(NamedTuple):
     starts: IntArray
     clock: Micros  # updates before are told
 
+    def at(self, which: Any) -> Stored:
+        """Return some of them, by index, mask or slice."""
+        points, times, rows, starts, clock = self
+        return Stored(points[which], times[which], rows[which], starts[which], clock)
+
+
+def joined(parts: Sequence[Stored]) -> Stored:
+    """Return the points of all parts, at least one, which have one clock; the first part's first."""
+    points, times, rows, starts = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:4])
+    return Stored(points, times, rows, starts, parts[0].clock)
+
 
 class Front:
     """The front of a sliding window of `window` microseconds over points of d criteria.
@@ -65,6 +81,7 @@ class Front:
         self._size = 0
         self._allocate(_room_for(0), d)
         self._ranking: Ranking | None = None
+        self._strong: Strong | None = None
 
     def step(self, arrivals: Arrivals, until: Micros) -> Updates:
         """Take the arrivals of [clock, until), move the clock to `until`, and return the updates of that span.
@@ -73,17 +90,9 @@ class Front:
         """
         arrivals = self._checked(arrivals, until)
         span = (self.clock, until)
-        parts = []
-        begin = 0
-        while begin < len(arrivals.rows):
-            if self._size == len(self._rows):
-                parts.append(self._make_room(span))
-            end = min(len(arrivals.rows), begin + len(self._rows) - self._size)
-            self._absorb(arrivals.at(slice(begin, end)))
-            begin = end
+        parts = self._take(self._seen(arrivals), span)
         self.clock = until
-        parts.append(self._updates(slice(None), span))
-        return Updates.merged(parts)
+        return Updates.merged([*parts, self._updates(slice(None), span)])
 
     def current(self) -> IntArray:
         """Return the rows on the front once all updates before the clock are applied, ascending."""
@@ -124,23 +133,42 @@ class Front:
             return arrivals.at(order)
         return arrivals
 
+    def _seen(self, arrivals: Arrivals) -> Arrivals:
+        """Leave out arrivals, in order of time, that come and go within the step unseen."""
+        if len(arrivals.rows) < _MANY:
+            return arrivals
+        unseen, self._strong = passing(arrivals.points, arrivals.times, self._strong, self.window)
+        return arrivals.at(np.flatnonzero(~unseen))
+
+    def _take(self, arrivals: Arrivals, span: tuple[Micros, Micros]) -> list[Updates]:
+        """Take arrivals in order of time; return the updates of what has been forgotten to make room for them."""
+        parts = []
+        begin = 0
+        while begin < len(arrivals.rows):
+            if self._size == len(self._rows):
+                parts.append(self._make_room(span))
+            end = min(len(arrivals.rows), begin + len(self._rows) - self._size)
+            self._absorb(arrivals.at(slice(begin, end)))
+            begin = end
+        return parts
+
     def _absorb(self, arrivals: Arrivals) -> None:
         if not len(arrivals.rows):
             return
-        if self._ranking is None:
-            self._ranking = ranking(columns_of(arrivals.points), _CROWDED)
         begin, end = self._size, self._size + len(arrivals.rows)
-        self._write(begin, arrivals, self._ranking)
-        self._slots.clocks[START, begin:end] = arrivals.times
+        self._write(begin, arrivals)
         absorb(self._slots, self._index, begin, end, self.window)
         self._size = end
 
-    def _write(self, begin: int, arrivals: Arrivals, ranking: Ranking) -> None:
+    def _write(self, begin: int, arrivals: Arrivals) -> None:
+        """Put arrivals into slots from `begin` on, with stays that nothing has cut short yet."""
+        if self._ranking is None:
+            self._ranking = ranking(columns_of(arrivals.points), _CROWDED)
         slots = self._slots
         end = begin + len(arrivals.rows)
         slots.points[begin:end] = arrivals.points
-        slots.ranks[begin:end] = ranking.ranks(columns_of(arrivals.points))
-        slots.clocks[TIME, begin:end] = arrivals.times
+        slots.ranks[begin:end] = self._ranking.ranks(columns_of(arrivals.points))
+        slots.clocks[TIME, begin:end] = slots.clocks[START, begin:end] = arrivals.times
         slots.clocks[END, begin:end] = arrivals.times + self.window
         self._rows[begin:end] = arrivals.rows
 
@@ -164,8 +192,7 @@ class Front:
         self._size = n
         self._ranking = None
         if n:
-            self._ranking = ranking(columns_of(stored.points), _CROWDED)
-            self._write(0, Arrivals(stored.points, stored.times, stored.rows), self._ranking)
+            self._write(0, Arrivals(stored.points, stored.times, stored.rows))
             self._slots.clocks[START, :n] = stored.starts
         rebuild(self._slots, self._index, n)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +11,14 @@ import pyarrow as pa
 from skypane.operators.continuous.history import Stays, stays
 from skypane.operators.continuous.updates import check_window
 from skypane.operators.entry.gate import times_of
-from skypane.operators.query import Query
-from skypane.operators.skyline import one_per, take_rows
+from skypane.operators.skyline import ByPreference, one_per, take_rows
 from skypane.preference import Columns, Preference
 from skypane.preference.groups import group_codes
-from skypane.preference.schema import check_group, column_names
-from skypane.types import ConfigError, IntArray, Length, Micros
+from skypane.types import IntArray, Length, Micros
 
 
 @dataclass(frozen=True, init=False)
-class ContinuousSkyline(Query):
+class ContinuousSkyline(ByPreference):
     """The front of the last `window` microseconds of `time`, as it changes (paper 4); one for each group.
 
     A partial is the rows whose stay on the front of the rows lifted so far has a length. Rows that are left out make no
@@ -30,46 +27,17 @@ class ContinuousSkyline(Query):
     depends on the table alone.
     """
 
-    preference: Preference
     time: str
     window: Micros
-    by: tuple[str, ...]
 
     def __init__(self, preference: Preference | str, time: str, window: Micros, by: Columns = ()) -> None:
-        object.__setattr__(self, "preference", Preference.of(preference))
+        super().__init__(preference, by)
         object.__setattr__(self, "time", time)
         object.__setattr__(self, "window", check_window(window))
-        object.__setattr__(self, "by", column_names(by, "by"))
-        if not self.preference.levels:
-            raise ConfigError(f"need at least one of low, high or around, got {self.preference!r}")
         self.preference.require_flat("continuous skylines")
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """The ranked columns; columns that only form groups may be null."""
-        return self.preference.ranked
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """All columns that form groups."""
-        return self.preference.group_columns(self.by)
-
-    def validate(self, schema: pa.Schema) -> None:
-        self.preference.validate(schema)
-        for column in self.by:
-            check_group(schema, column)
 
     def lift(self, rows: pa.Table) -> pa.Table:
         return take_rows(rows, np.sort(self.stays(rows).rows))
-
-    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
-        return partials[0] if len(partials) == 1 else self.lift(pa.concat_tables(partials))
-
-    def lower(self, partial: pa.Table) -> pa.Table:
-        return partial
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
 
     def times(self, rows: pa.Table) -> IntArray:
         """Return the event times of rows in microseconds, shape (n,)."""

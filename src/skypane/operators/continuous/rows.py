@@ -13,8 +13,8 @@ from typing import Final, Self
 import numpy as np
 import pyarrow as pa
 
-from skypane.operators.continuous.front import Arrivals, Front
-from skypane.operators.continuous.groups import GroupedFronts
+from skypane.operators.continuous.front import Arrivals
+from skypane.operators.continuous.fronts import NOBODY, Asking, Fronts
 from skypane.operators.continuous.query import ContinuousSkyline
 from skypane.operators.continuous.updates import ADD, Updates
 from skypane.preference.groups import group_codes
@@ -36,7 +36,13 @@ class RowFront:
     def __init__(self, query: ContinuousSkyline, schema: pa.Schema) -> None:
         self._query = query
         self._updates = update_schema(query, schema)
-        self._begin(schema.empty_table())
+        d = len(query.preference.levels[0])
+        self._fronts = Fronts(d, query.window, grouped=bool(query.groups))
+        self._rows = schema.empty_table()
+        self._numbers: IntArray = np.empty(0, np.int64)
+        self._next = 0  # number of the next row
+        self._keys = self._rows.select(query.groups)  # the row of group g is its key
+        self._lasting = True
 
     @classmethod
     def of(cls, query: ContinuousSkyline, schema: pa.Schema, tables: Iterable[pa.Table], clock: Micros | None) -> Self:
@@ -46,50 +52,44 @@ class RowFront:
             front.step(pa.concat_tables([schema.empty_table(), *tables]), clock)
         return front
 
-    def step(self, rows: pa.Table, until: Micros) -> pa.Table:
+    def step(self, rows: pa.Table, until: Micros, asking: Asking = NOBODY) -> pa.Table:
         """Take the rows of [clock, until), in any order; return the updates of that span: action, its time, the row."""
         points = self._query.preference.points(rows)
         comparable = points.lasting and self._lasting
-        if (rows.num_rows and not comparable) or self._rows.num_rows > 2 * len(self._front) + _SPARE:
-            return self._step_anew(rows, until)
-        return self._feed(rows, points.values, until)
+        if (rows.num_rows and not comparable) or self._rows.num_rows > 2 * len(self._fronts) + _SPARE:
+            return self._step_anew(rows, until, asking)
+        return self._feed(rows, points.values, until, asking)
 
     def current(self) -> pa.Table:
         """Return the rows on the front, once all updates before the clock are applied."""
-        return self._numbered(self._front.current())
+        return self._numbered(self._fronts.current())
 
     def stored(self) -> pa.Table:
         """Return the rows that are or may yet be on the front: all that must be remembered, beside the clock."""
-        return self._numbered(self._front.kept())
+        return self._numbered(self._fronts.kept())
 
     def __len__(self) -> int:
         """Count the rows stored."""
-        return len(self._front)
+        return len(self._fronts)
 
-    def _begin(self, none: pa.Table) -> None:
-        d = len(self._query.preference.levels[0])
-        self._front = Front(d, self._query.window) if not self._query.groups else GroupedFronts(d, self._query.window)
-        self._rows = none
-        self._numbers: IntArray = np.empty(0, np.int64)
-        self._keys = none.select(self._query.groups)  # the row of group g is its key
-        self._lasting = True
-
-    def _step_anew(self, rows: pa.Table, until: Micros) -> pa.Table:
+    def _step_anew(self, rows: pa.Table, until: Micros, asking: Asking) -> pa.Table:
         """Forget rows that nothing needs, rank the others together with those that come, and go on with these ranks."""
-        clock, stored = self._front.clock, self.stored()
-        points = self._query.preference.points(pa.concat_tables([stored, rows]))
-        self._begin(rows.schema.empty_table())
+        stored, groups = self._fronts.snapshot()
+        kept = np.sort(stored.rows)
+        self._rows, self._numbers = self._numbered(kept), kept
+        points = self._query.preference.points(pa.concat_tables([self._rows, rows]))
         self._lasting = points.lasting
-        self._feed(stored, points.values[: stored.num_rows], clock)
-        return self._feed(rows, points.values[stored.num_rows :], until)
+        if groups is not None:  # those that have vanished are forgotten
+            present, groups = np.unique(groups, return_inverse=True)
+            self._keys = self._keys.take(pa.array(present))
+        stored = stored._replace(points=points.values[np.searchsorted(kept, stored.rows)])
+        self._fronts = Fronts.restore(stored, groups, self._query.window)
+        return self._feed(rows, points.values[len(kept) :], until, asking)
 
-    def _feed(self, rows: pa.Table, points: FloatArray, until: Micros) -> pa.Table:
-        first = int(self._numbers[-1]) + 1 if len(self._numbers) else 0
-        arrivals = Arrivals(points, self._query.times(rows), np.arange(first, first + rows.num_rows))
-        if isinstance(self._front, Front):
-            updates = self._front.step(arrivals, until)
-        else:
-            updates = self._front.step(arrivals, self._groups_of(rows), until)
+    def _feed(self, rows: pa.Table, points: FloatArray, until: Micros, asking: Asking) -> pa.Table:
+        first, self._next = self._next, self._next + rows.num_rows
+        arrivals = Arrivals(points, self._query.times(rows), np.arange(first, self._next))
+        updates = self._fronts.step(arrivals, self._groups_of(rows) if self._query.groups else None, until, asking)
         if rows.num_rows:
             self._rows = pa.concat_tables([self._rows, rows])
             self._numbers = np.concatenate([self._numbers, arrivals.rows])

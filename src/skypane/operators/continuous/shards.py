@@ -3,23 +3,28 @@
     SIT(p)   = max over shards of SIT by the points of the shard
     prune(p) = min over shards
 
-A shard's answer needs its stored points and the arrivals, nothing else, so answers may come from threads or from tasks,
-and the number of shards may change with each step. Arrivals are compared with one another in every shard, which costs
-little where a step brings few points for each one stored. New points go to the shard with the fewest (LLW+: those that it
-has just been given are counted too).
+Each arrival is stored in one shard while the step lasts, and visits the others: there it is compared with what is stored, in
+order of time. So each pair of points is compared in one shard. An answer needs the question alone: it may come from
+a thread or a task, and the number of shards may change with each step. New points that are left after a step go to the shard
+with the fewest (LLW+: those that it has just been given are counted too).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from itertools import pairwise
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from skypane.kernels.influence import END, START
-from skypane.operators.continuous.front import BEGIN, Arrivals, Front, Stored, check_arrivals
+from skypane.kernels.blocks import BLOCK
+from skypane.kernels.influence import END, START, visit
+from skypane.operators.continuous.front import BEGIN, Arrivals, Front, Stored, check_arrivals, joined
 from skypane.operators.continuous.updates import Updates, check_window
 from skypane.types import IntArray, Micros
+
+Runs: TypeAlias = tuple[tuple[int, int], ...]
+"""Runs of arrivals, half-open, ascending."""
 
 
 class Spans(NamedTuple):
@@ -41,6 +46,36 @@ class SpanFront(Front):
         self.clock = stored.clock
         self._store(stored)
 
+    def meet(self, arrivals: Arrivals, hosted: Runs, until: Micros) -> None:
+        """Take arrivals in order of time, of which those of the runs `hosted` are stored, and move the clock."""
+        span = (self.clock, until)
+        begin = 0
+        for first, last in hosted:
+            self._visited(arrivals.at(slice(begin, first)), span)
+            self._take(arrivals.at(slice(first, last)), span)
+            begin = last
+        self._visited(arrivals.at(slice(begin, None)), span)
+        self.clock = until
+        self._updates(slice(None), span)
+
+    def _visited(self, visitors: Arrivals, span: tuple[Micros, Micros]) -> None:
+        begin, n = 0, len(visitors.rows)
+        self.spans.ends[visitors.rows] = visitors.times + self.window
+        while begin < n:
+            at = (self._size // BLOCK + 1) * BLOCK
+            end = min(n, begin + len(self._rows) - at)
+            if end <= begin:
+                self._make_room(span)
+                continue
+            some = visitors.at(slice(begin, end))
+            self._write(at, some)
+            visit(self._slots, self._index, self._size, at, at + end - begin, self.window)
+            self.spans.starts[some.rows] = self._slots.clocks[START, at : at + end - begin]
+            begin = end
+
+    def _seen(self, arrivals: Arrivals) -> Arrivals:
+        return arrivals  # each has a span
+
     def _updates(self, at: Any, span: tuple[Micros, Micros]) -> Updates:
         rows = self._rows[: self._size][at]
         self.spans.starts[rows] = self._slots.clocks[START, : self._size][at]
@@ -49,36 +84,57 @@ class SpanFront(Front):
 
 
 class Question(NamedTuple):
-    """What one shard is asked: its points, in order of arrival, and the arrivals of [clock, until)."""
+    """What one shard is asked: its points, and the arrivals of [clock, until), in order of time; it stores the runs `hosted`."""
 
     stored: Stored
     arrivals: Arrivals
+    hosted: Runs
     window: Micros
     until: Micros
 
 
 def answer(question: Question) -> Spans:
-    """Return the spans that follow from the points of one shard and the arrivals."""
-    stored, arrivals, window, until = question
+    """Return the spans that follow from the points of one shard."""
+    stored, arrivals, hosted, window, until = question
     known, new = len(stored.rows), len(arrivals.rows)
     front = SpanFront(stored.points.shape[1], window, known + new)
     front.go_on(stored._replace(rows=np.arange(known)))
-    front.step(arrivals._replace(rows=np.arange(known, known + new)), until)
+    front.meet(arrivals._replace(rows=np.arange(known, known + new)), hosted, until)
     return front.spans
 
 
-Ask: TypeAlias = Callable[[Callable[[Question], Spans], Sequence[Question]], Iterable[Spans]]
-"""How shards are asked: map, or one that asks several at once."""
+Ask: TypeAlias = Callable[[Sequence[Question]], Iterable[Spans]]
+"""How shards are asked, such as several at once; answers come in order."""
+
+
+def one_by_one(questions: Sequence[Question]) -> Iterable[Spans]:
+    """Ask here and now."""
+    return map(answer, questions)
 
 
 class ShardedFront:
     """A front as in front.py, its points in as many shards as each step says."""
 
-    def __init__(self, d: int, window: Micros, ask: Ask = map) -> None:
+    def __init__(self, d: int, window: Micros) -> None:
         none = np.empty(0, np.int64)
         self.window = check_window(window)
         self.shards = [Stored(np.empty((0, d)), none, none, none, BEGIN)]
-        self._ask = ask
+
+    @classmethod
+    def of(cls, front: Front) -> Self:
+        """Return what goes on where a front is, its points in one shard for now."""
+        stored = front.snapshot()
+        sharded = cls(stored.points.shape[1], front.window)
+        sharded.shards = [stored]
+        return sharded
+
+    def whole(self) -> Front:
+        """Return a front that goes on where this one is."""
+        return Front.restore(self.snapshot(), self.window)
+
+    def snapshot(self) -> Stored:
+        """Return what must be remembered, as Front.snapshot."""
+        return _by_arrival(self.shards)
 
     @property
     def clock(self) -> Micros:
@@ -89,15 +145,26 @@ class ShardedFront:
         """Count the points stored, in all shards."""
         return sum(len(shard.rows) for shard in self.shards)
 
-    def step(self, arrivals: Arrivals, until: Micros, shards: int | None = None) -> Updates:
+    def current(self) -> IntArray:
+        """Return the rows on the front, ascending, as Front.current."""
+        return np.sort(np.concatenate([shard.rows[shard.starts < self.clock] for shard in self.shards]))
+
+    def kept(self) -> IntArray:
+        """Return the rows stored, ascending, as Front.kept."""
+        return np.sort(np.concatenate([shard.rows for shard in self.shards]))
+
+    def step(self, arrivals: Arrivals, until: Micros, shards: int | None = None, ask: Ask = one_by_one) -> Updates:
         """Take the arrivals of [clock, until), in that many shards from now on; return the updates of that span."""
         clock = self.clock
         check_arrivals(arrivals, self.shards[0].points.shape[1], (clock, until))
         if shards is not None and shards != len(self.shards):
             self.shards = _divided(self.shards, shards)
         arrivals = arrivals.at(np.argsort(arrivals.times, kind="stable"))
-        questions = [Question(shard, arrivals, self.window, until) for shard in self.shards]
-        spans = list(self._ask(answer, questions))
+        questions = [
+            Question(shard, arrivals, runs, self.window, until)
+            for shard, runs in zip(self.shards, _runs(len(arrivals.rows), len(self.shards)), strict=True)
+        ]
+        spans = list(ask(questions))
         new = Spans(
             np.max([span.starts[len(shard.rows) :] for shard, span in zip(self.shards, spans, strict=True)], axis=0),
             np.min([span.ends[len(shard.rows) :] for shard, span in zip(self.shards, spans, strict=True)], axis=0),
@@ -105,37 +172,39 @@ class ShardedFront:
         told = [Updates.of_stays(arrivals.rows, *new, (clock, until))]
         kept = []
         for shard, span in zip(self.shards, spans, strict=True):
-            known = len(shard.rows)
-            ends = span.ends[:known]
+            ends = span.ends[: len(shard.rows)]
             told.append(Updates.of_stays(shard.rows, shard.starts, ends, (clock, until)))
-            kept.append(_at(shard, ends >= until, until))
+            kept.append(shard.at(ends >= until)._replace(clock=until))
         fresh = Stored(arrivals.points, arrivals.times, arrivals.rows, new.starts, until)
-        self.shards = _given(kept, _at(fresh, new.ends >= until, until))
+        self.shards = _given(kept, fresh.at(new.ends >= until))
         return Updates.merged(told)
-
-
-def _at(stored: Stored, which: Any, clock: Micros) -> Stored:
-    points, times, rows, starts, _ = stored
-    return Stored(points[which], times[which], rows[which], starts[which], clock)
-
-
-def _joined(parts: Sequence[Stored]) -> Stored:
-    columns = [np.concatenate(column) for column in list(zip(*parts, strict=True))[:4]]
-    return Stored(columns[0], columns[1], columns[2], columns[3], parts[0].clock)
 
 
 def _divided(shards: Sequence[Stored], n: int) -> list[Stored]:
     """Deal the points of all shards, in order of arrival, to n shards in turn."""
-    whole = _joined(shards)
-    order = np.argsort(whole.times, kind="stable")
-    return [_at(whole, order[first::n], whole.clock) for first in range(n)]
+    whole = _by_arrival(shards)
+    return [whole.at(slice(first, None, n)) for first in range(n)]
+
+
+def _by_arrival(shards: Sequence[Stored]) -> Stored:
+    whole = joined(shards)
+    return whole.at(np.argsort(whole.times, kind="stable"))
 
 
 def _given(shards: list[Stored], new: Stored) -> list[Stored]:
     """Give new points, younger than all, to the shards with the fewest, one after the other."""
-    loads = np.array([len(shard.rows) for shard in shards])
-    owners = _least_loaded(loads, len(new.rows))
-    return [_joined([shard, _at(new, owners == index, new.clock)]) for index, shard in enumerate(shards)]
+    owners = _least_loaded(np.array([len(shard.rows) for shard in shards]), len(new.rows))
+    return [joined([shard, new.at(owners == index)]) for index, shard in enumerate(shards)]
+
+
+def _runs(n: int, shards: int) -> list[Runs]:
+    """Return the runs of n arrivals that each shard stores: of three, the first and the last, the second and the fifth, ...
+
+    What is stored early is visited by more arrivals than what is stored late: an early run and a late one make up for that.
+    """
+    bounds = [n * part // (2 * shards) for part in range(2 * shards + 1)]
+    runs = list(pairwise(bounds))
+    return [(runs[shard], runs[-1 - shard]) for shard in range(shards)]
 
 
 def _least_loaded(loads: IntArray, n: int) -> IntArray:

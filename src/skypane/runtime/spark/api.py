@@ -6,20 +6,15 @@ A query is a value, such as Skyline("price MIN, rating MAX"). The doors named af
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 
-from skypane.control import splitting as policies
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.splitting import Splitting
-from skypane.control.workers import Workers
 from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.dominance import KDominant, TopDelta
-from skypane.operators.entry.reasons import REASON
 from skypane.operators.query import Query, check_implements
 from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
@@ -28,18 +23,10 @@ from skypane.preference import ColumnLike, Columns, Preference, Score, column_na
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.arguments import check_needed, elastic_law, policy_of, rows_schema, windows_of
-from skypane.runtime.spark.calibration import costs_of
-from skypane.runtime.spark.engine.rejects import schema_of
-from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.assembly import Output, setting_of, workers_of
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import parallelism
-from skypane.runtime.spark.schema import spark_schema
-from skypane.runtime.spark.sinks.door import sinks
-from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.store import Store
-from skypane.types import ConfigError, Duration
-
-Output: TypeAlias = "str | os.PathLike[str] | Sink | Callable[[DataFrame, int], None]"
+from skypane.types import Duration
 
 
 def skyline(
@@ -182,8 +169,7 @@ def ask(
     schema = rows_schema(rows, streaming=False)
     check_implements(query)
     query.validate(schema)
-    if invalid not in ("error", "drop"):
-        raise ConfigError(f"invalid must be 'error' or 'drop', got {invalid!r}")
+    batch.check_invalid(invalid)
     if time is None and window is None and slide is None and offset is None:
         return batch.whole(rows, schema, query, invalid)
     check_needed({"time": time, "window": window})
@@ -245,28 +231,15 @@ def stream(
         progress=policy_of(progress),
         source=None if source is None else column_name(source, "source"),
     )
-    answers = plan.validate(schema)
-    spark_schema(answers)  # a sink may want a DataFrame of them
+    plan.validate(schema)
     if late is None:  # nobody will see a row again: what the plan does not read need not be moved
         rows, schema = batch.pruned(rows, schema, plan.reads(schema))
-    if late is not None and REASON in schema.names:
-        raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
-    taker, late_taker = sinks(output, late, answers, schema_of(schema))
-    setting = Setting(
-        plan=plan,
-        schema=schema,
-        answer_schema=answers,
-        # Absolute, because Java resolves a relative path against the folder that it was started in.
-        checkpoint=Store.at(checkpoint or "", "checkpoint").root,
-        output=taker,
-        late=late_taker,
-        splitting=policies.splitting(splitting),
-        limits=plq_workers is not None,
-        costs=costs_of(rows.sparkSession),
-    )
-    cores = parallelism(rows.sparkSession)
-    asked = Workers(cores if plq_workers is None else plq_workers, cores if wlq_workers is None else wlq_workers)
+    setting = setting_of(rows, schema, plan, checkpoint=checkpoint, output=output, late=late, splitting=splitting)
+    setting = replace(setting, limits=plq_workers is not None)
+    asked = workers_of(rows, plq_workers, wlq_workers)
     if elastic is None:
         return Job(rows, setting, asked)
-    law = elastic_law(elastic, asked, cores, given=(plq_workers is not None, wlq_workers is not None))
+    law = elastic_law(
+        elastic, asked, parallelism(rows.sparkSession), given=(plq_workers is not None, wlq_workers is not None)
+    )
     return Job(rows, replace(setting, elastic=law), law.init().workers)

@@ -28,7 +28,7 @@ from skypane.runtime.gather import as_tables, decoded, encoded, gathered
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import answer_schema, from_spark
 from skypane.runtime.spark.versions import partitioned
-from skypane.types import BadInputError
+from skypane.types import BadInputError, ConfigError
 
 Invalid: TypeAlias = Literal["error", "drop"]
 """What becomes of a row whose time is null, or whose criterion is null or NaN."""
@@ -91,6 +91,12 @@ def _gapless(rows: DataFrame, name: str) -> Column:
         gap, what = gap | sf.isnan(column), "null or NaN"
     said = f"cannot rank rows whose {name} is {what}: clean them first, or leave them out with invalid='drop'"
     return sf.when(gap, sf.raise_error(sf.lit(said))).otherwise(column)
+
+
+def check_invalid(invalid: str) -> None:
+    """Raise ConfigError unless it is one of the two ways to treat rows that cannot be ranked or placed."""
+    if invalid not in ("error", "drop"):
+        raise ConfigError(f"invalid must be 'error' or 'drop', got {invalid!r}")
 
 
 def check_rejected(rejected: Mapping[str, int], invalid: Invalid) -> None:

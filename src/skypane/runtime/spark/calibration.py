@@ -3,6 +3,8 @@
 job        one of Spark's jobs with a Python stage, over next to no rows
 exchange   the same rows into Python with an exchange before it, less the same without one, in turn
 window     windows answered in the driver, from partials in files, of few rows and of many
+front      rows that come to a front with few stored, and with many
+shard      points written for a shard and read, few and many
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.costs import Costs
 from skypane.control.fitting import Timing, fit
+from skypane.operators.continuous.front import Arrivals, Front, Stored
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.skyline import Skyline
 from skypane.operators.window_query import WindowQuery
@@ -26,9 +29,11 @@ from skypane.preference import from_sense
 from skypane.runtime.machine_costs import Machine, read
 from skypane.runtime.spark.engine import partials, wlq
 from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
+from skypane.runtime.spark.engine.sharding import handed_over
 from skypane.runtime.spark.machine.session import parallelism, threads
 from skypane.runtime.spark.store import Store
 from skypane.runtime.spark.versions import partitioned
+from skypane.types import FloatArray
 from skypane.windows import Windows
 
 CRITERIA = 8
@@ -37,6 +42,9 @@ EXCHANGED = (50_000, 1_000_000)
 MERGED = (50, 5_000)
 """Rows of each of the two partials that a window is merged from."""
 WINDOWS = 20
+STORED = (1_000, 50_000)
+"""Rows of a front."""
+COMING = 2_000
 
 
 def machine_of(spark: SparkSession) -> Machine:
@@ -61,12 +69,15 @@ def calibrate(
     rounds: int = 5,
     exchanged: tuple[int, ...] = EXCHANGED,
     merged: tuple[int, ...] = MERGED,
+    stored: tuple[int, ...] = STORED,
 ) -> Costs:
     """Measure each move `rounds` times, and return the costs fitted to the medians."""
     timings = [
         Timing("job", 1, 0, _median(rounds * 3, lambda: _into_python(spark.range(parallelism(spark))))),
         *(_exchange(spark, row_count, rounds) for row_count in exchanged),
         *(_windows(row_count, rounds) for row_count in merged),
+        *(_front(row_count, rounds) for row_count in stored),
+        *(_shard(row_count, rounds) for row_count in stored),
     ]
     machine = machine_of(spark)
     return fit(timings, f"{machine.cores} cores, {machine.master}, {time.strftime('%Y-%m-%d')}, skypane calibrate")
@@ -99,6 +110,36 @@ def _windows(row_count: int, rounds: int) -> Timing:
         schema = window_query.output_schema(lifted[0].schema)
         seconds = _median(rounds, lambda: wlq.in_driver(window_query.worker(), store, tasks, schema))
     return Timing("window", WINDOWS, WINDOWS * sum(partial.num_rows for partial in lifted), seconds)
+
+
+def _front(row_count: int, rounds: int) -> Timing:
+    """Return how long a front of so many rows takes for those that come; none dominates another."""
+    points = _incomparable(row_count + COMING)
+    times = np.arange(len(points))
+    stored = Stored(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
+    coming = Arrivals(points[row_count:], times[row_count:], times[row_count:])
+    seconds = []
+    for _ in range(rounds + 1):
+        front = Front.restore(stored, 2 * len(points))
+        seconds.append(_seconds(lambda: front.step(coming, len(points))))  # noqa: B023 - called here and now
+    return Timing("front", COMING, COMING * (row_count + COMING // 2), median(seconds[1:]))
+
+
+def _shard(row_count: int, rounds: int) -> Timing:
+    """Return how long it takes to hand points to a task, and its answer back."""
+    points, times = _incomparable(row_count), np.arange(row_count)
+    with tempfile.TemporaryDirectory(prefix="skypane-calibrate-") as folder:
+        store = Store.at(folder)
+        return Timing(
+            "shard", 1, row_count, _median(rounds, lambda: handed_over(store, Stored(points, times, times, times, 0)))
+        )
+
+
+def _incomparable(n: int) -> FloatArray:
+    """Return points of five criteria, of which the last makes up for the others."""
+    points = np.random.default_rng(n).random((n, 5))
+    points[:, 4] = -points[:, :4].sum(axis=1)
+    return points
 
 
 def _into_python(rows: DataFrame) -> None:

@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import TypeAlias, overload
+from collections.abc import Mapping
+from typing import overload
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from skypane.control import splitting as policies
 from skypane.control.splitting import Splitting
-from skypane.control.workers import Workers
 from skypane.operators.continuous import ContinuousSkyline
-from skypane.operators.entry.reasons import REASON
 from skypane.plan import ContinuousPlan
 from skypane.preference import ColumnLike, Columns, Preference, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import history
 from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema
-from skypane.runtime.spark.calibration import costs_of
-from skypane.runtime.spark.engine.rejects import schema_of
-from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.assembly import Output, setting_of, workers_of
 from skypane.runtime.spark.job import Job
-from skypane.runtime.spark.machine.session import parallelism
-from skypane.runtime.spark.schema import spark_schema
-from skypane.runtime.spark.sinks.current import Current
-from skypane.runtime.spark.sinks.door import sink, sinks
-from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.store import Store
 from skypane.types import ConfigError, Duration, Length, micros
 from skypane.windows import Windows
-
-Output: TypeAlias = "str | os.PathLike[str] | Sink | Callable[[DataFrame, int], None]"
 
 _SECOND = 1_000_000
 
@@ -66,6 +52,7 @@ def continuous_skyline(
     late: Output | None = ...,
     splitting: str | Splitting = ...,
     plq_workers: int | None = ...,
+    wlq_workers: int | None = ...,
 ) -> Job: ...
 
 
@@ -85,6 +72,7 @@ def continuous_skyline(
     late: Output | None = None,
     splitting: str | Splitting = "PB_RR",
     plq_workers: int | None = None,
+    wlq_workers: int | None = None,
     invalid: history.Invalid = "error",
 ) -> Job | DataFrame:
     """Keep the skyline of the last `window` of event time, and tell every change of it as it happens (paper 4).
@@ -109,6 +97,8 @@ def continuous_skyline(
     late         where late and quarantined rows go, with their reason; they are only counted, if left out
     splitting    where rows are exchanged, over how many tasks: as in stream()
     plq_workers  tasks that lift, where rows are exchanged; the default parallelism, if left out
+    wlq_workers  shards of the front, at most; it is whole, and in the driver, while to compare its rows there is sooner
+                 done; the default parallelism, if left out
 
     A static DataFrame may have:
     invalid      "error": a null or NaN criterion, or a null time, fails the query when it runs; "drop": such rows are
@@ -125,25 +115,11 @@ def continuous_skyline(
     schema = rows_schema(rows, streaming=True)
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
     plan = _plan(preference, time, window, by, every, progress, source)
-    updates = plan.validate(schema)
-    spark_schema(updates)  # a sink may want a DataFrame of them
-    if late is not None and REASON in schema.names:
-        raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
-    taker, late_taker = sinks(output, late, updates, schema_of(schema))
-    setting = Setting(
-        plan=plan,
-        schema=schema,
-        answer_schema=updates,
-        # Absolute, because Java resolves a relative path against the folder that it was started in.
-        checkpoint=Store.at(checkpoint or "", "checkpoint").root,
-        output=taker,
-        late=late_taker,
-        splitting=policies.splitting(splitting),
-        costs=costs_of(rows.sparkSession),
-        front=_front_sink(front, schema, taker, late_taker),
+    plan.validate(schema)
+    setting = setting_of(
+        rows, schema, plan, checkpoint=checkpoint, output=output, late=late, splitting=splitting, front=front
     )
-    cores = parallelism(rows.sparkSession)
-    return Job(rows, setting, Workers(cores if plq_workers is None else plq_workers, cores))
+    return Job(rows, setting, workers_of(rows, plq_workers, wlq_workers))
 
 
 def _plan(
@@ -177,16 +153,3 @@ def _check_static(given: Mapping[str, object]) -> None:
             raise ConfigError(
                 f"{name}= is for a stream, and this DataFrame is static: leave it out, or read it by spark.readStream"
             )
-
-
-def _front_sink(front: Output | None, rows: pa.Schema, *others: Sink | None) -> Sink | None:
-    if front is None:
-        return None
-    taker = Current(os.fspath(front)) if isinstance(front, str | os.PathLike) else sink(front, "front")
-    taker.check(rows)
-    place = taker.place()
-    for other in others:
-        there = None if other is None else other.place()
-        if place is not None and there is not None and place.resolved() == there.resolved():
-            raise ConfigError(f"front needs a folder of its own, {place.resolved()} is that of output or late")
-    return taker

@@ -15,7 +15,7 @@ from skypane.operators.entry.rejection import Rejection
 from skypane.operators.pane_query import BUFFER_ROWS
 from skypane.plan import ContinuousPlan
 from skypane.runtime.gather import as_tables, gathered
-from skypane.runtime.spark.batch import Invalid, check_rejected, without_gaps
+from skypane.runtime.spark.batch import Invalid, check_invalid, check_rejected, without_gaps
 from skypane.runtime.spark.schema import answer_schema, from_spark
 from skypane.types import ConfigError
 
@@ -27,8 +27,7 @@ FRONT_TO = "front_to"
 
 def of(rows: DataFrame, schema: pa.Schema, plan: ContinuousPlan, invalid: Invalid) -> DataFrame:
     """Return the rows that are ever on the front, with the span of time; `schema` is the rows' in Arrow."""
-    if invalid not in ("error", "drop"):
-        raise ConfigError(f"invalid must be 'error' or 'drop', got {invalid!r}")
+    check_invalid(invalid)
     stamped = _stamped(schema, plan)
     if invalid == "error":
         rows = without_gaps(rows, (plan.time, *plan.query.required))

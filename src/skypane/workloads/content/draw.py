@@ -23,8 +23,11 @@ def _compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return compiled  # type: ignore[no-any-return]
 
 
-def _fill_correlated(columns: FloatArray, rng: np.random.Generator) -> None:
-    """Fill (d, n): a peaked place on the diagonal, then a normal move of value from each column to the next."""
+def _fill_correlated(columns: FloatArray, rng: np.random.Generator, deviation: float) -> None:
+    """Fill (d, n): a peaked place on the diagonal, then a normal move of value from each column to the next.
+
+    A move's standard deviation is `deviation` of the way to the nearest side.
+    """
     d, n = columns.shape
     for i in range(n):
         inside = False
@@ -33,8 +36,7 @@ def _fill_correlated(columns: FloatArray, rng: np.random.Generator) -> None:
             for _ in range(d):
                 centre += rng.random()
             centre /= d
-            # The mean of twelve uniform numbers in [-reach, reach] has the standard deviation reach / 6.
-            spread = min(centre, 1.0 - centre) / 6.0
+            spread = min(centre, 1.0 - centre) * deviation
             first = rng.standard_normal() * spread
             move, inside = first, True
             for j in range(d):
@@ -47,14 +49,18 @@ def _fill_correlated(columns: FloatArray, rng: np.random.Generator) -> None:
                     break
 
 
-def _fill_anticorrelated(columns: FloatArray, rng: np.random.Generator) -> None:
-    """Fill (d, n): a place on the diagonal near its middle, then a uniform move of value from each column to the next."""
+def _fill_anticorrelated(columns: FloatArray, rng: np.random.Generator, deviation: float) -> None:
+    """Fill (d, n): a place on the diagonal near its middle, then a uniform move of value from each column to the next.
+
+    `deviation` is the standard one of the place.
+    """
     d, n = columns.shape
     for i in range(n):
         inside = False
         while not inside:
-            # The mean of twelve uniform numbers in [0.25, 0.75] has the standard deviation 0.5 / 12.
-            centre = 0.5 + rng.standard_normal() / 24.0
+            centre = 0.5 + rng.standard_normal() * deviation
+            if not 0.0 < centre < 1.0:
+                continue
             reach = min(centre, 1.0 - centre)
             first = (2.0 * rng.random() - 1.0) * reach
             move, inside = first, True

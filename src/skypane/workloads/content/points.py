@@ -28,17 +28,29 @@ def independent(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     return np.asarray(rng.random((d, n)).T)
 
 
-def correlated(n: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Return (n, d) points, Fortran-ordered: who is good in one column is good in the others."""
+MOVES: Final = 1 / 6
+"""The mean of twelve uniform numbers in [-x, x] has the standard deviation x / 6."""
+PLACES: Final = 1 / 24
+"""The mean of twelve uniform numbers in [0.25, 0.75] has the standard deviation 0.5 / 12."""
+
+
+def correlated(n: int, d: int, rng: np.random.Generator, deviation: float = MOVES) -> FloatArray:
+    """Return (n, d) points, Fortran-ordered: who is good in one column is good in the others.
+
+    deviation   of a move, as a share of the way to the cube's nearest side; the larger, the less correlated
+    """
     columns = np.empty((d, n))
-    fill_correlated(columns, rng)
+    fill_correlated(columns, rng, deviation)
     return columns.T
 
 
-def anticorrelated(n: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Return (n, d) points, Fortran-ordered: who is good in one column is bad in another."""
+def anticorrelated(n: int, d: int, rng: np.random.Generator, deviation: float = PLACES) -> FloatArray:
+    """Return (n, d) points, Fortran-ordered: who is good in one column is bad in another.
+
+    deviation   of the places on the diagonal; the larger, the less anticorrelated, and the fewer points are undominated
+    """
     columns = np.empty((d, n))
-    fill_anticorrelated(columns, rng)
+    fill_anticorrelated(columns, rng, deviation)
     return columns.T
 
 

@@ -2,7 +2,8 @@
 
 lift      rows become partials of open panes: those that can ever be on the front     intake.py
 advance   the punctuation closes panes; the clock is the start of the first open one  intake.py
-step      the front takes the rows of closed panes, and tells the updates before the clock
+place     where they are compared: in the driver, or by shards of the front on workers         control/placement.py
+step      the front takes the rows of closed panes, and tells the updates before the clock   sharding.py
 remember  the rows that it was made of, as references to partials
 
 The front lies in the driver, and is a cache: what it was made of makes it again. All that is remembered is partials of
@@ -18,11 +19,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skypane.control.law import Decision
-from skypane.control.measured import Measured
-from skypane.control.placement import Place
+from skypane.control.costs import DEFAULT_COSTS, Costs
+from skypane.control.measured import Measured, RunWork
+from skypane.control.placement import DueRows, FrontPlacement
 from skypane.operators.advance import Advance, drained
 from skypane.operators.continuous import RowFront
+from skypane.operators.continuous.fronts import NOBODY, Asking
 from skypane.operators.continuous.rows import ACTION
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import ContinuousPlan
@@ -32,6 +34,7 @@ from skypane.runtime.spark.engine.intake import Intake
 from skypane.runtime.spark.engine.partials import PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import PaneLevel
 from skypane.runtime.spark.engine.program import Batch, Outcome
+from skypane.runtime.spark.engine.sharding import Shards
 from skypane.runtime.spark.engine.state import State
 from skypane.runtime.spark.engine.telemetry import batch_metrics
 from skypane.runtime.spark.sinks.answers import Answers
@@ -85,7 +88,10 @@ class ContinuousState:
 class ContinuousProgram:
     """Lifts rows into panes, and lets the front take those that progress closes; `update_schema` is that of what it tells."""
 
-    def __init__(self, plan: ContinuousPlan, intake: Intake, update_schema: pa.Schema) -> None:
+    def __init__(
+        self, plan: ContinuousPlan, intake: Intake, update_schema: pa.Schema, costs: Costs = DEFAULT_COSTS
+    ) -> None:
+        self._placement = FrontPlacement(costs)
         self._plan = plan
         self._intake = intake
         self._update_schema = update_schema
@@ -129,7 +135,11 @@ class ContinuousProgram:
             still = held.retire(step.state.punctuation)
         with timer("wlq"):
             front = self._front_of(state)
-            updates = self._step(front, due, still)
+            known = DueRows(sum(ref.rows for ref in due), len(front), batch.steering.workers.wlq)
+            _, placement = self._placement.decide(self._placement.init(), known)
+            shards = Shards(batch.rows.sparkSession, intake.partials, batch.batch_id)
+            asking = shards.asking(placement.value.runs) if placement.value.where == "spark" else NOBODY
+            updates = self._step(front, due, still, asking)
             told, written = self._remembered((*state.told, *due), front, batch.batch_id)
         with timer("sink"):
             rejected = intake.rejected(level, step, state.waiting)
@@ -137,21 +147,22 @@ class ContinuousProgram:
         current = front.current() if updates.num_rows else state.current
         after = ContinuousState(State(step.state, still, ahead), told, current)
         self._known = after, front
-        answers = Answers(self._update_schema, row_count=updates.num_rows, tables=(updates,))
+        answers = Answers(self._update_schema, row_count=updates.num_rows, tables=(updates,), busy=shards.busy)
         measured = Measured(
             tasks=level.work,
             merge_seconds=timer.seconds["wlq"],
             interval=batch.interval,
             exchanged=batch.steering.routing is not None,
+            runs=tuple(RunWork(1, busy) for busy in shards.busy),
         )
-        because = f"the front is kept in the driver: {len(front)} rows are stored"
-        placement = Decision("placement", Place("driver"), because, {})
         metrics = batch_metrics(self._plan, batch, after.waiting, level, step, placement, answers, measured)
         return Outcome(
             state=after,
             answers=answers,
             rejected=rejected,
-            written=frozenset(ref.file for ref in chain((pane.ref for pane in level.panes), fresh)) | merged | written,
+            written=merged.union(
+                written, shards.written, (ref.file for ref in chain((pane.ref for pane in level.panes), fresh))
+            ),
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
             metrics=replace(metrics, front=_counts(updates, front, current)),
@@ -167,12 +178,14 @@ class ContinuousProgram:
         read = PartialReader(self._intake.partials)
         return RowFront.of(self._plan.query, self._intake.schema, map(read, state.told), state.clock)
 
-    def _step(self, front: RowFront, due: tuple[PartialRef, ...], still: OpenPanes[PartialRef]) -> pa.Table:
+    def _step(
+        self, front: RowFront, due: tuple[PartialRef, ...], still: OpenPanes[PartialRef], asking: Asking
+    ) -> pa.Table:
         if still.begin is None:
             return self._update_schema.empty_table()
         read = PartialReader(self._intake.partials)
         rows = pa.concat_tables([self._intake.schema.empty_table(), *map(read, due)])
-        return front.step(rows, still.begin)
+        return front.step(rows, still.begin, asking)
 
     def _remembered(
         self, told: tuple[PartialRef, ...], front: RowFront, batch_id: int

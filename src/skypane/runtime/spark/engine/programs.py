@@ -18,5 +18,5 @@ def program_of(setting: Setting, store: Store, staged: Store) -> Program[Any]:
     plan = setting.plan
     intake = Intake(plan, setting.schema, store, keep_rejected=setting.late is not None)
     if isinstance(plan, ContinuousPlan):
-        return ContinuousProgram(plan, intake, setting.answer_schema)
+        return ContinuousProgram(plan, intake, setting.answer_schema, setting.costs)
     return WindowedProgram(plan, intake, setting.answer_schema, staged, setting.costs)

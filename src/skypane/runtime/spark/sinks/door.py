@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 import pyarrow as pa
 
@@ -32,12 +33,17 @@ def sinks(output: object, late: object | None, answers: pa.Schema, rejected: pa.
     """
     taker = sink(output)
     taker.check(answers)
-    place = taker.place()
+    taker.place()
     if late is None:
         return taker, None
     other = sink(late, "late").for_rejected()
     other.check(rejected)
-    there = other.place()
-    if place is not None and there is not None and place.resolved() == there.resolved():
-        raise ConfigError(f"output and late must be two folders, both are {place.resolved()}")
+    apart({"output": taker, "late": other})
     return taker, other
+
+
+def apart(two: Mapping[str, Sink | None]) -> None:
+    """Raise ConfigError if two sinks, by the names of their arguments, need one folder, however it is written."""
+    places = [place for taker in two.values() if taker is not None and (place := taker.place()) is not None]
+    if len(places) == 2 and places[0].resolved() == places[1].resolved():
+        raise ConfigError(f"{' and '.join(two)} must be two folders, both are {places[0].resolved()}")

@@ -1,0 +1,1 @@
+"""Paper 4: continuous skyline queries on multicore architectures."""
