@@ -1,0 +1,61 @@
+"""A cluster on this machine: Spark's own master and workers as processes of their own, from the classes that PySpark ships."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import IO
+
+import pyspark
+
+from skypane.runtime.spark.machine.java import find_java
+
+ROOT = Path(__file__).parents[2]
+SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+
+
+@contextmanager
+def standalone(folder: Path, *, workers: int, memory: str = "640m") -> Iterator[str]:
+    """Run a master, and workers of one core each, whose executors' logs lie in `folder`; yield the master's URL."""
+    with ExitStack() as stack:
+        master = stack.enter_context(
+            _daemon("master.Master", ["--port", "0"], r"Starting Spark master at (spark://\S+)")
+        )
+        for number in range(workers):
+            there = ["--cores", "1", "--memory", memory, "--work-dir", str(folder / str(number)), master]
+            stack.enter_context(_daemon("worker.Worker", there, "(Successfully registered) with master"))
+        yield master
+
+
+@contextmanager
+def _daemon(name: str, arguments: list[str], ready: str) -> Iterator[str]:
+    """Run a daemon of Spark's; yield what its log says by which one knows that it is ready."""
+    command = [str(SPARK_CLASS), f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", "0"]
+    environment = os.environ | {
+        "JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "192m",
+        "SPARK_MASTER_OPTS": "-Dspark.worker.timeout=900",  # the machine may be busy with other things
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),  # executors, and their Python, inherit it
+    }  # fmt: skip
+    with subprocess.Popen([*command, *arguments], env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            yield _found(process.stderr, ready)
+        finally:
+            process.terminate()
+
+
+def _found(log: IO[str], pattern: str) -> str:
+    said = []
+    for line in log:
+        said.append(line)
+        if match := re.search(pattern, line):
+            Thread(
+                target=lambda: all(log), daemon=True
+            ).start()  # nobody reads on, and a full pipe would stop the daemon
+            return match[1]
+    raise AssertionError("".join(said))
