@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import IO
@@ -54,8 +54,13 @@ def _found(log: IO[str], pattern: str) -> str:
     for line in log:
         said.append(line)
         if match := re.search(pattern, line):
-            Thread(
-                target=lambda: all(log), daemon=True
-            ).start()  # nobody reads on, and a full pipe would stop the daemon
+            Thread(target=_read_on, args=(log,), daemon=True).start()
             return match[1]
     raise AssertionError("".join(said))
+
+
+def _read_on(log: IO[str]) -> None:
+    """Read what nobody needs: a full pipe would stop the daemon."""
+    with suppress(ValueError):  # closed when the daemon is ended
+        for _ in log:
+            pass

@@ -34,6 +34,8 @@ FILES = 3
 """Source partitions of each batch, and executors of one core each at most."""
 HEAVY = 6
 """Heavy batches at least; where executors are granted they go on until one has joined the first."""
+TRIGGER = "15 seconds"
+"""Longer than an executor may idle: batches that follow at once give each executor a task now and then, and none goes."""
 SECONDS = 600
 """The stream ends by then, whatever has become of executors."""
 
@@ -44,7 +46,8 @@ CONF = dict(FOLLOWING) | {
     "spark.dynamicAllocation.executorIdleTimeout": "10s",
     "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
     "spark.driver.memory": "512m",
-    "spark.network.timeout": "900s",
+    "spark.network.timeout": "900s",  # the machine may be busy with other things
+    "spark.python.authenticate.socketTimeout": "300s",
     "spark.executor.cores": "1",
     "spark.executor.memory": "512m",
     "spark.sql.files.openCostInBytes": "1g",
@@ -162,7 +165,7 @@ def run(spark: SparkSession, folder: Path, granted: int) -> dict[str, Any]:
         if not feed.more():
             handle.stop()
 
-    handle = job.start(on_batch=note)
+    handle = job.start(on_batch=note, trigger=TRIGGER)
     handle.await_termination()
     told = [{"workers": one.workers, "tasks": one.plq_workers, "began": one.started_at} for one in feed.seen]
     return {"executors": executors(spark), "batches": told, "killed": feed.killed, "explained": handle.explain()}

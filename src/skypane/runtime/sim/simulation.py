@@ -150,15 +150,17 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
 
 
 def _shown(plq: Period, wlq: Period | None, backlog: int) -> Stages:
-    return Stages(plq, wlq, sum(plq.scheduled), backlog, used_plq=_used(plq), used_wlq=_used(wlq))
+    used = sum(tuples > 0 for tuples in plq.scheduled)
+    return Stages(plq, wlq, sum(plq.scheduled), backlog, used_plq=used, used_wlq=None if wlq is None else _reached(wlq))
 
 
-def _used(period: Period | None) -> int | None:
-    """Return the workers up to the last that got work: of those with equal queues, or ready, the first is taken."""
-    if period is None:
-        return None
-    working = np.flatnonzero(np.array(period.scheduled) + np.array(period.busy))
-    return int(working[-1]) + 1 if len(working) else 0
+def _reached(wlq: Period) -> int:
+    """Return the workers up to the last that got a task: of those that are ready the first is taken.
+
+    To count those with a task would be to forget the ones whose task is longer than the interval.
+    """
+    worked = np.flatnonzero(np.array(wlq.scheduled) + np.array(wlq.busy))
+    return int(worked[-1]) + 1 if len(worked) else 0
 
 
 def _rest(last: Sampled, results: Results, wlq: WindowFarm | None, setup: Setup) -> Sampled:
