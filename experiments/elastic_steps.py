@@ -13,38 +13,32 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import matplotlib as mpl
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from bench.record import markdown_table, replace_between
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pyspark.sql import SparkSession
 
 import skypane as sp
+from experiments.elastic_runs import ELASTIC, LEAD, MOST, SLIDE, Profile, begun, run
 from experiments.elastic_service import SECONDS, Asked, service
 from skypane.reporting.style import PLAIN
-from skypane.runtime.spark.machine.session import session
-from skypane.runtime.spark.sources.replay import replay
 from skypane.types import FloatArray
 
 FACTORS: Final = (1, 4, 1, 8, 1)
-MOST: Final = 8
 RATE: Final = 0.5 / SECONDS
 """Rows a second at x1."""
-ELASTIC = sp.Fuzzy(max_workers=MOST + 1, most_plq=MOST, most_wlq=1, every=2)
 RUNS: dict[str, dict[str, Any]] = {
     "elastic": {"elastic": ELASTIC, "plq_workers": 1},
     "fewest": {"elastic": None, "plq_workers": 1},
     "most": {"elastic": None, "plq_workers": MOST},
 }
-_SLIDE = 2.0
 
 
 @dataclass(frozen=True)
@@ -66,79 +60,29 @@ class Shown:
         return float(self.workers @ self.lasted)
 
 
-def times(step: float) -> FloatArray:
-    """Return when each row comes, in seconds."""
-    return np.concatenate([
-        number * step + (np.arange(round(factor * RATE * step)) + 0.5) / (factor * RATE)
-        for number, factor in enumerate(FACTORS)
-    ])  # fmt: skip
-
-
-def write(folder: Path, at: FloatArray) -> Path:
-    """Write the recording."""
-    rng, path = np.random.default_rng(0), folder / "offers.parquet"
-    columns: dict[str, Any] = {
-        "id": np.arange(len(at)),
-        "ts": pa.array((at * 1e6).astype(np.int64), pa.timestamp("us", "UTC")),
-        "price": rng.random(len(at)),
-        "rating": rng.random(len(at)),
-    }
-    pq.write_table(pa.table(columns), path)
-    return path
-
-
-def run(
-    spark: SparkSession, recording: Path, at: FloatArray, options: dict[str, Any], scratch: Path, port: int
-) -> Shown:
-    """Run the stream for as long as its rates are given, and no longer; return what its batches showed."""
-    job = sp.stream(
-        replay(spark, recording, arrival="ts", speedup=1.0, partitions=MOST), Asked(port), time="ts",
-        window=f"{2 * _SLIDE} seconds", slide=f"{_SLIDE} seconds", splitting="TB_RR", wlq_workers=1,
-        checkpoint=scratch / "checkpoint", output=scratch / "out", **options,
-    )  # fmt: skip
-    seen: list[sp.BatchMetrics] = []
-    handle = job.start(trigger="3 seconds", on_batch=seen.append)
-    handle.await_termination(float(at[-1]) + 8)
-    handle.stop(patience=1)
-    print(handle.explain())
-    return shown(seen, at)
-
-
-def shown(seen: Sequence[sp.BatchMetrics], at: FloatArray) -> Shown:
-    """Return what the batches come to, the one of the first row left out; the stream's clock starts after it."""
-    seen = [batch for batch in seen if batch.rows > 1]
-    newest = np.array([batch.newest or 0 for batch in seen]) / 1e6
+def shown(seen: Sequence[sp.BatchMetrics], profile: Profile) -> Shown:
+    """Return what the batches of a run come to; times are seconds since the profile's beginning."""
     began = np.array([batch.started_at for batch in seen])
-    start = float((began - newest).min())  # a batch has all that had come when it was planned
-    ended = began + np.array([batch.seconds["total"] for batch in seen]) - start
-    lifted = 1 + np.cumsum([batch.rows for batch in seen])
+    ended = began + np.array([batch.seconds["total"] for batch in seen])
+    newest = np.array([batch.newest or 0 for batch in seen]) / 1e6  # rows come in order: those before it are lifted
+    at, lifted = np.append(ended, profile.end), np.append(newest, newest[-1])
     waits = [(end, end - closes) for batch, end in zip(seen, ended, strict=True) for closes in _closed(batch)]
-    until = max(float(at[-1]), float(ended[-1]))
     return Shown(
-        ended=np.append(ended, until),
-        backlog=np.append(np.searchsorted(at, ended) - lifted, len(at) - lifted[-1]).astype(float),
+        ended=at - profile.begin,
+        backlog=profile.rows(at) - profile.rows(lifted),
         workers=np.array([batch.workers["plq"] for batch in seen], float),
-        lasted=np.diff(np.append(began - start, until)),
-        answered=np.array([end for end, _ in waits]),
+        lasted=np.diff(np.append(began, profile.end)),
+        answered=np.array([end for end, _ in waits]) - profile.begin,
         latencies=np.array([wait for _, wait in waits]),
     )
 
 
 def _closed(batch: sp.BatchMetrics) -> list[float]:
-    """Return the ends of the windows that the batch answered, in seconds of the stream."""
+    """Return the ends of the windows that the batch answered, in seconds since the epoch."""
     if batch.latest_window is None:
         return []
     last = batch.latest_window["end"] / 1e6
-    return [last - _SLIDE * back for back in range(batch.windows)]
-
-
-def warm(spark: SparkSession) -> None:
-    """Wait until executors and their Python workers have started."""
-
-    def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from batches
-
-    spark.range(0, 1000, 1, 4 * MOST).mapInArrow(same, "id long").count()
+    return [last - SLIDE * back for back in range(batch.windows)]
 
 
 def table(runs: dict[str, Shown]) -> list[list[str]]:
@@ -158,7 +102,7 @@ def table(runs: dict[str, Shown]) -> list[list[str]]:
     ]
 
 
-def draw(path: Path, at: FloatArray, runs: dict[str, Shown], step: float) -> None:
+def draw(path: Path, runs: dict[str, Shown], step: float) -> None:
     """Draw backlog, latency of windows, and workers over time."""
     with mpl.rc_context({**PLAIN, "legend.frameon": False}):
         figure = Figure(figsize=(9.5, 8), layout="constrained")
@@ -176,7 +120,7 @@ def draw(path: Path, at: FloatArray, runs: dict[str, Shown], step: float) -> Non
         latency.set_yscale("log")
         _named(workers, "workers")
         workers.set_xlabel("seconds")
-        workers.set_xlim(0, float(at[-1]))
+        workers.set_xlim(0, len(FACTORS) * step)
         figure.savefig(path, format="svg", metadata={"Date": None})
 
 
@@ -192,19 +136,11 @@ def main() -> None:
     options.add_argument("--master", default=f"local-cluster[{MOST},1,512]")
     options.add_argument("--step", type=float, default=50.0)
     given = options.parse_args()
-    os.environ["PYTHONPATH"] = os.pathsep.join(["src", "."])  # executors inherit it, and find the query by it
-    conf = {
-        "spark.executor.memory": "512m",
-        "spark.driver.memory": "1g",
-        "spark.network.timeout": "900s",
-        "spark.python.authenticate.socketTimeout": "300s",
-    }
-    at = times(given.step)
     with tempfile.TemporaryDirectory(prefix="skypane-elastic-") as temporary, service() as port:
-        spark = session(given.master, "skypane-elastic-steps", conf)
-        recording = write(Path(temporary), at)
-        warm(spark)
-        runs = {name: run(spark, recording, at, chosen, Path(temporary) / name, port) for name, chosen in RUNS.items()}
+        spark, runs = begun(given.master), {}
+        for name, chosen in RUNS.items():
+            profile = Profile(RATE, FACTORS, given.step, begin=time.time() + LEAD)
+            runs[name] = shown(run(spark, profile, Asked(port), Path(temporary) / name, **chosen), profile)
         spark.stop()
     head = [
         "workers",
@@ -219,7 +155,7 @@ def main() -> None:
     text = f"{told}\n\n{markdown_table(head, table(runs))}"
     print(text)
     if given.docs is not None:
-        draw(given.docs / "elastic-steps.svg", at, runs, given.step)
+        draw(given.docs / "elastic-steps.svg", runs, given.step)
         replace_between(given.docs / "control.md", "elastic steps", text)
 
 

@@ -1,4 +1,4 @@
-"""A cluster on this machine: Spark's own master and workers as processes of their own, from the classes that PySpark ships."""
+"""A cluster on this machine: Spark's own master and worker as processes of their own, from the classes that PySpark ships."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ import pyspark
 from skypane.runtime.spark.machine.java import find_java
 
 ROOT = Path(__file__).parents[2]
+FRUGAL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For Java processes that live for a minute or two: to compile well would cost them more than it saves."""
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 
 
 @contextmanager
-def standalone(folder: Path, *, workers: int, memory: str = "640m") -> Iterator[str]:
-    """Run a master, and workers of one core each, whose executors' logs lie in `folder`; yield the master's URL."""
+def standalone(folder: Path, *, cores: int, memory: str = "2g") -> Iterator[str]:
+    """Run a master, and a worker with so many cores, if any; its executors' logs lie in `folder`. Yield the master's URL."""
     with ExitStack() as stack:
         master = stack.enter_context(
             _daemon("master.Master", ["--port", "0"], r"Starting Spark master at (spark://\S+)")
         )
-        for number in range(workers):
-            there = ["--cores", "1", "--memory", memory, "--work-dir", str(folder / str(number)), master]
+        if cores:
+            there = ["--cores", str(cores), "--memory", memory, "--work-dir", str(folder), master]
             stack.enter_context(_daemon("worker.Worker", there, "(Successfully registered) with master"))
         yield master
 
@@ -38,6 +40,7 @@ def _daemon(name: str, arguments: list[str], ready: str) -> Iterator[str]:
     command = [str(SPARK_CLASS), f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", "0"]
     environment = os.environ | {
         "JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "192m",
+        "SPARK_DAEMON_JAVA_OPTS": FRUGAL,
         "SPARK_MASTER_OPTS": "-Dspark.worker.timeout=900",  # the machine may be busy with other things
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),  # executors, and their Python, inherit it
     }  # fmt: skip

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from tests.runtime.cluster import standalone
+from tests.runtime.cluster import FRUGAL, standalone
 from tests.runtime.driver import SCHEMA, WINDOWS
 from tests.runtime.elastic_driver import CostOption, Laborious
 from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
@@ -48,6 +48,7 @@ CONF = dict(FOLLOWING) | {
     "spark.driver.memory": "512m",
     "spark.network.timeout": "900s",  # the machine may be busy with other things
     "spark.python.authenticate.socketTimeout": "300s",
+    "spark.executor.extraJavaOptions": FRUGAL,
     "spark.executor.cores": "1",
     "spark.executor.memory": "512m",
     "spark.sql.files.openCostInBytes": "1g",
@@ -88,9 +89,9 @@ class Feed:
     def _loads(self) -> Iterator[int]:
         """Yield the hundredths of a second that each pane of the next batch takes."""
         for _ in range(HEAVY):
-            yield 50
+            yield 30
         while self.granted > 1 and not self._joined() and time.monotonic() < self.began + SECONDS / 2:
-            yield 50
+            yield 30
         while not self._gone() and time.monotonic() < self.began + SECONDS:
             yield 0
 
@@ -172,7 +173,7 @@ def run(spark: SparkSession, folder: Path, granted: int) -> dict[str, Any]:
 
 
 def main(folder: Path, granted: int) -> None:
-    with standalone(folder / "cluster", workers=granted) as master:
+    with standalone(folder / "cluster", cores=granted) as master:
         spark = session(master, "skypane-executors", CONF)
         print(json.dumps(run(spark, folder, granted)))
         spark.stop()

@@ -43,7 +43,8 @@ def measure(quick: bool, traces: Path | None = None) -> pd.DataFrame:
         stream = source.stream(OVERLAPPING, QUICK if quick else SECONDS, traces)
         runs = {name: Run(policy=policy).over(stream) for name, policy in POLICIES.items()}
         runs["fuzzy, idle ones stay"] = Run(policy=FuzzyPolicy(), idle=0).over(stream)
-        runs[CONSTANT] = best_constant(stream, promise=float(np.quantile(latencies(runs["fuzzy"]), PROMISE)))
+        promise = float(np.quantile(latencies(runs["fuzzy"]), PROMISE))
+        runs[CONSTANT] = best_constant(stream, promise, LANES[3:4] if quick else LANES)
         found += [{"stream": source.name, "policy": name} | capacity(shown) for name, shown in runs.items()]
     return pd.DataFrame(found)
 
@@ -54,7 +55,7 @@ LANES = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 """Pane workers that are tried as constant numbers."""
 
 
-def best_constant(stream: Stream, promise: float, most: int = N) -> list[Sampled]:
+def best_constant(stream: Stream, promise: float, lanes: Sequence[int] = LANES, most: int = N) -> list[Sampled]:
     """Return the run with the fewest constant workers whose latency keeps a promise; if none does, the one that comes closest.
 
     What no policy can know, it knows: the whole stream. For each number of pane workers, window workers are found by
@@ -66,7 +67,7 @@ def best_constant(stream: Stream, promise: float, most: int = N) -> list[Sampled
 
     kept: dict[Workers, float] = {}
     best = most
-    for n in LANES:
+    for n in lanes:
         low, high = 1, best - n
         while low <= high:
             m = (low + high) // 2
@@ -75,7 +76,7 @@ def best_constant(stream: Stream, promise: float, most: int = N) -> list[Sampled
             if latency <= promise:
                 best = n + m
     chosen = min(kept, key=lambda workers: (max(kept[workers], promise), workers.total))
-    return run(*chosen)
+    return run(chosen.plq, chosen.wlq)
 
 
 def latencies(shown: Sequence[Sampled]) -> FloatArray:
