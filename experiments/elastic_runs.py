@@ -44,7 +44,7 @@ class Profile:
         """Return how many rows have come since the beginning."""
         edges = self.begin + np.arange(len(self.factors) + 1) * self.step
         come = np.concatenate([[0.0], np.cumsum(np.array(self.factors) * self.rate * self.step)])
-        return np.interp(until, edges, come)
+        return np.asarray(np.interp(until, edges, come), np.float64)
 
     def offers(self, spark: SparkSession) -> DataFrame:
         """Return the stream: Spark's own rate source at the largest factor, of which as many rows are kept as the factor says."""

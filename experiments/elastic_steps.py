@@ -156,7 +156,9 @@ def main() -> None:
     print(text)
     if given.docs is not None:
         draw(given.docs / "elastic-steps.svg", runs, given.step)
-        replace_between(given.docs / "control.md", "elastic steps", text)
+        replace_between(
+            given.docs / "control.md", "elastic steps", f"{text}\n\n![steps of the rate](elastic-steps.svg)"
+        )
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ MACHINE: Final = CostModel(
 
 
 QUICK: Final = 10.0
-FULL: Final = 300.0
+FULL: Final = 180.0
 """Seconds of each stream; the paper has three to seven minutes."""
 
 

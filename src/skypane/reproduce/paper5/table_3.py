@@ -31,7 +31,7 @@ def _rates(rows: pd.DataFrame) -> Finding:
 
 FIGURE = Figure(
     title="what the streams are like",
-    regime="Generated streams, or the published rates with Poisson arrivals within a second; the first five minutes.",
+    regime="Generated streams, or the published rates with Poisson arrivals within a second; the first three minutes.",
     measure=measure,
     traced=measure,
     claims=(Claim("average rates of table 3", _rates, "a walk, or heavy tails, take longer to come to their mean"),),
