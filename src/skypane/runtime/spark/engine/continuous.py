@@ -147,7 +147,7 @@ class ContinuousProgram:
         current = front.current() if updates.num_rows else state.current
         after = ContinuousState(State(step.state, still, ahead), told, current)
         self._known = after, front
-        answers = Answers(self._update_schema, row_count=updates.num_rows, tables=(updates,), busy=shards.busy)
+        answers = Answers(self._update_schema, row_count=updates.num_rows, tables=(updates,))
         measured = Measured(
             tasks=level.work,
             merge_seconds=timer.seconds["wlq"],
