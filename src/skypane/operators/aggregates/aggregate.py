@@ -15,7 +15,7 @@ from skypane.kernels import keyed
 from skypane.kernels.layout import frozen
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.aggregates.grouping import dense_codes, distinct_keys
-from skypane.operators.aggregates.layout import Layout, Lowered, layout_of
+from skypane.operators.aggregates.layout import Layout, layout_of
 from skypane.operators.aggregates.parts import Rows
 from skypane.operators.aggregates.sliding import SlidingStates
 from skypane.operators.query import Query
@@ -107,10 +107,9 @@ class Aggregate(Query):
 
     def lower(self, partial: pa.Table) -> pa.Table:
         layout = layout_of(self, partial.schema)
-        states = Lowered(layout, partial)
-        values = [lower(states) for lower in layout.lowerings]
-        keys = [partial.column(name) for name in self.by]
-        return pa.Table.from_arrays([*keys, *values], schema=layout.answers)
+        return layout.lowered(
+            partial.select(list(self.by)), layout.states(partial), lambda number: layout.wide_states(partial, number)
+        )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         # Fields of the keys are those of the rows, metadata and all.
