@@ -21,7 +21,7 @@ Choice = Callable[[int, int, Sequence[int]], int]
 """Step, the thread that is running, and all that can: which goes on."""
 
 
-class Stuck(AssertionError):
+class StuckError(AssertionError):
     """The programs have taken more steps than they may."""
 
 
@@ -58,7 +58,7 @@ class Scheduler:
         mine = self._current
         self.steps += 1
         if self.steps > self._most:
-            raise Stuck(f"{self._most} steps, and no end")
+            raise StuckError(f"{self._most} steps, and no end")
         chosen = self._choose(self.steps, mine, self._running)
         if chosen != mine:
             self._current = chosen

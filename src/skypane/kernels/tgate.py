@@ -213,9 +213,9 @@ def held_back(gate: Any, consumer: int, node: int) -> bool:
             gate.exhausted_serials[consumer * inputs + kept] = serial
             kept += 1
             # Exhausted inputs spoke last at or before the head's time; of the node's own time, definition 1 lets it pass,
-            # unless it is one of theirs, of which they have not said that it has come.
+            # even if it is one of theirs that is linked and not yet said to have come: it may hide others that have.
             head = load(gate.heads, consumer * PAD)
-            held |= gate.rule == IN_ORDER or gate.time[head] < gate.time[node] or gate.source[node] == source
+            held |= gate.rule == IN_ORDER or gate.time[head] < gate.time[node]
     gate.exhausted_counts[consumer * PAD] = kept
     return held
 
@@ -237,14 +237,23 @@ def ready_node(gate: Any, consumer: int) -> int:
 def take(gate: Any, consumer: int, node: int) -> None:
     """Move a consumer's head to a ready node."""
     source, serial = gate.source[node], gate.serial[node]
-    if gate.rule != LAST_HELD and load(gate.written, source * PAD) <= serial + 1:
-        at = consumer * PAD
-        place = consumer * (gate.written.size // PAD) + gate.exhausted_counts[at]
-        gate.exhausted[place], gate.exhausted_serials[place] = source, serial
-        gate.exhausted_counts[at] += 1
+    said = load(gate.written, source * PAD)
+    if gate.rule != LAST_HELD and said <= serial + 1:
+        note_exhausted(gate, consumer, source, serial)
     publish(gate.heads, consumer * PAD, node)
-    if height_of(gate, node) == LEVELS:
+    if said > serial and height_of(gate, node) == LEVELS:  # what has not been said may not be linked on every level
         publish(gate.passed, consumer * PAD, node)
+
+
+@inlined
+def note_exhausted(gate: Any, consumer: int, source: int, serial: int) -> None:
+    """Note that a consumer has taken an input's last tuple; an input is in the list once."""
+    first = consumer * (gate.written.size // PAD)
+    place, count = first, gate.exhausted_counts[consumer * PAD]
+    while place < first + count and gate.exhausted[place] != source:
+        place += 1
+    gate.exhausted[place], gate.exhausted_serials[place] = source, serial
+    gate.exhausted_counts[consumer * PAD] = max(count, place - first + 1)
 
 
 @kernel
@@ -272,6 +281,22 @@ def leave_gate(gate: Any, source: int) -> None:
     store(gate.written, source * PAD, GONE)  # no tuple is its last any more
     if silent:
         add(gate.shared, SILENT, -1)
+
+
+@kernel
+def join_gate(gate: Any) -> int:
+    """Wait for one input more; return the time of the last tuple taken, before which it may send none.
+
+    No consumer takes anything until it has spoken; a call that was under way when it came is waited for.
+    """
+    add(gate.shared, SILENT, 1)
+    last = gate.time[load(gate.heads, 0)]
+    for consumer in range(gate.heads.size // PAD):
+        call = load(gate.reading, consumer * PAD)
+        while call % 2 == 1 and load(gate.reading, consumer * PAD) == call:
+            pass
+        last = max(last, gate.time[load(gate.heads, consumer * PAD)])
+    return last
 
 
 @inlined
@@ -330,8 +355,10 @@ def free_segments(gate: Any) -> None:
     store(gate.shared, RECLAIMING, 0)
 
 
-def new_gate(inputs: int, consumers: int, ring: int, segment: int, rule: int) -> Gate:
+def new_gate(inputs: int, consumers: int, ring: int, segment: int, rule: int, later: int = 0) -> Gate:
     """Return an empty T-Gate of so many inputs, all silent, with `ring` segments of `segment` nodes each.
+
+    The last `later` of them are not waited for until they join.
 
     Three are needed: one that the entry lies in, one that holds the input's last tuple, one to go on in.
     """
@@ -351,5 +378,5 @@ def new_gate(inputs: int, consumers: int, ring: int, segment: int, rule: int) ->
         words(consumers * PAD), words(4 * PAD),
     )  # fmt: skip
     gate.time[sentinel], gate.source[sentinel], gate.serial[sentinel] = never, -1, -1
-    gate.shared[SILENT], gate.shared[CLOCK], gate.shared[ENTRY] = inputs, 1, sentinel
+    gate.shared[SILENT], gate.shared[CLOCK], gate.shared[ENTRY] = inputs - later, 1, sentinel
     return gate

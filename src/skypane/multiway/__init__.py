@@ -1,5 +1,6 @@
 """Many inputs read by one operator: their tuples merged into one order, deterministically (paper 2)."""
 
 from skypane.multiway.ready_merge import MergeState, Ready, ReadyMerge
+from skypane.multiway.tgate import ReadyTuples, TGate
 
-__all__ = ["MergeState", "Ready", "ReadyMerge"]
+__all__ = ["MergeState", "Ready", "ReadyMerge", "ReadyTuples", "TGate"]
