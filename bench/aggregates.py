@@ -19,7 +19,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-import polars
+import polars as pl
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -32,6 +32,8 @@ from skypane.types import micros
 from skypane.windows import Windows
 
 WINDOW = "1 hour"
+WARM = 200
+"""Rows of a run that is not measured."""
 TICKS = 100
 """Of a CPU second in /proc."""
 
@@ -85,10 +87,14 @@ def _passed_through(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 WAYS: dict[str, Callable[[DataFrame, Case], DataFrame]] = {"native": native, "skypane": ours, "identity": identity}
 
 
+_USED: dict[tuple[int, str], float] = {}
+"""CPU seconds of each process ever seen, by its number and its start: what a worker that has ended has used still counts."""
+
+
 def cpu_seconds() -> float:
     """Return the CPU seconds that this process and all that it has started, Java with its workers, have used."""
-    used: dict[int, float] = {}
     children: dict[int, list[int]] = {}
+    found: dict[int, tuple[str, float]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -97,17 +103,19 @@ def cpu_seconds() -> float:
         except OSError:  # it has ended meanwhile
             continue
         children.setdefault(int(fields[1]), []).append(int(entry.name))
-        used[int(entry.name)] = sum(map(int, fields[11:15])) / TICKS
-    total, todo = 0.0, [int(Path("/proc/self").resolve().name)]
+        found[int(entry.name)] = (fields[19], sum(map(int, fields[11:13])) / TICKS)
+    todo = [int(Path("/proc/self").resolve().name)]
     while todo:
         process = todo.pop()
-        total += used.get(process, 0.0)
+        if process in found:
+            _USED[process, found[process][0]] = found[process][1]
         todo += children.get(process, [])
-    return total
+    return sum(_USED.values())
 
 
 def measure(frame: DataFrame, case: Case, way: str) -> tuple[float, float]:
-    """Return the wall and CPU seconds of one run, its rows written nowhere."""
+    """Return the wall and CPU seconds of one run, its rows written nowhere; after a small one, for workers end when idle."""
+    WAYS[way](frame.limit(WARM), case).write.format("noop").mode("overwrite").save()
     cpu, began = cpu_seconds(), time.perf_counter()
     WAYS[way](frame, case).write.format("noop").mode("overwrite").save()
     return time.perf_counter() - began, cpu_seconds() - cpu
@@ -158,9 +166,9 @@ def duckdb_rows(rows: pa.Table, case: Case) -> int:
 def polars_rows(rows: pa.Table, case: Case) -> int:
     """Answer by polars' own windows, which leave out those that begin before a key's first row."""
     length, slide = (f"{length}us" for length in (case.windows.length, case.windows.slide))
-    grouped = polars.DataFrame(rows).group_by_dynamic("at", every=slide, period=length, group_by="key")
-    mean, most = polars.col("x").mean().alias("mean"), polars.col("x").max().alias("most")
-    return grouped.agg(polars.len().alias("n"), mean, most).height
+    grouped = pl.DataFrame(rows).group_by_dynamic("at", every=slide, period=length, group_by="key")
+    mean, most = pl.col("x").mean().alias("mean"), pl.col("x").max().alias("most")
+    return grouped.agg(pl.len().alias("n"), mean, most).height
 
 
 PEERS: dict[str, Callable[[pa.Table, Case], int]] = {"duckdb": duckdb_rows, "polars": polars_rows}

@@ -70,6 +70,8 @@ _WRITTEN = {
     "Preference | str": PreferenceText,
     "Score | ColumnLike": ScoreText,
     "ColumnLike | None": str | None,
+    "str | None": str | None,
+    "int | None": PositiveInt | None,
 }
 
 

@@ -26,7 +26,7 @@ def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 @intrinsic
 def load(_context: Any, array: Any, _at: Any) -> Any:
-    """Load the word at an index: load(array, at)."""
+    """Load a word: array, index."""
     _checked(array)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -37,7 +37,7 @@ def load(_context: Any, array: Any, _at: Any) -> Any:
 
 @intrinsic
 def store(_context: Any, array: Any, _at: Any, _word: Any) -> Any:
-    """Store a word, store(array, at, word): later loads of this thread are not moved before it."""
+    """Store a word (array, index, word), before whatever this thread loads later."""
     _checked(array)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -49,7 +49,7 @@ def store(_context: Any, array: Any, _at: Any, _word: Any) -> Any:
 
 @intrinsic
 def publish(_context: Any, array: Any, _at: Any, _word: Any) -> Any:
-    """Store a word, publish(array, at, word): who loads the word sees all that this thread has written before."""
+    """Store a word (array, index, word): who loads it sees all that this thread has written before."""
     _checked(array)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -61,7 +61,7 @@ def publish(_context: Any, array: Any, _at: Any, _word: Any) -> Any:
 
 @intrinsic
 def swap_if(_context: Any, array: Any, _at: Any, _old: Any, _new: Any) -> Any:
-    """Compare and swap, swap_if(array, at, old, new): whether `old` stood there, and `new` does now."""
+    """Compare and swap (array, index, old, new): whether `old` stood there, and `new` does now."""
     _checked(array)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -74,7 +74,7 @@ def swap_if(_context: Any, array: Any, _at: Any, _old: Any, _new: Any) -> Any:
 
 @intrinsic
 def add(_context: Any, array: Any, _at: Any, _amount: Any) -> Any:
-    """Add to a word, add(array, at, amount): what stood there before."""
+    """Add to a word (array, index, amount), and return what it was."""
     _checked(array)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:

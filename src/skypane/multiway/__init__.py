@@ -2,5 +2,6 @@
 
 from skypane.multiway.ready_merge import MergeState, Ready, ReadyMerge
 from skypane.multiway.tgate import ReadyTuples, TGate
+from skypane.multiway.whive import WHive, Winset
 
-__all__ = ["MergeState", "Ready", "ReadyMerge", "ReadyTuples", "TGate"]
+__all__ = ["MergeState", "Ready", "ReadyMerge", "ReadyTuples", "TGate", "WHive", "Winset"]

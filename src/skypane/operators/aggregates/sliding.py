@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from skypane.kernels import keyed
 from skypane.kernels.layout import frozen
+from skypane.operators.aggregates.choice import Choice
 from skypane.operators.aggregates.layout import Layout
 from skypane.operators.aggregates.numbering import KeyNumbers
 from skypane.types import IntArray
@@ -32,7 +33,8 @@ from skypane.types import IntArray
 class SlidingStates:
     """A queue of partials of one layout, states of integers only; as window_query.TwoStacks is for any partials."""
 
-    def __init__(self, by: Sequence[str], layout: Layout) -> None:
+    def __init__(self, by: Sequence[str], layout: Layout, choice: Choice) -> None:
+        self._choice = choice
         self._layout = layout
         self._keys = KeyNumbers(pa.schema([layout.rows.field(name) for name in by]))
         #: (pane, its keys' ids, what they were in the front before it), the oldest pane last
@@ -66,8 +68,9 @@ class SlidingStates:
         states = keyed.merged_states(self._front, self._back, count, self._layout.plan)
         ids = keyed.rows_with(states)
         if len(ids) == count:
-            return self._layout.lowered(self._keys.keys, states)
-        return self._layout.lowered(self._keys.keys.take(pa.array(ids)), keyed.take_states(states, ids))
+            return self._choice.of(self._layout.lowered(self._keys.keys, states))
+        taken = keyed.take_states(states, ids)
+        return self._choice.of(self._layout.lowered(self._keys.keys.take(pa.array(ids)), taken))
 
     def _flip(self, pane: int) -> None:
         """Make the back's panes the front, those before `pane` left out; keys that no pane has any more are forgotten."""
