@@ -67,7 +67,11 @@ def holds(seed: int, changes: dict[str, str] | None = None) -> bool:
     def deliver() -> Any:
         keys, states = np.zeros(4, np.int64), np.zeros(4, np.int64)
         start, count = kernels.get_next_winset(hive, keys, states)
-        return None if start == kernels.NOTHING else (int(start), dict(zip(keys[:count].tolist(), states[:count].tolist(), strict=True)))
+        return (
+            None
+            if start == kernels.NOTHING
+            else (int(start), dict(zip(keys[:count].tolist(), states[:count].tolist(), strict=True)))
+        )
 
     def consume() -> None:
         for _ in range(6):
@@ -160,7 +164,9 @@ def test_threads_without_the_gil_update_the_same_windows_in_bounded_memory(funct
             continue
         assert winset.start > last
         last = winset.start
-        found |= {(winset.start, key): state for key, state in zip(winset.keys.tolist(), winset.states.tolist(), strict=True)}
+        found |= {
+            (winset.start, key): state for key, state in zip(winset.keys.tolist(), winset.states.tolist(), strict=True)
+        }
     wanted: dict[tuple[int, int], list[int]] = {}
     for times, mine, values in columns:
         for time, key, value in zip(times.tolist(), mine.tolist(), values.tolist(), strict=True):

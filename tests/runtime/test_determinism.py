@@ -16,7 +16,13 @@ from skypane.windows import Windows
 
 NAMES = ("a", "b", "c")
 SCHEMA = pa.schema(
-    {"at": pa.timestamp("us", "UTC"), "source": pa.string(), "sequence": pa.int64(), "key": pa.int64(), "x": pa.float64()}
+    {
+        "at": pa.timestamp("us", "UTC"),
+        "source": pa.string(),
+        "sequence": pa.int64(),
+        "key": pa.int64(),
+        "x": pa.float64(),
+    }
 )
 
 

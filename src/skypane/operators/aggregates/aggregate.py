@@ -123,9 +123,8 @@ class Aggregate(Query):
 
     def lower(self, partial: pa.Table) -> pa.Table:
         layout = layout_of(self, partial.schema)
-        return layout.lowered(
-            partial.select(list(self.by)), layout.states(partial), lambda number: layout.wide_states(partial, number)
-        )
+        keys, states = partial.select(list(self.by)), layout.states(partial)
+        return self.choice.of(layout.lowered(keys, states, lambda number: layout.wide_states(partial, number)))
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         # Fields of the keys are those of the rows, metadata and all.
