@@ -1,5 +1,7 @@
 """Aggregates per key over sliding windows: Spark's own window(), skypane, and rows passed through Python, in turn.
 
+The operators alone, without Spark, are held against duckdb and polars.
+
     python -m bench.aggregates [--quick] [--rows N] [--keys K ...] [--slides SLIDE ...]
 
 count, average and maximum per key of rows spread evenly over twice the window, keys uniform or by Zipf's law. Each way runs
@@ -15,7 +17,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -28,6 +32,8 @@ from skypane.types import micros
 from skypane.windows import Windows
 
 WINDOW = "1 hour"
+WARM = 200
+"""Rows of a run that is not measured."""
 TICKS = 100
 """Of a CPU second in /proc."""
 
@@ -81,10 +87,14 @@ def _passed_through(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 WAYS: dict[str, Callable[[DataFrame, Case], DataFrame]] = {"native": native, "skypane": ours, "identity": identity}
 
 
+_USED: dict[tuple[int, str], float] = {}
+"""CPU seconds of each process ever seen, by its number and its start: what a worker that has ended has used still counts."""
+
+
 def cpu_seconds() -> float:
     """Return the CPU seconds that this process and all that it has started, Java with its workers, have used."""
-    used: dict[int, float] = {}
     children: dict[int, list[int]] = {}
+    found: dict[int, tuple[str, float]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -93,17 +103,19 @@ def cpu_seconds() -> float:
         except OSError:  # it has ended meanwhile
             continue
         children.setdefault(int(fields[1]), []).append(int(entry.name))
-        used[int(entry.name)] = sum(map(int, fields[11:15])) / TICKS
-    total, todo = 0.0, [int(Path("/proc/self").resolve().name)]
+        found[int(entry.name)] = (fields[19], sum(map(int, fields[11:13])) / TICKS)
+    todo = [int(Path("/proc/self").resolve().name)]
     while todo:
         process = todo.pop()
-        total += used.get(process, 0.0)
+        if process in found:
+            _USED[process, found[process][0]] = found[process][1]
         todo += children.get(process, [])
-    return total
+    return sum(_USED.values())
 
 
 def measure(frame: DataFrame, case: Case, way: str) -> tuple[float, float]:
-    """Return the wall and CPU seconds of one run, its rows written nowhere."""
+    """Return the wall and CPU seconds of one run, its rows written nowhere; after a small one, for workers end when idle."""
+    WAYS[way](frame.limit(WARM), case).write.format("noop").mode("overwrite").save()
     cpu, began = cpu_seconds(), time.perf_counter()
     WAYS[way](frame, case).write.format("noop").mode("overwrite").save()
     return time.perf_counter() - began, cpu_seconds() - cpu
@@ -134,12 +146,41 @@ def compare(spark: SparkSession, case: Case, rounds: int) -> list[str]:
     ]
 
 
+def duckdb_rows(rows: pa.Table, case: Case) -> int:
+    """Answer by duckdb in the form that is its fastest: sums by slice, on a grid of all keys and slices, framed by rows."""
+    windows = case.windows
+    panes = windows.panes_at(rows["at"].cast(pa.int64()).to_numpy())
+    sliced = rows.select(["key", "x"]).append_column("pane", pa.array(panes))  # duckdb finds it by its name
+    frame = f"PARTITION BY key ORDER BY pane ROWS BETWEEN {windows.overlap - 1} PRECEDING AND CURRENT ROW"
+    found = duckdb.sql(f"""
+        WITH slices AS (SELECT key, pane, count(*) AS n, sum(x) AS total, max(x) AS most FROM sliced GROUP BY ALL),
+             grid AS (SELECT key, pane FROM (SELECT DISTINCT key FROM slices),
+                      range({panes.min()}, {panes.max() + windows.overlap}) AS numbers(pane)),
+             framed AS (SELECT pane, key, sum(n) OVER f AS n, sum(total) OVER f AS total, max(most) OVER f AS most
+                        FROM grid LEFT JOIN slices USING (key, pane) WINDOW f AS ({frame}))
+        SELECT pane, key, n, total / n AS mean, most FROM framed WHERE n > 0""")  # noqa: S608 - numbers only
+    assert sliced.num_rows == case.rows
+    return found.to_arrow_table().num_rows
+
+
+def polars_rows(rows: pa.Table, case: Case) -> int:
+    """Answer by polars' own windows, which leave out those that begin before a key's first row."""
+    length, slide = (f"{length}us" for length in (case.windows.length, case.windows.slide))
+    grouped = pl.DataFrame(rows).group_by_dynamic("at", every=slide, period=length, group_by="key")
+    mean, most = pl.col("x").mean().alias("mean"), pl.col("x").max().alias("most")
+    return grouped.agg(pl.len().alias("n"), mean, most).height
+
+
+PEERS: dict[str, Callable[[pa.Table, Case], int]] = {"duckdb": duckdb_rows, "polars": polars_rows}
+
+
 def operators(case: Case, rounds: int) -> list[str]:
-    """Return a line of the other table: the operators alone, in this process, in CPU seconds."""
+    """Return a line of the other table: the operators alone, in this process, in CPU seconds; peers take turns with them."""
     rows, windows = case.table(), case.windows
     panes = windows.panes_at(rows["at"].cast(pa.int64()).to_numpy())
     starts = np.flatnonzero(np.concatenate(([True], np.diff(panes) != 0)))
     lifting, answering, answers = [], [], 0
+    peers: dict[str, list[float]] = {peer: [] for peer in PEERS}
     for _ in range(rounds + 1):
         began = time.process_time()
         partials = QUERY.lift_panes(rows, starts.tolist())
@@ -149,10 +190,18 @@ def operators(case: Case, rounds: int) -> list[str]:
         answers = sum(worker.answer(task, lambda partial: partial).rows.num_rows for task in held.all_windows())
         lifting.append(lifted - began)
         answering.append(time.process_time() - lifted)
+        for peer, taken in peers.items():
+            began = time.process_time()
+            count = PEERS[peer](rows, case)
+            taken.append(time.process_time() - began)
+            assert count == answers or peer == "polars"
     lift, answer = (statistics.median(seconds[1:]) for seconds in (lifting, answering))
     named = f"{case.keys:,} {'Zipf' if case.zipf else 'uniform'}"
-    rates = [case.rows / lift, answers / answer, case.rows / (lift + answer)]
-    return [f"{case.rows:,}", named, f"{windows.overlap}", f"{answers:,}", *(f"{rate / 1e6:.1f}" for rate in rates)]
+    others = [statistics.median(taken[1:]) for taken in peers.values()]
+    rates = [case.rows / lift, answers / answer, *(case.rows / seconds for seconds in (lift + answer, *others))]
+    figures = [f"{rate / 1e6:.3g}" for rate in rates]
+    faster = [f"{seconds / (lift + answer):.1f}" for seconds in others]
+    return [f"{case.rows:,}", named, f"{windows.overlap}", f"{answers:,}", *figures, *faster]
 
 
 def main() -> None:
@@ -174,6 +223,7 @@ def main() -> None:
         for zipf in (False, True)
     ]
     head = ["rows", "keys", "w/s", "answers", "lift, M rows/s", "answer, M rows/s", "both, M rows/s"]
+    head += [*(f"{peer}, M rows/s" for peer in PEERS), *(f"times faster than {peer}" for peer in PEERS)]
     lines = []
     for case in cases:
         lines.append(operators(case, arguments.rounds))

@@ -4,12 +4,14 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+import skypane as sp
 from skypane.control.elasticity.options import Fuzzy, Model, Threshold
 from skypane.jobs import parse, read
 from skypane.jobs.building import options
 from skypane.jobs.description import settings
 from skypane.jobs.examples import find
 from skypane.jobs.policies import AqKSlackLaw
+from skypane.operators.aggregates.text import function_of
 from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.progress import AqKSlack, KSlack, Watermark
@@ -56,6 +58,10 @@ def test_jobs_are_frozen():
         ({"kind": "skyline", "preference": "price MIN"}, "Skyline"),
         ({"kind": "k_dominant", "preference": "price MIN, rating MAX", "k": 2}, "KDominant"),
         ({"kind": "top_delta", "preference": "price MIN, rating MAX", "delta": 10}, "TopDelta"),
+        (
+            {"kind": "aggregate", "by": "shop", "time": "ts", "functions": {"n": "count()", "last": "last(paid)"}},
+            "Aggregate",
+        ),
         ({"kind": "top_k", "score": "rating - price", "k": 3, "by": ["a", "b"]}, "TopK"),
     ],
 )
@@ -118,7 +124,10 @@ def test_workers_of_a_batch_are_not_elastic():
         ({"source": "rate"}, "source: must be a section with fields of its own, got 'rate'"),
         ({"sorce": {"format": "rate"}}, "sorce: unknown field, did you mean 'source'?"),
         ({"query": {"kind": "skylin"}}, "query.kind: cannot be 'skylin', did you mean 'skyline'?"),
-        ({"query": {"k": 3}}, "query.kind: is missing, must be one of skyline, top_k, k_dominant, top_delta"),
+        (
+            {"query": {"k": 3}},
+            "query.kind: is missing, must be one of skyline, top_k, k_dominant, top_delta, aggregate",
+        ),
         ({"query": {"kind": "top_k", "score": "a", "k": 0}}, "query.k: should be greater than 0, got 0"),
         ({"query": {"kind": "top_k", "k": 3}}, "query.score: is missing"),
         (
@@ -273,3 +282,33 @@ def test_a_name_that_no_file_can_have_is_an_error_like_any_other(name):
 def test_errors_repeat_only_the_beginning_of_a_long_value(parts):
     (complaint,) = complaints(**parts)
     assert len(complaint) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("functions", "complaint"),
+    [
+        ({"n": "sums(amount)"}, "there is no aggregate function 'sums'; there are count, count_if, sum"),
+        ({"n": "sum(amount * 2)"}, "'amount * 2' is no column and no number"),
+        ({"n": "sum()"}, "missing a required argument: 'column'; write sum(column, where?)"),
+        ({"n": "sum"}, "'sum' is no aggregate function: write one such as sum(amount)"),
+        ({"n": "count(where=amount >)"}, "is no aggregate function"),
+        ({"time": "count()"}, "functions may not be called time"),
+        ({"last": "last(paid)"}, "goes by an order of rows: name its column, order="),
+        ({}, "need at least one aggregate function"),
+    ],
+)
+def test_an_aggregate_that_cannot_be_is_one_sentence(functions, complaint):
+    (found,) = complaints(query={"kind": "aggregate", "by": "shop", "functions": functions})
+    assert complaint in found
+
+
+def test_a_function_as_a_text_is_the_one_that_python_makes():
+    texts = {
+        "count_if(paid == 'card' and amount > 10)": sp.count_if("paid == 'card' and amount > 10"),
+        "avg(amount, where=paid == 'card')": sp.avg("amount", where="paid == 'card'"),
+        "sum('unit price', where='amount > 1')": sp.sum("unit price", where="amount > 1"),
+        "max_by(name, price)": sp.max_by("name", "price"),
+        "approx_quantile(amount, [0.5, 0.9], error=0.05)": sp.approx_quantile("amount", [0.5, 0.9], error=0.05),
+    }
+    for text, function in texts.items():
+        assert function_of(text) == function, text

@@ -47,7 +47,7 @@ with compilations(None) as more:
     for pane in range(3):
         queue.push(pane, partial)
         queue.evict_before(pane - 1)
-    query.lower(queue.combined())
+    queue.answer()
     sp.Aggregate(d=sp.approx_count_distinct("t")).lift(rows)
 print(more)
 """

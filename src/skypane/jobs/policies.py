@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from skypane.jobs.fields import Part, Time
+from skypane.jobs.fields import Columns, Part, Time
 from skypane.progress import AqKSlack, KSlack, Readiness, Watermark
 from skypane.progress import ProgressPolicy as Policy
 
@@ -67,6 +67,8 @@ class ReadinessLaw(_Law):
 
     policy: Literal["readiness"]
     idle_after: Time
+    #: those that are waited for from the beginning, however long
+    sources: Columns = ()
 
     def build(self) -> Policy:
         return Readiness(**self._arguments())

@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field, PositiveInt, create_model, model_validator
 
 from skypane.jobs.fields import Columns, Part
+from skypane.operators.aggregates.text import function_of
 from skypane.operators.queries import QUERIES
 from skypane.operators.query import Query
 from skypane.preference import Preference, Score
+from skypane.types import ConfigError
 
 
 def _is_preference(text: str) -> str:
     Preference.of(text)
+    return text
+
+
+def _is_function(text: str) -> str:
+    function_of(text)
     return text
 
 
@@ -29,10 +36,12 @@ def _is_score(text: str) -> str:
 PreferenceText: TypeAlias = Annotated[str, AfterValidator(_is_preference)]
 #: arithmetic over columns: "2 * rating - log(price)"
 ScoreText: TypeAlias = Annotated[str, AfterValidator(_is_score)]
+#: "sum(amount, where=paid == 'card')"
+FunctionText: TypeAlias = Annotated[str, AfterValidator(_is_function)]
 
 
 class QueryPart(Part):
-    """A query by its kind, with the arguments of its constructor; preferences and scores are texts."""
+    """A query by its kind, with the arguments of its constructor; preferences, scores and functions are texts."""
 
     by: Columns = ()
     kind: str
@@ -44,7 +53,12 @@ class QueryPart(Part):
 
     def build(self) -> Query:
         """Return the query itself."""
-        query: Query = QUERIES[self.kind](**self.model_dump(exclude={"kind"}))
+        arguments = self.model_dump(exclude={"kind", "functions"})
+        functions = {name: function_of(text) for name, text in getattr(self, "functions", {}).items()}
+        clashes = sorted(arguments.keys() & functions.keys())
+        if clashes:
+            raise ConfigError(f"functions may not be called {', '.join(clashes)}, as fields of the query are")
+        query: Query = QUERIES[self.kind](**arguments, **functions)
         return query
 
 
@@ -55,12 +69,18 @@ _WRITTEN = {
     "Columns": Columns,
     "Preference | str": PreferenceText,
     "Score | ColumnLike": ScoreText,
+    "ColumnLike | None": str | None,
+    "str | None": str | None,
+    "int | None": PositiveInt | None,
 }
 
 
 def _model(kind: str, query: type[Query]) -> type[QueryPart]:
     fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
     for name, parameter in inspect.signature(query).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:  # what each column of the answer is called, and its function
+            fields[name] = (dict[str, FunctionText], ...)
+            continue
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[name] = (_WRITTEN[parameter.annotation], default)
     return create_model(query.__name__, __base__=QueryPart, __doc__=query.__doc__, **fields)

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from skypane.kernels.compiled import inlined, kernel
+from skypane.kernels.layout import frozen
 from skypane.types import BoolArray, FloatArray, IntArray
 
 LIMBS: Final = 4
@@ -73,11 +74,16 @@ def deposit(state: Any, row: int, at: int, bits: int) -> None:
 @inlined
 def merge_exact(state: Any, row: int, at: int, other: Any, other_row: int) -> None:
     """Add another sum."""
-    if other[other_row, at] > state[row, at]:
-        raise_top(state, row, at, other[other_row, at])
     shift = state[row, at] - other[other_row, at]
-    for place in range(1 + shift, WIDTH):
-        state[row, at + place] += other[other_row, at + place - shift]
+    if shift < 0:
+        raise_top(state, row, at, other[other_row, at])
+        shift = 0
+    if shift == 0:  # numbers of about one size: four additions
+        for place in range(1, WIDTH):
+            state[row, at + place] += other[other_row, at + place]
+    else:
+        for place in range(1 + shift, WIDTH):
+            state[row, at + place] += other[other_row, at + place - shift]
 
 
 @kernel
@@ -141,20 +147,35 @@ def special_value(state: Any, row: int, at: int) -> float:
     return math.inf if plus else -math.inf
 
 
+_SCALES: Final = frozen(np.array([math.ldexp(1.0, max(32 * (top - LIMBS + 1) - _LOWEST, -1022)) for top in range(67)]))
+"""The unit of a sum's lowest limb, by its top limb, where that is a normal float64: from _NORMAL on."""
+_NORMAL: Final = 5
+_BASE: Final = 4_294_967_296.0
+
+
 @kernel
 def exact_values(state: Any, at: int) -> FloatArray:
     """Return each group's sum, off by less than one unit in the last place."""
     values = np.empty(state.shape[0], np.float64)
-    digits = np.empty(LIMBS + 2, np.float64)
     for row in range(values.size):
-        if state[row, at] == SPECIAL:
+        top = state[row, at]
+        if top == SPECIAL:
             values[row] = special_value(state, row, at)
             continue
-        sign = digits_of(state, row, at, digits)
-        value = 0.0
-        for digit in digits:
-            value = value * 4_294_967_296.0 + digit
-        values[row] = sign * math.ldexp(value, 32 * (state[row, at] - LIMBS + 1) - _LOWEST)
+        sign = 1
+        a, b, c, d = state[row, at + 1], state[row, at + 2], state[row, at + 3], state[row, at + 4]
+        if ((((d >> 32) + c >> 32) + b >> 32) + a) < 0:
+            sign, a, b, c, d = -1, -a, -b, -c, -d
+        # Digits to base 2**32, each what is left of a limb when the ones below it have been carried.
+        c += d >> 32
+        b += c >> 32
+        a += b >> 32
+        value = float(a >> 32) * _BASE + float(a & _MASK)
+        value = ((value * _BASE + float(b & _MASK)) * _BASE + float(c & _MASK)) * _BASE + float(d & _MASK)
+        if top >= _NORMAL:
+            values[row] = sign * value * _SCALES[top]
+        else:
+            values[row] = sign * math.ldexp(value, 32 * (top - LIMBS + 1) - _LOWEST)
     return values
 
 

@@ -62,62 +62,121 @@ def empty_states(n: int, width: int, parts: IntArray) -> IntArray:
 
 
 @inlined
-def merge_state(states: Any, row: int, other: Any, other_row: int, parts: Any) -> None:
-    """Merge one state into another."""
-    for part in range(parts.shape[0]):
-        way, at, width = parts[part, 0], parts[part, 1], parts[part, 2]
-        if way == ADD:
-            for column in range(at, at + width):
-                states[row, column] += other[other_row, column]
-        elif way == EXACT:
-            merge_exact(states, row, at, other, other_row)
-        else:
-            for column in range(at, at + width):
-                if states[row, column] != other[other_row, column]:
-                    if other[other_row, column] < states[row, column]:
-                        for kept in range(column, at + width):
-                            states[row, kept] = other[other_row, kept]
-                    break
+def keep_smaller(states: Any, row: int, other: Any, other_row: int, at: int, width: int) -> None:
+    """Keep the smaller of two rows of a LEAST part."""
+    for column in range(at, at + width):
+        if states[row, column] != other[other_row, column]:
+            if other[other_row, column] < states[row, column]:
+                for kept in range(column, at + width):
+                    states[row, kept] = other[other_row, kept]
+            break
 
 
 @kernel
 def merge_states(states: Any, ids: IntArray, others: Any, parts: IntArray) -> None:
-    """Merge row i of `others` into row ids[i] of `states`."""
-    for row in range(ids.size):
-        merge_state(states, ids[row], others, row, parts)
+    """Merge row i of `others` into row ids[i] of `states`: part by part, so that each has a short loop of its own."""
+    for part in range(parts.shape[0]):
+        way, at, width = parts[part, 0], parts[part, 1], parts[part, 2]
+        if way == ADD:
+            for column in range(at, at + width):
+                for row in range(ids.size):
+                    states[ids[row], column] += others[row, column]
+        elif way == EXACT:
+            for row in range(ids.size):
+                merge_exact(states, ids[row], at, others, row)
+        else:
+            for row in range(ids.size):
+                keep_smaller(states, ids[row], others, row, at, width)
 
 
 @kernel
-def merge_noting(states: Any, ids: IntArray, others: Any, parts: IntArray) -> IntArray:
-    """Merge as merge_states() does, no id twice; return what stood there before."""
-    before = np.empty((ids.size, states.shape[1]), np.int64)
-    for row in range(ids.size):
-        before[row] = states[ids[row]]
-        merge_state(states, ids[row], others, row, parts)
+def merge_noting(states: Any, ids: IntArray, others: Any, parts: IntArray) -> Any:
+    """Merge as merge_states() does, no id twice; return what stood there before, column by column in memory."""
+    before = np.empty((states.shape[1], ids.size), np.int64).T
+    for column in range(states.shape[1]):
+        for row in range(ids.size):
+            before[row, column] = states[ids[row], column]
+    merge_states(states, ids, others, parts)
     return before
 
 
 @kernel
 def put_states(states: Any, ids: IntArray, others: Any) -> None:
     """Put row i of `others` in place of row ids[i] of `states`."""
-    for row in range(ids.size):
-        states[ids[row]] = others[row]
+    for column in range(states.shape[1]):
+        for row in range(ids.size):
+            states[ids[row], column] = others[row, column]
 
 
 @kernel
-def merged_states(front: Any, back: Any, parts: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the ids that have rows in one of two tables of states, and their states merged; column 0 counts rows."""
-    n, width = front.shape
-    ids, states = np.empty(n, np.int64), np.empty((n, width), np.int64)
+def merged_states(front: Any, back: Any, n: int, parts: IntArray) -> Any:
+    """Return the first n rows of two tables of states merged, row by row; column by column in memory, as they are.
+
+    All rows go the same way, those without anything too, so that most loops are of vectors.
+    """
+    merged = np.empty((front.shape[1], n), np.int64).T
+    for part in range(parts.shape[0]):
+        way, at, width = parts[part, 0], parts[part, 1], parts[part, 2]
+        if way == LEAST:
+            merge_least(merged, front, back, n, at, width)
+            continue
+        for column in range(at, at + width):
+            for row in range(n):
+                merged[row, column] = front[row, column] + back[row, column]
+        if way == EXACT:
+            merge_tops(merged, front, back, n, at)
+    return merged
+
+
+@inlined
+def merge_least(merged: Any, front: Any, back: Any, n: int, at: int, width: int) -> None:
+    """Merge a LEAST part of two tables."""
+    if width == 2:  # a minimum or a maximum: a choice, without a jump
+        for row in range(n):
+            none, key = front[row, at], front[row, at + 1]
+            other_none, other = back[row, at], back[row, at + 1]
+            smaller = (other_none < none) | ((other_none == none) & (other < key))
+            merged[row, at] = other_none if smaller else none
+            merged[row, at + 1] = other if smaller else key
+        return
+    for row in range(n):
+        for column in range(at, at + width):
+            merged[row, column] = front[row, column]
+        keep_smaller(merged, row, back, row, at, width)
+
+
+@inlined
+def merge_tops(merged: Any, front: Any, back: Any, n: int, at: int) -> None:
+    """Set right the sums of two tables whose limbs were added one by one: those whose numbers are of different size."""
+    for row in range(n):
+        top, other = front[row, at], back[row, at]
+        merged[row, at] = max(top, other)
+        if top != other and min(top, other) >= 0:
+            for column in range(at, at + WIDTH):
+                merged[row, column] = front[row, column]
+            merge_exact(merged, row, at, back, row)
+
+
+@kernel
+def rows_with(states: Any) -> IntArray:
+    """Return which states have rows; column 0 counts them."""
+    n = states.shape[0]
+    ids = np.empty(n, np.int64)
     count = 0
     for row in range(n):
-        if front[row, 0] + back[row, 0] > 0:
-            ids[count] = row
-            states[count] = front[row]
-            if back[row, 0] > 0:
-                merge_state(states, count, back, row, parts)
-            count += 1
-    return ids[:count], states[:count]
+        ids[count] = row
+        count += states[row, 0] > 0
+    return ids[:count]
+
+
+@kernel
+def take_states(states: Any, ids: IntArray) -> Any:
+    """Return the given rows, column by column in memory."""
+    taken = np.empty((states.shape[1], ids.size), np.int64).T
+    for column in range(states.shape[1]):
+        for row in range(ids.size):
+            taken[row, column] = states[ids[row], column]
+    return taken
 
 
 @kernel
@@ -170,4 +229,6 @@ __all__ = [
     "merged_states",
     "number_groups",
     "put_states",
+    "rows_with",
+    "take_states",
 ]

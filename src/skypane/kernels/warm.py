@@ -17,6 +17,7 @@ from skypane.kernels.hashing import hash_bytes
 from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild, visit
 from skypane.kernels.influence_groups import Runs, absorb_runs
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
+from skypane.kernels.key_table import number_keys
 from skypane.kernels.layout import columns_of, frozen
 from skypane.kernels.ranks import byte_ranks
 from skypane.kernels.skyline import skyline_indices
@@ -85,10 +86,14 @@ def _by_key() -> None:
     keyed.keep_least(states, least, ids, frozen(np.zeros((1, 1), np.int64)), keep)
     others = frozen(states.copy())
     keyed.merge_states(states, ids, others, parts)
-    keyed.put_states(states, ids, frozen(keyed.merge_noting(states, ids, others, parts)))
-    keyed.merged_states(states[:1], states[:1], parts)
-    exact.exact_values(others, sums)
-    exact.squared_deviations(others, 0, sums, squares)
+    table = np.asfortranarray(keyed.empty_states(2, least + 2, parts))  # as a window's states lie
+    keyed.merge_states(table, ids, others, parts)
+    keyed.put_states(table, ids, keyed.merge_noting(table, ids, others, parts))
+    merged = keyed.merged_states(table, table, 2, parts)
+    for states_of_keys in (others, keyed.take_states(merged, keyed.rows_with(merged))):
+        exact.exact_values(states_of_keys, sums)
+        exact.squared_deviations(states_of_keys, 0, sums, squares)
+    number_keys(np.full(2, -1, np.int32), np.zeros((1, 2), np.int64), 0, frozen(np.zeros((1, 2), np.int64)))
     hash_bytes(frozen(np.zeros(1, np.uint8)), frozen(np.zeros(2, np.int64)))
 
 

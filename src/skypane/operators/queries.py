@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
@@ -14,4 +15,5 @@ QUERIES: Final[dict[str, type[Query]]] = {
     "top_k": TopK,
     "k_dominant": KDominant,
     "top_delta": TopDelta,
+    "aggregate": Aggregate,
 }

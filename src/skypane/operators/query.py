@@ -69,7 +69,7 @@ class BulkQuery(Query, Protocol):
 
 
 class Queue(Protocol):
-    """A queue of panes' partials that knows the combination of all of them."""
+    """A queue of panes' partials that knows the answer of all of them."""
 
     def push(self, pane: int, partial: pa.Table) -> None:
         """Add a pane younger than all."""
@@ -79,8 +79,8 @@ class Queue(Protocol):
         """Forget every pane older than `pane`."""
         ...
 
-    def combined(self) -> pa.Table:
-        """Return what combine() of all panes would; at least one was pushed and not evicted."""
+    def answer(self) -> pa.Table:
+        """Return what lower() would, of the combination of all panes; at least one was pushed and not evicted."""
         ...
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from skypane.operators.open_panes import WindowTask
@@ -60,7 +61,11 @@ class TwoStacks:
         while self._front and self._front[-1][0] < pane:
             self._front.pop()
 
+    def answer(self) -> pa.Table:
+        return self._query.lower(self.combined())
+
     def combined(self) -> pa.Table:
+        """Return the combination of all panes."""
         parts = [self._front[-1][1]] if self._front else []
         if self._back_all is not None:
             parts.append(self._back_all)
@@ -95,8 +100,7 @@ class WindowQuery:
     def stamp(self, window: int, rows: pa.Table) -> pa.Table:
         """Return `rows` with the window's bounds as their first two columns."""
         kind = pa.timestamp("us", self.zone)
-        bounds = (pa.scalar(micros, kind) for micros in self.windows.bounds(window))
-        columns = [pa.repeat(bound, rows.num_rows) for bound in bounds]
+        columns = [pa.array(np.full(rows.num_rows, bound)).view(kind) for bound in self.windows.bounds(window)]
         fields = [pa.field(WINDOW_START, kind), pa.field(WINDOW_END, kind), *rows.schema]
         return pa.Table.from_arrays([*columns, *rows.columns], schema=pa.schema(fields))
 
@@ -133,8 +137,8 @@ class WindowWorker:
         }
         if self._queue is None:
             self._queue = self._new_queue()
-        partial = self._shared(task.window, self._queue) if self._sharing_pays() else self._direct()
-        return Answer(task.window, self._query.stamp(task.window, self._query.query.lower(partial)))
+        rows = self._shared(task.window, self._queue) if self._sharing_pays() else self._direct()
+        return Answer(task.window, self._query.stamp(task.window, rows))
 
     def _new_queue(self) -> Queue:
         query, one = self._query.query, next(iter(self._panes.values()))
@@ -153,7 +157,8 @@ class WindowWorker:
         return length > FEW_PANES
 
     def _direct(self) -> pa.Table:
-        return self._query.query.combine(list(self._panes.values()))
+        query = self._query.query
+        return query.lower(query.combine(list(self._panes.values())))
 
     def _shared(self, window: int, queue: Queue) -> pa.Table:
         queue.evict_before(self._query.windows.panes_of(window)[0])
@@ -161,7 +166,7 @@ class WindowWorker:
             if self._newest is None or pane > self._newest:
                 queue.push(pane, partial)
                 self._newest = pane
-        return queue.combined()
+        return queue.answer()
 
     def _pane(self, partials: tuple[P, ...], load: Callable[[P], pa.Table]) -> pa.Table:
         tables = [load(partial) for partial in partials]

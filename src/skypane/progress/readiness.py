@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
 from skypane.progress.arrivals import Arrivals
@@ -27,18 +27,23 @@ class Readiness(PunctuationLaw[SourceProgress]):
     It is exact where each source sends in order of time: no row of a source that counts is ever late, and none is
     waited for in vain. A source of which nothing has come while the others moved on by `idle_after` counts no longer,
     until it sends something as new as that; what it brings meanwhile is late or not as any other row. One that has
-    never sent anything is not known, and is not waited for.
+    never sent anything is not known, and is not waited for; unless it is named in `sources`: those are waited for from the
+    beginning, however long. Where all are named, answers are the same for any interleaving of the sources and any cut into
+    batches: rows are then late by their own source's order alone.
 
     The job names the source column.
     """
 
     idle_after: Duration
+    _: KW_ONLY
+    sources: tuple[str, ...] = ()
 
     needs_source: ClassVar[bool] = True
     _durations: ClassVar[tuple[str, ...]] = ("idle_after", "max_ahead")
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "sources", tuple(self.sources))
         if micros(self.idle_after) <= 0:
             raise ConfigError(f"idle_after must be longer than 0, got {self.idle_after} microseconds")
 
@@ -62,11 +67,25 @@ class Readiness(PunctuationLaw[SourceProgress]):
             # A source whose clock is far ahead is as far as the stream is, no further.
             seen[name] = max(seen.get(name, source.newest), min(source.newest, newest))
         idle_since = newest - micros(self.idle_after)
-        counting = {name: min(time, newest) for name, time in seen.items() if time >= idle_since}
+        counting = {
+            name: min(time, newest) for name, time in seen.items() if time >= idle_since or name in self.sources
+        }
         return replace(counted, sources=counting, slack=newest - min(counting.values(), default=newest))
+
+    def _punctuation(self, before: SourceProgress, measured: SourceProgress) -> Micros | None:
+        return None if self._silent(measured) else super()._punctuation(before, measured)
+
+    def _silent(self, state: SourceProgress) -> list[str]:
+        return [name for name in self.sources if name not in state.sources]
+
+    def describe(self) -> dict[str, Any]:
+        return super().describe() | {"sources": list(self.sources)}
 
     def explain(self, state: SourceProgress) -> str:
         """Return in one line why the punctuation is where it is."""
+        silent = self._silent(state)
+        if silent:
+            return f"waiting for the first row of {', '.join(silent)}"
         if not state.sources:
             return "no source is known"
         last = min(state.sources, key=lambda name: (state.sources[name], name))

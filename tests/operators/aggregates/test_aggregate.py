@@ -28,9 +28,12 @@ def answer(query: sp.Aggregate, rows: pa.Table) -> pa.Table:
 
 
 def same(found: Any, wanted: Any) -> bool:
-    """Equal, or numbers as near as rounding a mean or a root of them leaves; -0.0 is 0.0."""
+    """Equal, or numbers as near as rounding a mean or a root of them leaves; -0.0 is 0.0.
+
+    The variance of equal numbers is what rounding their mean leaves of it, 2**-94 of their squares.
+    """
     if isinstance(found, float) and isinstance(wanted, float | int):
-        return (math.isnan(found) and math.isnan(wanted)) or math.isclose(found, wanted, rel_tol=1e-12)
+        return (math.isnan(found) and math.isnan(wanted)) or math.isclose(found, wanted, rel_tol=1e-12, abs_tol=1e-28)
     return bool(found == wanted)
 
 
@@ -208,3 +211,35 @@ def test_infinities_and_nan_are_values():
     query = sp.Aggregate(low=sp.min("x"), high=sp.max("x"), different=sp.count_distinct("x"), n=sp.count("x"))
     (found,) = answer(query, rows).to_pylist()
     assert (found["low"], math.isnan(found["high"]), found["different"], found["n"]) == (1.0, True, 3, 3)
+
+
+def test_having_and_top_choose_rows_of_each_window_before_they_are_written():
+    rows = pa.table({"key": ["a", "b", "c", "d", "d"], "x": [5, 1, 5, 4, None]})
+    asked: dict[str, Any] = {"n": sp.count(), "total": sp.sum("x")}
+    by_hand = {
+        "having": (sp.Aggregate("key", having="total > 4 or n == 2", **asked), {"a", "c", "d"}),
+        "top": (sp.Aggregate("key", top=2, rank_by="total", **asked), {"a", "c"}),
+        "ties by content": (sp.Aggregate("key", top=1, rank_by="total", **asked), {"a"}),
+        "both": (sp.Aggregate("key", having="n == 1", top=3, rank_by="total", **asked), {"a", "b", "c"}),
+    }
+    for query, wanted in by_hand.values():
+        assert set(answer(query, rows)["key"].to_pylist()) == wanted
+        partial = query.lift(rows)
+        queue = query.queue(partial.schema)
+        assert queue is not None
+        queue.push(0, partial)
+        assert queue.answer().equals(answer(query, rows))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "complaint"),
+    [
+        ({"top": 3}, "top and rank_by go together, got top=3, rank_by=None"),
+        ({"top": 0, "rank_by": "n"}, "top must be at least 1, got 0"),
+        ({"top": 1, "rank_by": "m"}, "'m'"),
+        ({"having": "m > 1"}, "'m'"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_an_error_when_the_query_is_described(chosen: dict[str, Any], complaint: str):
+    with pytest.raises(ConfigError, match=complaint):
+        sp.Aggregate("key", **chosen, n=sp.count()).validate(pa.schema({"key": pa.string()}))

@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from skypane.kernels import keyed
 from skypane.kernels.layout import frozen
+from skypane.operators.aggregates.choice import Choice
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.aggregates.grouping import dense_codes, distinct_keys
-from skypane.operators.aggregates.layout import Layout, Lowered, layout_of
+from skypane.operators.aggregates.layout import Layout, layout_of
 from skypane.operators.aggregates.parts import Rows
 from skypane.operators.aggregates.sliding import SlidingStates
 from skypane.operators.query import Query
@@ -34,6 +35,9 @@ class Aggregate(Query):
     key. Null values are skipped, as in SQL, not quarantined. Rows of the answer have the columns of `by`, then one for each
     function. `time` is the order of functions that need one and name none: first, last, collect.
 
+    having  a condition on rows of the answer: only those for which it is true are in it
+    top     of those, so many with the largest `rank_by`, a column of the answer; of equal ones the least in content
+
     A partial has one row per key: its columns, the integers that are kept of its rows as one list of fixed size, and what
     does not fit into integers. Everything in it depends on the rows alone, to the bit, not on their order: sums of
     floating-point numbers too.
@@ -42,10 +46,21 @@ class Aggregate(Query):
     #: one answer per distinct value of these columns
     by: tuple[str, ...]
     functions: tuple[tuple[str, Function], ...]
+    choice: Choice
 
-    def __init__(self, by: Columns = (), *, time: ColumnLike | None = None, **functions: Function) -> None:
+    def __init__(
+        self,
+        by: Columns = (),
+        *,
+        time: ColumnLike | None = None,
+        having: str | None = None,
+        top: int | None = None,
+        rank_by: str | None = None,
+        **functions: Function,
+    ) -> None:
         order = None if time is None else column_name(time, "time")
         object.__setattr__(self, "by", column_names(by, "by"))
+        object.__setattr__(self, "choice", Choice(having, top, rank_by))
         if not functions:
             raise ConfigError("need at least one aggregate function, such as n=sp.count() or total=sp.sum('amount')")
         for name, function in functions.items():
@@ -79,6 +94,7 @@ class Aggregate(Query):
         for column in self._function_columns():
             field_of(schema, column)
         self._layout(schema).validate()
+        self.choice.validate(self._layout(schema).answers)
 
     def lift(self, rows: pa.Table) -> pa.Table:
         return self.lift_panes(rows, [0])[0]
@@ -112,10 +128,8 @@ class Aggregate(Query):
 
     def lower(self, partial: pa.Table) -> pa.Table:
         layout = layout_of(self, partial.schema)
-        states = Lowered(layout, partial)
-        values = [lower(states) for lower in layout.lowerings]
-        keys = [partial.column(name) for name in self.by]
-        return pa.Table.from_arrays([*keys, *values], schema=layout.answers)
+        keys, states = partial.select(list(self.by)), layout.states(partial)
+        return self.choice.of(layout.lowered(keys, states, lambda number: layout.wide_states(partial, number)))
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         # Fields of the keys are those of the rows, metadata and all.
@@ -125,13 +139,14 @@ class Aggregate(Query):
     def queue(self, schema: pa.Schema) -> SlidingStates | None:
         """Return what shares merges between windows of partials of `schema`; None if they hold more than integers."""
         layout = layout_of(self, schema)
-        return None if layout.wide else SlidingStates(self.by, layout)
+        return None if layout.wide else SlidingStates(self.by, layout, self.choice)
 
     def describe(self) -> dict[str, Any]:
         return {
             "query": "aggregate",
             "by": list(self.by),
             "functions": [[name, function.describe()] for name, function in self.functions],
+            **self.choice.describe(),
         }
 
     def __str__(self) -> str:
@@ -156,7 +171,7 @@ class Aggregate(Query):
         return keyed.number_groups(frozen(codes), size, frozen(np.asarray(starts, np.int64)))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"by": self.by, "functions": self.functions}
+        return {"by": self.by, "functions": self.functions, "choice": self.choice}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():

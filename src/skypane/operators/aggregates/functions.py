@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from skypane.kernels import exact
 from skypane.operators.aggregates.condition import Condition
-from skypane.operators.aggregates.keys64 import fits, values_of
+from skypane.operators.aggregates.keys64 import fits, nullable, values_of
 from skypane.operators.aggregates.parts import Count, IntegerSum, Least, NumberSum, Part
 from skypane.operators.aggregates.wide import Accumulator, InOrder, WideLeast
 from skypane.preference.schema import field_of, is_orderable
@@ -113,7 +113,7 @@ class Counted(Function):
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         (count,) = self.parts(schema)
-        return lambda states: pa.array(_column(*states[count]))
+        return lambda states: pa.array(_column(*states[count]).copy())  # not a view that keeps all states alive
 
 
 @dataclass(frozen=True)
@@ -165,11 +165,11 @@ class Sum(_Numeric):
         upper, lower = _carried(matrix, at)
         if ((upper >= _HALF) | (upper < -_HALF)).any():
             raise BadInputError(f"a sum of column {self.column!r} does not fit into 64 bits: cast it to double first")
-        return pa.array((upper << 32) + lower, mask=none)
+        return nullable((upper << 32) + lower, none)
 
     @staticmethod
     def _numbers(matrix: Any, at: int, none: BoolArray) -> pa.Array:
-        return pa.array(exact.exact_values(matrix, at), mask=none)
+        return nullable(exact.exact_values(matrix, at), none)
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class Mean(_Numeric):
 
         def lower(states: States) -> pa.Array:
             n = _column(*states[count])
-            return pa.array(sums(*states[total]) / np.maximum(n, 1), mask=n == 0)
+            return nullable(sums(*states[total]) / np.maximum(n, 1), n == 0)
 
         return lower
 
@@ -217,7 +217,7 @@ class Spread(_Numeric):
             deviations = exact.squared_deviations(matrix, at, states[sums][1], states[squares][1])
             n = _column(matrix, at) - (1 if self.sample else 0)
             spread = deviations / np.maximum(n, 1)
-            return pa.array(np.sqrt(spread) if self.root else spread, mask=n < 1)
+            return nullable(np.sqrt(spread) if self.root else spread, n < 1)
 
         return lower
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from skypane.types import FloatArray, IntArray
+from skypane.types import BoolArray, FloatArray, IntArray
 
 _LAST = np.iinfo(np.int64).max
 
@@ -28,14 +31,17 @@ def keys_of(values: pa.Array) -> IntArray:
     return np.ascontiguousarray(values.cast(_storage(kind)).to_numpy(zero_copy_only=False), np.int64)
 
 
-def values_of(keys: IntArray, kind: pa.DataType, missing: np.ndarray) -> pa.Array:
+def values_of(keys: IntArray, kind: pa.DataType, missing: BoolArray) -> pa.Array:
     """Return the values whose keys these are, null where they are missing."""
     if pa.types.is_floating(kind):
         numbers = (keys ^ ((keys >> 63) & _LAST)).view(np.float64)
-        return pa.array(numbers, mask=missing).cast(kind)
-    storage = _storage(kind)
-    whole = pa.array(np.where(missing, 0, keys), pa.int64(), mask=missing)
-    return whole.cast(storage).cast(kind)
+        return nullable(numbers, missing).cast(kind)
+    return nullable(np.where(missing, 0, keys), missing).cast(_storage(kind)).cast(kind)
+
+
+def nullable(numbers: NDArray[Any], missing: BoolArray) -> pa.Array:
+    """Return numbers as an Arrow array, null where they are missing; not copied if none is."""
+    return pa.array(numbers, mask=missing) if missing.any() else pa.array(numbers)
 
 
 def float_keys(numbers: FloatArray) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
@@ -112,18 +112,24 @@ class Layout:
         states = whole(partial.column(len(self.by)))
         return frozen(states.flatten().to_numpy(zero_copy_only=False).reshape(-1, self.width))
 
+    def lowered(self, keys: pa.Table, states: IntArray, wide: Callable[[int], pa.Array] | None = None) -> pa.Table:
+        """Return the answer of states, (n, width) in any order of memory; `wide` gives those of an accumulator."""
+        lowered = Lowered(self, states, wide)
+        values = [lower(lowered) for lower in self.lowerings]
+        return pa.Table.from_arrays([*keys.columns, *values], schema=self.answers)
+
     def wide_states(self, partial: pa.Table, number: int) -> pa.Array:
         """Return what the accumulator of this number keeps for each key."""
         return whole(partial.column(len(self.by) + 1 + number))
 
 
 class Lowered:
-    """The states of a partial, as functions ask for them."""
+    """The states of some keys, as functions ask for them."""
 
-    def __init__(self, layout: Layout, partial: pa.Table) -> None:
+    def __init__(self, layout: Layout, matrix: IntArray, wide: Callable[[int], pa.Array] | None) -> None:
         self._layout = layout
-        self._partial = partial
-        self._matrix = layout.states(partial)
+        self._matrix = matrix
+        self._wide = wide
 
     def __getitem__(self, part: Part) -> tuple[IntArray, int]:
         """Return the matrix of states, and the first column of the part."""
@@ -131,7 +137,9 @@ class Lowered:
 
     def wide(self, accumulator: Accumulator, where: str | None) -> pa.Array:
         """Return the states of an accumulator."""
-        return self._layout.wide_states(self._partial, self._layout.wide.index((accumulator, where)))
+        if self._wide is None:
+            raise TypeError("these states are integers only")
+        return self._wide(self._layout.wide.index((accumulator, where)))
 
 
 def layout_of(query: Functions, partial: pa.Schema) -> Layout:

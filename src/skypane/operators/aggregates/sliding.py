@@ -17,35 +17,40 @@ each key in the window, which is what it writes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.kernels import keyed
 from skypane.kernels.layout import frozen
-from skypane.operators.aggregates.grouping import dense_codes
+from skypane.operators.aggregates.choice import Choice
 from skypane.operators.aggregates.layout import Layout
+from skypane.operators.aggregates.numbering import KeyNumbers
 from skypane.types import IntArray
 
 
 class SlidingStates:
     """A queue of partials of one layout, states of integers only; as window_query.TwoStacks is for any partials."""
 
-    def __init__(self, by: Sequence[str], layout: Layout) -> None:
-        self._by = list(by)
+    def __init__(self, by: Sequence[str], layout: Layout, choice: Choice) -> None:
+        self._choice = choice
         self._layout = layout
-        self._keys = pa.schema([layout.rows.field(name) for name in by]).empty_table()
-        self._count = 0
+        self._keys = KeyNumbers(pa.schema([layout.rows.field(name) for name in by]))
         #: (pane, its keys' ids, what they were in the front before it), the oldest pane last
-        self._older: list[tuple[int, IntArray, IntArray]] = []
+        self._older: list[tuple[int, IntArray, Any]] = []
         #: (pane, its keys' ids, its partial), the youngest last
         self._younger: list[tuple[int, IntArray, pa.Table]] = []
-        self._front = self._empty(0)
-        self._back = self._empty(0)
+        self._front, self._back = self._empty(0), self._empty(0)
 
     def push(self, pane: int, partial: pa.Table) -> None:
         """Add a pane younger than all."""
-        ids = self._numbered(partial)
+        ids = self._keys.numbers(partial)
+        if self._keys.count > len(self._front):
+            more = max(self._keys.count, 2 * len(self._front)) - len(self._front)
+            self._front, self._back = (
+                np.concatenate([table.T, self._empty(more).T], axis=1).T for table in (self._front, self._back)
+            )
         keyed.merge_states(self._back, ids, self._layout.states(partial), self._layout.plan)
         self._younger.append((pane, ids, partial))
 
@@ -57,49 +62,29 @@ class SlidingStates:
         if self._younger and self._younger[0][0] < pane:
             self._flip(pane)
 
-    def combined(self) -> pa.Table:
-        """Return the merger of all panes, one row per key that has rows in them."""
-        ids, states = keyed.merged_states(self._front[: self._count], self._back[: self._count], self._layout.plan)
-        keys = self._keys if len(ids) == self._count else self._keys.take(pa.array(ids))
-        return self._layout.partial(keys, states)
+    def answer(self) -> pa.Table:
+        """Return the answer of all panes, one row per key that has rows in them."""
+        count = self._keys.count
+        states = keyed.merged_states(self._front, self._back, count, self._layout.plan)
+        ids = keyed.rows_with(states)
+        if len(ids) == count:
+            return self._choice.of(self._layout.lowered(self._keys.keys, states))
+        taken = keyed.take_states(states, ids)
+        return self._choice.of(self._layout.lowered(self._keys.keys.take(pa.array(ids)), taken))
 
     def _flip(self, pane: int) -> None:
         """Make the back's panes the front, those before `pane` left out; keys that no pane has any more are forgotten."""
         kept = [(index, ids, partial) for index, ids, partial in self._younger if index >= pane]
-        needed = np.zeros(self._count, np.bool_)
+        needed = np.zeros(self._keys.count, np.bool_)
         for _, ids, _ in kept:
             needed[ids] = True
-        numbers = np.cumsum(needed) - 1
-        if not needed.all():
-            self._keys = self._keys.take(pa.array(np.flatnonzero(needed)))
-        self._count = int(needed.sum())
-        self._front, self._back = self._empty(self._count), self._empty(self._count)
+        numbers = self._keys.keep(needed)
+        self._front, self._back = self._empty(self._keys.count), self._empty(self._keys.count)
         self._older, self._younger = [], []
         for index, ids, partial in reversed(kept):
             now, states = frozen(numbers[ids]), self._layout.states(partial)
-            self._older.append((index, now, frozen(keyed.merge_noting(self._front, now, states, self._layout.plan))))
+            self._older.append((index, now, keyed.merge_noting(self._front, now, states, self._layout.plan)))
 
-    def _numbered(self, partial: pa.Table) -> IntArray:
-        """Return the numbers of a partial's keys; new ones get the next, and empty states."""
-        keys = partial.select(self._by)
-        if not self._by:
-            self._count = 1
-            ids = np.zeros(partial.num_rows, np.int64)
-        elif self._count == partial.num_rows and keys.equals(self._keys):
-            ids = np.arange(self._count)
-        else:
-            together = pa.concat_tables([self._keys, keys]).combine_chunks()
-            codes, size = dense_codes(together, self._by)
-            numbers, firsts = keyed.number_groups(frozen(codes), size, frozen(np.zeros(1, np.int64)))
-            ids = numbers[self._count :]
-            if len(firsts) > self._count:
-                self._keys = together.take(pa.array(firsts))
-                self._count = len(firsts)
-        if self._count > len(self._front):
-            more = max(self._count, 2 * len(self._front)) - len(self._front)
-            self._front = np.concatenate([self._front, self._empty(more)])
-            self._back = np.concatenate([self._back, self._empty(more)])
-        return frozen(np.ascontiguousarray(ids))
-
-    def _empty(self, n: int) -> IntArray:
-        return keyed.empty_states(n, self._layout.width, self._layout.plan)
+    def _empty(self, n: int) -> Any:
+        """Return n empty states, (n, width), column by column in memory: an answer is made column by column."""
+        return np.asfortranarray(keyed.empty_states(n, self._layout.width, self._layout.plan))

@@ -1,0 +1,50 @@
+"""Keys of a few words numbered in the order in which they are first seen: a table with open addressing.
+
+slots   numbers of keys, -1 where there is none; a power of two of them, more than there are keys
+known   (room, w): the words of each key; number i has row i
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skypane.kernels.compiled import inlined, kernel
+from skypane.types import IntArray
+
+
+@inlined
+def slot_of(slots: Any, known: Any, keys: Any, row: int) -> int:
+    """Return the slot that holds a key, or the free one that it would take."""
+    word = np.uint64(0)
+    for column in range(keys.shape[1]):
+        word = (word ^ np.uint64(keys[row, column])) * np.uint64(0x9E3779B97F4A7C15)
+        word ^= word >> np.uint64(32)
+    mask = slots.size - 1
+    slot = np.int64(word) & mask
+    while slots[slot] >= 0:
+        number, same = slots[slot], True
+        for column in range(keys.shape[1]):
+            same &= known[number, column] == keys[row, column]
+        if same:
+            break
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel
+def number_keys(slots: Any, known: Any, count: int, keys: IntArray) -> IntArray:
+    """Return the number of each key, row by row of `keys` (n, w); those not known, of `count`, get the next ones.
+
+    There must be room for n keys more in `known`, and for twice as many as that and those known in `slots`.
+    """
+    ids = np.empty(keys.shape[0], np.int64)
+    for row in range(ids.size):
+        slot = slot_of(slots, known, keys, row)
+        if slots[slot] < 0:
+            slots[slot] = count
+            known[count] = keys[row]
+            count += 1
+        ids[row] = slots[slot]
+    return ids

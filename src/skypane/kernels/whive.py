@@ -1,0 +1,241 @@
+"""W-Hive's kernels (paper 2, algorithm 5): winsets in the order of their start, that many threads update without a lock.
+
+A winset is a slot: its start, a link to the next, and a table of keys with open addressing, a state for each. Windows of one
+aggregate overlap by their ratio, some ten or twenty: the list is short, and has no levels to skip by.
+
+    head (delivered) -> winset 4 -> winset 6 -> winset 8 ...
+
+    update    says in written[thread] which windows it is done with, then finds or makes each winset and key, and adds
+    deliver   the winset after the head, if every thread is done with it; the head moves there, and the table can be read
+    free      the slot before the head, once no thread is left that began before the head moved
+
+A state is one word, changed by a compare-and-swap: a count, a sum, a maximum, or the first value, which one thread alone may
+see the tuples of.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from skypane.kernels.atomics import load, publish, store, swap_if
+from skypane.kernels.compiled import inlined, kernel
+from skypane.types import IntArray
+
+PAD: Final = 8
+END: Final = -1
+FREE, MAKING, LISTED = 0, 1, 2
+NOTHING: Final = np.iinfo(np.int64).min
+"""In the place of a key, of a state, of a time: none yet."""
+DONE: Final = np.iinfo(np.int64).max
+
+COUNT: Final = 0
+SUM: Final = 1
+MAX: Final = 2
+FIRST: Final = 3
+
+HEAD, CLOCK = 0, PAD
+
+
+class Hive(NamedTuple):
+    """The arrays of a W-Hive; int64, of one dimension each."""
+
+    function: int
+    size: int
+    advance: int
+    #: keys that a winset has room for, a power of two
+    room: int
+    #: of slots
+    start: IntArray
+    next: IntArray
+    mode: IntArray
+    retired: IntArray
+    #: of slots and keys, slot * room + place
+    keys: IntArray
+    states: IntArray
+    #: of threads, PAD apart: the start before which it updates no window; the clock at which its call began, or 0
+    written: IntArray
+    active: IntArray
+    #: the last delivered slot, and the clock; PAD apart
+    shared: IntArray
+
+
+@inlined
+def first_window(hive: Any, time: int) -> int:
+    """Return the start of the earliest window that holds a time; windows start at multiples of the advance."""
+    return ((time - hive.size) // hive.advance + 1) * hive.advance
+
+
+@inlined
+def free_slot(hive: Any) -> int:
+    """Claim a slot for a new winset; END if there is none."""
+    for slot in range(hive.start.size):
+        if load(hive.mode, slot) == FREE and swap_if(hive.mode, slot, FREE, MAKING):
+            return slot
+    return END
+
+
+@inlined
+def winset_from(hive: Any, place: int, start: int) -> int:
+    """Return the slot of a window's winset, looked for from a slot before it on, made if there is none; END if no room."""
+    made = END
+    found = END
+    while found == END:
+        following = load(hive.next, place)
+        if following != END and hive.start[following] < start:
+            place = following
+        elif following != END and hive.start[following] == start:
+            found = following
+        else:
+            if made == END:
+                made = free_slot(hive)
+                if made == END:
+                    return END
+                hive.start[made] = start
+            publish(hive.next, made, following)
+            if swap_if(hive.next, place, following, made):
+                publish(hive.mode, made, LISTED)
+                return made
+    if made != END:  # another thread was first: its winset is used
+        store(hive.mode, made, FREE)
+    return found
+
+
+@inlined
+def place_of(hive: Any, slot: int, key: int) -> int:
+    """Return where a key's state is in a winset, making room for it; END if the table is full."""
+    first = slot * hive.room
+    at = ((key & 0x7FFFFFFF) * 2_654_435_761 >> 16) & (hive.room - 1)
+    for _ in range(hive.room):
+        known = load(hive.keys, first + at)
+        if known == NOTHING and swap_if(hive.keys, first + at, NOTHING, key):
+            return first + at
+        if load(hive.keys, first + at) == key:
+            return first + at
+        at = (at + 1) & (hive.room - 1)
+    return END
+
+
+@inlined
+def process_tuple(hive: Any, place: int, value: int) -> None:
+    """Change a state by a tuple (processTuple)."""
+    while True:
+        before = load(hive.states, place)
+        if hive.function == FIRST and before != NOTHING:
+            return
+        after = value
+        if hive.function == COUNT:
+            after = 1 if before == NOTHING else before + 1
+        elif before != NOTHING:
+            after = before + value if hive.function == SUM else max(before, value)
+        if swap_if(hive.states, place, before, after):
+            return
+
+
+@inlined
+def update_windows(hive: Any, thread: int, time: int, key: int, value: int) -> bool:
+    """Update the windows that a tuple contributes to (updateWindows); False, and nothing changed, if there is no room."""
+    first = first_window(hive, time)
+    store(hive.written, thread * PAD, first)
+    place = load(hive.shared, HEAD)
+    start = first
+    while start <= time:  # all winsets and keys first: a tuple counts in all of its windows or in none
+        slot = winset_from(hive, place, start)
+        if slot == END or place_of(hive, slot, key) == END:
+            return False
+        start += hive.advance
+    place = load(hive.shared, HEAD)
+    start = first
+    while start <= time:
+        place = winset_from(hive, place, start)
+        process_tuple(hive, place_of(hive, place, key), value)
+        start += hive.advance
+    return True
+
+
+@kernel
+def update_all(hive: Any, thread: int, times: IntArray, keys: IntArray, values: IntArray) -> int:
+    """Update windows by a thread's tuples, oldest first; return for how many there was room."""
+    store(hive.active, thread * PAD, load(hive.shared, CLOCK))
+    done = 0
+    while done < times.size and update_windows(hive, thread, times[done], keys[done], values[done]):
+        done += 1
+    publish(hive.active, thread * PAD, 0)
+    return done
+
+
+@kernel
+def finish(hive: Any, thread: int) -> None:
+    """Say that a thread updates no window any more."""
+    store(hive.written, thread * PAD, DONE)
+
+
+@inlined
+def next_winset(hive: Any) -> int:
+    """Return the slot after the head if every thread is done with it, else END."""
+    slot = load(hive.next, load(hive.shared, HEAD))
+    if slot == END:
+        return END
+    for thread in range(hive.written.size // PAD):
+        if load(hive.written, thread * PAD) <= hive.start[slot]:
+            return END
+    # One that starts before it may have been made since, by a thread that is done with both by now.
+    return slot if load(hive.next, load(hive.shared, HEAD)) == slot else END
+
+
+@kernel
+def get_next_winset(hive: Any, keys: IntArray, states: IntArray) -> tuple[int, int]:
+    """Return the start of the earliest winset that no tuple contributes to any more, and how many keys it has.
+
+    They are written to `keys` and `states`, which have room for hive.room; (NOTHING, 0) if there is none (getNextWinSet).
+    For one thread.
+    """
+    slot = next_winset(hive)
+    if slot == END:
+        free_slots(hive)
+        return NOTHING, 0
+    count = 0
+    for at in range(slot * hive.room, (slot + 1) * hive.room):
+        if hive.keys[at] != NOTHING and hive.states[at] != NOTHING:
+            keys[count], states[count] = hive.keys[at], hive.states[at]
+            count += 1
+    before = load(hive.shared, HEAD)
+    store(hive.shared, HEAD, slot)
+    now = load(hive.shared, CLOCK) + 1
+    store(hive.shared, CLOCK, now)
+    hive.retired[before] = now
+    free_slots(hive)
+    return hive.start[slot], count
+
+
+@inlined
+def free_slots(hive: Any) -> None:
+    """Free what was delivered before the head, and no call under way can stand on."""
+    oldest = load(hive.shared, CLOCK)
+    for thread in range(hive.active.size // PAD):
+        began = load(hive.active, thread * PAD)
+        if began > 0:
+            oldest = min(oldest, began)
+    for slot in range(hive.start.size):
+        if 0 < hive.retired[slot] <= oldest:
+            hive.retired[slot] = 0
+            hive.keys[slot * hive.room : (slot + 1) * hive.room] = NOTHING
+            hive.states[slot * hive.room : (slot + 1) * hive.room] = NOTHING
+            store(hive.mode, slot, FREE)
+
+
+def new_hive(threads: int, size: int, advance: int, function: int, room: int, slots: int) -> Hive:
+    """Return an empty W-Hive; `slots` winsets at a time, one of them the head."""
+
+    def words(count: int, value: int = 0) -> IntArray:
+        return np.full(count, value, np.int64)
+
+    hive = Hive(
+        function, size, advance, room, words(slots, NOTHING), words(slots, END), words(slots), words(slots),
+        words(slots * room, NOTHING), words(slots * room, NOTHING), words(threads * PAD, NOTHING), words(threads * PAD),
+        words(2 * PAD),
+    )  # fmt: skip
+    hive.mode[0] = LISTED
+    hive.shared[CLOCK] = 1
+    return hive

@@ -1,0 +1,78 @@
+"""Aggregate functions as texts: "sum(amount)", "avg(amount, where=paid == 'card')", "count_if(amount > 10)".
+
+Read by Python's own parser and never evaluated: a name is a column, a text one with an unusual name, and a condition is as
+in where=.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from skypane.naming import shortened
+from skypane.operators.aggregates import words
+from skypane.operators.aggregates.functions import Function
+from skypane.types import ConfigError
+
+WORDS: Final[Mapping[str, Callable[..., Function]]] = {
+    function.__name__.rstrip("_"): function
+    for function in (
+        words.count, words.count_if, words.sum_, words.avg, words.min_, words.max_, words.variance, words.var_pop,
+        words.stddev, words.stddev_pop, words.first, words.last, words.min_by, words.max_by, words.collect,
+        words.count_distinct, words.approx_count_distinct, words.approx_quantile,
+    )
+}  # fmt: skip
+"""Those that are made of columns and numbers alone; functions of a user's own are Python's."""
+
+_CONDITIONS: Final = ("where", "condition")
+
+
+def function_of(text: str) -> Function:
+    """Return the function that a text names; ConfigError, naming what is wrong, if it names none."""
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ConfigError(f"{shortened(text)!r} is no aggregate function: write one such as sum(amount)") from error
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise ConfigError(f"{shortened(text)!r} is no aggregate function: write one such as sum(amount)")
+    word = call.func.id
+    if word not in WORDS:
+        raise ConfigError(f"there is no aggregate function {word!r}; there are {', '.join(WORDS)}")
+    function = WORDS[word]
+    try:
+        bound = inspect.signature(function).bind(*call.args, **{_keyword(k, text): k.value for k in call.keywords})
+    except TypeError as error:
+        raise ConfigError(f"{shortened(text)!r}: {error}; write {word}{_signature(function)}") from error
+    arguments = {name: _argument(name, node, text) for name, node in bound.arguments.items()}
+    return function(**arguments)
+
+
+def _keyword(keyword: ast.keyword, text: str) -> str:
+    if keyword.arg is None:
+        raise ConfigError(f"{shortened(text)!r}: ** has no meaning here")
+    return keyword.arg
+
+
+def _argument(name: str, node: ast.expr, text: str) -> Any:
+    if name in _CONDITIONS:
+        return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+    if isinstance(node, ast.Name):
+        return node.id
+    try:
+        return ast.literal_eval(node)
+    except ValueError as error:
+        raise ConfigError(
+            f"{shortened(text)!r}: {ast.unparse(node)!r} is no column and no number; expressions are computed before, "
+            f"as columns of their own"
+        ) from error
+
+
+def _signature(function: Callable[..., Function]) -> str:
+    """Return the names of the parameters, those that may be left out with a ?."""
+    parameters = inspect.signature(function).parameters.values()
+    return f"({', '.join(p.name if p.default is p.empty else f'{p.name}?' for p in parameters)})"
+
+
+__all__ = ["WORDS", "function_of"]

@@ -1,0 +1,77 @@
+"""Keys on nodes: the ring, the most frequent keys, and sub-keys."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.control.keys import FrequencyAware, KeyPlan, Ring, SpaceSaving, basic, load_balance
+from skypane.control.keys.frequent import Frequencies
+from skypane.types import ConfigError
+
+KEYS = np.arange(16_384)
+STREAM = st.lists(st.lists(st.integers(0, 12), max_size=30), max_size=6)
+
+
+@given(STREAM, st.integers(1, 8))
+def test_space_saving_is_off_by_at_most_what_it_says_and_that_by_one_in_its_room(stream: list[list[int]], room: int):
+    sketch = SpaceSaving(room)
+    state = sketch.init()
+    for batch in stream:
+        state = sketch.observe(state, np.array(batch, np.int64))
+    true = Counter(key for batch in stream for key in batch)
+    assert state.seen == true.total()
+    assert len(state.keys) <= room
+    kept = dict(zip(state.keys.tolist(), state.counts.tolist(), strict=True))
+    for key, count in true.items():
+        if key in kept:
+            assert kept[key] - state.error <= count <= kept[key]
+        else:
+            assert count <= state.error
+    assert state.error * (room + 1) <= true.total() * max(1, len(stream))
+    assert Frequencies.restored(state.snapshot()).snapshot() == state.snapshot()
+
+
+def test_a_node_that_goes_takes_its_own_keys_and_no_others():
+    before = Ring(tuple(range(10)))
+    after = before.with_nodes(range(9))
+    moved = before.of(KEYS) != after.of(KEYS)
+    assert (moved == (before.of(KEYS) == 9)).all()
+    assert (basic(KEYS, 10) != basic(KEYS, 9)).mean() > 0.85
+
+
+def test_shares_of_a_ring_even_out_with_its_places():
+    rough, fine = (load_balance(Ring(tuple(range(16)), places).of(KEYS), 16) for places in (4, 1_024))
+    assert fine < 0.08 < rough
+
+
+def test_a_key_that_holds_half_the_rows_is_spread_and_its_parts_are_known():
+    rng = np.random.default_rng(2)
+    keys = np.where(rng.random(50_000) < 0.5, 7, rng.integers(0, 16_384, 50_000))
+    sketch = SpaceSaving(1_024)
+    ring = Ring(tuple(range(8)))
+    whole, cut = (FrequencyAware(most).decide(sketch.observe(sketch.init(), keys), ring) for most in (0, 5))
+    assert load_balance(whole.route(keys), 8) > 1
+    assert load_balance(cut.route(keys), 8) < 0.25
+    assert set(cut.route(keys[keys == 7]).tolist()) == cut.nodes_of(7)
+    assert whole.nodes_of(7) == frozenset(whole.route(np.array([7])).tolist())
+
+
+def test_tuples_of_a_key_that_is_cut_take_its_parts_in_turn():
+    plan = KeyPlan(Ring(tuple(range(50)), 64), {5: 3})
+    nodes = plan.route(np.array([5, 1, 5, 5, 1, 5, 5, 5]))
+    assert nodes[[0, 2, 3]].tolist() == nodes[[5, 6, 7]].tolist()
+    assert nodes[1] == nodes[4]
+
+
+def test_what_cannot_be_is_an_error():
+    with pytest.raises(ConfigError, match="need a node"):
+        Ring(())
+    with pytest.raises(ConfigError, match="room for a key, got 0"):
+        SpaceSaving(0)
+    with pytest.raises(ConfigError, match="cannot cut -1 keys"):
+        FrequencyAware(-1)

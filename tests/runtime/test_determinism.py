@@ -1,0 +1,98 @@
+"""Readiness makes the output a function of the inputs: whatever interleaves how, and however it is cut into batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import skypane as sp
+from skypane.plan import Plan
+from skypane.runtime import local
+from skypane.windows import Windows
+
+NAMES = ("a", "b", "c")
+SCHEMA = pa.schema(
+    {
+        "at": pa.timestamp("us", "UTC"),
+        "source": pa.string(),
+        "sequence": pa.int64(),
+        "key": pa.int64(),
+        "x": pa.float64(),
+    }
+)
+
+
+def said(rows: pa.Table) -> str:
+    """What the rows say one after the other: any other order says something else."""
+    return " ".join(f"{row['source']}{row['sequence']}:{row['x']!r}" for row in rows.to_pylist())
+
+
+QUERY = sp.Aggregate(
+    "key",
+    time="at",
+    order=sp.in_order(said, "source", "sequence", "x", returns=pa.string()),
+    first=sp.first("x"),
+    last=sp.last("x"),
+    all=sp.collect("x"),
+    total=sp.sum("x"),
+    spread=sp.variance("x"),
+)
+
+
+def inputs(rng: np.random.Generator) -> dict[str, list[dict[str, Any]]]:
+    """Rows of each source in the order of time, with ties within and between them."""
+    found = {}
+    for name in NAMES:
+        times = np.cumsum(rng.integers(0, 4, rng.integers(1, 25)))
+        found[name] = [
+            {"at": int(time), "source": name, "sequence": number, "key": int(rng.integers(2)), "x": float(rng.normal())}
+            for number, time in enumerate(times)
+        ]
+    return found
+
+
+def interleaved(rows: dict[str, list[dict[str, Any]]], rng: np.random.Generator) -> list[pa.Table]:
+    """One way for them to come, in batches."""
+    turns = rng.permutation([name for name in NAMES for _ in rows[name]])
+    left = {name: iter(mine) for name, mine in rows.items()}
+    order = [next(left[name]) for name in turns]
+    cuts = sorted({0, len(order), *rng.integers(0, len(order) + 1, rng.integers(0, 9)).tolist()})
+    return [pa.Table.from_pylist(order[i:j], schema=SCHEMA) for i, j in zip(cuts, cuts[1:], strict=False)]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([(10, 10), (12, 5), (9, 3)]))
+@settings(max_examples=25)
+def test_answers_are_the_same_for_any_interleaving_and_any_batches(seed: int, window: tuple[int, int]):
+    rng = np.random.default_rng(seed)
+    plan = Plan(QUERY, Windows(*window), "at", sp.Readiness("1 us", sources=NAMES), "source")
+    rows = inputs(rng)
+    found = []
+    for _ in range(3):
+        outcomes = list(local.run(plan, interleaved(rows, rng)))
+        assert not any(outcome.rejection.reasons or outcome.rejection.late for outcome in outcomes)
+        found.append([
+            (answer.window, sorted(map(repr, answer.rows.to_pylist()))) for outcome in outcomes for answer in outcome.answers
+        ])  # fmt: skip
+    assert found[0] == found[1] == found[2]
+    ready = min(mine[-1]["at"] for mine in rows.values())
+    assert [window for window, _ in found[0]] == due(rows, Windows(*window), ready)
+
+
+def due(rows: dict[str, list[dict[str, Any]]], windows: Windows, ready: int) -> list[int]:
+    """The windows with a row whose end every source has come to."""
+    times = [row["at"] for mine in rows.values() for row in mine]
+    holding = {window for pane in windows.panes_at(np.array(times)).tolist() for window in windows.windows_of(pane)}
+    return sorted(window for window in holding if windows.bounds(window)[1] <= ready)
+
+
+def test_a_source_that_is_named_and_never_speaks_holds_back_all_and_is_named():
+    plan = Plan(QUERY, Windows(10, 10), "at", sp.Readiness("1 us", sources=("a", "z")), "source")
+    rows = [{"at": at, "source": "a", "sequence": at, "key": 0, "x": 1.0} for at in range(100)]
+    (outcome,) = local.run(plan, [pa.Table.from_pylist(rows, schema=SCHEMA)])
+    assert outcome.answers == ()
+    law = sp.Readiness("1 us", sources=("a", "z"))
+    assert law.explain(law.init()) == "waiting for the first row of a, z"
