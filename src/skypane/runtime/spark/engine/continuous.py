@@ -135,7 +135,8 @@ class ContinuousProgram:
             still = held.retire(step.state.punctuation)
         with timer("wlq"):
             front = self._front_of(state)
-            known = DueRows(sum(ref.rows for ref in due), len(front), batch.steering.workers.wlq)
+            coming, grouped = sum(ref.rows for ref in due), bool(self._plan.query.groups)
+            known = DueRows(coming, len(front), batch.steering.workers.wlq, grouped)
             _, placement = self._placement.decide(self._placement.init(), known)
             shards = Shards(batch.rows.sparkSession, intake.partials, batch.batch_id)
             asking = shards.asking(placement.value.runs) if placement.value.where == "spark" else NOBODY
