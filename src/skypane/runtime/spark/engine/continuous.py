@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measured import Measured, RunWork
@@ -208,7 +209,7 @@ class ContinuousProgram:
 
 
 def _counts(updates: pa.Table, front: RowFront, current: pa.Table) -> dict[str, int]:
-    adds = updates.column(ACTION).to_pylist().count("ADD")
+    adds = pc.sum(pc.equal(updates.column(ACTION), "ADD")).as_py() or 0
     return {
         "adds": adds,
         "dels": updates.num_rows - adds,
