@@ -23,6 +23,7 @@ def timings(costs: Costs) -> list[Timing]:
             Timing("front", 9_000, pairs, 9_000 * costs.front_per_row + pairs * costs.front_per_pair)
             for pairs in (10**6, 10**9)
         ),
+        *(Timing("group", 1, rows, 0.001 + rows * costs.group_per_row) for rows in (1_000, 100_000)),
         *(Timing("shard", 1, rows, 0.001 + rows * costs.shard_per_row) for rows in (1_000, 100_000)),
     ]
 
@@ -36,7 +37,7 @@ seconds_a_pair = st.floats(1e-12, 1e-9)
 
 
 @given(st.tuples(
-    seconds, seconds_a_row, seconds, seconds_a_row, seconds, seconds_a_row, seconds_a_pair, seconds_a_row
+    seconds, seconds_a_row, seconds, seconds_a_row, seconds, seconds_a_row, seconds_a_pair, seconds_a_row, seconds_a_row
 ))  # fmt: skip
 def test_a_machine_is_known_by_its_timings(parts):
     costs = Costs(**dict(zip(COSTS, parts, strict=True)), measured="here")
@@ -45,7 +46,7 @@ def test_a_machine_is_known_by_its_timings(parts):
     assert found == pytest.approx(wanted, rel=1e-6)
 
 
-@given(st.lists(st.floats(-0.1, 1.0), min_size=8, max_size=8))
+@given(st.lists(st.floats(-0.1, 1.0), min_size=10, max_size=10))
 def test_noise_never_makes_a_cost_that_cannot_be(noise):
     """Larger moves that took less time: nothing is negative, and whatever could not be told apart is refused."""
     job, *moves = timings(DEFAULT_COSTS)
@@ -53,7 +54,7 @@ def test_noise_never_makes_a_cost_that_cannot_be(noise):
     try:
         costs = fit([job, *noisy], "noise")
     except ConfigError:
-        kinds = (noise[at : at + 2] for at in range(0, 8, 2))
+        kinds = (noise[at : at + 2] for at in range(0, 10, 2))
         assert any(max(kind) <= 1e-9 for kind in kinds), "of one kind no move took any time"
         return
     assert all(value >= 0 for name, value in costs.to_json().items() if name != "measured")
@@ -66,7 +67,7 @@ def test_a_move_too_quick_to_be_timed_costs_nothing(few, many, cost):
     assert (costs.exchange, costs.exchange_per_row) == pytest.approx(cost)
 
 
-@pytest.mark.parametrize("missing", ["job", "exchange", "window", "front", "shard"])
+@pytest.mark.parametrize("missing", ["job", "exchange", "window", "front", "group", "shard"])
 def test_a_kind_of_move_that_was_not_timed_is_an_error(missing):
     with pytest.raises(ConfigError):
         fit([timing for timing in timings(DEFAULT_COSTS) if timing.move != missing], "here")

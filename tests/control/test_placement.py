@@ -65,6 +65,8 @@ def decide_front(known: DueRows, costs: Costs = Costs()) -> Decision[Place]:  # 
         (DueRows(200_000, 200_000, 2), Place("spark", 2)),  # six hundred milliseconds of pairs, and half of them
         (DueRows(200_000, 200_000, 1), Place("driver")),  # one worker does no less than the driver
         (DueRows(0, 10 * MILLION, 8), Place("driver")),
+        (DueRows(200_000, 200_000, 2, grouped=True), Place("driver")),  # each row meets few
+        (DueRows(MILLION, 200_000, 2, grouped=True), Place("spark", 2)),
     ],
 )
 def test_a_front_stays_in_the_driver_until_pairs_cost_more_than_a_job(known: DueRows, place: Place):

@@ -103,7 +103,7 @@ def test_shards_on_workers_tell_the_same_however_many_there_are_in_each_batch(
     batches = late_rows(11, batches=6)
     write_batches(tmp_path / "in", batches)
     job = job_of(spark, tmp_path, by=by, output=(told := sp.Memory()), wlq_workers=2)
-    dear = replace(job, setting=replace(job.setting, costs=Costs(job=0.0, shard_per_row=0.0, front_per_pair=1.0)))
+    dear = replace(job, setting=replace(job.setting, costs=Costs(job=0.0, shard_per_row=0.0)))
     seen: list[sp.BatchMetrics] = []
 
     def scale(metrics: sp.BatchMetrics) -> None:

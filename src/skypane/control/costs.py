@@ -18,6 +18,7 @@ class Costs:
     window, window_per_row       answering a window: once, and for each row that is merged once (eight criteria)
     front_per_row, front_per_pair
                                  a row that comes to a continuous skyline: once, and for each stored one (five criteria)
+    group_per_row                a row that comes to one of many small fronts
     shard_per_row                a row, stored or coming, that is sent to the shards of a front, and its answer
     job                          one of Spark's jobs with a Python stage, before it does anything
     measured                     where these were measured
@@ -30,6 +31,7 @@ class Costs:
     job: float = 0.15
     front_per_row: float = 0.1e-6
     front_per_pair: float = 30e-12
+    group_per_row: float = 2.0e-6
     shard_per_row: float = 0.25e-6
     measured: str = "two shared cores, local[2], bench/streaming.py"
 

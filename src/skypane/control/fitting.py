@@ -15,7 +15,7 @@ from skypane.types import ConfigError, FloatArray
 _TICK = 1e-9
 """Seconds that no clock tells apart."""
 
-Move: TypeAlias = Literal["job", "exchange", "window", "front", "shard"]
+Move: TypeAlias = Literal["job", "exchange", "window", "front", "group", "shard"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,10 @@ def fit(timings: Sequence[Timing], measured: str) -> Costs:
     jobs = [timing.seconds / timing.moves for timing in timings if timing.move == "job"]
     if not jobs:
         raise ConfigError("no job was timed")
-    moves: tuple[Move, ...] = ("exchange", "window", "front", "shard")
-    exchange, window, front, shard = (_parts(timing for timing in timings if timing.move == move) for move in moves)
+    moves: tuple[Move, ...] = ("exchange", "window", "front", "group", "shard")
+    exchange, window, front, group, shard = (
+        _parts(timing for timing in timings if timing.move == move) for move in moves
+    )
     return Costs(
         exchange=exchange[0],
         exchange_per_row=exchange[1],
@@ -47,6 +49,7 @@ def fit(timings: Sequence[Timing], measured: str) -> Costs:
         job=max(0.0, median(jobs)),
         front_per_row=front[0],
         front_per_pair=front[1],
+        group_per_row=group[1],
         shard_per_row=shard[1],
         measured=measured,
     )

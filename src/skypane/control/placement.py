@@ -65,18 +65,21 @@ class DueRows:
 
     coming   how many; stored: how many the front has
     workers  that could have a shard of it each
+    grouped  whether there is a front for each group, so that a row meets those of its own group only
     """
 
     coming: int
     stored: int
     workers: int
+    grouped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FrontPlacement(ControlLaw[Stateless, None, DueRows, Place]):
     """The law: a front takes rows where they are sooner compared, each with those stored and half of those that come too.
 
-    Shards divide the pairs; each takes all the rows that come, and all rows have to be sent.
+    Shards divide the pairs; each takes all the rows that come, and all rows have to be sent. Of a front for each group a shard takes
+    only the rows of its own groups, whose number and sizes are not looked at.
     """
 
     State = Stateless
@@ -90,8 +93,10 @@ class FrontPlacement(ControlLaw[Stateless, None, DueRows, Place]):
 
     def decide(self, state: Stateless, known: DueRows) -> tuple[Stateless, Decision[Place]]:
         costs, shards = self.costs, max(1, known.workers)
-        taking = known.coming * costs.front_per_row
-        comparing = known.coming * (known.stored + known.coming / 2) * costs.front_per_pair
+        taking, comparing = 0.0, known.coming * costs.group_per_row
+        if not known.grouped:
+            taking = known.coming * costs.front_per_row
+            comparing = known.coming * (known.stored + known.coming / 2) * costs.front_per_pair
         moving = costs.job + (known.coming + known.stored) * costs.shard_per_row
         alone, together = taking + comparing, moving + taking + comparing / shards
         because = (

@@ -4,6 +4,7 @@ job        one of Spark's jobs with a Python stage, over next to no rows
 exchange   the same rows into Python with an exchange before it, less the same without one, in turn
 window     windows answered in the driver, from partials in files, of few rows and of many
 front      rows that come to a front with few stored, and with many
+group      rows that come to fronts of sixteen points, to few and to many
 shard      points written for a shard and read, few and many
 """
 
@@ -22,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.control.costs import Costs
 from skypane.control.fitting import Timing, fit
 from skypane.operators.continuous.front import Arrivals, Front, Stored
+from skypane.operators.continuous.groups import GroupedFronts
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.skyline import Skyline
 from skypane.operators.window_query import WindowQuery
@@ -77,6 +79,7 @@ def calibrate(
         *(_exchange(spark, row_count, rounds) for row_count in exchanged),
         *(_windows(row_count, rounds) for row_count in merged),
         *(_front(row_count, rounds) for row_count in stored),
+        *(_group(row_count, rounds) for row_count in stored),
         *(_shard(row_count, rounds) for row_count in stored),
     ]
     machine = machine_of(spark)
@@ -123,6 +126,19 @@ def _front(row_count: int, rounds: int) -> Timing:
         front = Front.restore(stored, 2 * len(points))
         seconds.append(_seconds(lambda: front.step(coming, len(points))))  # noqa: B023 - called here and now
     return Timing("front", COMING, COMING * (row_count + COMING // 2), median(seconds[1:]))
+
+
+def _group(row_count: int, rounds: int) -> Timing:
+    """Return how long rows take that come to fronts of as many, sixteen points each."""
+    points, times = _incomparable(2 * row_count), np.arange(2 * row_count)
+    groups = times % max(1, row_count // 16)
+    stored = Stored(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
+    coming = Arrivals(points[row_count:], times[row_count:], times[row_count:])
+    seconds = []
+    for _ in range(rounds + 1):
+        fronts = GroupedFronts.restore(stored, groups[:row_count], 4 * row_count)
+        seconds.append(_seconds(lambda: fronts.step(coming, groups[row_count:], 2 * row_count)))  # noqa: B023 - at once
+    return Timing("group", 1, row_count, median(seconds[1:]))
 
 
 def _shard(row_count: int, rounds: int) -> Timing:

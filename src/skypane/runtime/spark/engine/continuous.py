@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measured import Measured, RunWork
@@ -135,7 +136,8 @@ class ContinuousProgram:
             still = held.retire(step.state.punctuation)
         with timer("wlq"):
             front = self._front_of(state)
-            known = DueRows(sum(ref.rows for ref in due), len(front), batch.steering.workers.wlq)
+            coming, grouped = sum(ref.rows for ref in due), bool(self._plan.query.groups)
+            known = DueRows(coming, len(front), batch.steering.workers.wlq, grouped)
             _, placement = self._placement.decide(self._placement.init(), known)
             shards = Shards(batch.rows.sparkSession, intake.partials, batch.batch_id)
             asking = shards.asking(placement.value.runs) if placement.value.where == "spark" else NOBODY
@@ -207,7 +209,7 @@ class ContinuousProgram:
 
 
 def _counts(updates: pa.Table, front: RowFront, current: pa.Table) -> dict[str, int]:
-    adds = updates.column(ACTION).to_pylist().count("ADD")
+    adds = pc.sum(pc.equal(updates.column(ACTION), "ADD")).as_py() or 0
     return {
         "adds": adds,
         "dels": updates.num_rows - adds,

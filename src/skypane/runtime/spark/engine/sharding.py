@@ -56,12 +56,8 @@ class Shards:
         return Asking(shards, self._ask, self._ask_groups)
 
     def _ask(self, questions: Sequence[Question]) -> list[Spans]:
-        arrivals, *stored = self._write(
-            [
-                _table(questions[0].arrivals),
-                *(_table(question.stored) for question in questions),
-            ]  # all have the same arrivals
-        )
+        tables = [_table(questions[0].arrivals), *(_table(q.stored) for q in questions)]  # all have the same arrivals
+        arrivals, *stored = self._write(tables)
         asked = [
             ((arrivals, ref), (q.stored.clock, q.hosted, q.window, q.until))
             for q, ref in zip(questions, stored, strict=True)
