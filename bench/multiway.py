@@ -42,7 +42,7 @@ def inputs_of(count: int, tuples: int) -> list[IntArray]:
 
 def by_tgate(inputs: Inputs) -> int:
     """Merge by T-Gate; return how many tuples came out."""
-    gate = TGate(len(inputs), ready=Ready.LAST_HELD, room=4 * BATCH, segment=256)
+    gate = TGate(len(inputs), ready=Ready.LAST_HELD, room=len(inputs[0]))  # no producer waits for room
     size = max(20, BATCH * 20 // len(inputs))
 
     def produce(mine: range) -> None:

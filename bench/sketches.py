@@ -85,6 +85,16 @@ def measured(
     return math.sqrt(statistics.mean(squares)), statistics.median(rates)
 
 
+def true_count(values: FloatArray) -> list[float]:
+    """Count different values."""
+    return [float(len(np.unique(values)))]
+
+
+def true_quantiles(values: FloatArray) -> list[float]:
+    """Sort."""
+    return [float(np.sort(values)[math.floor(q * (len(values) - 1))]) for q in QUANTILES]
+
+
 def main() -> None:
     """Measure, print, record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -94,10 +104,6 @@ def main() -> None:
     size, count = (20_000, 3) if quick else (200_000, 20)
     numbers = [rng.random(size) for _ in range(count)]
     skewed = [np.exp(2 * rng.normal(size=size)) for _ in range(count)]
-    true_count: Sketch = lambda values: [float(len(np.unique(values)))]  # noqa: E731
-    true_quantiles: Sketch = lambda values: [
-        float(np.sort(values)[math.floor(q * (len(values) - 1))]) for q in QUANTILES
-    ]  # noqa: E731
     asked: list[tuple[str, Sketch, list[FloatArray], Sketch]] = [
         ("approx_count_distinct(error=1/64)", ours(sp.approx_count_distinct("x", error=1 / 64)), numbers, true_count),
         ("theta, 4,096", theta, numbers, true_count),
