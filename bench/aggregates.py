@@ -159,8 +159,9 @@ def duckdb_rows(rows: pa.Table, case: Case) -> int:
              framed AS (SELECT pane, key, sum(n) OVER f AS n, sum(total) OVER f AS total, max(most) OVER f AS most
                         FROM grid LEFT JOIN slices USING (key, pane) WINDOW f AS ({frame}))
         SELECT pane, key, n, total / n AS mean, most FROM framed WHERE n > 0""")  # noqa: S608 - numbers only
+    assert found is not None
     assert sliced.num_rows == case.rows
-    return found.to_arrow_table().num_rows
+    return int(found.to_arrow_table().num_rows)
 
 
 def polars_rows(rows: pa.Table, case: Case) -> int:

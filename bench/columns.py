@@ -24,9 +24,8 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from bench.record import markdown_table, replace_between
-from bench.streaming import WARM_UP, Case, Progress, stream
+from bench.streaming import WARM_UP, Case, Progress, listened, stream
 from skypane.operators.query import Query
-from skypane.runtime.spark.turns import ARROW_BATCH_ROWS
 
 WIDTH = 100
 CRITERIA = ("c0", "c1", "c2")
@@ -111,10 +110,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    spark = sp.session("local[2]", "skypane-bench")
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
-    listener = Progress()
-    spark.streams.addListener(listener)
+    spark, listener = listened()
     lines = []
     for row_count in arguments.rows[:1] if arguments.quick else arguments.rows:
         case = Case(row_count, WIDTH, WARM_UP + arguments.batches)

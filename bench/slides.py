@@ -13,10 +13,8 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-import skypane as sp
 from bench.record import markdown_table, replace_between
-from bench.streaming import WARM_UP, Case, Pipeline, Progress, engine, measure
-from skypane.runtime.spark.turns import ARROW_BATCH_ROWS
+from bench.streaming import WARM_UP, Case, Pipeline, engine, listened, measure
 
 WINDOW_MILLIS = 1_000
 SLIDES = [200, 333, 250, 500]
@@ -44,10 +42,7 @@ def main() -> None:
     parser.add_argument("--criteria", type=int, nargs="+", default=[4, 8])
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    spark = sp.session("local[2]", "skypane-bench")
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
-    listener = Progress()
-    spark.streams.addListener(listener)
+    spark, listener = listened()
     shapes, columns = pipelines(), []
     for criteria in arguments.criteria:
         case = Case(1_000_000, criteria, WARM_UP + 4)

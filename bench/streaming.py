@@ -180,6 +180,15 @@ def measure(
         return {name: statistics.median(values) for name, values in rates.items()}
 
 
+def listened() -> tuple[SparkSession, Progress]:
+    """Return a session whose Arrow batches are as large as the engine's, and what listens to its streams."""
+    spark = sp.session("local[2]", "skypane-bench")
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
+    listener = Progress()
+    spark.streams.addListener(listener)
+    return spark, listener
+
+
 def main() -> None:
     """Measure, print, record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -188,10 +197,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    spark = sp.session("local[2]", "skypane-bench")
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
-    listener = Progress()
-    spark.streams.addListener(listener)
+    spark, listener = listened()
     cases = [
         Case(rows, criteria, WARM_UP + (4 if rows > 500_000 else 12))
         for rows in arguments.rows

@@ -72,6 +72,8 @@ class BatchMetrics:
     rho_wlq: float | None = None
     #: workers that both levels may use, {"plq", "wlq"}; plq_workers and wlq_workers are those that had something to do
     workers: dict[str, int] = field(default_factory=dict)
+    #: the size of the state: bytes of the open panes' partials in the checkpoint
+    open_bytes: int = 0
     #: of a continuous skyline: updates told, "adds" and "dels", and "rows" on the front, "stored" in all; else None
     front: dict[str, int] | None = None
 

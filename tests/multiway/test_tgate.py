@@ -117,7 +117,7 @@ def test_an_endless_stream_of_many_threads_comes_out_whole_and_in_order_in_bound
             found[consumer].append(np.column_stack(tuples))
             left -= len(tuples.times)
 
-    run(*(lambda source=source: produce(source) for source in range(inputs)), *(lambda c=c: consume(c) for c in (0, 1)))  # type: ignore[misc]
+    run(*(lambda source=source: produce(source) for source in range(inputs)), *(lambda c=c: consume(c) for c in (0, 1)))
     every = np.concatenate([np.column_stack([t, np.full(count, s), np.arange(count)]) for s, t in enumerate(times)])
     first, second = (np.concatenate(pieces) for pieces in found)
     assert (first == second).all()

@@ -158,16 +158,16 @@ def test_every_way_to_preempt_twice_gives_a_history_of_a_tgate(rule: int):
 
 MUTANTS = {
     "a tuple is said to have come before it is linked": {
-        "    find_places(gate, source, time)\n": "    publish(gate.written, source * PAD, serial + 1)\n"
-        "    if serial == 0:\n        add(gate.shared, SILENT, -1)\n    find_places(gate, source, time)\n",
-        "    publish(gate.written, source * PAD, serial + 1)\n    if serial == 0:\n"
-        "        add(gate.shared, SILENT, -1)\n    if (node": "    if (node",
+        "    find_places(gate, source, time)\n": "    publish(gate.words, gate.written + source * PAD, serial + 1)\n"
+        "    if serial == 0:\n        add(gate.words, gate.shared + SILENT, -1)\n    find_places(gate, source, time)\n",
+        "    publish(gate.words, gate.written + source * PAD, serial + 1)\n    if serial == 0:\n"
+        "        add(gate.words, gate.shared + SILENT, -1)\n    if (node": "    if (node",
     },
     "the node after the head is not looked at again": {
-        "if load(gate.next, head * LEVELS) == node:": "if True:",
+        "if load(gate.words, gate.next + head * LEVELS) == node:": "if True:",
     },
     "a link is written where another has been written since": {
-        "if swap_if(gate.next, place * LEVELS + level, following, node):": "store(gate.next, place * LEVELS + level, node)\n        if True:",
+        "if swap_if(gate.words, gate.next + place * LEVELS + level, following, node):": "store(gate.words, gate.next + place * LEVELS + level, node)\n        if True:",
     },
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -172,5 +173,6 @@ def test_threads_without_the_gil_update_the_same_windows_in_bounded_memory(funct
         for time, key, value in zip(times.tolist(), mine.tolist(), values.tolist(), strict=True):
             for start in range(((time - 30) // 3 + 1) * 3, time + 1, 3):
                 wanted.setdefault((start, key), []).append(value)
-    meaning = {"count": len, "sum": sum, "max": max}[function]
+    meanings: dict[str, Callable[[list[int]], int]] = {"count": len, "sum": sum, "max": max}
+    meaning = meanings[function]
     assert found == {place: meaning(values) for place, values in wanted.items()}

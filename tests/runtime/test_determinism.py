@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def interleaved(rows: dict[str, list[dict[str, Any]]], rng: np.random.Generator)
     left = {name: iter(mine) for name, mine in rows.items()}
     order = [next(left[name]) for name in turns]
     cuts = sorted({0, len(order), *rng.integers(0, len(order) + 1, rng.integers(0, 9)).tolist()})
-    return [pa.Table.from_pylist(order[i:j], schema=SCHEMA) for i, j in zip(cuts, cuts[1:], strict=False)]
+    return [pa.Table.from_pylist(order[i:j], schema=SCHEMA) for i, j in pairwise(cuts)]
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([(10, 10), (12, 5), (9, 3)]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -67,7 +68,7 @@ def folder(tmp_path) -> Store:
     return Store.at(str(tmp_path))
 
 
-def test_every_row_is_counted_once(folder: Store):
+def test_every_row_is_counted_once(folder: Store, tmp_path: Path):
     """Seven rows in two tasks: one late, one without a time, one that cannot be ranked, four that enter; two given up."""
     parts = [table([3, 11, None]), table([12, 13, 14, 15], xs=[1.0, None, 1.0, 1.0])]
     metrics = told(parts, folder, punctuation=10)
@@ -76,6 +77,7 @@ def test_every_row_is_counted_once(folder: Store):
     assert metrics.quarantined == {"null time": 1, "null x": 1, FUTURE: 2}
     assert metrics.late_by_source == {"r0": 1}
     assert (metrics.open_panes, metrics.open_rows) == (1, 4)
+    assert metrics.open_bytes == sum(file.stat().st_size for file in (tmp_path / PARTIALS).iterdir())
     assert len(metrics.busy) == 2
 
 

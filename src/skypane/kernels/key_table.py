@@ -22,7 +22,7 @@ def slot_of(slots: Any, known: Any, keys: Any, row: int) -> int:
         word = (word ^ np.uint64(keys[row, column])) * np.uint64(0x9E3779B97F4A7C15)
         word ^= word >> np.uint64(32)
     mask = slots.size - 1
-    slot = np.int64(word) & mask
+    slot: int = np.int64(word) & mask
     while slots[slot] >= 0:
         number, same = slots[slot], True
         for column in range(keys.shape[1]):

@@ -39,46 +39,51 @@ SILENT, CLOCK, ENTRY, RECLAIMING = 0, PAD, 2 * PAD, 3 * PAD
 
 
 class Gate(NamedTuple):
-    """The arrays of a T-Gate; int64, of one dimension each."""
+    """A T-Gate: one array of words, and where each of its columns begins in it (one array, for each is counted in every call)."""
 
+    words: IntArray
     rule: int
+    #: nodes of a segment
     segment: int
+    inputs: int
+    consumers: int
+    segments: int
     #: of nodes
-    time: IntArray
-    source: IntArray
-    serial: IntArray
-    payload: IntArray
-    next: IntArray
+    time: int
+    source: int
+    serial: int
+    payload: int
+    next: int
     #: of inputs, PAD apart: tuples that have come, and the clock at which a call began, 0 between calls
-    written: IntArray
-    active: IntArray
-    #: of inputs, for the input's own thread: next free node and end of its segment; the last node passed on each level
-    room: IntArray
-    hints: IntArray
-    hint_times: IntArray
-    hint_sources: IntArray
+    written: int
+    active: int
+    #: of inputs, for the input's own thread, PAD apart: next free node and end of its segment; the last node passed on each
+    #: level, its time and its input
+    room: int
+    hints: int
+    hint_times: int
+    hint_sources: int
     #: of segments: whether it is in use, and full; the clock since which it waits to be freed
-    used: IntArray
-    full: IntArray
-    limbo: IntArray
-    #: of consumers, PAD apart: the last node taken, the last of full height,
-    heads: IntArray
-    passed: IntArray
-    #: odd while it reads
-    reading: IntArray
+    used: int
+    full: int
+    limbo: int
+    #: of consumers, PAD apart: the last node taken, the last of full height, odd while it reads
+    heads: int
+    passed: int
+    reading: int
     #: of consumers and inputs, (consumers * inputs): inputs whose last tuple the consumer has taken, and its serial
-    exhausted: IntArray
-    exhausted_serials: IntArray
-    exhausted_counts: IntArray
+    exhausted: int
+    exhausted_serials: int
+    exhausted_counts: int
     #: inputs that are silent, the clock, the entry, whether somebody frees segments; PAD apart
-    shared: IntArray
+    shared: int
 
 
 @inlined
 def belongs_before(gate: Any, node: int, time: int, source: int) -> bool:
     """Whether a node stays before a new tuple: by time, and then by input; or, of equal times, by arrival."""
-    return gate.time[node] < time or (
-        gate.time[node] == time and (gate.rule != IN_ORDER or gate.source[node] <= source)
+    return gate.words[gate.time + node] < time or (
+        gate.words[gate.time + node] == time and (gate.rule != IN_ORDER or gate.words[gate.source + node] <= source)
     )
 
 
@@ -88,7 +93,9 @@ def height_of(gate: Any, node: int) -> int:
 
     The last of a segment has all: a place for the entry to move to, so that a segment that is full can be freed one day.
     """
-    word = ((gate.serial[node] & 0xFFFFFF) * 2_654_435_761 + gate.source[node] * 40_503) & 0x7FFFFFFF
+    word = (
+        (gate.words[gate.serial + node] & 0xFFFFFF) * 2_654_435_761 + gate.words[gate.source + node] * 40_503
+    ) & 0x7FFFFFFF
     word = ((word ^ word >> 15) * 739_982_445) & 0x7FFFFFFF
     word = word >> 8
     height = 1
@@ -101,68 +108,76 @@ def height_of(gate: Any, node: int) -> int:
 @inlined
 def new_node(gate: Any, source: int) -> int:
     """Return the next node of the input's ring; END if it is in use yet: the arena is full."""
-    room = 2 * source
-    if gate.room[room] == gate.room[room + 1]:
-        ring = gate.used.size // (gate.written.size // PAD)
-        following = (gate.room[room + 1] // gate.segment - source * ring) % ring + source * ring
-        if load(gate.used, following) == 1:
+    room = source * PAD
+    if gate.words[gate.room + room] == gate.words[gate.room + room + 1]:
+        ring = gate.segments // gate.inputs
+        following = (gate.words[gate.room + room + 1] // gate.segment - source * ring) % ring + source * ring
+        if load(gate.words, gate.used + following) == 1:
             return END
-        store(gate.used, following, 1)
-        gate.room[room] = following * gate.segment
-        gate.room[room + 1] = gate.room[room] + gate.segment
-    node = gate.room[room]
-    gate.room[room] += 1
+        store(gate.words, gate.used + following, 1)
+        gate.words[gate.room + room] = following * gate.segment
+        gate.words[gate.room + room + 1] = gate.words[gate.room + room] + gate.segment
+    node = gate.words[gate.room + room]
+    gate.words[gate.room + room] += 1
     return node
 
 
 @inlined
 def begin(gate: Any, source: int) -> None:
     """Say that the input's thread is at work, and forget places that may be freed."""
-    store(gate.active, source * PAD, load(gate.shared, CLOCK))
-    entry = load(gate.shared, ENTRY)
+    store(gate.words, gate.active + source * PAD, load(gate.words, gate.shared + CLOCK))
+    entry = load(gate.words, gate.shared + ENTRY)
     for level in range(LEVELS):
-        at = source * LEVELS + level
-        time, owner = gate.hint_times[at], gate.hint_sources[at]
-        later = time > gate.time[entry] or (
-            time == gate.time[entry] and gate.rule == IN_ORDER and owner > gate.source[entry]
+        at = source * PAD + level
+        time, owner = gate.words[gate.hint_times + at], gate.words[gate.hint_sources + at]
+        later = time > gate.words[gate.time + entry] or (
+            time == gate.words[gate.time + entry] and gate.rule == IN_ORDER and owner > gate.words[gate.source + entry]
         )
         if not later:
-            gate.hints[at], gate.hint_times[at], gate.hint_sources[at] = entry, gate.time[entry], gate.source[entry]
+            gate.words[gate.hints + at], gate.words[gate.hint_times + at], gate.words[gate.hint_sources + at] = (
+                entry,
+                gate.words[gate.time + entry],
+                gate.words[gate.source + entry],
+            )
 
 
 @inlined
 def remember(gate: Any, source: int, level: int, node: int) -> None:
     """Begin the next search on this level here."""
-    at = source * LEVELS + level
-    gate.hints[at], gate.hint_times[at], gate.hint_sources[at] = node, gate.time[node], gate.source[node]
+    at = source * PAD + level
+    gate.words[gate.hints + at], gate.words[gate.hint_times + at], gate.words[gate.hint_sources + at] = (
+        node,
+        gate.words[gate.time + node],
+        gate.words[gate.source + node],
+    )
 
 
 @inlined
 def find_places(gate: Any, source: int, time: int) -> None:
     """Find the last node on each level that a new tuple comes after, from the highest level down."""
-    place = gate.hints[source * LEVELS + LEVELS - 1]
+    place = gate.words[gate.hints + source * PAD + LEVELS - 1]
     for level in range(LEVELS - 1, -1, -1):
-        hint = source * LEVELS + level
-        if gate.hint_times[hint] > gate.time[place]:
-            place = gate.hints[hint]
-        following = load(gate.next, place * LEVELS + level)
+        hint = source * PAD + level
+        if gate.words[gate.hint_times + hint] > gate.words[gate.time + place]:
+            place = gate.words[gate.hints + hint]
+        following = load(gate.words, gate.next + place * LEVELS + level)
         while following != END and belongs_before(gate, following, time, source):
             place = following
-            following = load(gate.next, place * LEVELS + level)
+            following = load(gate.words, gate.next + place * LEVELS + level)
         remember(gate, source, level, place)
 
 
 @inlined
 def link(gate: Any, node: int, source: int, level: int) -> None:
     """Put a node into the list of a level: again, from where the place is by then, if another was put there first."""
-    place = gate.hints[source * LEVELS + level]
+    place = gate.words[gate.hints + source * PAD + level]
     while True:
-        following = load(gate.next, place * LEVELS + level)
-        if following != END and belongs_before(gate, following, gate.time[node], source):
+        following = load(gate.words, gate.next + place * LEVELS + level)
+        if following != END and belongs_before(gate, following, gate.words[gate.time + node], source):
             place = following
             continue
-        publish(gate.next, node * LEVELS + level, following)
-        if swap_if(gate.next, place * LEVELS + level, following, node):
+        publish(gate.words, gate.next + node * LEVELS + level, following)
+        if swap_if(gate.words, gate.next + place * LEVELS + level, following, node):
             break
     remember(gate, source, level, node)
 
@@ -173,16 +188,21 @@ def insert_tuple(gate: Any, source: int, time: int, payload: int) -> bool:
     node = new_node(gate, source)
     if node == END:
         return False
-    serial = load(gate.written, source * PAD)
-    gate.time[node], gate.source[node], gate.serial[node], gate.payload[node] = time, source, serial, payload
+    serial = load(gate.words, gate.written + source * PAD)
+    (
+        gate.words[gate.time + node],
+        gate.words[gate.source + node],
+        gate.words[gate.serial + node],
+        gate.words[gate.payload + node],
+    ) = time, source, serial, payload
     find_places(gate, source, time)
     for level in range(height_of(gate, node)):
         link(gate, node, source, level)
-    publish(gate.written, source * PAD, serial + 1)
+    publish(gate.words, gate.written + source * PAD, serial + 1)
     if serial == 0:
-        add(gate.shared, SILENT, -1)
+        add(gate.words, gate.shared + SILENT, -1)
     if (node + 1) % gate.segment == 0:
-        publish(gate.full, node // gate.segment, 1)
+        publish(gate.words, gate.full + node // gate.segment, 1)
     return True
 
 
@@ -193,7 +213,7 @@ def insert_tuples(gate: Any, source: int, times: IntArray, payloads: IntArray) -
     done = 0
     while done < times.size and insert_tuple(gate, source, times[done], payloads[done]):
         done += 1
-    publish(gate.active, source * PAD, 0)
+    publish(gate.words, gate.active + source * PAD, 0)
     return done
 
 
@@ -201,75 +221,79 @@ def insert_tuples(gate: Any, source: int, times: IntArray, payloads: IntArray) -
 def held_back(gate: Any, consumer: int, node: int) -> bool:
     """Whether a tuple that belongs before this one may still come, as far as inputs have spoken."""
     if gate.rule == LAST_HELD:
-        source = gate.source[node]
-        return load(gate.written, source * PAD) == gate.serial[node] + 1
-    inputs = gate.written.size // PAD
+        source = gate.words[gate.source + node]
+        return load(gate.words, gate.written + source * PAD) == gate.words[gate.serial + node] + 1
+    inputs = gate.inputs
     kept, held = 0, False
-    for number in range(gate.exhausted_counts[consumer * PAD]):
+    for number in range(gate.words[gate.exhausted_counts + consumer * PAD]):
         at = consumer * inputs + number
-        source, serial = gate.exhausted[at], gate.exhausted_serials[at]
-        if load(gate.written, source * PAD) <= serial + 1:  # not a word since
-            gate.exhausted[consumer * inputs + kept] = source
-            gate.exhausted_serials[consumer * inputs + kept] = serial
+        source, serial = gate.words[gate.exhausted + at], gate.words[gate.exhausted_serials + at]
+        if load(gate.words, gate.written + source * PAD) <= serial + 1:  # not a word since
+            gate.words[gate.exhausted + consumer * inputs + kept] = source
+            gate.words[gate.exhausted_serials + consumer * inputs + kept] = serial
             kept += 1
             # Exhausted inputs spoke last at or before the head's time; of the node's own time, definition 1 lets it pass,
             # even if it is one of theirs that is linked and not yet said to have come: it may hide others that have.
-            head = load(gate.heads, consumer * PAD)
-            held |= gate.rule == IN_ORDER or gate.time[head] < gate.time[node]
-    gate.exhausted_counts[consumer * PAD] = kept
+            head = load(gate.words, gate.heads + consumer * PAD)
+            held |= gate.rule == IN_ORDER or gate.words[gate.time + head] < gate.words[gate.time + node]
+    gate.words[gate.exhausted_counts + consumer * PAD] = kept
     return held
 
 
 @inlined
 def ready_node(gate: Any, consumer: int) -> int:
     """Return the node after a consumer's head if it is ready, else END."""
-    head = load(gate.heads, consumer * PAD)
+    head = load(gate.words, gate.heads + consumer * PAD)
     while True:
-        node = load(gate.next, head * LEVELS)
-        if node == END or load(gate.shared, SILENT) > 0 or held_back(gate, consumer, node):
+        node = load(gate.words, gate.next + head * LEVELS)
+        if node == END or load(gate.words, gate.shared + SILENT) > 0 or held_back(gate, consumer, node):
             return END
         # One that belongs before it may have come since: before its input was seen to have spoken.
-        if load(gate.next, head * LEVELS) == node:
+        if load(gate.words, gate.next + head * LEVELS) == node:
             return node
 
 
 @inlined
 def take(gate: Any, consumer: int, node: int) -> None:
     """Move a consumer's head to a ready node."""
-    source, serial = gate.source[node], gate.serial[node]
-    said = load(gate.written, source * PAD)
+    source, serial = gate.words[gate.source + node], gate.words[gate.serial + node]
+    said = load(gate.words, gate.written + source * PAD)
     if gate.rule != LAST_HELD and said <= serial + 1:
         note_exhausted(gate, consumer, source, serial)
-    publish(gate.heads, consumer * PAD, node)
+    publish(gate.words, gate.heads + consumer * PAD, node)
     if said > serial and height_of(gate, node) == LEVELS:  # what has not been said may not be linked on every level
-        publish(gate.passed, consumer * PAD, node)
+        publish(gate.words, gate.passed + consumer * PAD, node)
 
 
 @inlined
 def note_exhausted(gate: Any, consumer: int, source: int, serial: int) -> None:
     """Note that a consumer has taken an input's last tuple; an input is in the list once."""
-    first = consumer * (gate.written.size // PAD)
-    place, count = first, gate.exhausted_counts[consumer * PAD]
-    while place < first + count and gate.exhausted[place] != source:
+    first = consumer * (gate.inputs)
+    place, count = first, gate.words[gate.exhausted_counts + consumer * PAD]
+    while place < first + count and gate.words[gate.exhausted + place] != source:
         place += 1
-    gate.exhausted[place], gate.exhausted_serials[place] = source, serial
-    gate.exhausted_counts[consumer * PAD] = max(count, place - first + 1)
+    gate.words[gate.exhausted + place], gate.words[gate.exhausted_serials + place] = source, serial
+    gate.words[gate.exhausted_counts + consumer * PAD] = max(count, place - first + 1)
 
 
 @kernel
 def get_ready_tuples(gate: Any, consumer: int, times: IntArray, sources: IntArray, payloads: IntArray) -> int:
     """Fill the arrays with a consumer's next ready tuples, in order (getNextReadyTuple); return how many there were."""
-    count, passed = 0, load(gate.passed, consumer * PAD)
-    add(gate.reading, consumer * PAD, 1)
+    count, passed = 0, load(gate.words, gate.passed + consumer * PAD)
+    add(gate.words, gate.reading + consumer * PAD, 1)
     while count < times.size:
         node = ready_node(gate, consumer)
         if node == END:
             break
         take(gate, consumer, node)
-        times[count], sources[count], payloads[count] = gate.time[node], gate.source[node], gate.payload[node]
+        times[count], sources[count], payloads[count] = (
+            gate.words[gate.time + node],
+            gate.words[gate.source + node],
+            gate.words[gate.payload + node],
+        )
         count += 1
-    add(gate.reading, consumer * PAD, 1)
-    if count == 0 or load(gate.passed, consumer * PAD) != passed:
+    add(gate.words, gate.reading + consumer * PAD, 1)
+    if count == 0 or load(gate.words, gate.passed + consumer * PAD) != passed:
         free_segments(gate)
     return count
 
@@ -277,10 +301,10 @@ def get_ready_tuples(gate: Any, consumer: int, times: IntArray, sources: IntArra
 @kernel
 def leave_gate(gate: Any, source: int) -> None:
     """Wait for an input no longer; called by its own thread."""
-    silent = load(gate.written, source * PAD) == 0
-    store(gate.written, source * PAD, GONE)  # no tuple is its last any more
+    silent = load(gate.words, gate.written + source * PAD) == 0
+    store(gate.words, gate.written + source * PAD, GONE)  # no tuple is its last any more
     if silent:
-        add(gate.shared, SILENT, -1)
+        add(gate.words, gate.shared + SILENT, -1)
 
 
 @kernel
@@ -289,45 +313,49 @@ def join_gate(gate: Any) -> int:
 
     No consumer takes anything until it has spoken; a call that was under way when it came is waited for.
     """
-    add(gate.shared, SILENT, 1)
-    last = gate.time[load(gate.heads, 0)]
-    for consumer in range(gate.heads.size // PAD):
-        call = load(gate.reading, consumer * PAD)
-        while call % 2 == 1 and load(gate.reading, consumer * PAD) == call:
+    add(gate.words, gate.shared + SILENT, 1)
+    last = gate.words[gate.time + load(gate.words, gate.heads + 0)]
+    for consumer in range(gate.consumers):
+        call = load(gate.words, gate.reading + consumer * PAD)
+        while call % 2 == 1 and load(gate.words, gate.reading + consumer * PAD) == call:
             pass
-        last = max(last, gate.time[load(gate.heads, consumer * PAD)])
+        last = max(last, gate.words[gate.time + load(gate.words, gate.heads + consumer * PAD)])
     return last
 
 
 @inlined
 def comes_before(gate: Any, node: int, other: int) -> bool:
     """Whether a node stands before another on every level; those of one time may stand otherwise on each, but in order."""
-    if gate.time[node] != gate.time[other] or gate.rule != IN_ORDER:
-        return gate.time[node] < gate.time[other]
-    if gate.source[node] != gate.source[other]:
-        return gate.source[node] < gate.source[other]
-    return gate.serial[node] < gate.serial[other]
+    if gate.words[gate.time + node] != gate.words[gate.time + other] or gate.rule != IN_ORDER:
+        return gate.words[gate.time + node] < gate.words[gate.time + other]
+    if gate.words[gate.source + node] != gate.words[gate.source + other]:
+        return gate.words[gate.source + node] < gate.words[gate.source + other]
+    return gate.words[gate.serial + node] < gate.words[gate.serial + other]
 
 
 @inlined
 def next_entry(gate: Any) -> int:
     """Return the last node of full height that all consumers have passed; the entry as it is, where that is a tie."""
-    least = load(gate.passed, 0)
-    for consumer in range(1, gate.passed.size // PAD):
-        node = load(gate.passed, consumer * PAD)
+    least = load(gate.words, gate.passed + 0)
+    for consumer in range(1, gate.consumers):
+        node = load(gate.words, gate.passed + consumer * PAD)
         if node != least and not comes_before(gate, least, node):
             if not comes_before(gate, node, least):
-                return load(gate.shared, ENTRY)
+                return load(gate.words, gate.shared + ENTRY)
             least = node
-    return least if comes_before(gate, load(gate.shared, ENTRY), least) else load(gate.shared, ENTRY)
+    return (
+        least
+        if comes_before(gate, load(gate.words, gate.shared + ENTRY), least)
+        else load(gate.words, gate.shared + ENTRY)
+    )
 
 
 @inlined
 def oldest_call(gate: Any) -> int:
     """Return the clock at which the oldest of the calls under way began."""
-    oldest = load(gate.shared, CLOCK)
-    for source in range(gate.active.size // PAD):
-        began = load(gate.active, source * PAD)
+    oldest = load(gate.words, gate.shared + CLOCK)
+    for source in range(gate.inputs):
+        began = load(gate.words, gate.active + source * PAD)
         if began > 0:
             oldest = min(oldest, began)
     return oldest
@@ -336,47 +364,54 @@ def oldest_call(gate: Any) -> int:
 @kernel
 def free_segments(gate: Any) -> None:
     """Free what nobody can reach any more; if another thread is at it, leave it to that."""
-    if not swap_if(gate.shared, RECLAIMING, 0, 1):
+    if not swap_if(gate.words, gate.shared + RECLAIMING, 0, 1):
         return
     entry = next_entry(gate)
-    if entry != load(gate.shared, ENTRY):
-        store(gate.shared, ENTRY, entry)
-        now = add(gate.shared, CLOCK, 1) + 1
-        for segment in range(gate.used.size):
+    if entry != load(gate.words, gate.shared + ENTRY):
+        store(gate.words, gate.shared + ENTRY, entry)
+        now = add(gate.words, gate.shared + CLOCK, 1) + 1
+        for segment in range(gate.segments):
             last = (segment + 1) * gate.segment - 1
-            if gate.limbo[segment] == 0 and load(gate.full, segment) == 1 and comes_before(gate, last, entry):
-                gate.limbo[segment] = now
+            if (
+                gate.words[gate.limbo + segment] == 0
+                and load(gate.words, gate.full + segment) == 1
+                and comes_before(gate, last, entry)
+            ):
+                gate.words[gate.limbo + segment] = now
     oldest = oldest_call(gate)
-    for segment in range(gate.used.size):
-        if 0 < gate.limbo[segment] <= oldest:
-            gate.limbo[segment] = 0
-            store(gate.full, segment, 0)
-            store(gate.used, segment, 0)
-    store(gate.shared, RECLAIMING, 0)
+    for segment in range(gate.segments):
+        if 0 < gate.words[gate.limbo + segment] <= oldest:
+            gate.words[gate.limbo + segment] = 0
+            store(gate.words, gate.full + segment, 0)
+            store(gate.words, gate.used + segment, 0)
+    store(gate.words, gate.shared + RECLAIMING, 0)
 
 
 def new_gate(inputs: int, consumers: int, ring: int, segment: int, rule: int, later: int = 0) -> Gate:
     """Return an empty T-Gate of so many inputs, all silent, with `ring` segments of `segment` nodes each.
 
-    The last `later` of them are not waited for until they join.
-
-    Three are needed: one that the entry lies in, one that holds the input's last tuple, one to go on in.
+    The last `later` of them are not waited for until they join. Three segments are needed: one that the entry lies in, one
+    that holds the input's last tuple, one to go on in.
     """
-
-    def words(size: int, value: int = 0) -> IntArray:
-        return np.full(size, value, np.int64)
-
     segments, never = inputs * ring, np.iinfo(np.int64).min
     sentinel = segments * segment
-    nodes = sentinel + 1
-    gate = Gate(
-        rule, segment, words(nodes), words(nodes), words(nodes), words(nodes), words(nodes * LEVELS, END),
-        words(inputs * PAD), words(inputs * PAD), np.repeat(np.arange(inputs) * ring * segment, 2),
-        words(inputs * LEVELS, sentinel), words(inputs * LEVELS, never), words(inputs * LEVELS, -1),
-        words(segments), words(segments), words(segments), words(consumers * PAD, sentinel),
-        words(consumers * PAD, sentinel), words(consumers * PAD), words(consumers * inputs), words(consumers * inputs),
-        words(consumers * PAD), words(4 * PAD),
-    )  # fmt: skip
-    gate.time[sentinel], gate.source[sentinel], gate.serial[sentinel] = never, -1, -1
-    gate.shared[SILENT], gate.shared[CLOCK], gate.shared[ENTRY] = inputs - later, 1, sentinel
+    nodes, lines, readers = sentinel + 1, inputs * PAD, consumers * PAD
+    sizes = [*[nodes] * 4, nodes * LEVELS, *[lines] * 6, *[segments] * 3, *[readers] * 3]
+    sizes += [consumers * inputs, consumers * inputs, readers, 4 * PAD]
+    begins = np.concatenate([[0], np.cumsum([-(-size // PAD) * PAD for size in sizes])]).tolist()
+    gate = Gate(np.zeros(begins[-1], np.int64), rule, segment, inputs, consumers, segments, *begins[:-1])
+
+    def column(begin: int, size: int) -> IntArray:
+        return gate.words[begin : begin + size]
+
+    column(gate.next, nodes * LEVELS)[:] = END
+    for place in (0, 1):
+        column(gate.room, lines)[place::PAD] = np.arange(inputs) * ring * segment
+    for begin, value in ((gate.hints, sentinel), (gate.hint_times, never), (gate.hint_sources, -1)):
+        column(begin, lines)[:] = value
+    column(gate.heads, readers)[::PAD] = column(gate.passed, readers)[::PAD] = sentinel
+    for begin, value in ((gate.time, never), (gate.source, -1), (gate.serial, -1)):
+        gate.words[begin + sentinel] = value
+    shared = column(gate.shared, 4 * PAD)
+    shared[SILENT], shared[CLOCK], shared[ENTRY] = inputs - later, 1, sentinel
     return gate

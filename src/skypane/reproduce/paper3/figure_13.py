@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -28,7 +29,7 @@ def measure(quick: bool) -> pd.DataFrame:
     sketch = SpaceSaving(2_048)
     frequencies = sketch.observe(sketch.init(), names[rng.choice(KEYS, tuples, p=shares)])
     found = []
-    for step, (before, after) in enumerate(zip(sizes, sizes[1:], strict=False), 1):
+    for step, (before, after) in enumerate(pairwise(sizes), 1):
         keys = names[rng.choice(KEYS, tuples, p=shares)]
         plans = [_plan(nodes, frequencies) for nodes in (before, after)]
         rings = [plan.ring.of(np.arange(KEYS)) for plan in plans]

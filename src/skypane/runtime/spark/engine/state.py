@@ -56,6 +56,11 @@ class State:
         return frozenset(ref.file for refs in (self.ahead, *self.open.panes.values()) for ref in refs)
 
     @property
+    def bytes(self) -> int:
+        """Bytes of the open panes' partials, as they lie in files."""
+        return sum(ref.size for refs in self.open.panes.values() for ref in refs)
+
+    @property
     def rows(self) -> int:
         """Rows held for the open panes."""
         return sum(ref.rows for refs in self.open.panes.values() for ref in refs)

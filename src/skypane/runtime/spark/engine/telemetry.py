@@ -51,6 +51,7 @@ def batch_metrics(
         drop_budget=plan.progress.drop_budget,
         open_panes=len(after.open.panes),
         open_rows=after.rows,
+        open_bytes=after.bytes,
         windows=len(answers.windows),
         window_rows=answers.row_count,
         latest_window=_latest(plan.windows, answers),
