@@ -18,8 +18,8 @@ from skypane.control.workers import Workers
 from skypane.reproduce.elastic import GAME1, OVERLAPPING, QUICK, SETPOINT, SOURCES, N, Run
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
 from skypane.reproduce.rows import only
-from skypane.runtime.sim.stream import Stream
 from skypane.runtime.sim.simulation import Sampled
+from skypane.runtime.sim.stream import Stream
 from skypane.types import FloatArray
 
 STREAMS = (SOURCES[0], SOURCES[1], SOURCES[5], GAME1)
