@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from tests.runtime.driver import Task, die, job_of
 from tests.runtime.streams import CountBySensor
 
 import skypane as sp
+from skypane.control.elasticity.options import Elasticity
+from skypane.control.elasticity.situation import Policy, Proposal, Situation
+from skypane.control.workers import Workers
 from skypane.runtime.spark.machine.session import session
 
 LAST = 2
@@ -28,6 +32,26 @@ class Laborious(CountBySensor):
         while time.perf_counter() < until:
             pass
         return super().lift(rows)
+
+
+@dataclass(frozen=True)
+class ByCost(Policy):
+    """More workers where a row costs more than 5 ms: a measure that does not depend on what else the machine does."""
+
+    name = "by cost"
+
+    def propose(self, situation: Situation, most: int) -> Proposal:
+        if situation.cost_plq is None:
+            return Proposal(situation.workers, "no cost yet")
+        after = Workers(3, 2) if situation.cost_plq > 5e-3 else Workers(1, 1)
+        return Proposal(after, f"{situation.cost_plq:.4f} s a row, {most} at most")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostOption(Elasticity):
+    @property
+    def policy(self) -> Policy:
+        return ByCost()
 
 
 def elastic_job(spark: SparkSession, folder: Path, **options: Any) -> sp.Job:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from tests.runtime.driver import SKYLINE, WINDOWS, Task
-from tests.runtime.elastic_driver import LAST, Laborious, elastic_job
+from tests.runtime.elastic_driver import LAST, CostOption, Laborious, elastic_job
 from tests.runtime.streams import (
     SECOND,
     expected,
@@ -29,8 +29,6 @@ from tests.runtime.streams import (
 
 import skypane as sp
 from skypane.control.costs import Costs
-from skypane.control.elasticity.options import Elasticity
-from skypane.control.elasticity.situation import Policy, Proposal, Situation
 from skypane.control.exchange import Exchange, ExchangeState
 from skypane.control.measured import Measured, PaneWork, RunWork, TaskWork
 from skypane.control.placement import Placement
@@ -212,26 +210,6 @@ def laborious(batches: list[pa.Table], hundredths: list[int]) -> list[pa.Table]:
         table.set_column(at, "price", pa.array([float(work)] * table.num_rows))
         for table, work in zip(batches, hundredths, strict=True)
     ]
-
-
-@dataclass(frozen=True)
-class ByCost(Policy):
-    """More workers where a row costs more than 5 ms: a measure that does not depend on what else the machine does."""
-
-    name = "by cost"
-
-    def propose(self, situation: Situation, most: int) -> Proposal:
-        if situation.cost_plq is None:
-            return Proposal(situation.workers, "no cost yet")
-        after = Workers(3, 2) if situation.cost_plq > 5e-3 else Workers(1, 1)
-        return Proposal(after, f"{situation.cost_plq:.4f} s a row, {most} at most")
-
-
-@dataclass(frozen=True, kw_only=True)
-class CostOption(Elasticity):
-    @property
-    def policy(self) -> Policy:
-        return ByCost()
 
 
 def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spark: SparkSession, tmp_path: Path):

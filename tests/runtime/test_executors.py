@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.runtime.cluster import standalone
 from tests.runtime.driver import WINDOWS
-from tests.runtime.elastic_driver import Laborious
-from tests.runtime.executors_driver import FILES
-from tests.runtime.streams import SECOND, expected, late_rows, parquet_rows, windows_of, write_batches
-from tests.runtime.test_elastic import laborious
+from tests.runtime.executors_driver import FILES, SECONDS, batches
+from tests.runtime.streams import CountBySensor, expected, parquet_rows, windows_of
 
 from skypane.plan import Plan
 from skypane.runtime.spark.machine.executors import FOLLOWING, following
 
 ROOT = Path(__file__).parents[2]
-HEAVY, LIGHT = 6, 30
-"""Batches: executors have to start in the first of them, and to be removed in the others."""
 
 
 @pytest.mark.parametrize(("conf", "follows", "told"), [
     ({"spark.master": "local[4]"}, True, "local[4]: workers are threads of one process"),
     ({"spark.master": "spark://a:7077"}, False, "spark://a:7077: executors stay as many as they are, whatever elastic= decides"),
+    (
+        {"spark.master": "spark://a:7077", **FOLLOWING},
+        True,
+        "if the trigger leaves it so long; without spark.executor.cores one takes all the cores of a machine",
+    ),
     (
         {"spark.master": "yarn", "spark.dynamicAllocation.maxExecutors": "8", **FOLLOWING},
         True,
@@ -38,22 +44,75 @@ def test_it_is_told_whether_executors_follow(conf: dict[str, str], follows: bool
     assert told in line
 
 
-@pytest.mark.slow
-def test_executors_start_and_go_while_the_query_runs_and_one_dies_while_it_starts(tmp_path: Path):
-    """Answers are the oracle's, which knows of no executors."""
-    batches = laborious(late_rows(3, batches=HEAVY + LIGHT, start=1_000 * SECOND), [400] * HEAVY + [0] * LIGHT)
-    write_batches(tmp_path / "in", batches, files=FILES)
+@pytest.fixture
+def on_a_cluster(tmp_path: Path):
+    """Run the driver on a cluster that grants so many executors; all its processes end with the test."""
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.runtime.executors_driver", str(tmp_path)],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=900,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3_000:]
-    told = json.loads(done.stdout.splitlines()[-1])
+    running: list[subprocess.Popen[str]] = []
+
+    def run(granted: int) -> dict[str, Any]:
+        command = [sys.executable, "-m", "tests.runtime.executors_driver", str(tmp_path), str(granted)]
+        driver = subprocess.Popen(
+            command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, start_new_session=True, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        running.append(driver)
+        out, err = driver.communicate(timeout=2 * SECONDS)
+        assert driver.returncode == 0, err[-3_000:]
+        told: dict[str, Any] = json.loads(out.splitlines()[-1])
+        return told
+
+    yield run
+    for driver in running:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+
+
+def answered_as_undisturbed(folder: Path, told: dict[str, Any]) -> bool:
+    """Whether the answers are the oracle's, which knows of no executors; there are more of them than of batches lost."""
+    answered = windows_of(parquet_rows(folder / "out"))
+    return len(answered) > 1 and answered == expected(
+        Plan(CountBySensor(), WINDOWS, "ts"), batches()[: len(told["batches"])]
+    )
+
+
+@pytest.mark.slow
+def test_executors_start_and_go_while_the_query_runs_and_one_dies_while_it_starts(tmp_path: Path, on_a_cluster):
+    told = on_a_cluster(FILES)
     tasks = [batch["tasks"] for batch in told["batches"]]
     assert (tasks[0], max(tasks), tasks[-1]) == (1, FILES, 1)
-    assert len(told["executors"]) > 2, "more were started than the one there was at first, and one died"
+    last = told["batches"][-1]["began"]
+    joined = sorted(_seconds(one["addTime"]) for one in told["executors"])
+    assert len(joined) > 1
+    assert joined[1] < last, "the query ran when another joined the first"
+    assert told["killed"], "and when one was killed before it could join"
     gone = [one for one in told["executors"] if not one["isActive"]]
-    assert any("idle" in one.get("removeReason", "") for one in gone), gone
-    answered = windows_of(parquet_rows(tmp_path / "out"))
-    assert answered == expected(Plan(Laborious(), WINDOWS, "ts"), batches)
+    assert gone, told["executors"]
+    assert sum(one["isActive"] for one in told["executors"]) == 1
+    assert answered_as_undisturbed(tmp_path, told)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_refuses_executors_lets_tasks_wait(tmp_path: Path, on_a_cluster):
+    told = on_a_cluster(1)
+    assert max(batch["tasks"] for batch in told["batches"]) == FILES, "three tasks on the one executor that there is"
+    assert len(told["executors"]) == 1
+    assert told["batches"][-1]["tasks"] == 1, "the stream has gone on"
+    assert answered_as_undisturbed(tmp_path, told)
+
+
+ASK = "import sys; from skypane.cli import checks; print(checks.spark(sys.argv[1], patience=20))"
+
+
+@pytest.mark.slow
+def test_doctor_gives_up_on_a_cluster_that_grants_nothing(tmp_path: Path):
+    with standalone(tmp_path, cores=0) as master:
+        done = subprocess.run(
+            [sys.executable, "-c", ASK, master], capture_output=True, text=True, check=True, timeout=300
+        )
+    assert "no task has ended within 20 s, the cluster grants no executor" in done.stdout
+    assert "spark.executor.memory" in done.stdout
+
+
+def _seconds(time: str) -> float:
+    return datetime.strptime(time, "%Y-%m-%dT%H:%M:%S.%fGMT").replace(tzinfo=UTC).timestamp()

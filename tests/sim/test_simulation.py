@@ -14,7 +14,7 @@ from skypane.control.scheduling import scheduler
 from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingLaw
 from skypane.control.workers import Workers
 from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, CostModel, ResultSize
-from skypane.runtime.sim.simulation import Setup, simulate
+from skypane.runtime.sim.simulation import Sampled, Setup, simulate
 from skypane.runtime.sim.stream import Stream
 from skypane.runtime.sim.window_farm import Result, WindowFarm
 from skypane.types import ConfigError
@@ -22,6 +22,7 @@ from skypane.windows import Windows
 from skypane.workloads import Map2, Poisson
 
 PANES = Windows.of("100 ms")
+OVERLAPPING = Windows.of("1 s", "200 ms")
 SLACK = 1_000
 
 
@@ -145,6 +146,25 @@ def test_the_fuzzy_controller_follows_a_rate_that_doubles():
     assert np.mean([one.rho_plq for one in late]) < 1.1
     told = [one.because for one in shown if " -> PLQ " in one.because]
     assert any("rule 11" in line or "rule 10" in line or "rule 12" in line for line in told)
+
+
+def test_workers_without_work_go_and_no_window_is_answered_later_for_it():
+    """Few windows are open at a time: the rules add window workers that none of them could give a task."""
+
+    def run(idle: int) -> list[Sampled]:
+        elastic = Elastic(FuzzyPolicy(), most=60, every=4, idle=idle)
+        cost = replace(BLOCK_NESTED_LOOPS, merge_compare=60e-9)
+        rows = stream(Poisson(30_000), 20, windows=OVERLAPPING)
+        return list(
+            simulate(Setup(rows, OVERLAPPING, cost, PidSplitting(), Workers(1, 1), "WIN_FB_MERGE", elastic, 0.25))
+        )
+
+    stay, go = run(0), run(2)
+    assert sum(one.workers.total for one in go) < 0.9 * sum(one.workers.total for one in stay)
+    delays = [np.concatenate([one.delays for one in shown]) for shown in (stay, go)]
+    assert (delays[0] > 0).all()
+    assert len(delays[1]) == sum(one.windows for one in go) > 20
+    assert np.median(delays[1]) < 1.05 * np.median(delays[0])
 
 
 def test_one_window_worker_by_hand():

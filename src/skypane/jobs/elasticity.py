@@ -1,71 +1,46 @@
-"""The `elastic` part of the `workers` section: what changes the numbers of workers while a stream runs."""
+"""The `elastic` part of the `workers` section: what changes the numbers of workers while a stream runs.
+
+Its fields are those of the options in control/elasticity/options.py, which say what they mean, and check them.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from dataclasses import fields
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, get_type_hints
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, create_model, model_validator
 
 from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Threshold
 from skypane.jobs.fields import Part, Time
 
+LAWS: Final[dict[str, type[Elasticity]]] = {"fuzzy": Fuzzy, "model": Model, "threshold": Threshold}
 
-class _Law(Part):
-    """What all laws take; each law's class says what the fields mean."""
 
-    max_workers: PositiveInt | None = None
-    least_plq: PositiveInt = 1
-    most_plq: PositiveInt | None = None
-    least_wlq: PositiveInt = 1
-    most_wlq: PositiveInt | None = None
-    every: PositiveInt = 10
-    hysteresis: float = 0.0
-    cooldown: int = 1
-    dry_run: bool = False
+class ElasticPart(Part):
+    """A law by its name, and what its option takes."""
+
+    law: str
 
     @model_validator(mode="after")
-    def _can_be_built(self) -> Any:
+    def _can_be_built(self) -> Self:
         self.build()
         return self
 
     def build(self) -> Elasticity:
-        """Return the option itself."""
-        raise NotImplementedError
-
-    def _given(self) -> dict[str, Any]:
-        """Return the fields that the file sets; the options know their own defaults."""
-        return self.model_dump(exclude={"law"}, exclude_unset=True)
+        """Return the option itself: it knows its own defaults."""
+        return LAWS[self.law](**self.model_dump(exclude={"law"}, exclude_unset=True))
 
 
-class FuzzyLaw(_Law):
-    """Twelve rules of fuzzy logic."""
-
-    law: Literal["fuzzy"]
-
-    def build(self) -> Elasticity:
-        return Fuzzy(**self._given())
+def _part(law: str, option: type[Elasticity]) -> type[ElasticPart]:
+    kinds = get_type_hints(option, localns={"Duration": Time}, include_extras=True)  # in a file it is a text
+    taken: dict[str, Any] = {item.name: (kinds[item.name], item.default) for item in fields(option) if item.repr}
+    taken["law"] = (Literal[law], ...)
+    return create_model(f"{option.__name__}Part", __base__=ElasticPart, __doc__=option.__doc__, **taken)
 
 
-class ModelLaw(_Law):
-    """A forecast of the rate and the measured cost of a tuple."""
-
-    law: Literal["model"]
-    latency: Time = "2 seconds"
-    headroom: float = 0.1
-
-    def build(self) -> Elasticity:
-        return Model(**self._given())
-
-
-class ThresholdLaw(_Law):
-    """Utilisation at a target."""
-
-    law: Literal["threshold"]
-    target: float = 0.8
-    tolerance: float = 0.1
-
-    def build(self) -> Elasticity:
-        return Threshold(**self._given())
-
-
-AnyElastic: TypeAlias = Annotated[FuzzyLaw | ModelLaw | ThresholdLaw, Field(discriminator="law")]
+if TYPE_CHECKING:
+    AnyElastic: TypeAlias = ElasticPart
+else:
+    AnyElastic = Annotated[reduce(or_, (_part(*named) for named in LAWS.items())), Field(discriminator="law")]

@@ -40,7 +40,7 @@ MACHINE: Final = CostModel(
 
 
 QUICK: Final = 10.0
-FULL: Final = 60.0
+FULL: Final = 180.0
 """Seconds of each stream; the paper has three to seven minutes."""
 
 
@@ -141,12 +141,17 @@ class Run:
     start: Workers = field(default_factory=lambda: Workers(1, 1))
     sampling: float = 0.25
     every: int = 10
+    idle: int = 6
     most: int = N
     scheduling: str | None = "WIN_FB_MERGE"
 
     def over(self, stream: Stream, windows: Windows = OVERLAPPING) -> list[Sampled]:
         """Return what each sampling interval showed; the last entry is what was left when the stream had ended."""
-        law = None if self.policy is None else Elastic(self.policy, most=self.most, start=self.start, every=self.every)
+        law = (
+            None
+            if self.policy is None
+            else Elastic(self.policy, self.most, self.start, every=self.every, idle=self.idle)
+        )
         setup = Setup(
             stream, windows, self.cost, self.splitting, self.start, self.scheduling, law, self.sampling, drain=True
         )

@@ -16,20 +16,21 @@ PANES: Final = Windows.of("100 ms")
 
 @dataclass(frozen=True)
 class PlqAlone(Policy):
-    """What the fuzzy controller decides where the window level is acceptable; it keeps its one worker."""
+    """What the fuzzy controller decides where the window level has this utilisation; it keeps its one worker."""
 
+    rho_wlq: float = 0.9
     fuzzy: FuzzyPolicy = field(default_factory=lambda: FuzzyPolicy(AS_RUN))
     name: ClassVar[str] = "plq alone"
 
     def propose(self, situation: Situation, most: int) -> Proposal:
-        found = self.fuzzy.propose(replace(situation, rho_wlq=0.9), most)
+        found = self.fuzzy.propose(replace(situation, rho_wlq=self.rho_wlq), most)
         return replace(found, workers=Workers(min(found.workers.plq, most - 1), 1))
 
 
 PLQ_ALONE: Final = PlqAlone()
 
-IDLE: Final = (
-    "AS_PID holds rho where tuples go, and workers without any do not lower it: sigma stays, counts as intensive, and "
-    "rule 8 goes on adding workers"
+ENDS_IDLE: Final = (
+    "AS_PID holds rho where tuples go, and panes stay as split as their own rate asks for, however many workers there are: "
+    "rules 7 and 8 go on adding until those without work are taken away (docs/control.md, Workers without work)"
 )
 """Why there are more workers here than the paper has."""

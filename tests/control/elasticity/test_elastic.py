@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.elasticity.elastic import Elastic, ElasticState, Stages
+from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.interval import Stages
 from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Policy, Proposal, Situation
 from skypane.control.law import Decision
@@ -73,6 +74,43 @@ def test_after_a_change_workers_are_not_taken_away_for_a_while():
     assert last.value == Workers(1, 5)
 
 
+def used(law: Elastic, shown: list[int], *, rho: float = 0.9) -> tuple[ElasticState, Decision[Workers]]:
+    """Return what becomes of the law after intervals in which so many pane workers got rows."""
+    return after(law, [replace(stages(rho), used_plq=workers) for workers in shown])
+
+
+def test_none_are_added_beside_a_pane_worker_that_got_no_rows_while_the_others_keep_up():
+    law = Elastic(Wants(Workers(9, 5)), most=60, start=Workers(8, 4), every=1, idle=3)
+    state, decision = used(law, [7])
+    assert state.workers == Workers(8, 5)
+    assert decision.because.endswith("; 1 of 8 PLQ workers got no work; made PLQ 8, WLQ 5")
+    assert used(law, [8])[0].workers == Workers(9, 5), "all have something to do"
+    assert used(law, [7], rho=1.2)[0].workers == Workers(9, 5), "those that have do not keep up"
+    assert used(replace(law, idle=0), [7])[0].workers == Workers(9, 5), "in the paper they count as if they worked"
+    assert after(law, [stages(0.9)])[0].workers == Workers(9, 5), "not known: the source says who gets rows"
+
+
+def test_none_are_added_beside_a_window_worker_that_got_no_task_however_slow_the_others_are():
+    law = Elastic(Wants(Workers(1, 9)), most=60, start=Workers(1, 8), every=1, idle=2)
+    idle = replace(stages(1.0), used_wlq=5, wlq=Period(1.0, (2.0,), (1,), (3,)))
+    state, decision = after(law, [idle])
+    assert state.workers == Workers(1, 8)
+    assert decision.because.endswith("; 3 of 8 WLQ workers got no work; made PLQ 1, WLQ 8")
+    assert after(law, [idle, idle])[0].workers == Workers(1, 5)
+
+
+def test_workers_without_work_are_taken_away_after_a_while():
+    law = Elastic(Wants(Workers(9, 5)), most=60, start=Workers(8, 4), every=1, idle=3)
+    assert used(law, [4, 6])[0].workers.plq == 8
+    assert used(law, [4, 6, 5])[0].workers.plq == 6, "as many as were needed at once"
+    assert used(law, [4, 6, 5, 5, 5])[0].workers.plq == 5
+    slow, _ = used(replace(law, cooldown=4), [4, 6, 5])
+    assert slow.workers.plq == 8, "a cooldown holds for them too"
+    assert used(replace(law, least_plq=7), [4, 6, 5])[0].workers.plq == 7
+    moved = law.moved(used(law, [4, 6])[0], Workers(7, 4))
+    assert after(law, [replace(stages(0.9), used_plq=5)], moved)[0].workers.plq == 7, "scale() begins anew"
+
+
 def test_a_dry_run_tells_and_does_nothing():
     law = Elastic(Wants(Workers(3, 4)), most=10, every=1, dry_run=True)
     state, decision = after(law, [stages(1.0)])
@@ -107,10 +145,10 @@ def test_the_model_follows_a_rate_that_rises():
 
 @given(st.lists(st.tuples(st.floats(0, 3), st.integers(0, 3), st.integers(0, 9)), max_size=12), st.integers(1, 4))
 def test_a_restart_at_any_interval_goes_on_as_before(shown, every):
-    law = Elastic(FuzzyPolicy(), most=20, every=every, cooldown=1)
+    law = Elastic(FuzzyPolicy(), most=20, every=every, cooldown=1, idle=2)
     state = restarted = law.init()
     for rho, panes, partitions in shown:
-        measured = stages(rho, panes=panes, partitions=partitions)
+        measured = replace(stages(rho, panes=panes, partitions=partitions), used_plq=panes)
         state, decision = law.decide(law.observe(state, measured))
         restarted = law.restore(json.loads(json.dumps(law.snapshot(restarted))))
         restarted, other = law.decide(law.observe(restarted, measured))
@@ -140,6 +178,7 @@ def test_no_bound_is_ever_crossed(wanted, least, span):
     ({"least_plq": 6, "least_wlq": 5}, "the least of both stages, 6 \\+ 5, exceeds 10"),
     ({"every": 0}, "need every >= 1"),
     ({"hysteresis": 1.0}, "0 <= hysteresis < 1"),
+    ({"idle": -1}, "idle >= 0"),
 ])  # fmt: skip
 def test_settings_that_cannot_be_are_refused(change, message):
     with pytest.raises(ConfigError, match=message):

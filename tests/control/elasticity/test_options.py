@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import skypane as sp
-from skypane.control.elasticity.elastic import Stages
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
+from skypane.control.elasticity.interval import Stages
 from skypane.control.monitoring import Period
 from skypane.control.workers import Workers
 from skypane.types import ConfigError
@@ -47,6 +47,7 @@ def test_the_controllers_own_settings_are_passed_on():
     (lambda: sp.Fuzzy(max_workers=8, least_plq=5, least_wlq=4), r"the least of both stages, 5 \+ 4, exceeds 8"),
     (lambda: sp.Fuzzy(max_workers=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=8, every=0), "need every >= 1"),
+    (lambda: sp.Fuzzy(max_workers=8, idle=1.5), "whole numbers, got 1.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=float("nan")), "whole numbers, got nan"),  # type: ignore[arg-type]
     (lambda: sp.Model(max_workers=8, latency="0 s"), "latency must be longer than nothing"),
     (lambda: sp.Model(max_workers=8, headroom=1.0), "headroom is a share of a worker"),

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import FuzzyController
+from skypane.control.elasticity.limits import Limits
 from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Policy
 from skypane.control.elasticity.threshold import ThresholdPolicy
@@ -23,34 +24,24 @@ from skypane.types import ConfigError, Duration
 
 
 @dataclass(frozen=True, kw_only=True)
-class Elasticity(ABC):
-    """Bounds and cadence, which all policies share.
+class Elasticity(Limits, ABC):
+    """Limits, which all policies share, with defaults for a stream.
 
-    max_workers           of both stages together, at least 2; twice the default parallelism, if left out: on Spark the
-                          stages take turns on the same cores
-    least_plq, most_plq   bounds of the pane level; least_wlq, most_wlq of the window level
-    every                 micro-batches in a control interval: tens of them let splitting settle first
-    hysteresis            a change of a stage by a smaller share of its workers is not made
-    cooldown              control intervals in which none are taken away after a change; more come at any time
-    dry_run               decisions are told, and not made
+    max_workers   of both stages together, at least 2; twice the default parallelism, if left out: on Spark the stages
+                  take turns on the same cores
     """
 
     max_workers: int | None = None
-    least_plq: int = 1
-    most_plq: int | None = None
-    least_wlq: int = 1
-    most_wlq: int | None = None
-    every: int = 10
-    hysteresis: float = 0.0
     cooldown: int = 1
-    dry_run: bool = False
+    idle: int = 6
 
     def __post_init__(self) -> None:
         self.law(Workers(1, 1))  # which refuses what cannot be
 
     def __str__(self) -> str:
         """The option as one would write it: what is as usual is left out."""
-        given = (f"{item.name}={getattr(self, item.name)!r}" for item in fields(self)
+        said = sorted(fields(self), key=lambda item: item.name != "max_workers")
+        given = (f"{item.name}={getattr(self, item.name)!r}" for item in said
                  if item.repr and getattr(self, item.name) != item.default)  # fmt: skip
         return f"{type(self).__name__}({', '.join(given)})"
 
@@ -61,24 +52,12 @@ class Elasticity(ABC):
 
     def law(self, start: Workers, parallelism: int = 1) -> Elastic:
         """Return the law that begins with these workers, as far as they are within the bounds."""
-        return Elastic(
-            self.policy,
-            most=self._most(parallelism),
-            start=start,
-            least_plq=self.least_plq,
-            most_plq=self.most_plq,
-            least_wlq=self.least_wlq,
-            most_wlq=self.most_wlq,
-            every=self.every,
-            hysteresis=self.hysteresis,
-            cooldown=self.cooldown,
-            dry_run=self.dry_run,
-        )
+        return Elastic(self.policy, self._most(parallelism), start, **self.limits())
 
     def _most(self, parallelism: int) -> int:
-        bounds = (self.least_plq, self.most_plq, self.least_wlq, self.most_wlq, self.every, self.cooldown)
-        for value in (self.max_workers, *bounds):
-            if value is not None and type(value) is not int:
+        counts = {"max_workers": self.max_workers, **self.limits()}
+        for name, value in counts.items():
+            if name not in {"hysteresis", "dry_run"} and value is not None and type(value) is not int:
                 raise ConfigError(
                     f"elastic: workers and intervals are counted in whole numbers, got {value!r} in {self}"
                 )

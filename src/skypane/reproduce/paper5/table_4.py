@@ -8,7 +8,7 @@ import pandas as pd
 
 from skypane.reproduce import all_streams
 from skypane.reproduce.figure import Claim, Figure, Finding, Plot
-from skypane.reproduce.plq_alone import IDLE
+from skypane.reproduce.plq_alone import ENDS_IDLE
 
 
 def keeps_up(rows: pd.DataFrame) -> Finding:
@@ -44,7 +44,7 @@ REGIME = (
 )
 CLAIMS = (
     Claim("the stream is done in nearly the time of its generation: extra time below 3.1 %", keeps_up),
-    Claim("n within 25 % of the paper's", partial(near, "n", 0.25), IDLE),
+    Claim("n within 25 % of the paper's", partial(near, "n", 0.25), ENDS_IDLE),
     Claim("m within 25 % of the paper's", partial(near, "m", 0.25), _SIZES),
     Claim(
         "the CV of windows per second grows with the index of dispersion", bursts, "runs are shorter than the paper's"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from skypane.control.elasticity.elastic import Elastic, Stages
+from skypane.control.elasticity.elastic import Elastic
+from skypane.control.elasticity.interval import Stages
 from skypane.control.monitoring import Period, utilisation
 from skypane.control.scheduling import scheduler
 from skypane.control.splitting import Splitting
@@ -17,7 +18,7 @@ from skypane.control.workers import Workers
 from skypane.runtime.sim.costs import CostModel
 from skypane.runtime.sim.farm import PaneFarm, Results
 from skypane.runtime.sim.stream import Stream
-from skypane.runtime.sim.window_farm import Result, WindowFarm
+from skypane.runtime.sim.window_farm import Answer, Result, WindowFarm
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -72,6 +73,7 @@ class Sampled(NamedTuple):
     backlog, waiting   tuples that have come and are not served in the first stage, results that wait in the second
     idle_wlq           share of the second stage's time without work
     windows, merges, updates   windows answered; tasks done
+    delays             seconds from the closing of a window's last pane to its answer, one for each that was answered
     selected           tuples that the first stage passed on, per closed pane; NaN if none was closed
     share              of the tuples of these results; NaN if none went out
     latency            seconds from a pane's first tuple until its results go out, mean over results; NaN if none did
@@ -90,6 +92,7 @@ class Sampled(NamedTuple):
     waiting: int
     idle_wlq: float
     windows: int
+    delays: tuple[float, ...]
     merges: int
     updates: int
     selected: float
@@ -120,8 +123,7 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
         because = ""
         during = workers
         if elastic is not None and scaling is not None:
-            arrived = sum(interval.period.scheduled)
-            scaling = elastic.observe(scaling, Stages(interval.period, period, arrived, plq.backlog))
+            scaling = elastic.observe(scaling, _shown(interval.period, period, plq.backlog))
             scaling, decision = elastic.decide(scaling)
             workers, because = decision.value, decision.because
             plq.scale(workers.plq)
@@ -139,6 +141,7 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
             waiting=0 if wlq is None else wlq.waiting,
             idle_wlq=np.nan if period is None else period.idle,
             windows=len(answers),
+            delays=_delays(answers, setup),
             merges=merges,
             updates=updates,
             selected=selected / interval.period.panes if interval.period.panes else np.nan,
@@ -153,13 +156,29 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
         yield _rest(sampled, plq.finish(law, state), wlq, setup)
 
 
+def _shown(plq: Period, wlq: Period | None, backlog: int) -> Stages:
+    used = None if wlq is None else wlq.needed()
+    return Stages(plq, wlq, sum(plq.scheduled), backlog, used_plq=plq.needed(), used_wlq=used)
+
+
 def _rest(last: Sampled, results: Results, wlq: WindowFarm | None, setup: Setup) -> Sampled:
     """Return the sample of what was left: its time is that of the last answer."""
     _pass_on(results, wlq, setup, np.inf)
     ended = [float(results.time.max())] if len(results.time) else []
     answers = [] if wlq is None else wlq.measured(setup.sampling)[1]
     end = max([last.time, *ended, *(answer.time for answer in answers)])
-    return last._replace(time=end, windows=len(answers), arrived=0, backlog=0, because="the stream has ended")
+    delays = _delays(answers, setup)
+    return last._replace(
+        time=end, windows=len(answers), delays=delays, arrived=0, backlog=0, because="the stream has ended"
+    )
+
+
+def _delays(answers: Sequence[Answer], setup: Setup) -> tuple[float, ...]:
+    closed = setup.stream.closed
+    return tuple(
+        float(answer.time - closed[min(setup.windows.panes_of(answer.window)[-1], len(closed) - 1)])
+        for answer in answers
+    )
 
 
 def _window_farm(setup: Setup, workers: Workers) -> WindowFarm:

@@ -53,3 +53,8 @@ class Stream:
         found = np.full(self.panes, np.inf)
         found[self.pane[::-1]] = self.arrival[::-1]  # of several tuples, the one that is written last stays
         return found
+
+    @cached_property
+    def closed(self) -> FloatArray:
+        """By pane, when it is closed; the end of the stream if that is not within it."""
+        return self.arrival[np.minimum(self.closing, len(self.arrival) - 1)]

@@ -131,7 +131,7 @@ class Control:
             return state
         same = elastic == self.elastic.policy.name
         begun = self.elastic.restore(elastic_state) if same else self.elastic.init()
-        bounded = self.elastic.bounded(state.workers)  # by bounds that may be others than before
+        bounded = self.elastic.bounded(state.workers, self.elastic.most)  # by bounds that may be others than before
         if bounded != begun.workers:
             begun = self.elastic.moved(begun, bounded)
         return replace(state, workers=bounded, elastic=begun)

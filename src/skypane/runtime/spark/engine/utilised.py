@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from skypane.control.elasticity.elastic import Stages
+from skypane.control.elasticity.interval import Stages
 from skypane.control.measured import Measured, PaneWork
 from skypane.control.monitoring import Period
 
@@ -51,7 +51,8 @@ def window_period_of(measured: Measured) -> Period | None:
 def stages_of(measured: Measured) -> Stages:
     """Return what the second level of adaptation is told of a batch.
 
-    Where rows stayed where they were read, the source cut the panes, not the law of splitting: no factor is known.
+    Where rows stayed where they were read, the source cut the panes, not the law of splitting: no factor is known, nor
+    which workers the law would have left without rows.
     """
     plq = period_of(measured)
     if plq is not None and not measured.exchanged:
@@ -61,6 +62,8 @@ def stages_of(measured: Measured) -> Stages:
         window_period_of(measured),
         arrived=sum(task.rows for task in measured.tasks),
         wlq_tasks=sum(run.windows for run in measured.runs),
+        used_plq=plq.needed() if plq is not None and measured.exchanged else None,
+        used_wlq=len(measured.runs) if measured.runs else None,
     )
 
 

@@ -17,6 +17,8 @@ FOLLOWING: Final[Mapping[str, str]] = {
 FOLLOWING_OPTIONS: Final = " ".join(f"--conf {name}={value}" for name, value in FOLLOWING.items())
 """The same, for spark-submit."""
 
+_WHOLE: Final = "; without spark.executor.cores one takes all the cores of a machine, and may be all there are"
+
 Lookup = Callable[[str], str | None]
 """From the name of a setting to its value, None if it is not set."""
 
@@ -30,7 +32,9 @@ def following(lookup: Lookup) -> tuple[bool, str]:
         return False, f"{master}: executors stay as many as they are, whatever elastic= decides"
     bounds = [lookup(f"spark.dynamicAllocation.{end}Executors") for end in ("min", "max")]
     idle = lookup("spark.dynamicAllocation.executorIdleTimeout") or "60s"
+    whole = master.startswith("spark:") and lookup("spark.executor.cores") is None
     return True, (
         f"{master}: executors follow, from {bounds[0] or 0} to {bounds[1] or 'any number'} "
-        f"(spark.dynamicAllocation.minExecutors, maxExecutors); one without tasks for {idle} goes (executorIdleTimeout)"
+        f"(spark.dynamicAllocation.minExecutors, maxExecutors); one without tasks for {idle} goes (executorIdleTimeout), "
+        f"if the trigger leaves it so long{_WHOLE if whole else ''}"
     )
