@@ -198,7 +198,7 @@ def test_workers_may_be_turned_off_any_number_of_times_within_one_pane():
         farm.scale(1 + second % 2)
     results += as_told(farm.finish(law))
     assert sum(tuples for _, _, _, tuples, *_ in results) == 80
-    assert sum(counter == 0 for *_, counter in results) > 8
+    assert sum(counter == 0 for *_, counter, _ in results) > 8
     assert results[-1][-1] == len(results)
 
 
