@@ -199,7 +199,7 @@ def test_workers_may_be_turned_off_any_number_of_times_within_one_pane():
     results += as_told(farm.finish(law))
     assert sum(tuples for _, _, _, tuples, *_ in results) == 80
     assert sum(counter == 0 for *_, counter, _ in results) > 8
-    assert results[-1][-1] == len(results)
+    assert results[-1][4] == len(results)
 
 
 def test_the_same_run_twice_is_the_same():
