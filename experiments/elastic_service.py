@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -85,9 +85,10 @@ def service() -> Iterator[int]:
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while question := await reader.read(_NUMBER.size):
-        await asyncio.sleep(SECONDS)
-        writer.write(_NUMBER.pack(_NUMBER.unpack(question)[0] % 7))
+    with suppress(ConnectionError):  # who asked was ended with its query
+        while question := await reader.read(_NUMBER.size):
+            await asyncio.sleep(SECONDS)
+            writer.write(_NUMBER.pack(_NUMBER.unpack(question)[0] % 7))
 
 
 async def _serve() -> None:

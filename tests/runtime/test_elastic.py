@@ -103,6 +103,21 @@ def test_both_stages_share_the_interval():
     assert window_period_of(replace(batch(5.0), interval=None)) is None
 
 
+def test_workers_without_work_are_known_where_rows_are_exchanged():
+    """Where they are read, the source says which task has rows; runs of windows are cut here."""
+    idle = replace(batch(8.0, exchanged=True), runs=(RunWork(4, 1.8),) * 2)
+    idle = replace(idle, tasks=(*idle.tasks, TaskWork(0, 0.0, ())))
+    shown = stages_of(idle)
+    assert (len(idle.tasks), shown.used_plq, shown.used_wlq) == (5, 4, 2)
+    assert stages_of(batch(5.0)).used_plq is None
+    law = controlled(sp.Fuzzy(max_workers=16, every=1, idle=2, cooldown=0), Workers(5, 4))
+    state = law.decide(after(law, law.init(), idle, idle))[0]
+    assert state.workers == Workers(4, 2)
+    assert law.explained(state).endswith(
+        "1 of 5 PLQ workers got no work; 2 of 4 WLQ workers got no work; made PLQ 4, WLQ 2"
+    )
+
+
 def test_no_more_window_workers_than_there_are_windows():
     law = controlled(sp.Fuzzy(max_workers=40, every=1), Workers(4, 4))
     late = batch(40.0, windows=4)

@@ -36,7 +36,8 @@ MACHINE: Final = CostModel(
     INDEPENDENT_8D, tuple_base=1e-6, tuple_compare=197e-9, merge_base=20e-6, merge_row=0.1e-6, merge_compare=65e-9
 )
 """The paper's machine, a core of 1.3 GHz, fitted at two points and nowhere else: a comparison in the PLQ from figure 11
-(80K tuples/s are what 8 workers do at sigma 5.18 and rho 0.9), one in the WLQ from table 4 at I = 1K, where 41 workers are needed."""
+(80K tuples/s are what 8 workers do at sigma 5.18 and rho 0.9), one in the WLQ from table 4 at I = 1K, where 41 workers are needed
+if those without work stay (idle=0)."""
 
 
 QUICK: Final = 10.0
@@ -133,7 +134,10 @@ GAME1: Final = SOURCES[8]
 
 @dataclass(frozen=True)
 class Run:
-    """How a stream is run: its law, at most N workers, measured each `sampling` seconds, decided every `every` of them."""
+    """How a stream is run: its law, at most N workers, measured each `sampling` seconds, decided every `every` of them.
+
+    idle   control intervals after which workers without work go, as a user's do; 0: they stay, as in the paper
+    """
 
     policy: Policy | None = field(default_factory=lambda: FuzzyPolicy(AS_RUN))
     splitting: Splitting = field(default_factory=PidSplitting)
