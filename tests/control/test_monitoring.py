@@ -29,6 +29,13 @@ def test_idle_is_the_share_of_time_without_work():
     assert Period(2.0, (3.0, 0.0), (1, 1), (1, 1)).idle == pytest.approx(0.5), "busy for longer than T is not idle less"
 
 
+def test_the_workers_that_are_needed_are_those_that_the_work_would_keep_busy():
+    """Three seconds of work in intervals of one, each worker busy for nine tenths: 3.3 workers, however many shared it."""
+    assert Period(1.0, (0.3,) * 10, (1,) * 10, (1,) * 10).needed() == 4
+    assert Period(1.0, (3.0, 0.0), (1, 0), (1, 0)).needed() == 4
+    assert Period(1.0, (0.0, 0.0), (0, 0), (0, 0)).needed() == 1
+
+
 def test_an_interval_without_tuples_has_no_utilisation():
     found = utilisation(Period(1.0, (0.0, 0.0), (0, 0), (0, 0)))
     assert found is not None

@@ -63,6 +63,10 @@ class Period:
         """The splitting factor: partitions per closed pane; None if no pane was closed."""
         return self.partitions / self.panes if self.panes else None
 
+    def needed(self, setpoint: float = 0.9) -> int:
+        """Return how many workers would have done this work, each busy for `setpoint` of the interval; at least one."""
+        return max(1, math.ceil(sum(self.busy) / (setpoint * self.seconds)))
+
     @property
     def idle(self) -> float:
         """Share of the workers' time in which they had nothing to do, 0 to 1."""

@@ -16,8 +16,9 @@ class Stages:
     arrived     tuples that came
     backlog     tuples that wait after it
     wlq_tasks   tasks that the WLQ had at once: more workers would have had nothing to do; None: no limit is known
-    used_plq    PLQ workers that got any tuples; None: it was not for the law of splitting to say who gets some
-    used_wlq    WLQ workers that got any tasks
+    used_plq    PLQ workers that its work would have kept busy (Period.needed); None: it was not for the law of splitting to
+                say who gets some
+    used_wlq    WLQ workers that its work would have kept busy, or that could be given any
     """
 
     plq: Period | None

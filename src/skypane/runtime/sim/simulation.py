@@ -157,17 +157,8 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
 
 
 def _shown(plq: Period, wlq: Period | None, backlog: int) -> Stages:
-    used = sum(tuples > 0 for tuples in plq.scheduled)
-    return Stages(plq, wlq, sum(plq.scheduled), backlog, used_plq=used, used_wlq=None if wlq is None else _reached(wlq))
-
-
-def _reached(wlq: Period) -> int:
-    """Return the workers up to the last that got a task: of those that are ready the first is taken.
-
-    To count those with a task would be to forget the ones whose task is longer than the interval.
-    """
-    worked = np.flatnonzero(np.array(wlq.scheduled) + np.array(wlq.busy))
-    return int(worked[-1]) + 1 if len(worked) else 0
+    used = None if wlq is None else wlq.needed()
+    return Stages(plq, wlq, sum(plq.scheduled), backlog, used_plq=plq.needed(), used_wlq=used)
 
 
 def _rest(last: Sampled, results: Results, wlq: WindowFarm | None, setup: Setup) -> Sampled:

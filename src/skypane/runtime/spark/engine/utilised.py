@@ -62,7 +62,7 @@ def stages_of(measured: Measured) -> Stages:
         window_period_of(measured),
         arrived=sum(task.rows for task in measured.tasks),
         wlq_tasks=sum(run.windows for run in measured.runs),
-        used_plq=sum(task.rows > 0 for task in measured.tasks) if measured.exchanged else None,
+        used_plq=plq.needed() if plq is not None and measured.exchanged else None,
         used_wlq=len(measured.runs) if measured.runs else None,
     )
 
