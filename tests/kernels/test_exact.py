@@ -65,6 +65,11 @@ def test_squared_deviations_are_stable_far_from_zero(numbers: list[float], offse
     assert math.isclose(found, float(true), rel_tol=1e-12, abs_tol=cut_off)
 
 
+@given(st.floats(-1e150, 1e150).filter(lambda number: not 0 < abs(number) < 1e-150), st.integers(1, 1_000))
+def test_equal_numbers_do_not_deviate(number: float, n: int):
+    assert exact.squared_deviations(state_of([number] * n), COUNT, SUMS, SQUARES)[0] == 0.0
+
+
 @pytest.mark.parametrize(
     ("numbers", "total", "deviation"),
     [

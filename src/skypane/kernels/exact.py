@@ -188,13 +188,18 @@ def accumulate(total: Any, term: float) -> None:
     total[0] = high
 
 
+_NOISE: Final = 2.0**-96
+"""Of a sum of squares, what rounding may leave."""
+
+
 @kernel
 def squared_deviations(state: Any, count: int, sums: int, squares: int) -> FloatArray:
     """Return each group's sum of squared distances from its mean; columns of the count, the sum, the sum of squares.
 
     sum (x - m)**2 for m, the mean rounded, is squares - 2 m sums + n m**2: each term exact in two float64, so that what
     cancels out does so exactly, and the result is off by less than 2**-94 of n times the largest square: nine digits are
-    right where the mean is a billion standard deviations from zero. Numbers are scaled, that none overflows on the way.
+    right where the mean is a billion standard deviations from zero. What is no larger than that may be is 0: equal numbers
+    have none. Numbers are scaled, that none overflows on the way.
     """
     result = np.empty(state.shape[0], np.float64)
     total, off, digits = np.empty(2, np.float64), np.empty(2, np.float64), np.empty(LIMBS + 2, np.float64)
@@ -228,10 +233,15 @@ def squared_deviations(state: Any, count: int, sums: int, squares: int) -> Float
             accumulate(total, -high)
             accumulate(total, -low)
         digits_of(state, row, squares, digits)
+        size = 0.0
         scale = 32 * (state[row, squares] - LIMBS + 1) - _LOWEST - 2 * (32 * (top - LIMBS + 1) - _LOWEST)
         for place in range(digits.size):
-            accumulate(total, math.ldexp(digits[place], 32 * (LIMBS + 1 - place) + scale))
+            part = math.ldexp(digits[place], 32 * (LIMBS + 1 - place) + scale)
+            size += part
+            accumulate(total, part)
         rest = off[0] + off[1]
-        deviation = max(0.0, total[0] + (total[1] - rest * rest / n))
+        deviation = total[0] + (total[1] - rest * rest / n)
+        if deviation <= _NOISE * size:
+            deviation = 0.0
         result[row] = math.ldexp(deviation, 2 * (32 * (top - LIMBS + 1) - _LOWEST))
     return result

@@ -28,12 +28,9 @@ def answer(query: sp.Aggregate, rows: pa.Table) -> pa.Table:
 
 
 def same(found: Any, wanted: Any) -> bool:
-    """Equal, or numbers as near as rounding a mean or a root of them leaves; -0.0 is 0.0.
-
-    The variance of equal numbers is what rounding their mean leaves of it, 2**-94 of their squares.
-    """
+    """Equal, or numbers as near as rounding a mean or a root of them leaves; -0.0 is 0.0."""
     if isinstance(found, float) and isinstance(wanted, float | int):
-        return (math.isnan(found) and math.isnan(wanted)) or math.isclose(found, wanted, rel_tol=1e-12, abs_tol=1e-28)
+        return (math.isnan(found) and math.isnan(wanted)) or math.isclose(found, wanted, rel_tol=1e-12)
     return bool(found == wanted)
 
 
