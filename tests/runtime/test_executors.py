@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.cluster import standalone
 from tests.runtime.driver import WINDOWS
 from tests.runtime.executors_driver import FILES, SECONDS, batches
 from tests.runtime.streams import CountBySensor, expected, parquet_rows, windows_of
@@ -99,19 +98,6 @@ def test_a_cluster_that_refuses_executors_lets_tasks_wait(tmp_path: Path, on_a_c
     assert len(told["executors"]) == 1
     assert told["batches"][-1]["tasks"] == 1, "the stream has gone on"
     assert answered_as_undisturbed(tmp_path, told)
-
-
-ASK = "import sys; from skypane.cli import checks; print(checks.spark(sys.argv[1], patience=20))"
-
-
-@pytest.mark.slow
-def test_doctor_gives_up_on_a_cluster_that_grants_nothing(tmp_path: Path):
-    with standalone(tmp_path, cores=0) as master:
-        done = subprocess.run(
-            [sys.executable, "-c", ASK, master], capture_output=True, text=True, check=True, timeout=300
-        )
-    assert "no task has ended within 20 s, the cluster grants no executor" in done.stdout
-    assert "spark.executor.memory" in done.stdout
 
 
 def _seconds(time: str) -> float:
