@@ -90,7 +90,7 @@ def _by_key() -> None:
     keyed.merge_states(table, ids, others, parts)
     keyed.put_states(table, ids, keyed.merge_noting(table, ids, others, parts))
     merged = keyed.merged_states(table, table, 2, parts)
-    for states_of_keys in (others, keyed.take_states(merged, keyed.rows_with(merged))):
+    for states_of_keys in (others, merged, keyed.take_states(merged, keyed.rows_with(merged))):
         exact.exact_values(states_of_keys, sums)
         exact.squared_deviations(states_of_keys, 0, sums, squares)
     number_keys(np.full(2, -1, np.int32), np.zeros((1, 2), np.int64), 0, frozen(np.zeros((1, 2), np.int64)))

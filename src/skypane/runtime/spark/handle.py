@@ -201,6 +201,7 @@ def java_there(spark: SparkSession) -> Iterator[None]:
 def _answers(spark: SparkSession) -> bool:
     """Return whether Spark's Java process is there."""
     try:
-        return bool(spark.version)
+        spark.conf.get("spark.app.name", None)  # asked each time: of its version PySpark remembers the answer
     except (Py4JError, ConnectionError):
         return False
+    return True
