@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -110,6 +111,27 @@ def die() -> NoReturn:
     """End this process here and now, as the kernel does when memory runs out."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("nobody survives SIGKILL")
+
+
+def run_until(last: int, job: sp.Job) -> None:
+    """Run a job, and die after batch `last`."""
+    handle = job.start(trigger="available now", on_batch=lambda metrics: die() if metrics.batch_id == last else None)
+    handle.await_termination()
+
+
+def assert_killed(module: str, folder: Path) -> None:
+    """Run a driver, a module of this package, over `folder` in a process of its own, to its death."""
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", module, str(folder)],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr[-3_000:]
 
 
 def say(line: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from tests.runtime.driver import Task, die, job_of
+from tests.runtime.driver import Task, job_of, run_until
 from tests.runtime.streams import CountBySensor
 
 import skypane as sp
@@ -62,10 +62,7 @@ def elastic_job(spark: SparkSession, folder: Path, **options: Any) -> sp.Job:
 
 def main(folder: Path) -> None:
     spark = session("local[2]", "skypane-elastic", {"spark.driver.memory": "512m"})
-    handle = elastic_job(spark, folder).start(
-        trigger="available now", on_batch=lambda metrics: die() if metrics.batch_id == LAST else None
-    )
-    handle.await_termination()
+    run_until(LAST, elastic_job(spark, folder))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from tests.runtime.driver import Task, die, job_of
+from tests.runtime.driver import Task, job_of, run_until
 
 import skypane as sp
 from skypane.control.costs import Costs
@@ -25,10 +25,7 @@ def splitting_job(spark: SparkSession, folder: Path) -> sp.Job:
 
 def main(folder: Path) -> None:
     spark = session("local[2]", "skypane-splitting", {"spark.driver.memory": "512m"})
-    handle = splitting_job(spark, folder).start(
-        trigger="available now", on_batch=lambda metrics: die() if metrics.batch_id == LAST else None
-    )
-    handle.await_termination()
+    run_until(LAST, splitting_job(spark, folder))
 
 
 if __name__ == "__main__":

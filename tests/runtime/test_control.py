@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.driver import Task
+from tests.runtime.driver import Task, assert_killed
 from tests.runtime.splitting_driver import LAST, splitting_job
 from tests.runtime.streams import (
     CountBySensor,
@@ -45,7 +41,6 @@ from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
-ROOT = Path(__file__).parents[2]
 CONTROL = Control(splitting("PB_RR"), Workers(2, 2))
 
 
@@ -177,12 +172,7 @@ def test_a_start_goes_on_with_the_alpha_of_the_one_before(spark: SparkSession, t
 def test_a_kill_keeps_alpha(spark: SparkSession, tmp_path: Path):
     batches = late_rows(14, batches=8)
     write_batches(tmp_path / "in", batches)
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.runtime.splitting_driver", str(tmp_path)],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
-    assert done.returncode == -signal.SIGKILL, done.stderr[-3_000:]
+    assert_killed("tests.runtime.splitting_driver", tmp_path)
     _goes_on(spark, tmp_path, batches)
 
 

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.driver import SKYLINE, WINDOWS, Task
+from tests.runtime.driver import SKYLINE, WINDOWS, Task, assert_killed
 from tests.runtime.elastic_driver import LAST, CostOption, Laborious, elastic_job
 from tests.runtime.streams import (
     SECOND,
@@ -43,7 +39,6 @@ from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, ConfigError, Length
 from skypane.windows import Windows
 
-ROOT = Path(__file__).parents[2]
 FUZZY = sp.Fuzzy(max_workers=16, every=2)
 
 
@@ -268,12 +263,7 @@ def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: Sp
 def test_a_kill_keeps_the_workers_and_what_the_law_had_seen(spark: SparkSession, tmp_path: Path):
     batches = late_rows(13, batches=6)
     write_batches(tmp_path / "in", batches)
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.runtime.elastic_driver", str(tmp_path)],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
-    assert done.returncode == -signal.SIGKILL, done.stderr[-3_000:]
+    assert_killed("tests.runtime.elastic_driver", tmp_path)
     manifest = Ledger(Store.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
     assert manifest is not None
     assert manifest.batch_id == LAST

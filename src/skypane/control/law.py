@@ -81,3 +81,15 @@ class ControlLaw(ABC, Generic[S, M, K, V]):
     def restore(self, snapshot: Any) -> S:
         """Return the state whose snapshot this is; raise CheckpointError, naming the field, if it cannot be one."""
         return cast("S", from_json(self.State, snapshot))
+
+
+class StatelessLaw(ControlLaw[Stateless, M, K, V]):
+    """A law that learns nothing: it decides from what is known alone."""
+
+    State = Stateless
+
+    def init(self) -> Stateless:
+        return Stateless()
+
+    def observe(self, state: Stateless, measured: M) -> Stateless:  # noqa: ARG002 - nothing is learnt
+        return state

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.law import ControlLaw, Decision, Stateless
+from skypane.control.law import Decision, Stateless, StatelessLaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,10 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement(ControlLaw[Stateless, None, DueWindows, Place]):
+class Placement(StatelessLaw[None, DueWindows, Place]):
     """The law: windows are answered where they are sooner done. It needs no state: the batch tells all it goes by."""
 
-    State = Stateless
     costs: Costs = DEFAULT_COSTS
-
-    def init(self) -> Stateless:
-        return Stateless()
-
-    def observe(self, state: Stateless, measured: None = None) -> Stateless:  # noqa: ARG002 - nothing is learnt
-        return state
 
     def decide(self, state: Stateless, known: DueWindows) -> tuple[Stateless, Decision[Place]]:
         rows_merged = known.row_count * min(known.overlap, 3)
@@ -75,21 +68,14 @@ class DueRows:
 
 
 @dataclass(frozen=True, slots=True)
-class FrontPlacement(ControlLaw[Stateless, None, DueRows, Place]):
+class FrontPlacement(StatelessLaw[None, DueRows, Place]):
     """The law: a front takes rows where they are sooner compared, each with those stored and half of those that come too.
 
     Shards divide the pairs; each takes all the rows that come, and all rows have to be sent. Of a front for each group a shard takes
     only the rows of its own groups, whose number and sizes are not looked at.
     """
 
-    State = Stateless
     costs: Costs = DEFAULT_COSTS
-
-    def init(self) -> Stateless:
-        return Stateless()
-
-    def observe(self, state: Stateless, measured: None = None) -> Stateless:  # noqa: ARG002 - nothing is learnt
-        return state
 
     def decide(self, state: Stateless, known: DueRows) -> tuple[Stateless, Decision[Place]]:
         costs, shards = self.costs, max(1, known.workers)

@@ -24,6 +24,16 @@ def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.gep(context.make_array(signature.args[0])(context, builder, args[0]).data, [args[1]])
 
 
+def _stored(array: Any, ordering: str) -> Any:
+    _checked(array)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store_atomic(args[2], _address(context, builder, signature, args), ordering=ordering, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, _WORDS), emit
+
+
 @intrinsic
 def load(_context: Any, array: Any, _at: Any) -> Any:
     """Load a word: array, index."""
@@ -38,25 +48,13 @@ def load(_context: Any, array: Any, _at: Any) -> Any:
 @intrinsic
 def store(_context: Any, array: Any, _at: Any, _word: Any) -> Any:
     """Store a word (array, index, word), before whatever this thread loads later."""
-    _checked(array)
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store_atomic(args[2], _address(context, builder, signature, args), ordering="seq_cst", align=8)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, _WORDS), emit
+    return _stored(array, "seq_cst")
 
 
 @intrinsic
 def publish(_context: Any, array: Any, _at: Any, _word: Any) -> Any:
     """Store a word (array, index, word): who loads it sees all that this thread has written before."""
-    _checked(array)
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store_atomic(args[2], _address(context, builder, signature, args), ordering="release", align=8)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, _WORDS), emit
+    return _stored(array, "release")
 
 
 @intrinsic

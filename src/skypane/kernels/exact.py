@@ -214,7 +214,7 @@ def squared_deviations(state: Any, count: int, sums: int, squares: int) -> Float
         sign = digits_of(state, row, sums, digits)
         mean = 0.0
         for digit in digits:
-            mean = mean * 4_294_967_296.0 + digit
+            mean = mean * _BASE + digit
         mean = sign * mean / n
         total[:] = 0.0
         off[:] = 0.0  # n m - sum, which rounding m has left

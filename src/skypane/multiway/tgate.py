@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from skypane.kernels import tgate
+from skypane.multiway.order import check_order
 from skypane.multiway.ready_merge import Ready
 from skypane.types import BadInputError, ConfigError, IntArray, Micros
 
@@ -82,13 +83,7 @@ class TGate:
         """
         self._check(source)
         times = np.ascontiguousarray(times, np.int64)
-        before = np.concatenate([self._newest[source : source + 1], times])[:-1]
-        back = np.flatnonzero(times < before)
-        if len(back):
-            at = back[0]
-            raise BadInputError(
-                f"input {source} goes backwards: tuple {at} is of time {times[at]}, after one of time {before[at]}"
-            )
+        check_order(f"input {source}", self._newest[source], times)
         done = tgate.insert_tuples(self._gate, source, times, np.ascontiguousarray(payloads, np.int64))
         if done:
             self._newest[source] = times[done - 1]

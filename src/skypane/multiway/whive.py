@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from skypane.kernels import whive
+from skypane.multiway.order import check_order
 from skypane.types import BadInputError, ConfigError, IntArray, Micros
 
 FUNCTIONS: Final = {"count": whive.COUNT, "sum": whive.SUM, "max": whive.MAX, "first": whive.FIRST}
@@ -57,13 +58,7 @@ class WHive:
         BadInputError, naming thread and tuple, where time goes backwards: then none of them counts.
         """
         times, keys, values = (np.ascontiguousarray(column, np.int64) for column in (times, keys, values))
-        before = np.concatenate([self._newest[thread : thread + 1], times])[:-1]
-        back = np.flatnonzero(times < before)
-        if len(back):
-            at = back[0]
-            raise BadInputError(
-                f"thread {thread} goes backwards: tuple {at} is of time {times[at]}, after one of time {before[at]}"
-            )
+        check_order(f"thread {thread}", self._newest[thread], times)
         if (keys == whive.NOTHING).any() or (values == whive.NOTHING).any():
             raise BadInputError(f"{whive.NOTHING} is neither a key nor a value here: it stands for none")
         done = whive.update_all(self._hive, thread, times, keys, values)

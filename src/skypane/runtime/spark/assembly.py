@@ -68,6 +68,5 @@ def workers_of(rows: DataFrame, plq: int | None, wlq: int | None) -> Workers:
 def _front_sink(front: Output, rows: pa.Schema, others: dict[str, Sink | None]) -> Sink:
     taker = Current(os.fspath(front)) if isinstance(front, str | os.PathLike) else sink(front, "front")
     taker.check(rows)
-    for name, other in others.items():
-        apart({"front": taker, name: other})
+    apart({"front": taker, **others})
     return taker

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import combinations
 
 import pyarrow as pa
 
@@ -42,8 +43,9 @@ def sinks(output: object, late: object | None, answers: pa.Schema, rejected: pa.
     return taker, other
 
 
-def apart(two: Mapping[str, Sink | None]) -> None:
-    """Raise ConfigError if two sinks, by the names of their arguments, need one folder, however it is written."""
-    places = [place for taker in two.values() if taker is not None and (place := taker.place()) is not None]
-    if len(places) == 2 and places[0].resolved() == places[1].resolved():
-        raise ConfigError(f"{' and '.join(two)} must be two folders, both are {places[0].resolved()}")
+def apart(takers: Mapping[str, Sink | None]) -> None:
+    """Raise ConfigError if two of the sinks, by the names of their arguments, need one folder, however it is written."""
+    places = {name: place for name, taker in takers.items() if taker is not None and (place := taker.place())}
+    for (name, place), (other, there) in combinations(places.items(), 2):
+        if place.resolved() == there.resolved():
+            raise ConfigError(f"{name} and {other} must be two folders, both are {place.resolved()}")
