@@ -20,6 +20,7 @@ Micros: TypeAlias = int
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+BytesArray: TypeAlias = NDArray[np.uint8]
 
 
 class Length(int):

@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from tests.multiway.twin import History, Operation, Scheduler, StuckError, linearizable, preempted, twin
 
 from skypane.kernels import whive
-from skypane.multiway import WHive
+from skypane.multiway import Aggregation, WHive
 from skypane.types import BadInputError, ConfigError
 
 SIZE, ADVANCE = 4, 2
@@ -67,7 +68,7 @@ def holds(seed: int, changes: dict[str, str] | None = None) -> bool:
 
     def deliver() -> Any:
         keys, states = np.zeros(4, np.int64), np.zeros(4, np.int64)
-        start, count = kernels.get_next_winset(hive, keys, states)
+        start, count = kernels.get_next_winset(hive, keys, states, np.zeros(1, np.int64))
         return (
             None
             if start == kernels.NOTHING
@@ -125,20 +126,22 @@ def test_a_mutant_is_found_out(mutant: str):
 
 
 def test_bad_input_is_an_error_that_names_what_is_wrong():
-    hive = WHive(1, size=4, advance=2)
+    hive = WHive(1, Aggregation(size=4, advance=2))
     with pytest.raises(BadInputError, match="thread 0 goes backwards: tuple 1 is of time 3, after one of time 4"):
         hive.update_windows(0, np.array([4, 3]), np.array([0, 0]), np.array([1, 1]))
-    with pytest.raises(ConfigError, match="there is no function 'mean'; there are count, sum, max, first"):
-        WHive(1, size=4, advance=2, function="mean")
-    with pytest.raises(ConfigError, match="need threads, keys, spare >= 1 and 0 < advance <= size"):
-        WHive(1, size=4, advance=5)
+    with pytest.raises(ConfigError, match="there is no function 'mean'; there are count, sum, max, first, avg"):
+        Aggregation(size=4, advance=2, function="mean")
+    with pytest.raises(ConfigError, match="need keys >= 1 and 0 < advance <= size, got advance=5, size=4"):
+        Aggregation(size=4, advance=5)
+    with pytest.raises(ConfigError, match="need threads, spare >= 1, got threads=0"):
+        WHive(0, Aggregation(size=4, advance=2))
 
 
-@pytest.mark.parametrize("function", ["count", "sum", "max"])
+@pytest.mark.parametrize("function", ["count", "sum", "max", "avg"])
 def test_threads_without_the_gil_update_the_same_windows_in_bounded_memory(function: str):
     """More threads than cores, and many more winsets than there are slots."""
     threads, count, keys = 5, 4_000, 40
-    hive = WHive(threads, size=30, advance=3, function=function, keys=keys, spare=8)
+    hive = WHive(threads, Aggregation(30, 3, function, keys), spare=8)
     rng = np.random.default_rng(5)
     columns = [
         (np.cumsum(rng.integers(0, 2, count)), rng.integers(0, keys, count), rng.integers(-50, 50, count))
@@ -154,7 +157,7 @@ def test_threads_without_the_gil_update_the_same_windows_in_bounded_memory(funct
     workers = [threading.Thread(target=update, args=(thread,)) for thread in range(threads)]
     for worker in workers:
         worker.start()
-    found: dict[tuple[int, int], int] = {}
+    found: dict[tuple[int, int], float] = {}
     last, ended = -(10**9), False
     while True:
         winset = hive.get_next_winset()
@@ -173,6 +176,6 @@ def test_threads_without_the_gil_update_the_same_windows_in_bounded_memory(funct
         for time, key, value in zip(times.tolist(), mine.tolist(), values.tolist(), strict=True):
             for start in range(((time - 30) // 3 + 1) * 3, time + 1, 3):
                 wanted.setdefault((start, key), []).append(value)
-    meanings: dict[str, Callable[[list[int]], int]] = {"count": len, "sum": sum, "max": max}
+    meanings: dict[str, Callable[[list[int]], float]] = {"count": len, "sum": sum, "max": max, "avg": mean}
     meaning = meanings[function]
     assert found == {place: meaning(values) for place, values in wanted.items()}

@@ -10,7 +10,7 @@ aggregate overlap by their ratio, some ten or twenty: the list is short, and has
     free      the slot before the head, once no thread is left that began before the head moved
 
 A state is one word, changed by a compare-and-swap: a count, a sum, a maximum, or the first value, which one thread alone may
-see the tuples of.
+see the tuples of. An average is a sum and, in a word of its own, a count: both are complete when they are read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from skypane.kernels.atomics import load, publish, store, swap_if
+from skypane.kernels.atomics import add, load, publish, store, swap_if
 from skypane.kernels.compiled import inlined, kernel
-from skypane.types import IntArray
+from skypane.kernels.texts import ANY, contributes
+from skypane.types import BytesArray, IntArray
 
 PAD: Final = 8
 END: Final = -1
@@ -34,8 +35,11 @@ COUNT: Final = 0
 SUM: Final = 1
 MAX: Final = 2
 FIRST: Final = 3
+AVG: Final = 4
 
 HEAD, CLOCK = 0, PAD
+KEPT: Final = 3
+"""Slots kept for the slowest thread beyond those of its windows: the head, and what is about to be free."""
 
 
 class Hive(NamedTuple):
@@ -44,8 +48,14 @@ class Hive(NamedTuple):
     function: int
     size: int
     advance: int
+    #: slots for windows of the slowest thread alone
+    kept: int
     #: keys that a winset has room for, a power of two
     room: int
+    #: which tuples count, by their texts: a value is then the row of its text
+    where: int
+    offsets: IntArray
+    data: BytesArray
     #: of slots
     start: IntArray
     next: IntArray
@@ -54,6 +64,8 @@ class Hive(NamedTuple):
     #: of slots and keys, slot * room + place
     keys: IntArray
     states: IntArray
+    #: for averages: the same, else one word
+    counts: IntArray
     #: of threads, PAD apart: the start before which it updates no window; the clock at which its call began, or 0
     written: IntArray
     active: IntArray
@@ -68,12 +80,28 @@ def first_window(hive: Any, time: int) -> int:
 
 
 @inlined
-def free_slot(hive: Any) -> int:
-    """Claim a slot for a new winset; END if there is none."""
-    for slot in range(hive.start.size):
+def claimed(hive: Any, begin: int, end: int) -> int:
+    """Claim one of some slots; END if none is free."""
+    for slot in range(begin, end):
         if load(hive.mode, slot) == FREE and swap_if(hive.mode, slot, FREE, MAKING):
             return slot
     return END
+
+
+@inlined
+def free_slot(hive: Any, start: int) -> int:
+    """Claim a slot for a new winset; END if there is none.
+
+    Some are kept for the windows of the slowest thread: were they taken by threads ahead of it, nothing could be delivered.
+    """
+    slot = claimed(hive, hive.kept, hive.start.size)
+    if slot == END:
+        least = load(hive.written, 0)
+        for thread in range(1, hive.written.size // PAD):
+            least = min(least, load(hive.written, thread * PAD))
+        if least != NOTHING and start < least + hive.size:
+            slot = claimed(hive, 0, hive.kept)
+    return slot
 
 
 @inlined
@@ -89,7 +117,7 @@ def winset_from(hive: Any, place: int, start: int) -> int:
             found = following
         else:
             if made == END:
-                made = free_slot(hive)
+                made = free_slot(hive, start)
                 if made == END:
                     return END
                 hive.start[made] = start
@@ -120,6 +148,8 @@ def place_of(hive: Any, slot: int, key: int) -> int:
 @inlined
 def process_tuple(hive: Any, place: int, value: int) -> None:
     """Change a state by a tuple (processTuple)."""
+    if hive.function == AVG:
+        add(hive.counts, place, 1)
     while True:
         before = load(hive.states, place)
         if hive.function == FIRST and before != NOTHING:
@@ -128,7 +158,7 @@ def process_tuple(hive: Any, place: int, value: int) -> None:
         if hive.function == COUNT:
             after = 1 if before == NOTHING else before + 1
         elif before != NOTHING:
-            after = before + value if hive.function == SUM else max(before, value)
+            after = max(before, value) if hive.function == MAX else before + value
         if swap_if(hive.states, place, before, after):
             return
 
@@ -138,6 +168,8 @@ def update_windows(hive: Any, thread: int, time: int, key: int, value: int) -> b
     """Update the windows that a tuple contributes to (updateWindows); False, and nothing changed, if there is no room."""
     first = first_window(hive, time)
     store(hive.written, thread * PAD, first)
+    if hive.where != ANY and not contributes(hive.where, hive.offsets, hive.data, value):
+        return True
     place = load(hive.shared, HEAD)
     start = first
     while start <= time:  # all winsets and keys first: a tuple counts in all of its windows or in none
@@ -166,6 +198,12 @@ def update_all(hive: Any, thread: int, times: IntArray, keys: IntArray, values: 
 
 
 @kernel
+def pass_time(hive: Any, thread: int, time: int) -> None:
+    """Say that a thread has no tuples before a time any more."""
+    store(hive.written, thread * PAD, first_window(hive, time))
+
+
+@kernel
 def finish(hive: Any, thread: int) -> None:
     """Say that a thread updates no window any more."""
     store(hive.written, thread * PAD, DONE)
@@ -185,11 +223,11 @@ def next_winset(hive: Any) -> int:
 
 
 @kernel
-def get_next_winset(hive: Any, keys: IntArray, states: IntArray) -> tuple[int, int]:
+def get_next_winset(hive: Any, keys: IntArray, states: IntArray, counts: IntArray) -> tuple[int, int]:
     """Return the start of the earliest winset that no tuple contributes to any more, and how many keys it has.
 
-    They are written to `keys` and `states`, which have room for hive.room; (NOTHING, 0) if there is none (getNextWinSet).
-    For one thread.
+    They are written to `keys`, `states` and, for averages, `counts`, which have room for hive.room; (NOTHING, 0) if there is
+    none (getNextWinSet). For one thread.
     """
     slot = next_winset(hive)
     if slot == END:
@@ -199,6 +237,8 @@ def get_next_winset(hive: Any, keys: IntArray, states: IntArray) -> tuple[int, i
     for at in range(slot * hive.room, (slot + 1) * hive.room):
         if hive.keys[at] != NOTHING and hive.states[at] != NOTHING:
             keys[count], states[count] = hive.keys[at], hive.states[at]
+            if hive.function == AVG:
+                counts[count] = hive.counts[at]
             count += 1
     before = load(hive.shared, HEAD)
     store(hive.shared, HEAD, slot)
@@ -222,19 +262,33 @@ def free_slots(hive: Any) -> None:
             hive.retired[slot] = 0
             hive.keys[slot * hive.room : (slot + 1) * hive.room] = NOTHING
             hive.states[slot * hive.room : (slot + 1) * hive.room] = NOTHING
+            if hive.function == AVG:
+                hive.counts[slot * hive.room : (slot + 1) * hive.room] = 0
             store(hive.mode, slot, FREE)
 
 
-def new_hive(threads: int, size: int, advance: int, function: int, room: int, slots: int) -> Hive:
-    """Return an empty W-Hive; `slots` winsets at a time, one of them the head."""
+NO_TEXTS: Final = (np.zeros(1, np.int64), np.zeros(0, np.uint8))
+
+
+def new_hive(
+    threads: int,
+    size: int,
+    advance: int,
+    function: int,
+    room: int,
+    slots: int,
+    where: int = ANY,
+    texts: tuple[IntArray, BytesArray] = NO_TEXTS,
+) -> Hive:
+    """Return an empty W-Hive of `slots` winsets at a time: those that one time has, KEPT, and more for threads ahead."""
 
     def words(count: int, value: int = 0) -> IntArray:
         return np.full(count, value, np.int64)
 
     hive = Hive(
-        function, size, advance, room, words(slots, NOTHING), words(slots, END), words(slots), words(slots),
-        words(slots * room, NOTHING), words(slots * room, NOTHING), words(threads * PAD, NOTHING), words(threads * PAD),
-        words(2 * PAD),
+        function, size, advance, -(-size // advance) + KEPT, room, where, *texts, words(slots, NOTHING), words(slots, END), words(slots), words(slots),
+        words(slots * room, NOTHING), words(slots * room, NOTHING), words(slots * room if function == AVG else 1),
+        words(threads * PAD, NOTHING), words(threads * PAD), words(2 * PAD),
     )  # fmt: skip
     hive.mode[0] = LISTED
     hive.shared[CLOCK] = 1

@@ -76,12 +76,19 @@ class ReadyMerge:
 
         Rows of one input must come in the order of their times: BadInputError, naming input and row, where one does not.
         """
-        newest = self._newest(state.newest, np.asarray(times, np.int64), np.asarray(inputs, np.int64))
+        if len(inputs) and not 0 <= np.min(inputs) <= np.max(inputs) < self.count:
+            raise BadInputError(
+                f"inputs are numbered from 0 to {self.count - 1}, got {np.min(inputs)} to {np.max(inputs)}"
+            )
         together = rows if state.rows is None else pa.concat_tables([state.rows, rows])
         times = np.concatenate([state.times, times])
         inputs = np.concatenate([state.inputs, inputs])
-        order = _sorted(times, inputs, self.count)
-        return self._released(newest, together, times[order], inputs[order], order)
+        # NumPy sorts 16-bit integers by radix, five times as fast as 64-bit ones.
+        by_input = np.argsort(inputs.astype(np.uint16) if self.count <= 1 << 16 else inputs, kind="stable")
+        sent, owners = times[by_input], inputs[by_input]
+        newest = _newest(state.newest, sent, owners, by_input - state.waiting)
+        by_time = np.argsort(sent, kind="stable")
+        return self._released(newest, together, sent[by_time], owners[by_time], by_input[by_time])
 
     def leave(self, state: MergeState, inputs: Sequence[int]) -> tuple[MergeState, pa.Table | None]:
         """Wait for these inputs no longer; return the state, and the rows that are ready now, None if nothing waits.
@@ -98,25 +105,6 @@ class ReadyMerge:
         """Return the merge of so many inputs more, and its state; they are waited for from now on."""
         newest = np.concatenate([state.newest, np.full(inputs, _NEVER)])
         return replace(self, count=self.count + inputs), replace(state, newest=newest)
-
-    def _newest(self, newest: IntArray, times: IntArray, inputs: IntArray) -> IntArray:
-        if not len(times):
-            return newest
-        if inputs.min() < 0 or inputs.max() >= self.count:
-            raise BadInputError(f"inputs are numbered from 0 to {self.count - 1}, got {inputs.min()} to {inputs.max()}")
-        by_input = np.argsort(inputs, kind="stable")
-        sent, owners = times[by_input], inputs[by_input]
-        first = np.ones(len(sent), np.bool_)
-        first[1:] = owners[1:] != owners[:-1]
-        before = np.where(first, newest[owners], np.roll(sent, 1))
-        backwards = np.flatnonzero(sent < before)
-        if len(backwards):
-            at = backwards[0]
-            raise BadInputError(_backwards(int(owners[at]), int(by_input[at]), int(sent[at]), int(before[at])))
-        last = np.flatnonzero(np.append(first[1:], True))
-        newest = newest.copy()
-        newest[owners[last]] = sent[last]
-        return newest
 
     def _released(
         self, newest: IntArray, rows: pa.Table, times: IntArray, inputs: IntArray, order: IntArray | None
@@ -143,13 +131,22 @@ class ReadyMerge:
         return ready
 
 
-def _sorted(times: IntArray, inputs: IntArray, count: int) -> IntArray:
-    """Return the order by (time, input, sequence)."""
-    # NumPy sorts 16-bit integers by radix, five times as fast as 64-bit ones.
-    numbers = inputs.astype(np.uint16) if count <= 1 << 16 else inputs
-    by_input = np.argsort(numbers, kind="stable")
-    order: IntArray = by_input[np.argsort(times[by_input], kind="stable")]
-    return order
+def _newest(newest: IntArray, sent: IntArray, owners: IntArray, rows: IntArray) -> IntArray:
+    """Return how far each input has come with tuples that lie input by input; those of rows below zero waited already."""
+    if not len(sent):
+        return newest
+    first = np.append(True, owners[1:] != owners[:-1])
+    came_first = first | (np.roll(rows, 1) < 0)
+    before = np.where(came_first, newest[owners], np.roll(sent, 1))
+    backwards = np.flatnonzero((sent < before) & (rows >= 0))
+    if len(backwards):
+        at = backwards[0]
+        raise BadInputError(_backwards(int(owners[at]), int(rows[at]), int(sent[at]), int(before[at])))
+    last = np.flatnonzero(np.append(first[1:], True))
+    came = last[rows[last] >= 0]
+    newest = newest.copy()
+    newest[owners[came]] = sent[came]
+    return newest
 
 
 def _backwards(source: int, row: int, time: Micros, before: Micros) -> str:
