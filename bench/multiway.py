@@ -1,20 +1,22 @@
-"""Merging many inputs into one order: T-Gate and the columnar ready merge, with heapq, a lock and queues beside them.
+"""Merging many inputs into one order, and the designs of paper 2 that aggregate them.
 
     python -m bench.multiway [--quick] [--inputs N ...] [--tuples N]
 
-T-Gate: two producer threads and one consumer, without the GIL. The columnar merge: pushes of `PUSH` tuples from all inputs.
-MQ is the usual way (paper 2, section 5.3): a queue behind a lock per input, and a look at each queue for every tuple.
-All take turns; medians of M tuples per wall second, and per CPU second of this process.
+Merging: T-Gate, two producer threads and one consumer, without the GIL; the columnar merge, pushes of `PUSH` tuples from all
+inputs; heapq.merge, and Java's PriorityQueue, of heads of complete arrays. Designs: query k-OI of paper 2 (count by 243 meters,
+ten windows hold a tuple) on two producer threads and an output thread. All take turns; medians of M tuples per wall second, and
+per CPU second of the process.
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
+import shutil
 import statistics
+import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +26,7 @@ import pyarrow as pa
 
 from bench.record import markdown_table, replace_between
 from skypane.multiway import Ready, ReadyMerge, TGate
+from skypane.reproduce.multiway_runs import Run, measured
 from skypane.types import IntArray
 
 BATCH = 500
@@ -86,34 +89,29 @@ def by_heap(inputs: Inputs) -> int:
     return sum(1 for _ in heapq.merge(*(mine.tolist() for mine in inputs)))
 
 
-def by_queues(inputs: Inputs) -> int:
-    """Merge by queues behind locks: the least of all their heads, each time."""
-    queues = [deque(mine.tolist()) for mine in inputs]
-    locks, done = [threading.Lock() for _ in inputs], 0
-    while True:
-        least, of = None, -1
-        for number, queue in enumerate(queues):
-            with locks[number]:
-                if queue and (least is None or queue[0] < least):
-                    least, of = queue[0], number
-        if of < 0:
-            return done
-        queues[of].popleft()
-        done += 1
-
-
 WAYS: dict[str, tuple[Callable[[Inputs], int], int]] = {
     "T-Gate": (by_tgate, 1),
     "columnar merge": (by_columns, 1),
     "heapq.merge": (by_heap, 4),
-    "MQ in Python": (by_queues, 100),
 }
-"""Each way, and which part of the tuples it gets: the slow ones fewer."""
+"""Each way, and which part of the tuples it gets: the slow one fewer."""
 
 
-def line(count: int, tuples: int, rounds: int) -> list[str]:
-    """Return a line of the table."""
+def by_java(count: int, tuples: int) -> float:
+    """Return M tuples a second of Java's PriorityQueue, the best of five rounds; NaN where there is no Java that compiles."""
+    if (java := shutil.which("java")) is None:
+        return float("nan")
+    program = Path(__file__).with_name("PriorityQueueMerge.java")
+    done = subprocess.run(  # noqa: S603 - our own program
+        [java, program, str(count), str(tuples)], capture_output=True, text=True, check=False
+    )
+    return float(done.stdout) if done.returncode == 0 else float("nan")
+
+
+def merging(count: int, tuples: int, rounds: int) -> list[str]:
+    """Return a line of the table of merges."""
     rates: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
+    java = []
     for turn in range(rounds + 1):
         for way, (run, part) in WAYS.items():
             inputs = inputs_of(count, tuples // part)
@@ -123,9 +121,37 @@ def line(count: int, tuples: int, rounds: int) -> list[str]:
             taken = time.perf_counter() - wall, time.process_time() - cpu
             if turn:
                 rates[way].append((total / taken[0] / 1e6, total / taken[1] / 1e6))
+        if turn:
+            java.append(by_java(count, tuples))
     medians = {way: [statistics.median(kind) for kind in zip(*found, strict=True)] for way, found in rates.items()}
-    times = medians["columnar merge"][1] / medians["heapq.merge"][1]
-    return [f"{count:,}", *(f"{wall:.2f} / {cpu:.2f}" for wall, cpu in medians.values()), f"{times:.1f}"]
+    ours, queue = medians["columnar merge"][0], statistics.median(java)
+    times = [f"{ours / medians['heapq.merge'][0]:.1f}", f"{ours / queue:.1f}"]
+    return [f"{count:,}", *(f"{wall:.2f} / {cpu:.2f}" for wall, cpu in medians.values()), f"{queue:.2f}", *times]
+
+
+AGGREGATES = ("MQ", "MQLF", "TuMLSC", "TuMLMC-1", "WiML", "ColumnarTuMLSC", "ColumnarWiML")
+
+
+def aggregating(count: int, tuples: int, rounds: int) -> list[str]:
+    """Return a line of the table of designs."""
+    runs: dict[str, list[Run]] = {design: [] for design in AGGREGATES}
+    for _ in range(rounds):
+        for design, found in runs.items():
+            found.append(measured(design, "k-OI", count, tuples if design.startswith("Columnar") else tuples // 4))
+    rates = {
+        design: [statistics.median(run.tuples / seconds(run) / 1e6 for run in found) for seconds in (_wall, _cpu)]
+        for design, found in runs.items()
+    }
+    times = rates["ColumnarWiML"][1] / rates["MQ"][1]
+    return [f"{count:,}", *(f"{wall:.2f} / {cpu:.2f}" for wall, cpu in rates.values()), f"{times:.0f}"]
+
+
+def _wall(run: Run) -> float:
+    return run.wall
+
+
+def _cpu(run: Run) -> float:
+    return run.cpu
 
 
 def main() -> None:
@@ -137,15 +163,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     tuples, rounds = (200_000, 1) if arguments.quick else (arguments.tuples, arguments.rounds)
-    lines = []
-    for count in arguments.inputs:
-        lines.append(line(count, tuples, rounds))
-        print(lines[-1], flush=True)
-    head = ["inputs", *(f"{way}, M/s wall / CPU" for way in WAYS), "columnar / heapq, CPU"]
-    table = markdown_table(head, lines)
-    print(table)
-    if not arguments.quick:
-        replace_between(Path("docs/multiway.md"), "multiway", table)
+    tables = {
+        "multiway": (merging, [*(f"{way}, M/s wall / CPU" for way in WAYS), "PriorityQueue, M/s", "columnar / heapq", "columnar / PriorityQueue"]),
+        "designs": (aggregating, [*(f"{design}, M/s wall / CPU" for design in AGGREGATES), "ColumnarWiML / MQ, CPU"]),
+    }  # fmt: skip
+    for name, (line, head) in tables.items():
+        lines = []
+        for count in arguments.inputs:
+            lines.append(line(count, tuples, rounds))
+            print(lines[-1], flush=True)
+        table = markdown_table(["inputs", *head], lines)
+        print(table)
+        if not arguments.quick:
+            replace_between(Path("docs/multiway.md"), name, table)
 
 
 if __name__ == "__main__":

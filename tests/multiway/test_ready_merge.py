@@ -98,7 +98,25 @@ def test_what_waits_is_behind_the_slowest_input(data: st.DataObject, inputs: lis
     for batch in data.draw(arrivals(inputs)):
         times, sources = (np.array([one[part] for one in batch], np.int64) for part in (0, 1))
         state, _ = merge.push(state, table(batch), times, sources)
-        assert (state.times >= state.newest.min()).all()
+        assert all((run.times >= state.newest.min()).all() for run in state.runs)
+
+
+def test_many_pushes_that_wait_are_few_runs_and_lose_nothing():
+    """Input 2 speaks last: until then all that the others send waits."""
+    merge = ReadyMerge(3)
+    state, sent = merge.init(), [(push, source, push) for push in range(500) for source in (0, 1)]
+    for push in range(500):
+        batch = sent[2 * push : 2 * push + 2]
+        state, ready = merge.push(state, table(batch), np.array([push, push]), np.array([0, 1]))
+        assert ready.num_rows == 0
+        assert len(state.runs) <= 45
+    assert state.waiting == len(sent)
+    state, ready = merge.push(state, table([(250, 2, 0)]), np.array([250]), np.array([2]))
+    assert ready["number"].to_pylist() == [*(number for time, _, number in sent if time <= 250), 0]
+    state, rest = merge.leave(state, [0, 1, 2])
+    assert rest is not None
+    assert rest["number"].to_pylist() == [number for time, _, number in sent if time > 250]
+    assert state.runs == ()
 
 
 def test_an_input_that_never_speaks_holds_all_until_it_leaves():

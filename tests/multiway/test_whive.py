@@ -103,19 +103,19 @@ def test_ten_thousand_histories_are_those_of_a_whive():
 
 MUTANTS = {
     "a winset is linked where another has been since": {
-        "if swap_if(hive.next, place, following, made):": "store(hive.next, place, made)\n            if True:",
+        "if swap_if(hive.words, hive.next + place, following, made):": "store(hive.words, hive.next + place, made)\n            if True:",
     },
     "a thread says what it is done with after it has updated": {
-        "    store(hive.written, thread * PAD, first)\n    place": "    place",
+        "    store(hive.words, hive.written + thread * PAD, first)\n    place": "    place",
         "        start += hive.advance\n    return True": "        start += hive.advance\n"
-        "    store(hive.written, thread * PAD, first)\n    return True",
-        "load(hive.written, thread * PAD) <= hive.start[slot]": "NOTHING < load(hive.written, thread * PAD) < hive.start[slot]",
+        "    store(hive.words, hive.written + thread * PAD, first)\n    return True",
+        "load(hive.words, hive.written + thread * PAD) <= hive.words[hive.start + slot]": "NOTHING < load(hive.words, hive.written + thread * PAD) < hive.words[hive.start + slot]",
     },
     "a state is written where another has been since": {
-        "if swap_if(hive.states, place, before, after):": "store(hive.states, place, after)\n        if True:",
+        "if swap_if(hive.words, hive.states + place, before, after):": "store(hive.words, hive.states + place, after)\n        if True:",
     },
     "the winset after the head is not looked at again": {
-        "return slot if load(hive.next, load(hive.shared, HEAD)) == slot else END": "return slot",
+        "return slot if load(hive.words, hive.next + load(hive.words, hive.shared + HEAD)) == slot else END": "return slot",
     },
 }
 

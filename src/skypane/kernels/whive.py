@@ -43,11 +43,14 @@ KEPT: Final = 3
 
 
 class Hive(NamedTuple):
-    """The arrays of a W-Hive; int64, of one dimension each."""
+    """A W-Hive: one array of words, and where each of its columns begins in it (one array, for each is counted in every call)."""
 
+    words: IntArray
     function: int
     size: int
     advance: int
+    threads: int
+    slots: int
     #: slots for windows of the slowest thread alone
     kept: int
     #: keys that a winset has room for, a power of two
@@ -57,20 +60,20 @@ class Hive(NamedTuple):
     offsets: IntArray
     data: BytesArray
     #: of slots
-    start: IntArray
-    next: IntArray
-    mode: IntArray
-    retired: IntArray
+    start: int
+    next: int
+    mode: int
+    retired: int
     #: of slots and keys, slot * room + place
-    keys: IntArray
-    states: IntArray
+    keys: int
+    states: int
     #: for averages: the same, else one word
-    counts: IntArray
+    counts: int
     #: of threads, PAD apart: the start before which it updates no window; the clock at which its call began, or 0
-    written: IntArray
-    active: IntArray
+    written: int
+    active: int
     #: the last delivered slot, and the clock; PAD apart
-    shared: IntArray
+    shared: int
 
 
 @inlined
@@ -83,7 +86,7 @@ def first_window(hive: Any, time: int) -> int:
 def claimed(hive: Any, begin: int, end: int) -> int:
     """Claim one of some slots; END if none is free."""
     for slot in range(begin, end):
-        if load(hive.mode, slot) == FREE and swap_if(hive.mode, slot, FREE, MAKING):
+        if load(hive.words, hive.mode + slot) == FREE and swap_if(hive.words, hive.mode + slot, FREE, MAKING):
             return slot
     return END
 
@@ -94,11 +97,11 @@ def free_slot(hive: Any, start: int) -> int:
 
     Some are kept for the windows of the slowest thread: were they taken by threads ahead of it, nothing could be delivered.
     """
-    slot = claimed(hive, hive.kept, hive.start.size)
+    slot = claimed(hive, hive.kept, hive.slots)
     if slot == END:
-        least = load(hive.written, 0)
-        for thread in range(1, hive.written.size // PAD):
-            least = min(least, load(hive.written, thread * PAD))
+        least = load(hive.words, hive.written + 0)
+        for thread in range(1, hive.threads):
+            least = min(least, load(hive.words, hive.written + thread * PAD))
         if least != NOTHING and start < least + hive.size:
             slot = claimed(hive, 0, hive.kept)
     return slot
@@ -110,23 +113,23 @@ def winset_from(hive: Any, place: int, start: int) -> int:
     made = END
     found = END
     while found == END:
-        following = load(hive.next, place)
-        if following != END and hive.start[following] < start:
+        following = load(hive.words, hive.next + place)
+        if following != END and hive.words[hive.start + following] < start:
             place = following
-        elif following != END and hive.start[following] == start:
+        elif following != END and hive.words[hive.start + following] == start:
             found = following
         else:
             if made == END:
                 made = free_slot(hive, start)
                 if made == END:
                     return END
-                hive.start[made] = start
-            publish(hive.next, made, following)
-            if swap_if(hive.next, place, following, made):
-                publish(hive.mode, made, LISTED)
+                hive.words[hive.start + made] = start
+            publish(hive.words, hive.next + made, following)
+            if swap_if(hive.words, hive.next + place, following, made):
+                publish(hive.words, hive.mode + made, LISTED)
                 return made
     if made != END:  # another thread was first: its winset is used
-        store(hive.mode, made, FREE)
+        store(hive.words, hive.mode + made, FREE)
     return found
 
 
@@ -136,10 +139,10 @@ def place_of(hive: Any, slot: int, key: int) -> int:
     first = slot * hive.room
     at = ((key & 0x7FFFFFFF) * 2_654_435_761 >> 16) & (hive.room - 1)
     for _ in range(hive.room):
-        known = load(hive.keys, first + at)
-        if known == NOTHING and swap_if(hive.keys, first + at, NOTHING, key):
+        known = load(hive.words, hive.keys + first + at)
+        if known == NOTHING and swap_if(hive.words, hive.keys + first + at, NOTHING, key):
             return first + at
-        if load(hive.keys, first + at) == key:
+        if load(hive.words, hive.keys + first + at) == key:
             return first + at
         at = (at + 1) & (hive.room - 1)
     return END
@@ -149,9 +152,9 @@ def place_of(hive: Any, slot: int, key: int) -> int:
 def process_tuple(hive: Any, place: int, value: int) -> None:
     """Change a state by a tuple (processTuple)."""
     if hive.function == AVG:
-        add(hive.counts, place, 1)
+        add(hive.words, hive.counts + place, 1)
     while True:
-        before = load(hive.states, place)
+        before = load(hive.words, hive.states + place)
         if hive.function == FIRST and before != NOTHING:
             return
         after = value
@@ -159,7 +162,7 @@ def process_tuple(hive: Any, place: int, value: int) -> None:
             after = 1 if before == NOTHING else before + 1
         elif before != NOTHING:
             after = max(before, value) if hive.function == MAX else before + value
-        if swap_if(hive.states, place, before, after):
+        if swap_if(hive.words, hive.states + place, before, after):
             return
 
 
@@ -167,17 +170,17 @@ def process_tuple(hive: Any, place: int, value: int) -> None:
 def update_windows(hive: Any, thread: int, time: int, key: int, value: int) -> bool:
     """Update the windows that a tuple contributes to (updateWindows); False, and nothing changed, if there is no room."""
     first = first_window(hive, time)
-    store(hive.written, thread * PAD, first)
+    store(hive.words, hive.written + thread * PAD, first)
     if hive.where != ANY and not contributes(hive.where, hive.offsets, hive.data, value):
         return True
-    place = load(hive.shared, HEAD)
+    place = load(hive.words, hive.shared + HEAD)
     start = first
     while start <= time:  # all winsets and keys first: a tuple counts in all of its windows or in none
         slot = winset_from(hive, place, start)
         if slot == END or place_of(hive, slot, key) == END:
             return False
         start += hive.advance
-    place = load(hive.shared, HEAD)
+    place = load(hive.words, hive.shared + HEAD)
     start = first
     while start <= time:
         place = winset_from(hive, place, start)
@@ -189,37 +192,37 @@ def update_windows(hive: Any, thread: int, time: int, key: int, value: int) -> b
 @kernel
 def update_all(hive: Any, thread: int, times: IntArray, keys: IntArray, values: IntArray) -> int:
     """Update windows by a thread's tuples, oldest first; return for how many there was room."""
-    store(hive.active, thread * PAD, load(hive.shared, CLOCK))
+    store(hive.words, hive.active + thread * PAD, load(hive.words, hive.shared + CLOCK))
     done = 0
     while done < times.size and update_windows(hive, thread, times[done], keys[done], values[done]):
         done += 1
-    publish(hive.active, thread * PAD, 0)
+    publish(hive.words, hive.active + thread * PAD, 0)
     return done
 
 
 @kernel
 def pass_time(hive: Any, thread: int, time: int) -> None:
     """Say that a thread has no tuples before a time any more."""
-    store(hive.written, thread * PAD, first_window(hive, time))
+    store(hive.words, hive.written + thread * PAD, first_window(hive, time))
 
 
 @kernel
 def finish(hive: Any, thread: int) -> None:
     """Say that a thread updates no window any more."""
-    store(hive.written, thread * PAD, DONE)
+    store(hive.words, hive.written + thread * PAD, DONE)
 
 
 @inlined
 def next_winset(hive: Any) -> int:
     """Return the slot after the head if every thread is done with it, else END."""
-    slot = load(hive.next, load(hive.shared, HEAD))
+    slot = load(hive.words, hive.next + load(hive.words, hive.shared + HEAD))
     if slot == END:
         return END
-    for thread in range(hive.written.size // PAD):
-        if load(hive.written, thread * PAD) <= hive.start[slot]:
+    for thread in range(hive.threads):
+        if load(hive.words, hive.written + thread * PAD) <= hive.words[hive.start + slot]:
             return END
     # One that starts before it may have been made since, by a thread that is done with both by now.
-    return slot if load(hive.next, load(hive.shared, HEAD)) == slot else END
+    return slot if load(hive.words, hive.next + load(hive.words, hive.shared + HEAD)) == slot else END
 
 
 @kernel
@@ -235,36 +238,36 @@ def get_next_winset(hive: Any, keys: IntArray, states: IntArray, counts: IntArra
         return NOTHING, 0
     count = 0
     for at in range(slot * hive.room, (slot + 1) * hive.room):
-        if hive.keys[at] != NOTHING and hive.states[at] != NOTHING:
-            keys[count], states[count] = hive.keys[at], hive.states[at]
+        if hive.words[hive.keys + at] != NOTHING and hive.words[hive.states + at] != NOTHING:
+            keys[count], states[count] = hive.words[hive.keys + at], hive.words[hive.states + at]
             if hive.function == AVG:
-                counts[count] = hive.counts[at]
+                counts[count] = hive.words[hive.counts + at]
             count += 1
-    before = load(hive.shared, HEAD)
-    store(hive.shared, HEAD, slot)
-    now = load(hive.shared, CLOCK) + 1
-    store(hive.shared, CLOCK, now)
-    hive.retired[before] = now
+    before = load(hive.words, hive.shared + HEAD)
+    store(hive.words, hive.shared + HEAD, slot)
+    now = load(hive.words, hive.shared + CLOCK) + 1
+    store(hive.words, hive.shared + CLOCK, now)
+    hive.words[hive.retired + before] = now
     free_slots(hive)
-    return hive.start[slot], count
+    return hive.words[hive.start + slot], count
 
 
 @inlined
 def free_slots(hive: Any) -> None:
     """Free what was delivered before the head, and no call under way can stand on."""
-    oldest = load(hive.shared, CLOCK)
-    for thread in range(hive.active.size // PAD):
-        began = load(hive.active, thread * PAD)
+    oldest = load(hive.words, hive.shared + CLOCK)
+    for thread in range(hive.threads):
+        began = load(hive.words, hive.active + thread * PAD)
         if began > 0:
             oldest = min(oldest, began)
-    for slot in range(hive.start.size):
-        if 0 < hive.retired[slot] <= oldest:
-            hive.retired[slot] = 0
-            hive.keys[slot * hive.room : (slot + 1) * hive.room] = NOTHING
-            hive.states[slot * hive.room : (slot + 1) * hive.room] = NOTHING
+    for slot in range(hive.slots):
+        if 0 < hive.words[hive.retired + slot] <= oldest:
+            hive.words[hive.retired + slot] = 0
+            hive.words[hive.keys + slot * hive.room : hive.keys + (slot + 1) * hive.room] = NOTHING
+            hive.words[hive.states + slot * hive.room : hive.states + (slot + 1) * hive.room] = NOTHING
             if hive.function == AVG:
-                hive.counts[slot * hive.room : (slot + 1) * hive.room] = 0
-            store(hive.mode, slot, FREE)
+                hive.words[hive.counts + slot * hive.room : hive.counts + (slot + 1) * hive.room] = 0
+            store(hive.words, hive.mode + slot, FREE)
 
 
 NO_TEXTS: Final = (np.zeros(1, np.int64), np.zeros(0, np.uint8))
@@ -281,15 +284,15 @@ def new_hive(
     texts: tuple[IntArray, BytesArray] = NO_TEXTS,
 ) -> Hive:
     """Return an empty W-Hive of `slots` winsets at a time: those that one time has, KEPT, and more for threads ahead."""
-
-    def words(count: int, value: int = 0) -> IntArray:
-        return np.full(count, value, np.int64)
-
-    hive = Hive(
-        function, size, advance, -(-size // advance) + KEPT, room, where, *texts, words(slots, NOTHING), words(slots, END), words(slots), words(slots),
-        words(slots * room, NOTHING), words(slots * room, NOTHING), words(slots * room if function == AVG else 1),
-        words(threads * PAD, NOTHING), words(threads * PAD), words(2 * PAD),
-    )  # fmt: skip
-    hive.mode[0] = LISTED
-    hive.shared[CLOCK] = 1
+    cells = slots * room
+    sizes = [*[slots] * 4, cells, cells, cells if function == AVG else 1, threads * PAD, threads * PAD, 2 * PAD]
+    begins = np.concatenate([[0], np.cumsum([-(-size // PAD) * PAD for size in sizes])]).tolist()
+    kept = -(-size // advance) + KEPT
+    words = np.zeros(begins[-1], np.int64)
+    hive = Hive(words, function, size, advance, threads, slots, kept, room, where, *texts, *begins[:-1])
+    for begin, length in ((hive.start, slots), (hive.keys, cells), (hive.states, cells), (hive.written, threads * PAD)):
+        words[begin : begin + length] = NOTHING
+    words[hive.next : hive.next + slots] = END
+    words[hive.mode] = LISTED
+    words[hive.shared + CLOCK] = 1
     return hive

@@ -7,20 +7,23 @@ before it can come any more.
     input 1     3     6         newest 6     the least is 5: 1 3 4 5 are ready, 6 waits
     input 2   2         7       newest 7
 
-A push sorts what waits and what came: laid out input by input, it is a row of runs, which a stable sort by time finds.
+What waits lies in sorted runs, one for each push that left some. A push sorts what came, and merges what is ready of it with the
+ready beginnings of the runs; what goes on waiting is not touched, however much it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.types import BadInputError, BoolArray, ConfigError, IntArray, Micros
 
+_MOST_RUNS = 32
 _NEVER = np.iinfo(np.int64).min
 _GONE = np.iinfo(np.int64).max
 
@@ -38,22 +41,30 @@ class Ready(Enum):
     LAST_HELD = "last held"
 
 
+class Run(NamedTuple):
+    """Tuples in the order of (time, input, sequence): row order[i] of `rows` is of time times[i] and input inputs[i]."""
+
+    times: IntArray
+    inputs: IntArray
+    order: IntArray
+    rows: pa.Table
+
+    def of(self, part: slice | BoolArray) -> Run:
+        """Return a part of it."""
+        return Run(self.times[part], self.inputs[part], self.order[part], self.rows)
+
+
 @dataclass(frozen=True)
 class MergeState:
-    """What waits, and how far each input has come; `newest` is a time, or the least integer before the first tuple.
-
-    Tuples wait in the order of (time, input, sequence).
-    """
+    """What waits, and how far each input has come; `newest` is a time, or the least integer before the first tuple."""
 
     newest: IntArray
-    times: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
-    inputs: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
-    rows: pa.Table | None = None
+    runs: tuple[Run, ...] = ()
 
     @property
     def waiting(self) -> int:
         """How many tuples wait: those after the slowest input's newest."""
-        return len(self.times)
+        return sum(len(run.times) for run in self.runs)
 
 
 @dataclass(frozen=True)
@@ -80,15 +91,12 @@ class ReadyMerge:
             raise BadInputError(
                 f"inputs are numbered from 0 to {self.count - 1}, got {np.min(inputs)} to {np.max(inputs)}"
             )
-        together = rows if state.rows is None else pa.concat_tables([state.rows, rows])
-        times = np.concatenate([state.times, times])
-        inputs = np.concatenate([state.inputs, inputs])
-        # NumPy sorts 16-bit integers by radix, five times as fast as 64-bit ones.
-        by_input = np.argsort(inputs.astype(np.uint16) if self.count <= 1 << 16 else inputs, kind="stable")
-        sent, owners = times[by_input], inputs[by_input]
-        newest = _newest(state.newest, sent, owners, by_input - state.waiting)
-        by_time = np.argsort(sent, kind="stable")
-        return self._released(newest, together, sent[by_time], owners[by_time], by_input[by_time])
+        times, inputs = np.asarray(times, np.int64), np.asarray(inputs, np.int64)
+        by_input = _by_input(inputs, self.count)
+        newest = _newest(state.newest, times[by_input], inputs[by_input], by_input)
+        came = _sorted(times, inputs, np.arange(len(times)), rows, by_input)
+        newest, runs, ready = self._released(newest, (*state.runs, came))
+        return MergeState(newest, runs), rows.slice(0, 0) if ready is None else ready
 
     def leave(self, state: MergeState, inputs: Sequence[int]) -> tuple[MergeState, pa.Table | None]:
         """Wait for these inputs no longer; return the state, and the rows that are ready now, None if nothing waits.
@@ -97,24 +105,28 @@ class ReadyMerge:
         """
         newest = state.newest.copy()
         newest[list(inputs)] = _GONE
-        if state.rows is None:
-            return replace(state, newest=newest), None
-        return self._released(newest, state.rows, state.times, state.inputs, None)
+        newest, runs, ready = self._released(newest, state.runs)
+        return MergeState(newest, runs), ready
 
     def join(self, state: MergeState, inputs: int) -> tuple[ReadyMerge, MergeState]:
         """Return the merge of so many inputs more, and its state; they are waited for from now on."""
         newest = np.concatenate([state.newest, np.full(inputs, _NEVER)])
         return replace(self, count=self.count + inputs), replace(state, newest=newest)
 
-    def _released(
-        self, newest: IntArray, rows: pa.Table, times: IntArray, inputs: IntArray, order: IntArray | None
-    ) -> tuple[MergeState, pa.Table]:
-        """Return the state and the rows that are ready; `order` puts the rows in the order of `times`, if they are not."""
-        ready = self._ready(newest, times, inputs)
-        sources = np.arange(len(times)) if order is None else order
-        held = ~ready
-        waits = rows.take(pa.array(sources[held]))
-        return MergeState(newest, times[held], inputs[held], waits), rows.take(pa.array(sources[ready]))
+    def _released(self, newest: IntArray, runs: Sequence[Run]) -> tuple[IntArray, tuple[Run, ...], pa.Table | None]:
+        """Return what goes on waiting, and the rows that are ready; None if no run has tuples as old as that."""
+        bound = newest.min()
+        ends = [int(np.searchsorted(run.times, bound, "right")) for run in runs]
+        due = [run.of(slice(end)) for run, end in zip(runs, ends, strict=True) if end]
+        rest = [run.of(slice(end, None)) for run, end in zip(runs, ends, strict=True) if end < len(run.times)]
+        if not due:
+            return newest, _few(rest, self.count), None
+        merged = due[0] if len(due) == 1 else _merged(due, self.count)
+        ready = self._ready(newest, merged.times, merged.inputs)
+        if not ready.all():
+            rest = [merged.of(~ready), *rest]
+            merged = merged.of(ready)
+        return newest, _few(rest, self.count), merged.rows.take(pa.array(merged.order))
 
     def _ready(self, newest: IntArray, times: IntArray, inputs: IntArray) -> BoolArray:
         """Return which tuples are ready; they lie in the order of (time, input, sequence)."""
@@ -131,21 +143,56 @@ class ReadyMerge:
         return ready
 
 
+def _by_input(inputs: IntArray, count: int) -> IntArray:
+    """Return the order by input; tuples of one stay in theirs."""
+    # NumPy sorts 16-bit integers by radix, five times as fast as 64-bit ones.
+    return np.argsort(inputs.astype(np.uint16) if count <= 1 << 16 else inputs, kind="stable")
+
+
+def _sorted(times: IntArray, inputs: IntArray, order: IntArray, rows: pa.Table, by_input: IntArray) -> Run:
+    """Return tuples as a run; `by_input` puts them in the order of inputs."""
+    place = by_input[np.argsort(times[by_input], kind="stable")]
+    return Run(times[place], inputs[place], order[place], rows)
+
+
+def _merged(runs: Sequence[Run], count: int) -> Run:
+    """Return runs as one; of equal times and inputs, those of earlier runs come first."""
+    begins = np.cumsum([0, *(run.rows.num_rows for run in runs)])
+    times, inputs = (np.concatenate(column) for column in list(zip(*runs, strict=True))[:2])
+    order = np.concatenate([run.order + begin for run, begin in zip(runs, begins, strict=False)])
+    together = pa.concat_tables([run.rows for run in runs])
+    return _sorted(times, inputs, order, together, _by_input(inputs, count))
+
+
+def _few(runs: Sequence[Run], count: int) -> tuple[Run, ...]:
+    """Return runs as they are, or, of many, with the last ones as one, which lets go of rows that do not wait any more.
+
+    As many are joined as are not twice as long as those after them, so that a tuple is in few joins however long it waits.
+    """
+    if len(runs) <= _MOST_RUNS:
+        return tuple(runs)
+    first, total = len(runs) - 1, len(runs[-1].times)
+    while first and len(runs[first - 1].times) <= 2 * total:
+        first -= 1
+        total += len(runs[first].times)
+    one = _merged(runs[first:], count)
+    joined = Run(one.times, one.inputs, np.arange(total), one.rows.take(pa.array(one.order)))
+    return (*runs[:first], joined)
+
+
 def _newest(newest: IntArray, sent: IntArray, owners: IntArray, rows: IntArray) -> IntArray:
-    """Return how far each input has come with tuples that lie input by input; those of rows below zero waited already."""
+    """Return how far each input has come with tuples that lie input by input."""
     if not len(sent):
         return newest
     first = np.append(True, owners[1:] != owners[:-1])
-    came_first = first | (np.roll(rows, 1) < 0)
-    before = np.where(came_first, newest[owners], np.roll(sent, 1))
-    backwards = np.flatnonzero((sent < before) & (rows >= 0))
+    before = np.where(first, newest[owners], np.roll(sent, 1))
+    backwards = np.flatnonzero(sent < before)
     if len(backwards):
         at = backwards[0]
         raise BadInputError(_backwards(int(owners[at]), int(rows[at]), int(sent[at]), int(before[at])))
     last = np.flatnonzero(np.append(first[1:], True))
-    came = last[rows[last] >= 0]
     newest = newest.copy()
-    newest[owners[came]] = sent[came]
+    newest[owners[last]] = sent[last]
     return newest
 
 

@@ -11,6 +11,7 @@ from skypane.types import ConfigError
 
 PAPERS = {
     "paper1": "burst-tolerant preference queries over out-of-order streams",
+    "paper2": "multiway aggregation of many inputs in one process",
     "paper3": "adaptive admission of many dynamic inputs",
     "paper4": "continuous skyline queries",
     "paper5": "elastic preference queries",

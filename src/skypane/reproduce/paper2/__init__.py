@@ -1,0 +1,1 @@
+"""Paper 2, multiway aggregation: one file per group of figures."""
