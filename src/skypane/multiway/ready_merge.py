@@ -21,9 +21,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from skypane.kernels import merging
 from skypane.types import BadInputError, BoolArray, ConfigError, IntArray, Micros
 
 _MOST_RUNS = 32
+_SMALL = 4
+"""A run of less than such a part of the rows that came gets rows of its own at once."""
 _NEVER = np.iinfo(np.int64).min
 _GONE = np.iinfo(np.int64).max
 
@@ -52,6 +55,10 @@ class Run(NamedTuple):
     def of(self, part: slice | BoolArray) -> Run:
         """Return a part of it."""
         return Run(self.times[part], self.inputs[part], self.order[part], self.rows)
+
+    def compact(self) -> Run:
+        """Return it with rows of its own, so that those that it does not need can go."""
+        return Run(self.times, self.inputs, np.arange(len(self.times)), self.rows.take(pa.array(self.order)))
 
 
 @dataclass(frozen=True)
@@ -92,10 +99,14 @@ class ReadyMerge:
                 f"inputs are numbered from 0 to {self.count - 1}, got {np.min(inputs)} to {np.max(inputs)}"
             )
         times, inputs = np.asarray(times, np.int64), np.asarray(inputs, np.int64)
-        by_input = _by_input(inputs, self.count)
-        newest = _newest(state.newest, times[by_input], inputs[by_input], by_input)
-        came = _sorted(times, inputs, np.arange(len(times)), rows, by_input)
-        newest, runs, ready = self._released(newest, (*state.runs, came))
+        newest = _advanced(state.newest, times, inputs)
+        late = times > newest.min()
+        later, early = (np.flatnonzero(mask) for mask in (late, ~late))
+        came = Run(times[early], inputs[early], early, rows)
+        runs, ready = self._released(newest, state.runs, came)
+        if len(later):
+            waits = _merged([Run(times[later], inputs[later], later, rows)])
+            runs = _few([*runs, waits.compact() if _SMALL * len(later) < len(times) else waits])
         return MergeState(newest, runs), rows.slice(0, 0) if ready is None else ready
 
     def leave(self, state: MergeState, inputs: Sequence[int]) -> tuple[MergeState, pa.Table | None]:
@@ -105,7 +116,7 @@ class ReadyMerge:
         """
         newest = state.newest.copy()
         newest[list(inputs)] = _GONE
-        newest, runs, ready = self._released(newest, state.runs)
+        runs, ready = self._released(newest, state.runs)
         return MergeState(newest, runs), ready
 
     def join(self, state: MergeState, inputs: int) -> tuple[ReadyMerge, MergeState]:
@@ -113,20 +124,26 @@ class ReadyMerge:
         newest = np.concatenate([state.newest, np.full(inputs, _NEVER)])
         return replace(self, count=self.count + inputs), replace(state, newest=newest)
 
-    def _released(self, newest: IntArray, runs: Sequence[Run]) -> tuple[IntArray, tuple[Run, ...], pa.Table | None]:
-        """Return what goes on waiting, and the rows that are ready; None if no run has tuples as old as that."""
-        bound = newest.min()
-        ends = [int(np.searchsorted(run.times, bound, "right")) for run in runs]
-        due = [run.of(slice(end)) for run, end in zip(runs, ends, strict=True) if end]
+    def _released(
+        self, newest: IntArray, runs: Sequence[Run], came: Run | None = None
+    ) -> tuple[tuple[Run, ...], pa.Table | None]:
+        """Return the runs that go on waiting, and the rows that are ready; None if nothing is as old as that.
+
+        `came` are tuples as old as the slowest input's newest, in the order of each input.
+        """
+        ends = [int(np.searchsorted(run.times, newest.min(), "right")) for run in runs]
         rest = [run.of(slice(end, None)) for run, end in zip(runs, ends, strict=True) if end < len(run.times)]
+        due = [run.of(slice(end)) for run, end in zip(runs, ends, strict=True) if end]
+        if came is not None and len(came.times):
+            due.append(came)
         if not due:
-            return newest, _few(rest, self.count), None
-        merged = due[0] if len(due) == 1 else _merged(due, self.count)
+            return tuple(rest), None
+        merged = _merged(due)
         ready = self._ready(newest, merged.times, merged.inputs)
         if not ready.all():
-            rest = [merged.of(~ready), *rest]
+            rest = [merged.of(~ready).compact(), *rest]
             merged = merged.of(ready)
-        return newest, _few(rest, self.count), merged.rows.take(pa.array(merged.order))
+        return tuple(rest), merged.rows.take(pa.array(merged.order))
 
     def _ready(self, newest: IntArray, times: IntArray, inputs: IntArray) -> BoolArray:
         """Return which tuples are ready; they lie in the order of (time, input, sequence)."""
@@ -143,28 +160,17 @@ class ReadyMerge:
         return ready
 
 
-def _by_input(inputs: IntArray, count: int) -> IntArray:
-    """Return the order by input; tuples of one stay in theirs."""
-    # NumPy sorts 16-bit integers by radix, five times as fast as 64-bit ones.
-    return np.argsort(inputs.astype(np.uint16) if count <= 1 << 16 else inputs, kind="stable")
-
-
-def _sorted(times: IntArray, inputs: IntArray, order: IntArray, rows: pa.Table, by_input: IntArray) -> Run:
-    """Return tuples as a run; `by_input` puts them in the order of inputs."""
-    place = by_input[np.argsort(times[by_input], kind="stable")]
+def _merged(parts: Sequence[Run]) -> Run:
+    """Return parts, whose tuples lie in the order of each input, as one run; those of earlier parts come first."""
+    begins = np.cumsum([0, *(part.rows.num_rows for part in parts)])
+    times, inputs = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
+    order = np.concatenate([part.order + begin for part, begin in zip(parts, begins, strict=False)])
+    place = merging.sorted_order(times, inputs)
+    rows = parts[0].rows if len(parts) == 1 else pa.concat_tables([part.rows for part in parts])
     return Run(times[place], inputs[place], order[place], rows)
 
 
-def _merged(runs: Sequence[Run], count: int) -> Run:
-    """Return runs as one; of equal times and inputs, those of earlier runs come first."""
-    begins = np.cumsum([0, *(run.rows.num_rows for run in runs)])
-    times, inputs = (np.concatenate(column) for column in list(zip(*runs, strict=True))[:2])
-    order = np.concatenate([run.order + begin for run, begin in zip(runs, begins, strict=False)])
-    together = pa.concat_tables([run.rows for run in runs])
-    return _sorted(times, inputs, order, together, _by_input(inputs, count))
-
-
-def _few(runs: Sequence[Run], count: int) -> tuple[Run, ...]:
+def _few(runs: Sequence[Run]) -> tuple[Run, ...]:
     """Return runs as they are, or, of many, with the last ones as one, which lets go of rows that do not wait any more.
 
     As many are joined as are not twice as long as those after them, so that a tuple is in few joins however long it waits.
@@ -175,25 +181,16 @@ def _few(runs: Sequence[Run], count: int) -> tuple[Run, ...]:
     while first and len(runs[first - 1].times) <= 2 * total:
         first -= 1
         total += len(runs[first].times)
-    one = _merged(runs[first:], count)
-    joined = Run(one.times, one.inputs, np.arange(total), one.rows.take(pa.array(one.order)))
-    return (*runs[:first], joined)
+    return (*runs[:first], _merged(runs[first:]).compact())
 
 
-def _newest(newest: IntArray, sent: IntArray, owners: IntArray, rows: IntArray) -> IntArray:
-    """Return how far each input has come with tuples that lie input by input."""
-    if not len(sent):
-        return newest
-    first = np.append(True, owners[1:] != owners[:-1])
-    before = np.where(first, newest[owners], np.roll(sent, 1))
-    backwards = np.flatnonzero(sent < before)
-    if len(backwards):
-        at = backwards[0]
-        raise BadInputError(_backwards(int(owners[at]), int(rows[at]), int(sent[at]), int(before[at])))
-    last = np.flatnonzero(np.append(first[1:], True))
-    newest = newest.copy()
-    newest[owners[last]] = sent[last]
-    return newest
+def _advanced(newest: IntArray, times: IntArray, inputs: IntArray) -> IntArray:
+    """Return how far each input has come by then; BadInputError where one goes backwards."""
+    after = newest.copy()
+    row = merging.advance(after, times, inputs)
+    if row >= 0:
+        raise BadInputError(_backwards(int(inputs[row]), row, int(times[row]), int(after[inputs[row]])))
+    return after
 
 
 def _backwards(source: int, row: int, time: Micros, before: Micros) -> str:
