@@ -18,7 +18,7 @@ UNORDERED: Final = ("MQ", "MQLF", "WiML", "ColumnarWiML")
 def measure(quick: bool) -> pd.DataFrame:
     """Return a row for each query, number of inputs and design."""
     found = []
-    for query in ("k-OS", "k-OI") if quick else QUERIES:
+    for query in ("k-OS", "k-OI", "K-OI") if quick else QUERIES:
         for inputs in INPUTS[:1] if quick else INPUTS:
             tuples = 100_000 if quick else 400_000 if inputs < INPUTS[-1] else 200_000
             for design in ORDERED if query.endswith("OS") else UNORDERED:

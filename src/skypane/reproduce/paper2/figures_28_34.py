@@ -18,7 +18,7 @@ def measure(quick: bool) -> pd.DataFrame:
     """Return a row for each query, number of inputs and of update threads."""
     found = []
     for query in ("k-OS",) if quick else [query for query in QUERIES if query.endswith("OS")]:
-        for inputs in INPUTS[:1] if quick else INPUTS:
+        for inputs in INPUTS[1:] if quick else INPUTS:
             for threads in THREADS[:2] if quick else THREADS:
                 run = measured(f"TuMLMC-{threads}", query, inputs, 60_000 if quick else 300_000)
                 found.append(
