@@ -128,7 +128,7 @@ def streams(query: Query, inputs: int, tuples: int, seed: int = 2) -> list[Colum
 class Run:
     """What was measured of a run: tuples, wall and CPU seconds, those of each kind of thread, and how late winsets were.
 
-    late  seconds from the call that made a winset complete to its delivery
+    late  seconds from the begin of the call that made a winset complete to its delivery
     """
 
     tuples: int
@@ -143,6 +143,10 @@ class Run:
     def rate(self) -> float:
         """Tuples per wall second."""
         return self.tuples / self.wall
+
+    def capacity(self, inputs: int) -> float:
+        """Return tuples per second with a core for each thread, one of them for each input: what the busiest would allow."""
+        return self.tuples / max(self.adding / inputs, self.output)
 
 
 class _Sent(NamedTuple):
@@ -183,16 +187,17 @@ class _Producer:
 
     def _send(self, source: int, begin: int, size: int) -> int:
         times, keys, values = (column[begin : begin + size] for column in self._inputs[source])
+        now = time.perf_counter()
         done = self._design.add(source, times, keys, values)
         if done:
-            self._note(source, int(times[done - 1]))
+            self._note(source, now, int(times[done - 1]))
         if begin + done == len(self._inputs[source][0]):
+            self._note(source, time.perf_counter(), np.iinfo(np.int64).max)
             self._design.leave(source)
-            self._note(source, np.iinfo(np.int64).max)
         return done
 
-    def _note(self, source: int, until: int) -> None:
-        self.sent[source].wall.append(time.perf_counter())
+    def _note(self, source: int, wall: float, until: int) -> None:
+        self.sent[source].wall.append(wall)
         self.sent[source].time.append(until)
 
 
@@ -238,7 +243,7 @@ def run(design: Multiway, inputs: list[Columns], producers: int = PRODUCERS, rat
 
 
 def _first_beyond(sent: _Sent, end: int) -> float:
-    """Return when an input's first tuple at or after a time, or its end, was taken."""
+    """Return when the call began that took an input's first tuple at or after a time, or its end."""
     return sent.wall[int(np.searchsorted(np.array(sent.time), end))]
 
 
