@@ -343,21 +343,21 @@ def test_what_is_named_may_lie_in_the_working_folder(tmp_path, monkeypatch):
     assert query.lower(query.lift(rows))["n"].to_pylist() == [2]
 
 
-GRID = {"kind": "aggregate", "by": ["east", "north"], "functions": {"n": "count()", "top": "max(price)"}}
+GRID = {"kind": "aggregate", "by": ["east", "north"], "functions": {"n": "count()", "dearest": "max(price)"}}
 
 
 def test_a_map_is_drawn_of_keys_and_functions():
-    job = parse(changed(query=GRID, map={"x": "east", "y": "north", "shade": {"n": "high"}, "mark": "top"}))
+    job = parse(changed(query=GRID, map={"x": "east", "y": "north", "shade": {"n": "high"}, "mark": "dearest"}))
     assert job.map is not None
-    assert job.map.build() == GridSpec("east", "north", {"n": "high"}, "top")
+    assert job.map.build() == GridSpec("east", "north", {"n": "high"}, "dearest")
 
 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
         ({"x": "eas"}, "map.x: 'eas' is not a column of query.by, did you mean 'east'?"),
-        ({"shade": {"m": "high"}}, "map.shade: 'm' is not a function of the query, use one of n, top"),
-        ({"mark": "tp"}, "map.mark: 'tp' is not a function of the query, did you mean 'top'?"),
+        ({"shade": {"spread": "high"}}, "map.shade: 'spread' is not a function of the query, use one of n, dearest"),
+        ({"mark": "dearst"}, "map.mark: 'dearst' is not a function of the query, did you mean 'dearest'?"),
         ({"shade": {"n": "dark"}}, "map.shade.n: cannot be 'dark', use one of high, low"),
     ],
 )

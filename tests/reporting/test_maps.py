@@ -11,7 +11,7 @@ from skypane.reporting.grids import SERIES, GridMap, GridSpec, grid_map
 from skypane.reporting.maps import shaded, small, steps_of
 from skypane.reporting.report import render
 
-SPEC = GridSpec("east", "north", {"n": "high", "speed": "low"}, "stuck", {"Station & co": (1.5, 0.5)})
+SPEC = GridSpec("east", "north", {"n": "high", "speed": "low"}, "stuck", {"Station & co": (1.5, 2.5)})
 
 
 def answers(windows: int = 9) -> pa.Table:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
-from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
@@ -35,11 +34,9 @@ def shaded(grid: GridMap, name: str) -> str:
         _key(above, grid, name, colour)
         _draw(axes, grid, grid.panel, name, colour)
         for place, (x, y) in grid.spec.places.items():
-            halo = [patheffects.withStroke(linewidth=2.6, foreground=PAPER)]
-            axes.annotate(
-                place, (x, y), (7, 7), textcoords="offset points", color=INK, fontweight="bold", path_effects=halo
-            )
             axes.plot([x], [y], "o", markersize=5, color=INK, markeredgecolor=PAPER)
+            under = {"facecolor": PAPER, "alpha": 0.75, "edgecolor": "none", "pad": 0.8}
+            axes.annotate(place, (x, y), (7, 7), textcoords="offset points", color=INK, fontweight="bold", bbox=under)
         return as_svg(figure)
 
 

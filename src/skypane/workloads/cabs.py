@@ -193,14 +193,14 @@ class _Traffic:
         self._hot[self._hot == len(HOT)] = -1
 
     def _speeds(self, hour: float) -> FloatArray:
-        queues = np.array([*(place.queue(hour) for place in HOT), 0.0])[self._hot]
-        crawling = self._left() <= queues
+        queues = self._queues(hour)
+        crawling = (queues > 0) & (self._left() <= queues)
         free = np.clip(self._usual * self._rng.lognormal(0.0, 0.15, len(self._usual)), *FREE)
         return np.where(crawling, self._rng.uniform(*CRAWL, len(free)), free)
 
     def _move(self, speed: FloatArray, hour: float, length: float) -> None:
         """Along the street first, then to the north or south; nobody drives past the end of a queue at speed."""
-        queues = np.array([*(place.queue(hour) for place in HOT), 0.0])[self._hot]
+        queues = self._queues(hour)
         left = self._left()
         way = np.minimum(speed * length / 3600, np.where(left > queues, left - queues, left))
         for axis in (0, 1):
@@ -211,6 +211,10 @@ class _Traffic:
         arrived = (self._wait <= 0) & (self._left() < 1e-9)
         self._hot[arrived] = -1
         self._wait[arrived] = 60.0 + self._rng.exponential(300.0, int(arrived.sum()))
+
+    def _queues(self, hour: float) -> FloatArray:
+        """Return how long the queue is that each drives to, 0 where there is none."""
+        return np.asarray(np.array([*(place.queue(hour) for place in HOT), 0.0])[self._hot])
 
     def _left(self) -> FloatArray:
         """Return how many km each has to drive still."""
