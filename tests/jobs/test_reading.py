@@ -356,7 +356,7 @@ def test_a_map_is_drawn_of_keys_and_functions():
     ("changes", "complaint"),
     [
         ({"x": "eas"}, "map.x: 'eas' is not a column of query.by, did you mean 'east'?"),
-        ({"shade": {"spread": "high"}}, "map.shade: 'spread' is not a function of the query, use one of n, dearest"),
+        ({"shade": {"spread": "high"}}, "map.shade: 'spread' is not a function of the query, use one of dearest, n"),
         ({"mark": "dearst"}, "map.mark: 'dearst' is not a function of the query, did you mean 'dearest'?"),
         ({"shade": {"n": "dark"}}, "map.shade.n: cannot be 'dark', use one of high, low"),
     ],
