@@ -2,7 +2,7 @@
 
     python -m bench.division [--quick]
 
-Rows as in bench.aggregates, lifted into panes; then all windows of two hours, or the last ten of them, are answered by `n` workers
+Rows as in bench.aggregates, lifted into panes; then all windows of two hours, or the last ones that are full, are answered by `n` workers
 one after the other in this process. The CPU seconds of the slowest are what n workers that run side by side would take, those of
 all what it costs. Keys are divided by hash, by the ring, or by the ring with the 100 most frequent keys cut into sub-keys; states
 of a sub-key's panes lie on several workers, and are merged at the end.
@@ -28,9 +28,16 @@ from skypane.operators.window_query import WindowQuery
 from skypane.runtime.spark.engine.wlq import cut
 from skypane.types import IntArray
 
-ROWS = 1_000_000
 LAST = 10
 """Windows of a batch of a stream."""
+_ZIPF, _HALF = Case(1_000_000, 16_384, "1 minute", zipf=True), Case(1_000_000, 16_384, "1 minute", hot=0.5)
+_MANY = Case(2_000_000, 1_000_000, "10 minutes")
+CASES = (
+    *((case, n, last) for case in (_ZIPF, _HALF) for n in (2, 8) for last in (None, LAST)),
+    (_MANY, 2, None),
+    (_MANY, 2, 1),
+)
+"""Rows, workers, and how many of the last full windows; None: all."""
 
 
 @dataclass(frozen=True)
@@ -129,14 +136,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one small case, nothing recorded")
     arguments = parser.parse_args()
-    rows, workers = (20_000, [2]) if arguments.quick else (ROWS, [2, 8])
-    cases = [Case(rows, 16_384, "1 minute", zipf=True), Case(rows, 16_384, "1 minute", hot=0.5)]
+    asked = [(Case(20_000, 1_000, "1 minute", zipf=True), 2, LAST)] if arguments.quick else CASES
     lines = []
-    for case in cases[:1] if arguments.quick else cases:
-        for n in workers:
-            for last in (None, LAST):
-                lines += measure(case, n, last)
-                print(*lines[-4:], sep="\n", flush=True)
+    for case, n, last in asked:
+        lines += measure(case, n, last)
+        print(*lines[-4:], sep="\n", flush=True)
     head = [
         "keys",
         "windows",

@@ -89,6 +89,8 @@ def workload(arrivals: str, **parameters: Any) -> Stream:
     """
     if arrivals in SCENES:
         return build(SCENES[arrivals], parameters, f"workload {arrivals!r}")
+    if arrivals not in ARRIVALS:
+        raise ConfigError(f"workload: unknown {arrivals!r}; use one of {', '.join([*ARRIVALS, *SCENES])}")
     return composed(arrivals, **parameters)
 
 
@@ -156,8 +158,7 @@ def _pop_prefixed(parameters: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 def _named(registry: Mapping[str, Named], part: str, name: str, parameters: Mapping[str, Any]) -> Any:
     if name not in registry:
-        known = [*registry, *(SCENES if registry is ARRIVALS else [])]
-        raise ConfigError(f"{part}: unknown {name!r}; use one of {', '.join(known)}")
+        raise ConfigError(f"{part}: unknown {name!r}; use one of {', '.join(registry)}")
     config, settled = registry[name]
     clash = next((parameter for parameter in parameters if parameter in settled), None)
     if clash is not None:
