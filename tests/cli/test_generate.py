@@ -53,7 +53,7 @@ def test_help_names_the_parameters(capsys):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["no-such", "--rows", "1"], "arrivals: unknown 'no-such'; use one of constant, poisson"),
+        (["no-such", "--rows", "1"], "workload: unknown 'no-such'; use one of constant, poisson"),
         (["poisson", "--rate", "1", "--out", "a.parquet"], "say how many --rows, or how many --seconds"),
         (["poisson", "--rat", "1", "--rows", "1", "--out", "a.parquet"], "has no parameter 'rat'; it takes rate"),
         (

@@ -102,7 +102,7 @@ def test_delays_by_name_are_drawn(name: str):
 @pytest.mark.parametrize(
     ("name", "given", "complaint"),
     [
-        ("map3", {}, "arrivals: unknown 'map3'; use one of constant, poisson, map2, "),
+        ("map3", {}, "workload: unknown 'map3'; use one of constant, poisson, map2, "),
         ("poisson", {}, "arrivals 'poisson' needs rate; it takes rate"),
         ("map2", {"rate": 1}, "arrivals 'map2' needs dispersion; it takes rate, dispersion, ratio, burst_share"),
         ("poisson", {"rate": 1, "rat": 2}, "arrivals 'poisson' has no parameter 'rat'; it takes rate"),
