@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skypane.control.keys import basic
 from skypane.kernels import keyed
 from skypane.kernels.layout import frozen
 from skypane.operators.aggregates.choice import Choice
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.aggregates.grouping import dense_codes, distinct_keys
+from skypane.operators.aggregates.hashes import can_be_hashed, key_hashes
 from skypane.operators.aggregates.layout import Layout, layout_of
 from skypane.operators.aggregates.parts import Rows
 from skypane.operators.aggregates.sliding import SlidingStates
@@ -23,7 +25,7 @@ from skypane.operators.query import Query
 from skypane.operators.skyline import one_per
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.column import column_name
-from skypane.preference.schema import check_group, column_names, field_of
+from skypane.preference.schema import check_group, column_names, field_of, value_type
 from skypane.types import ConfigError, IntArray
 
 
@@ -144,6 +146,15 @@ class Aggregate(Query):
         """Return what shares merges between windows of partials of `schema`; None if they hold more than integers."""
         layout = layout_of(self, schema)
         return None if layout.wide else SlidingStates(self.by, layout, self.choice)
+
+    def divisible(self, schema: pa.Schema) -> bool:
+        """Whether there are keys, each with an answer of its own: `top` looks at all."""
+        hashed = all(can_be_hashed(value_type(field_of(schema, name).type)) for name in self.by)
+        return bool(self.by) and self.choice.top is None and hashed
+
+    def part_of(self, partial: pa.Table, part: int, parts: int) -> pa.Table:
+        """Return the keys of one part, by basic hashing: tasks keep nothing, so that no key has to stay where it was."""
+        return partial.filter(pa.array(basic(key_hashes(partial, self.by), parts) == part))
 
     def describe(self) -> dict[str, Any]:
         return {
