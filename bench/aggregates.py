@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import skypane as sp
+from bench.processes import cpu_seconds
 from bench.record import markdown_table, replace_between
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.window_query import WindowQuery
@@ -34,8 +35,6 @@ from skypane.windows import Windows
 WINDOW = "1 hour"
 WARM = 200
 """Rows of a run that is not measured."""
-TICKS = 100
-"""Of a CPU second in /proc."""
 
 QUERY = sp.Aggregate("key", n=sp.count(), mean=sp.avg("x"), most=sp.max("x"))
 
@@ -48,10 +47,18 @@ class Case:
     keys: int
     slide: str
     zipf: bool = False
+    #: share of the rows that are of one key, beside those that it has anyway
+    hot: float = 0.0
 
     @property
     def windows(self) -> Windows:
         return Windows.of(WINDOW, self.slide)
+
+    @property
+    def named(self) -> str:
+        """The keys in words."""
+        law = "Zipf" if self.zipf else f"{self.hot:.0%} of one" if self.hot else "uniform"
+        return f"{self.keys:,} {law}"
 
     def table(self) -> pa.Table:
         """Return the rows, in the order of time."""
@@ -59,6 +66,7 @@ class Case:
         times = np.sort(rng.integers(0, 2 * micros(WINDOW), self.rows)) + 1_700_000_000_000_000
         weights = 1 / np.arange(1, self.keys + 1) ** (1.1 if self.zipf else 0.0)
         keys = rng.permutation(self.keys)[rng.choice(self.keys, self.rows, p=weights / weights.sum())]
+        keys = np.where(rng.random(self.rows) < self.hot, 0, keys) if self.hot else keys
         at = pa.array(times, pa.timestamp("us", "UTC"))
         return pa.table({"at": at, "key": keys, "x": np.round(rng.gamma(2, 20, self.rows), 3)})
 
@@ -87,32 +95,6 @@ def _passed_through(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 WAYS: dict[str, Callable[[DataFrame, Case], DataFrame]] = {"native": native, "skypane": ours, "identity": identity}
 
 
-_USED: dict[tuple[int, str], float] = {}
-"""CPU seconds of each process ever seen, by its number and its start: what a worker that has ended has used still counts."""
-
-
-def cpu_seconds() -> float:
-    """Return the CPU seconds that this process and all that it has started, Java with its workers, have used."""
-    children: dict[int, list[int]] = {}
-    found: dict[int, tuple[str, float]] = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended meanwhile
-            continue
-        children.setdefault(int(fields[1]), []).append(int(entry.name))
-        found[int(entry.name)] = (fields[19], sum(map(int, fields[11:13])) / TICKS)
-    todo = [int(Path("/proc/self").resolve().name)]
-    while todo:
-        process = todo.pop()
-        if process in found:
-            _USED[process, found[process][0]] = found[process][1]
-        todo += children.get(process, [])
-    return sum(_USED.values())
-
-
 def measure(frame: DataFrame, case: Case, way: str) -> tuple[float, float]:
     """Return the wall and CPU seconds of one run, its rows written nowhere; after a small one, for workers end when idle."""
     WAYS[way](frame.limit(WARM), case).write.format("noop").mode("overwrite").save()
@@ -135,10 +117,9 @@ def compare(spark: SparkSession, case: Case, rounds: int) -> list[str]:
     wall, cpu = (
         {way: statistics.median(figure[kind] for figure in found) for way, found in taken.items()} for kind in (0, 1)
     )
-    named = f"{case.keys:,} {'Zipf' if case.zipf else 'uniform'}"
     return [
         f"{case.rows:,}",
-        named,
+        case.named,
         f"{case.windows.overlap}",
         *(f"{wall[way]:.2f} / {cpu[way]:.2f}" for way in WAYS),
         f"{wall['native'] / wall['skypane']:.1f}",
@@ -197,12 +178,11 @@ def operators(case: Case, rounds: int) -> list[str]:
             taken.append(time.process_time() - began)
             assert count == answers or peer == "polars"
     lift, answer = (statistics.median(seconds[1:]) for seconds in (lifting, answering))
-    named = f"{case.keys:,} {'Zipf' if case.zipf else 'uniform'}"
     others = [statistics.median(taken[1:]) for taken in peers.values()]
     rates = [case.rows / lift, answers / answer, *(case.rows / seconds for seconds in (lift + answer, *others))]
     figures = [f"{rate / 1e6:.3g}" for rate in rates]
     faster = [f"{seconds / (lift + answer):.1f}" for seconds in others]
-    return [f"{case.rows:,}", named, f"{windows.overlap}", f"{answers:,}", *figures, *faster]
+    return [f"{case.rows:,}", case.named, f"{windows.overlap}", f"{answers:,}", *figures, *faster]
 
 
 def main() -> None:

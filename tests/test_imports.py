@@ -16,7 +16,7 @@ LAYERS = (
     # Top to bottom. Those of one line are beside each other, and import nothing from each other.
     ("skypane.__main__",),
     ("skypane.cli",),
-    ("skypane.demo", "skypane.jobs"),
+    ("skypane.demo", "skypane.jobs", "skypane.examples"),
     ("skypane.describing", "skypane.reproduce"),
     ("skypane.reporting",),
     ("skypane",),  # the public names

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from skypane.operators.query import BulkQuery, Query, check_implements
+from skypane.operators.query import BulkQuery, DivisibleQuery, Query, check_implements
 
 Law = Callable[[Query, Sequence[pa.Table]], bool]
 
@@ -132,6 +132,14 @@ def _bulk(query: Query, parts: Sequence[pa.Table]) -> bool:
     )
 
 
+def _divided(query: Query, parts: Sequence[pa.Table]) -> bool:
+    if not isinstance(query, DivisibleQuery) or not query.divisible(parts[0].schema):
+        return True
+    partials = [query.lift(part) for part in parts]
+    shares = [query.lower(query.combine([query.part_of(one, number, 3) for one in partials])) for number in range(3)]
+    return same_rows(pa.concat_tables(shares), query.lower(query.combine(partials)))
+
+
 LAWS: Final[dict[str, Law]] = {
     "any split of a window's rows, in any order, gives the same answer": _any_split,
     "combine is associative": _associative,
@@ -144,4 +152,5 @@ LAWS: Final[dict[str, Law]] = {
     "describe() is a JSON value": _described,
     "columns beyond required and reads() make no difference": _reads_enough,
     "lift_panes() gives what lift() gives for each pane": _bulk,
+    "the answers of all part_of() together are the answer": _divided,
 }

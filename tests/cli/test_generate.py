@@ -6,7 +6,7 @@ import pytest
 from skypane.cli.main import main
 from skypane.runtime.generating import ROW_GROUP, write
 from skypane.types import ConfigError
-from skypane.workloads import ARRIVALS, workload
+from skypane.workloads import ARRIVALS, SCENES, workload
 
 ASKED = ["--rate", "1000", "--delay=uniform", "--delay-mean", "200 ms", "--d", "2", "--rows", "3000", "--seed", "4"]
 
@@ -38,7 +38,7 @@ def test_row_groups_are_of_a_size(tmp_path):
 
 def test_names_are_listed(capsys):
     assert main(["generate"]) == 0
-    assert capsys.readouterr().out.split() == list(ARRIVALS)
+    assert capsys.readouterr().out.split() == [*ARRIVALS, *SCENES]
 
 
 def test_help_names_the_parameters(capsys):
@@ -53,7 +53,7 @@ def test_help_names_the_parameters(capsys):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["no-such", "--rows", "1"], "arrivals: unknown 'no-such'; use one of constant, poisson"),
+        (["no-such", "--rows", "1"], "workload: unknown 'no-such'; use one of constant, poisson"),
         (["poisson", "--rate", "1", "--out", "a.parquet"], "say how many --rows, or how many --seconds"),
         (["poisson", "--rat", "1", "--rows", "1", "--out", "a.parquet"], "has no parameter 'rat'; it takes rate"),
         (

@@ -23,6 +23,12 @@ def decide(known: DueWindows, law: Placement = LAW) -> Decision[Place]:
     (DueWindows(10, MILLION, 5, 4), Place("spark", 4), 1.208, 0.452),
     (DueWindows(2, MILLION, 5, 4), Place("spark", 2), 1.2016, 0.7508),
     (DueWindows(1000, 1000, 1, 2), Place("spark", 2), 0.8004, 0.5502),
+    # Fewer windows than workers: they share each by its keys, if it has any; and where keys are very many.
+    (DueWindows(1, MILLION, 5, 4, keys=9), Place("spark", 1, 4), 1.2008, 0.5102),
+    (DueWindows(2, MILLION, 5, 5, keys=9), Place("spark", 2, 2), 1.2016, 0.5104),
+    (DueWindows(4, MILLION, 5, 4, keys=9), Place("spark", 4), 1.2032, 0.4508),
+    (DueWindows(4, MILLION, 5, 4, keys=100_000), Place("spark", 1, 4), 1.2032, 0.5108),
+    (DueWindows(1, 10_000, 5, 4, keys=10_000), Place("driver"), 0.0128, 0.1538),
 ])  # fmt: skip
 def test_windows_are_answered_where_it_is_sooner_done(known: DueWindows, place: Place, alone: float, together: float):
     decision = decide(known)
@@ -40,11 +46,17 @@ def test_shared_merges_make_a_long_overlap_no_dearer_than_three():
     assert decide(DueWindows(10, MILLION, 1_000, 4)) == decide(DueWindows(10, MILLION, 3, 4))
 
 
-@given(st.integers(0, 100), st.integers(0, 10 * MILLION), st.integers(1, 20), st.integers(1, 20))
-def test_every_run_has_a_window(windows: int, row_count: int, overlap: int, workers: int):
-    place = decide(DueWindows(windows, row_count, overlap, workers)).value
+@given(
+    st.integers(0, 100), st.integers(0, 10 * MILLION), st.integers(1, 20), st.integers(1, 20), st.integers(0, MILLION)
+)
+def test_every_run_has_a_window_and_every_task_a_worker(
+    windows: int, row_count: int, overlap: int, workers: int, keys: int
+):
+    place = decide(DueWindows(windows, row_count, overlap, workers, keys)).value
     assert 1 <= place.runs <= max(1, min(windows, workers))
-    assert place.where == "spark" or place.runs == 1
+    assert place.runs <= place.tasks <= workers
+    assert place.where == "spark" or place.tasks == 1
+    assert keys or place.parts == 1
 
 
 def test_where_a_job_costs_nothing_workers_share_what_can_be_shared():

@@ -7,8 +7,8 @@ from skypane.jobs.description import criteria, settings
 from skypane.types import ConfigError
 
 
-def test_there_are_two():
-    assert examples.names() == ["flights-top-delays", "rate-skyline"]
+def test_there_are_four():
+    assert examples.names() == ["cab-areas", "flights-top-delays", "meter-load", "rate-skyline"]
 
 
 @pytest.mark.parametrize("name", examples.names())
@@ -27,8 +27,14 @@ def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
     assert window.length == "20 seconds"
 
 
+def test_a_folder_of_that_name_is_its_output_and_the_same_command_goes_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rate-skyline").mkdir()
+    assert examples.find("rate-skyline").name == "rate-skyline"
+
+
 def test_an_unknown_one_is_named():
-    with pytest.raises(ConfigError, match="no example is called 'x'; there are flights-top-delays, rate-skyline"):
+    with pytest.raises(ConfigError, match="no example is called 'x'; there are cab-areas, flights-top-delays"):
         examples.text("x")
 
 

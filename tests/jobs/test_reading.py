@@ -1,20 +1,27 @@
 """Job files: what is right is read, and each thing that is wrong is one sentence that names the field."""
 
+import math
+import sys
+
+import pyarrow as pa
 import pytest
 import yaml
 from pydantic import ValidationError
 
 import skypane as sp
 from skypane.control.elasticity.options import Fuzzy, Model, Threshold
+from skypane.examples.traffic import QueueEnd
 from skypane.jobs import parse, read
 from skypane.jobs.building import options
 from skypane.jobs.description import settings
 from skypane.jobs.examples import find
+from skypane.jobs.named import named
 from skypane.jobs.policies import AqKSlackLaw
 from skypane.operators.aggregates.text import function_of
 from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.progress import AqKSlack, KSlack, Watermark
+from skypane.reporting.grids import GridSpec
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -295,6 +302,12 @@ def test_errors_repeat_only_the_beginning_of_a_long_value(parts):
         ({"time": "count()"}, "functions may not be called time"),
         ({"last": "last(paid)"}, "goes by an order of rows: name its column, order="),
         ({}, "need at least one aggregate function"),
+        ({"n": "keep(QueueEnd(cab))"}, "'QueueEnd' is of no module: write where it is, as in my_module.QueueEnd"),
+        ({"n": "keep(no_such.QueueEnd(cab))"}, "'no_such.QueueEnd': cannot import 'no_such'"),
+        ({"n": "keep(skypane.examples.traffic.QueueEn())"}, "has no 'QueueEn', did you mean 'QueueEnd'?"),
+        ({"n": "keep(skypane.examples.traffic.QueueEnd(cab))"}, "missing 2 required positional arguments"),
+        ({"n": "keep(math.pi)"}, "keep needs an sp.Accumulator, got 3.14"),
+        ({"n": "in_order(math.fsum, x, returns=integer, order=at)"}, "returns=integer is no type of Arrow's"),
     ],
 )
 def test_an_aggregate_that_cannot_be_is_one_sentence(functions, complaint):
@@ -304,6 +317,12 @@ def test_an_aggregate_that_cannot_be_is_one_sentence(functions, complaint):
 
 def test_a_function_as_a_text_is_the_one_that_python_makes():
     texts = {
+        "keep(skypane.examples.traffic.QueueEnd(cab, speed, at, vehicles=2), where=speed > 0)": sp.keep(
+            QueueEnd("cab", "speed", "at", vehicles=2), where="speed > 0"
+        ),
+        "in_order(math.fsum, x, 'a b', returns=int64, order=at)": sp.in_order(
+            math.fsum, "x", "a b", returns=pa.int64(), order="at"
+        ),
         "count_if(paid == 'card' and amount > 10)": sp.count_if("paid == 'card' and amount > 10"),
         "avg(amount, where=paid == 'card')": sp.avg("amount", where="paid == 'card'"),
         "sum('unit price', where='amount > 1')": sp.sum("unit price", where="amount > 1"),
@@ -311,4 +330,37 @@ def test_a_function_as_a_text_is_the_one_that_python_makes():
         "approx_quantile(amount, [0.5, 0.9], error=0.05)": sp.approx_quantile("amount", [0.5, 0.9], error=0.05),
     }
     for text, function in texts.items():
-        assert function_of(text) == function, text
+        assert function_of(text, named) == function, text
+
+
+def test_what_is_named_may_lie_in_the_working_folder(tmp_path, monkeypatch):
+    (tmp_path / "rises_of_mine.py").write_text("def longest(rows):\n    return rows.num_rows\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    functions = {"n": "in_order(rises_of_mine.longest, price, returns=int64, order=ts)"}
+    query = parse(changed(query={"kind": "aggregate", "functions": functions})).query.build()
+    rows = pa.table({"ts": [1, 2], "price": [1.0, 2.0]})
+    assert query.lower(query.lift(rows))["n"].to_pylist() == [2]
+
+
+GRID = {"kind": "aggregate", "by": ["east", "north"], "functions": {"n": "count()", "dearest": "max(price)"}}
+
+
+def test_a_map_is_drawn_of_keys_and_functions():
+    job = parse(changed(query=GRID, map={"x": "east", "y": "north", "shade": {"n": "high"}, "mark": "dearest"}))
+    assert job.map is not None
+    assert job.map.build() == GridSpec("east", "north", {"n": "high"}, "dearest")
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"x": "eas"}, "map.x: 'eas' is not a column of query.by, did you mean 'east'?"),
+        ({"shade": {"spread": "high"}}, "map.shade: 'spread' is not a function of the query, use one of dearest, n"),
+        ({"mark": "dearst"}, "map.mark: 'dearst' is not a function of the query, did you mean 'dearest'?"),
+        ({"shade": {"n": "dark"}}, "map.shade.n: cannot be 'dark', use one of high, low"),
+    ],
+)
+def test_a_map_that_cannot_be_drawn_is_one_sentence(changes, complaint):
+    drawn = {"x": "east", "y": "north", "shade": {"n": "high"}} | changes
+    assert complaints(query=GRID, map=drawn) == [complaint]

@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
@@ -14,12 +16,15 @@ from pyspark.sql import DataFrame
 
 import skypane as sp
 from skypane.jobs import building, examples, parse, running
+from skypane.plan import Plan
 from skypane.reporting.live import PlainDisplay
 from skypane.reporting.report import render
 from skypane.reporting.runlog import RunLog
 from skypane.reporting.snapshot import answers
 from skypane.reporting.view import View
+from skypane.runtime import local
 from skypane.types import ConfigError, SkypaneError
+from skypane.workloads import workload
 
 START = datetime(2024, 5, 1, tzinfo=UTC)
 
@@ -222,6 +227,62 @@ def test_the_example_of_flights(spark, tmp_path, monkeypatch):
     assert len({week for week, _ in weeks}) == 2
     assert all(len(scores) <= 3 and scores == sorted(scores, reverse=True) for scores in weeks.values())
     assert max(max(scores) for scores in weeks.values()) == 853 + 0.5 * 851  # MQ 3944 on January 1
+
+
+def shortened(text, rows):
+    """The job over so many rows of its workload, in two batches."""
+    text = re.sub(r'"rows": \d+', f'"rows": {rows}', text)
+    return parse(re.sub(r"rowsPerTrigger: \d+", f"rowsPerTrigger: {rows // 2}", text))
+
+
+def seen_by(job, spark):
+    """The rows that its query sees, all at once."""
+    frame = building.frame(job.model_copy(update={"mode": "batch"}), spark)
+    return frame.toArrow()
+
+
+def test_the_example_of_cabs_answers_every_area_as_the_oracle_does_and_draws_it(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = examples.text("cab-areas").replace("slide: 1 minute", "slide: 20 minutes")
+    text = text.replace("policy: aqkslack", "policy: watermark").replace("max_drop: 0.01", "delay: 1 hour")
+    job, log = shortened(text, 60_000), log_in(tmp_path)
+    assert streamed(job, spark, log, drain=True)
+    found = answers(tmp_path / "cab-areas" / "windows")
+    assert found is not None
+
+    plan = Plan(job.query.build(), job.window.build(), "time", sp.Watermark("1 hour"))
+    rows = seen_by(job, spark)
+    wanted = [answer.rows for answer in local.answers(plan, [rows, local.Drain()])]
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, pa.concat_tables(wanted).to_pylist()))
+    assert any(found["queue_end"].to_pylist())
+
+    page = render(running.snapshot(job, log))
+    assert "The map" in page
+    assert "Station" in page
+
+
+def test_the_example_of_meters_puts_bad_readings_aside_and_answers_the_rest(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job, log = shortened(examples.text("meter-load"), 60_000), log_in(tmp_path)
+    assert streamed(job, spark, log, drain=True)
+    rows = workload("meters", meters=243, rows=60_000).table()
+    energy = rows["kwh"].to_numpy()
+    bad = ~((energy >= 0) & (energy <= 0.4))
+    aside = answers(tmp_path / "meter-load" / "late")
+    assert aside is not None
+    assert aside.num_rows == bad.sum() > 0
+    assert set(aside["reason"].to_pylist()) == {"null energy"}
+
+    found = answers(tmp_path / "meter-load" / "windows")
+    assert found is not None
+    whole = found.filter(pc.equal(found["window_end"], pc.min(rows["time"]).as_py() + timedelta(hours=1)))
+    hour = rows.filter(pa.array(~bad)).filter(pc.less(rows.filter(pa.array(~bad))["time"], whole["window_end"][0]))
+    hour = hour.group_by(["street", "house"]).aggregate([("kwh", "count"), ("kwh", "sum")])
+    wanted = {(row["street"], row["house"]): (row["kwh_count"], row["kwh_sum"]) for row in hour.to_pylist()}
+    assert len(wanted) == whole.num_rows == 243
+    for row in whole.to_pylist():
+        count, total = wanted[row["street"], row["house"]]
+        assert (row["readings"], row["energy_kwh"]) == (count, pytest.approx(total))
 
 
 def test_the_example_without_data(spark, tmp_path, monkeypatch):

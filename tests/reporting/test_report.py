@@ -81,7 +81,7 @@ def test_all_cards_are_there():
     page = Page(render(snapshot()))
     assert page.headings == [
         "An example front",
-        "Size of the front over time",
+        "Size of the answer over time",
         "Late rows against the budget, and the waiting that keeps them few",
         "Window latency",
         "Rate",

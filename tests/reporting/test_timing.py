@@ -26,6 +26,13 @@ def test_windows_that_are_still_open_are_left_out():
     assert times.end.tolist() == [3 * HOUR]
 
 
+def test_windows_that_only_a_drain_has_answered_are_left_out():
+    drain = batch(batch_id=4, newest=4 * HOUR, punctuation=7 * HOUR, started_at=1_000_004.0, seconds={"total": 0.5})
+    times = answer_times([*hourly(4), drain], np.array([3, 4, 5, 7]) * HOUR, HOUR)
+    assert times.end.tolist() == [3 * HOUR, 4 * HOUR]
+    assert times.lag.tolist() == [1.5, 1.5]  # the newest event came to 4 in batch 3, and the drain ended at 4.5
+
+
 def test_no_batch_no_times():
     assert len(answer_times([], np.array([HOUR]), HOUR).end) == 0
     assert len(answer_times([batch()], np.array([HOUR]), HOUR).end) == 0

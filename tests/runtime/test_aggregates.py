@@ -19,8 +19,13 @@ from pyspark.sql import functions as sf
 from tests.runtime.streams import answers, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
+from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
 from skypane.runtime import local
+from skypane.runtime.spark.engine import wlq
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef
+from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
+from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
 INF, NAN = float("inf"), float("nan")
@@ -199,6 +204,37 @@ def test_a_stream_with_late_rows_answers_as_spark_does_over_the_others(spark: Sp
         row = found[key]
         ours = (row["n"], row["total"], row["mean"], row["low"], row["spread"], row["heavy"])
         assert all(map(same, ours, (n, total, mean, low, spread, heavy))), (key, row)
+
+
+def test_workers_share_a_single_window_of_many_keys_and_write_its_answers(spark: SparkSession, tmp_path: Path):
+    """What Placement decides for such a window, where a job would take longer than so few rows are worth."""
+    rows = pa.table(
+        {
+            "at": pa.array(np.arange(20_000) * 1_000, pa.timestamp("us", "UTC")),
+            "key": [f"key {number % 5_000}" for number in range(20_000)],
+            "x": np.arange(20_000) / 7,
+        }
+    )
+    plan = Plan(sp.Aggregate("key", n=sp.count(), total=sp.sum("x")), Windows.of("20 seconds"), "at")
+    folder = Store.at(str(tmp_path))
+    for name in (PARTIALS, "answers"):
+        folder.child(name).make()
+    lift = LiftStage(plan.query, plan.gate, folder, 0)
+    reports = [report for part in (0, 1) for report in lift(rows.slice(part * 10_000, 10_000).to_batches())]
+    level = PaneLevel(tuple(TaskReport.from_json(report.column(0)[0].as_py()) for report in reports))
+    panes = OpenPanes[PartialRef].empty(plan.windows).add((pane.count.pane, pane.ref) for pane in level.panes)
+    schema, query = plan.validate(rows.schema), plan.window_query(rows.schema)
+    tasks = panes.all_windows()
+    here, _ = wlq.in_driver(query.worker(), folder, tasks, schema)
+    there, work = wlq.on_workers(
+        spark, wlq.RunStage(query, folder, folder.child("answers"), "0", (tuple(tasks),), schema, parts=3)
+    )
+    assert len(tasks) == 1
+    assert [run.windows for run in work] == [1, 1, 1]
+    assert (there.windows, there.row_count) == (here.windows, 5_000)
+    assert len(there.files) == 3
+    assert not there.tables
+    assert sorted(map(repr, there.table().to_pylist())) == sorted(map(repr, here.table().to_pylist()))
 
 
 def test_all_rows_at_once_have_one_answer_per_key(spark: SparkSession):

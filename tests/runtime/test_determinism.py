@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from tests.runtime.streams import finish, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.plan import Plan
@@ -44,11 +48,11 @@ QUERY = sp.Aggregate(
 )
 
 
-def inputs(rng: np.random.Generator) -> dict[str, list[dict[str, Any]]]:
+def inputs(rng: np.random.Generator, least: int = 1) -> dict[str, list[dict[str, Any]]]:
     """Rows of each source in the order of time, with ties within and between them."""
     found = {}
     for name in NAMES:
-        times = np.cumsum(rng.integers(0, 4, rng.integers(1, 25)))
+        times = np.cumsum(rng.integers(0, 4, rng.integers(least, 25)))
         found[name] = [
             {"at": int(time), "source": name, "sequence": number, "key": int(rng.integers(2)), "x": float(rng.normal())}
             for number, time in enumerate(times)
@@ -88,6 +92,52 @@ def due(rows: dict[str, list[dict[str, Any]]], windows: Windows, ready: int) -> 
     times = [row["at"] for mine in rows.values() for row in mine]
     holding = {window for pane in windows.panes_at(np.array(times)).tolist() for window in windows.windows_of(pane)}
     return sorted(window for window in holding if windows.bounds(window)[1] <= ready)
+
+
+def streamed(spark: SparkSession, folder: Path, batches: list[pa.Table], files: int, **options: Any) -> list[str]:
+    """What a real query answers to them, each a micro-batch of so many files; no row of it is late or put aside."""
+    write_batches(folder / "in", batches, files=files)
+    job = sp.stream(
+        read_batches(spark, folder / "in", SCHEMA, files=files),
+        QUERY,
+        time="at",
+        window="12 us",
+        slide="5 us",
+        progress=sp.Readiness("1 us", sources=NAMES),
+        source="source",
+        checkpoint=folder / "checkpoint",
+        output=folder / "out",
+        **options,
+    )
+    seen = finish(job)
+    assert sum(metrics.rows for metrics in seen) == sum(batch.num_rows for batch in batches)
+    assert not any(metrics.late_rows or metrics.quarantined for metrics in seen)
+    return sorted(map(repr, parquet_rows(folder / "out").to_pylist()))
+
+
+def same_on_spark(spark: SparkSession, folder: Path, seed: int, draws: int) -> None:
+    """Hold real queries over several interleavings of the same inputs, cut and spread differently, against the oracle."""
+    rng = np.random.default_rng(seed)
+    rows = inputs(rng, least=16)
+    plan = Plan(QUERY, Windows(12, 5), "at", sp.Readiness("1 us", sources=NAMES), "source")
+    oracle = [answer for outcome in local.run(plan, interleaved(rows, rng)) for answer in outcome.answers]
+    wanted = sorted(repr(row) for answer in oracle for row in answer.rows.to_pylist())
+    assert len(oracle) > 2
+    for draw in range(draws):
+        splitting = ("PB_RR", "TB_RR", "AS")[draw % 3]
+        options = {"splitting": splitting, "plq_workers": 1 + draw % 2, "wlq_workers": 2 - draw % 2}
+        found = streamed(spark, folder / f"{seed}-{draw}", interleaved(rows, rng), files=1 + draw % 3, **options)
+        assert found == wanted, f"seed {seed}, draw {draw}"
+
+
+def test_on_spark_too_answers_are_the_same_to_the_last_bit(spark: SparkSession, tmp_path: Path):
+    same_on_spark(spark, tmp_path, seed=4, draws=2)
+
+
+@pytest.mark.slow
+def test_on_spark_too_answers_are_the_same_for_many_draws(spark: SparkSession, tmp_path: Path):
+    for seed in range(5, 9):
+        same_on_spark(spark, tmp_path, seed, draws=4)
 
 
 def test_a_source_that_is_named_and_never_speaks_holds_back_all_and_is_named():

@@ -52,13 +52,13 @@ def test_tasks_of_a_micro_batch_share_what_is_made(cuts, order):
 
 def test_ascending_tasks_make_the_stream_once(monkeypatch):
     begun = []
-    restart = module._Stream.restart
+    restart = module._Making.restart
 
     def counted(stream):
         begun.append(stream)
         restart(stream)
 
-    monkeypatch.setattr(module._Stream, "restart", counted)
+    monkeypatch.setattr(module._Making, "restart", counted)
     for start in range(0, ROWS, 3_000):
         for part in (1, 0, 2):
             sliced(start + part * 1_000, start + part * 1_000 + 1_000, start)

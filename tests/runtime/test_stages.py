@@ -9,15 +9,19 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.operators.aggregates.tables import SCHEMA as KEYED_SCHEMA
+from tests.operators.aggregates.tables import tables as tables_of_keys
 from tests.rows import SCHEMA, SKYLINE, multiset, split, tables, windows
 
+import skypane as sp
+from skypane import Aggregate
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
 from skypane.progress import KSlack
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
 from skypane.runtime.spark.engine.state import State
-from skypane.runtime.spark.engine.wlq import RunStage, cut, distinct_row_count, in_driver, row_count
+from skypane.runtime.spark.engine.wlq import RunStage, cut, distinct_row_count, in_driver, row_count, together
 from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
@@ -96,6 +100,48 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
         start, end = shape.bounds(window)
         inside = rows.filter((pc.field("time") >= _stamp(start)) & (pc.field("time") < _stamp(end)))
         assert size == SKYLINE.lift(inside).num_rows > 0
+
+
+KEYED = Aggregate(["key", "text"], n=sp.count(), total=sp.sum("f"), last=sp.last("text", order="i"))
+
+
+@FEW
+@given(
+    tables_of_keys(60),
+    st.integers(1, 5).map(lambda length: Windows(length * 1_000_000, 1_000_000)),
+    st.integers(1, 3),
+    st.integers(2, 4),
+)
+def test_workers_that_share_windows_by_keys_answer_as_the_driver(
+    tmp_path_factory: pytest.TempPathFactory, rows: pa.Table, shape: Windows, runs: int, parts: int
+):
+    folder, asked = store(tmp_path_factory), Plan(KEYED, shape, "at", KSlack())
+    level = lifted(asked, folder, split(rows, [rows.num_rows // 2]))
+    panes = OpenPanes[PartialRef].empty(shape).add((pane.count.pane, pane.ref) for pane in level.panes)
+    tasks = panes.all_windows()
+    schema, query = asked.validate(rows.schema), asked.window_query(rows.schema)
+    here, _ = in_driver(query.worker(), folder, tasks, schema)
+    stage = RunStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema, parts)
+    assert stage.tasks == len(stage.runs) * parts
+    numbers = pa.RecordBatch.from_pydict({"id": list(range(stage.tasks))})
+    done = [json.loads(text) for batch in stage([numbers]) for text in batch.column(0).to_pylist()]
+    there = [folder.child("answers").read_parquet(run["file"], schema) for run in done]
+    answered = sorted(map(repr, pa.concat_tables([schema.empty_table(), *here.tables]).to_pylist()))
+    assert sorted(map(repr, pa.concat_tables([schema.empty_table(), *there]).to_pylist())) == answered
+    assert together(run["windows"] for run in done) == here.windows
+
+
+@pytest.mark.parametrize(
+    ("query", "divisible"),
+    [
+        (KEYED, True),
+        (Aggregate(n=sp.count()), False),
+        (Aggregate("key", n=sp.count(), top=3, rank_by="n"), False),
+        (Aggregate("key", n=sp.count(), having="n > 1"), True),
+    ],
+)
+def test_windows_are_shared_by_keys_where_each_key_has_an_answer_of_its_own(query: Aggregate, divisible: bool):
+    assert query.divisible(KEYED_SCHEMA) is divisible
 
 
 def _stamp(time: int) -> pa.Scalar:

@@ -94,7 +94,9 @@ def test_decisions_are_told_with_their_reasons(folder: Store):
     metrics = told([table([3]), table([4])], folder)
     assert (metrics.exchange, metrics.splitting) == (False, "PB_RR")
     assert (metrics.wlq_where, metrics.wlq_workers) == ("spark", 2)
-    assert metrics.decision("placement") == Decision("placement", {"where": "spark", "runs": 2}, "as decided")
+    assert metrics.decision("placement") == Decision(
+        "placement", {"where": "spark", "runs": 2, "parts": 1}, "as decided"
+    )
     assert metrics.plq_workers == 2, "where rows are not exchanged, as many as the source has tasks"
     decided = {decision.what: decision for decision in metrics.decisions}
     assert list(decided) == ["progress", "splitting", "exchange", "placement"], "no elastic law, no decision on workers"

@@ -25,6 +25,7 @@ from skypane.workloads import (
     Zipf,
     workload,
 )
+from skypane.workloads.registry import composed
 
 
 def test_a_workload_by_name_is_the_one_by_hand():
@@ -63,21 +64,21 @@ def test_what_is_not_said_is_the_default():
 
 
 def test_texts_are_read_as_the_parameter_s_type():
-    made = workload(
+    made = composed(
         "map2", rate="1e3", dispersion="155", d="2", rows="1000", seed=str(2**60 + 1), start="5", length="1 s"
     )
     assert made == Workload(Map2(1_000, 155), Classic(d=2), seed=2**60 + 1, rows=1_000, start=5, length="1 s")
-    assert workload("steps", rates="100,250.5", every="1 s").arrivals == Steps((100, 250.5), "1 s")
-    assert workload("poisson", rate=1, delay="empirical", delay_measured=[1, 2]).delays == EmpiricalDelay((1, 2))
-    drift = workload("poisson", rate=1, points="drifting", points_kinds="correlated,independent", d=3)
+    assert composed("steps", rates="100,250.5", every="1 s").arrivals == Steps((100, 250.5), "1 s")
+    assert composed("poisson", rate=1, delay="empirical", delay_measured=[1, 2]).delays == EmpiricalDelay((1, 2))
+    drift = composed("poisson", rate=1, points="drifting", points_kinds="correlated,independent", d=3)
     assert drift.points == Drifting(("correlated", "independent"), d=3)
 
 
 def test_paper_3_s_names():
-    assert workload("constw", low=1, high=2).arrivals == ConstantFleet(1, 2)
+    assert composed("constw", low=1, high=2).arrivals == ConstantFleet(1, 2)
     shapes = {"psfcw": ("step", "constant"), "ptfcw": ("trend", "constant"), "sfvar": ("step", "varying")}
     for name, (shape, total) in shapes.items():
-        made = workload(name, low=1, high=2, streams=4)
+        made = composed(name, low=1, high=2, streams=4)
         assert made.arrivals == FluctuatingFleet(1, 2, shape=shape, total=total, streams=4)  # type: ignore[arg-type]
 
 
@@ -101,7 +102,7 @@ def test_delays_by_name_are_drawn(name: str):
 @pytest.mark.parametrize(
     ("name", "given", "complaint"),
     [
-        ("map3", {}, "arrivals: unknown 'map3'; use one of constant, poisson, map2, "),
+        ("map3", {}, "workload: unknown 'map3'; use one of constant, poisson, map2, "),
         ("poisson", {}, "arrivals 'poisson' needs rate; it takes rate"),
         ("map2", {"rate": 1}, "arrivals 'map2' needs dispersion; it takes rate, dispersion, ratio, burst_share"),
         ("poisson", {"rate": 1, "rat": 2}, "arrivals 'poisson' has no parameter 'rat'; it takes rate"),

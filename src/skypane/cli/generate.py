@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
-    from skypane.workloads import Workload
+    from skypane.workloads import Stream
 
 _USAGE = "skypane generate WORKLOAD [--parameter value ...] (--rows N | --seconds S) [--seed N] --out FILE"
 
@@ -30,12 +30,13 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
 
 def run(arguments: Namespace) -> int:
     """Write the file; say what lies in it."""
-    from skypane.workloads import ARRIVALS  # noqa: PLC0415 - importing kernels takes a second; no --help should wait
+    # Importing kernels takes a second; no --help should wait.
+    from skypane.workloads import ARRIVALS, SCENES  # noqa: PLC0415
 
     if arguments.workload is None:
-        print("\n".join(ARRIVALS))
+        print("\n".join([*ARRIVALS, *SCENES]))
         return 0
-    if arguments.workload not in ARRIVALS:
+    if arguments.workload not in {*ARRIVALS, *SCENES}:
         from skypane.workloads import workload  # noqa: PLC0415
 
         workload(arguments.workload)  # says which names there are
@@ -46,18 +47,10 @@ def run(arguments: Namespace) -> int:
 
 def _parser(name: str) -> ArgumentParser:
     """Return the parser of what follows a workload's name."""
-    from skypane.workloads import ARRIVALS, DELAYS, POINTS  # noqa: PLC0415
+    from skypane.workloads import SCENES  # noqa: PLC0415
     from skypane.workloads.parameters import accepted  # noqa: PLC0415
-    from skypane.workloads.registry import Named  # noqa: PLC0415
 
-    def listed(named: Named) -> str:
-        return ", ".join(name for name in accepted(named.config) if name not in named.settled) or "none"
-
-    lines = [f"parameters of {name}: {listed(ARRIVALS[name])}", "", "of all workloads:"]
-    lines += ["  d, keys, keys_exponent, keys_move_every, keys_move_by, sources, source_exponent"]
-    lines += [f"  presence_{parameter}" for parameter in ("join_within", "stay", "stall_every", "stall_for")]
-    lines += [f"  points={points}: points_... {listed(named)}" for points, named in POINTS.items()]
-    lines += [f"  delay={delay}: delay_... {listed(named)}" for delay, named in DELAYS.items()]
+    lines = [f"parameters of {name}: {', '.join(accepted(SCENES[name]))}"] if name in SCENES else _composed(name)
     parser = ArgumentParser(
         prog=f"skypane generate {name}",
         usage=_USAGE.replace("WORKLOAD", name),
@@ -70,6 +63,23 @@ def _parser(name: str) -> ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="another seed is another stream of the same kind (0)")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the parquet file to write")
     return parser
+
+
+def _composed(name: str) -> list[str]:
+    """Return what the parameters of a workload are that is composed of parts."""
+    from skypane.workloads import ARRIVALS, DELAYS, POINTS  # noqa: PLC0415
+    from skypane.workloads.parameters import accepted  # noqa: PLC0415
+    from skypane.workloads.registry import Named  # noqa: PLC0415
+
+    def listed(named: Named) -> str:
+        return ", ".join(name for name in accepted(named.config) if name not in named.settled) or "none"
+
+    lines = [f"parameters of {name}: {listed(ARRIVALS[name])}", "", "of all workloads that are composed of parts:"]
+    lines += ["  d, keys, keys_exponent, keys_move_every, keys_move_by, sources, source_exponent"]
+    lines += [f"  presence_{parameter}" for parameter in ("join_within", "stay", "stall_every", "stall_for")]
+    lines += [f"  points={points}: points_... {listed(named)}" for points, named in POINTS.items()]
+    lines += [f"  delay={delay}: delay_... {listed(named)}" for delay, named in DELAYS.items()]
+    return lines
 
 
 def pairs(words: list[str]) -> dict[str, str]:
@@ -89,7 +99,7 @@ def pairs(words: list[str]) -> dict[str, str]:
     return parameters
 
 
-def _made(name: str, options: Namespace, parameters: dict[str, str]) -> Workload:
+def _made(name: str, options: Namespace, parameters: dict[str, str]) -> Stream:
     from skypane.workloads import workload  # noqa: PLC0415
 
     limits = {}
@@ -102,7 +112,7 @@ def _made(name: str, options: Namespace, parameters: dict[str, str]) -> Workload
     return workload(name, **parameters, **limits, seed=options.seed)
 
 
-def _write(made: Workload, out: Path) -> None:
+def _write(made: Stream, out: Path) -> None:
     """Write with a bar of progress, where there is a terminal and an end is known."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415

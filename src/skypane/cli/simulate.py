@@ -118,12 +118,12 @@ def _stream(arguments: Namespace, parameters: dict[str, str], windows: Windows) 
 
     from skypane.runtime.sim.stream import Stream  # noqa: PLC0415
     from skypane.types import micros  # noqa: PLC0415
-    from skypane.workloads import workload  # noqa: PLC0415
+    from skypane.workloads.registry import composed  # noqa: PLC0415
 
     exact = arguments.results == "exact"
     parameters = {"d": "8" if exact else "1"} | (parameters if exact else parameters | {"d": "1"})
     length = timedelta(seconds=arguments.seconds)
-    table = workload(arguments.workload, **parameters, length=length, seed=arguments.seed, start=0).table()
+    table = composed(arguments.workload, **parameters, length=length, seed=arguments.seed, start=0).table()
     event, arrival = (table[name].cast("int64").to_numpy() for name in ("time", "arrival"))
     criteria = [name for name in table.column_names if exact and name[0] == "c" and name[1:].isdigit()]
     points = np.column_stack([table[name].to_numpy() for name in criteria]) if criteria else None

@@ -17,39 +17,68 @@ class DueWindows:
     row_count   rows in the partials of their panes, each pane counted once
     overlap     windows that hold a pane; beyond three, shared merges keep the work from growing with it
     workers     that could take a run of windows each
+    keys        rows of the largest partial, if workers may share a window by its keys; else 0
     """
 
     windows: int
     row_count: int
     overlap: int
     workers: int
+    keys: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where windows are answered, in how many runs of consecutive ones; or a front takes rows, in how many shards."""
+    """Where windows are answered, in how many runs of consecutive ones; or a front takes rows, in how many shards.
+
+    parts  into which each run is divided by the keys of its windows
+    """
 
     where: Literal["driver", "spark"]
     runs: int = 1
+    parts: int = 1
+
+    @property
+    def tasks(self) -> int:
+        """How many workers have something to do."""
+        return self.runs * self.parts
+
+
+MANY_KEYS = 65_536
+"""From so many keys on, all windows are divided by keys: smaller tables fit caches better, and what is merged for a window
+serves the next one, where each run of windows begins anew (bench/division.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement(StatelessLaw[None, DueWindows, Place]):
-    """The law: windows are answered where they are sooner done. It needs no state: the batch tells all it goes by."""
+    """The law: windows are answered where they are sooner done. It needs no state: the batch tells all it goes by.
+
+    Workers take runs of windows; where there are fewer windows than workers, or very many keys, they share windows by keys.
+    """
 
     costs: Costs = DEFAULT_COSTS
 
     def decide(self, state: Stateless, known: DueWindows) -> tuple[Stateless, Decision[Place]]:
         rows_merged = known.row_count * min(known.overlap, 3)
         alone = known.windows * self.costs.window + rows_merged * self.costs.window_per_row
-        runs = max(1, min(known.workers, known.windows))
-        together = self.costs.job + alone / runs
+        shared = _shared(known)
+        dividing = known.row_count * self.costs.divide_per_row if shared.parts > 1 else 0.0
+        together = self.costs.job + alone / shared.tasks + dividing
+        by_keys = f", each by keys in {shared.parts} parts" if shared.parts > 1 else ""
         because = (
             f"{known.windows} windows of {known.row_count} rows: {alone * 1e3:.0f} ms alone, "
-            f"{together * 1e3:.0f} ms in {runs} runs"
+            f"{together * 1e3:.0f} ms in {shared.runs} runs{by_keys}"
         )
-        place = Place("spark", runs) if together < alone else Place("driver")
+        place = shared if together < alone else Place("driver")
         return state, Decision("placement", place, because, {"alone": alone, "together": together})
+
+
+def _shared(known: DueWindows) -> Place:
+    """Return how workers would share the windows."""
+    if known.windows and known.keys >= MANY_KEYS:
+        return Place("spark", 1, known.workers)
+    runs = max(1, min(known.workers, known.windows))
+    return Place("spark", runs, known.workers // runs if known.windows and known.keys else 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ def text(name: str) -> str:
 
 def find(job: str) -> JobFile:
     """Return the job of the file `job`, or of the shipped example of that name."""
-    if job in names() and not Path(job).exists():
+    if job in names() and not Path(job).is_file():  # a folder of that name is where it has written
         return parse(text(job), job)
     return read(Path(job))
 

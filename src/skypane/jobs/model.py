@@ -17,6 +17,8 @@ from skypane.jobs.elasticity import AnyElastic
 from skypane.jobs.fields import Columns, MisfitError, Part, Time
 from skypane.jobs.policies import AnyPolicy
 from skypane.jobs.queries import AnyQuery
+from skypane.naming import instead
+from skypane.reporting.grids import GridSpec
 from skypane.types import ConfigError, micros
 from skypane.windows import Windows
 
@@ -111,6 +113,21 @@ class Spark(Part):
     conf: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
 
+class Map(Part):
+    """A map in the report: keys are cells of a grid, see reporting/grids.py."""
+
+    x: str
+    y: str
+    #: functions, and which end of each is dark; the last one is drawn over the run too
+    shade: Annotated[dict[str, Literal["high", "low"]], Field(min_length=1)]
+    mark: str = ""
+    places: dict[str, tuple[float, float]] = Field(default_factory=dict)
+
+    def build(self) -> GridSpec:
+        """Return what is drawn."""
+        return GridSpec(**dict(self))
+
+
 class JobFile(Part):
     """A whole job."""
 
@@ -137,16 +154,31 @@ class JobFile(Part):
     checkpoint: str | None = None
     #: "available now", an interval such as "5 seconds", or at once, on and on
     trigger: str | None = None
+    #: of a stream of aggregates that writes parquet: what its report draws of the answers
+    map: Map | None = None
     workers: WorkersPart = WorkersPart()
     spark: Spark = Spark()
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if self.map is not None:
+            self._fits_its_map(self.map)
         if self.mode == "stream":
             self._fits_a_stream()
         else:
             self._fits_a_batch()
         return self
+
+    def _fits_its_map(self, drawn: Map) -> None:
+        functions = getattr(self.query, "functions", {})
+        for field, name, known in (
+            *((axis, getattr(drawn, axis), self.query.by) for axis in ("x", "y")),
+            *(("shade", name, functions) for name in drawn.shade),
+            *([("mark", drawn.mark, functions)] if drawn.mark else []),
+        ):
+            if name not in known:
+                kind = "a function of the query" if known is functions else "a column of query.by"
+                raise MisfitError(f"map.{field}", f"{name!r} is not {kind}, {instead(name, list(known))}")
 
     def _fits_a_stream(self) -> None:
         if self.window is None:
@@ -160,7 +192,9 @@ class JobFile(Part):
             raise MisfitError("output.if_exists", "is for mode batch; a stream goes on where its checkpoint ends")
 
     def _fits_a_batch(self) -> None:
-        stray = [name for name in ("progress", "late", "late_by", "checkpoint", "trigger") if getattr(self, name)]
+        stray = [
+            name for name in ("progress", "late", "late_by", "checkpoint", "trigger", "map") if getattr(self, name)
+        ]
         if stray:
             raise MisfitError(stray[0], "is for mode stream; a batch has all its rows before it answers")
         if self.workers.elastic is not None:
@@ -168,4 +202,4 @@ class JobFile(Part):
 
     def summary(self) -> dict[str, Any]:
         """Return what makes a run of this job the same run when it is resumed."""
-        return self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question"})
+        return self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question", "map"})

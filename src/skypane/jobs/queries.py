@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field, PositiveInt, create_model, model_validator
 
 from skypane.jobs.fields import Columns, Part
+from skypane.jobs.named import named
 from skypane.operators.aggregates.text import function_of
 from skypane.operators.queries import QUERIES
 from skypane.operators.query import Query
@@ -23,7 +24,7 @@ def _is_preference(text: str) -> str:
 
 
 def _is_function(text: str) -> str:
-    function_of(text)
+    function_of(text, named)
     return text
 
 
@@ -54,7 +55,7 @@ class QueryPart(Part):
     def build(self) -> Query:
         """Return the query itself."""
         arguments = self.model_dump(exclude={"kind", "functions"})
-        functions = {name: function_of(text) for name, text in getattr(self, "functions", {}).items()}
+        functions = {name: function_of(text, named) for name, text in getattr(self, "functions", {}).items()}
         clashes = sorted(arguments.keys() & functions.keys())
         if clashes:
             raise ConfigError(f"functions may not be called {', '.join(clashes)}, as fields of the query are")

@@ -11,6 +11,7 @@ from skypane.jobs.description import criteria, settings
 from skypane.jobs.model import JobFile
 from skypane.places import Place
 from skypane.reporting.following import follow
+from skypane.reporting.grids import grid_map
 from skypane.reporting.live import Display
 from skypane.reporting.runlog import RunLog
 from skypane.reporting.snapshot import SKYLINE, Snapshot, answers, example, front_sizes, latest_front
@@ -44,7 +45,7 @@ def snapshot(job: JobFile, log: RunLog) -> Snapshot:
     """Return what the report of a streaming job is drawn from: its log, and its windows if they are parquet."""
     folder = _windows_folder(job)
     windows = None if folder is None else answers(folder)
-    by = job.query.by
+    by, drawn = job.query.by, job.map
     return Snapshot(
         title=job.name,
         question=job.question or f"{job.query.build()}.",
@@ -52,8 +53,9 @@ def snapshot(job: JobFile, log: RunLog) -> Snapshot:
         criteria=criteria(job),
         batches=log.batches(),
         settings=tuple(settings(job)),
-        sizes=None if windows is None else front_sizes(windows, by),
+        sizes=None if windows is None else front_sizes(windows, () if job.query.kind == "aggregate" else by),
         example=None if windows is None else example(windows, by),
+        grid=None if windows is None or drawn is None else grid_map(windows, drawn.build()),
         meaning=SKYLINE if job.query.kind == "skyline" else "",
     )
 

@@ -94,6 +94,22 @@ class QueueQuery(Query, Protocol):
 
 
 @runtime_checkable
+class DivisibleQuery(Query, Protocol):
+    """A query whose keys have nothing to do with each other: workers may share a window, each with keys of its own."""
+
+    def divisible(self, schema: pa.Schema) -> bool:
+        """Return whether partials of rows of `schema` can be divided by their keys."""
+        ...
+
+    def part_of(self, partial: pa.Table, part: int, parts: int) -> pa.Table:
+        """Return the rows of a partial whose keys are of one of the parts; a key is of the same part in each partial.
+
+        The answers of all parts together are the answer.
+        """
+        ...
+
+
+@runtime_checkable
 class GrowingQuery(Query, Protocol):
     """A query that knows how large its partials are, so that control can weigh whole panes against an exchange."""
 

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.metrics import BatchMetrics
-from skypane.reporting import plots
+from skypane.reporting import maps, plots
+from skypane.reporting.grids import GridMap
 from skypane.reporting.snapshot import Example, Snapshot
 from skypane.reporting.summary import Summary, summarise
 from skypane.types import ConfigError
@@ -82,11 +83,13 @@ def _tile(name: str, value: str, remark: str, *, bad: bool = False) -> str:
 
 
 def _cards(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
+    if snapshot.grid is not None:
+        yield _map_card(snapshot.grid)
     if snapshot.example is not None and len(snapshot.criteria) > 1:
         yield _front_card(snapshot, snapshot.example)
     if snapshot.sizes is not None and len(snapshot.sizes.end) > 1:
         yield _card(
-            "Size of the front over time",
+            "Size of the answer over time",
             plots.sizes(snapshot.sizes),
             "Rows in each window's answer, by the window's end: the running median where windows are many.",
         )
@@ -143,6 +146,22 @@ def _card(title: str, body: str, caption: str = "", *, wide: bool = False) -> st
     kind = "card wide" if wide else "card"
     below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return f'<figure class="{kind}"><h2>{escape(title)}</h2>{body}{below}</figure>'
+
+
+def _map_card(grid: GridMap) -> str:
+    spec = grid.spec
+    why = (
+        f"the one with the most cells of {spec.mark.replace('_', ' ')}" if spec.mark else "the one with the most cells"
+    )
+    remark = f"Window {stamp(grid.panel.start)} to {stamp(grid.panel.end)}, {why}. A square is a cell of {spec.x} and {spec.y}. "
+    remark += f"Below: {list(spec.shade)[-1].replace('_', ' ')} in windows over the run, by when they end."
+    large = "".join(f"<div>{maps.shaded(grid, name)}</div>" for name in spec.shade)
+    series = "".join(f"<div>{maps.small(grid, panel)}</div>" for panel in grid.series)
+    return _card(
+        "The map",
+        f'<p>{escape(remark)}</p><div class="pair">{large}</div><div class="series">{series}</div>',
+        wide=True,
+    )
 
 
 def _front_card(snapshot: Snapshot, chosen: Example) -> str:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from skypane.metrics import BatchMetrics
+from skypane.reporting.grids import GridMap
 from skypane.types import IntArray, Micros
 
 #: what being in a skyline means
@@ -68,6 +69,7 @@ class Snapshot:
     settings: tuple[tuple[str, str], ...] = ()
     sizes: FrontSizes | None = None
     example: Example | None = None
+    grid: GridMap | None = None
     #: stream seconds per wall-clock second, if a recording was replayed
     speedup: float | None = None
     #: what being in an answer means, as a sentence

@@ -38,7 +38,8 @@ class AnswerTimes:
 def answer_times(batches: Sequence[BatchMetrics], ends: IntArray, length: int) -> AnswerTimes:
     """Return when the windows with these `ends` (any order, microseconds; windows `length` long) were answered.
 
-    Windows that no punctuation has passed are left out.
+    Windows that no punctuation has passed are left out, and those that no event has: a drain answered them, as the end of the
+    stream.
     """
     timed = [metrics for metrics in batches if metrics.newest is not None and metrics.punctuation is not None]
     ends = np.unique(np.asarray(ends, np.int64))
@@ -50,7 +51,7 @@ def answer_times(batches: Sequence[BatchMetrics], ends: IntArray, length: int) -
     began = np.array([metrics.started_at for metrics in timed])
     ended = began + [metrics.seconds.get("total", 0.0) for metrics in timed]
 
-    ends = ends[ends <= punctuation[-1]]
+    ends = ends[ends <= min(punctuation[-1], newest[-1])]
     opened = began[np.searchsorted(newest, ends - length)]
     passed = began[np.searchsorted(newest, ends)]
     answered = ended[np.searchsorted(punctuation, ends)]

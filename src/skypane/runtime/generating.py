@@ -11,13 +11,13 @@ from skypane.naming import shortened
 from skypane.places import whole
 from skypane.runtime.gather import as_tables, gathered
 from skypane.types import ConfigError
-from skypane.workloads import Workload
+from skypane.workloads import Stream
 
 #: small enough that a task of a replay decodes little that it does not want
 ROW_GROUP = 65_536
 
 
-def write(workload: Workload, path: Path, progress: Callable[[int], None] = lambda _: None) -> int:
+def write(workload: Stream, path: Path, progress: Callable[[int], None] = lambda _: None) -> int:
     """Write all rows of a workload, in the order of arrival; return how many.
 
     `progress` is told how many are written so far. The file appears when it is whole. Raises ConfigError if the workload

@@ -15,6 +15,7 @@ from skypane.workloads.arrivals.map2 import Map2
 from skypane.workloads.arrivals.plain import Constant, Poisson
 from skypane.workloads.arrivals.profiles import OnOff, RandomWalk, Steps
 from skypane.workloads.arrivals.selfsimilar import ParetoSlots, SelfSimilar
+from skypane.workloads.cabs import Cabs
 from skypane.workloads.content.drift import Drifting
 from skypane.workloads.content.keys import Zipf
 from skypane.workloads.content.points import Classic
@@ -28,14 +29,18 @@ from skypane.workloads.disorder.delays import (
     UniformDelay,
 )
 from skypane.workloads.disorder.held import HeldBack
-from skypane.workloads.registry import ARRIVALS, DELAYS, POINTS, workload
+from skypane.workloads.meters import Meters
+from skypane.workloads.registry import ARRIVALS, DELAYS, POINTS, SCENES, workload
+from skypane.workloads.stream import Stream
 from skypane.workloads.workload import Workload
 
 __all__ = [
     "ARRIVALS",
     "DELAYS",
     "POINTS",
+    "SCENES",
     "BurstyFleet",
+    "Cabs",
     "Classic",
     "Constant",
     "ConstantFleet",
@@ -46,6 +51,7 @@ __all__ = [
     "HeldBack",
     "LognormalDelay",
     "Map2",
+    "Meters",
     "NoDelay",
     "OnOff",
     "ParetoDelay",
@@ -56,6 +62,7 @@ __all__ = [
     "SelfSimilar",
     "Shared",
     "Steps",
+    "Stream",
     "UniformDelay",
     "Workload",
     "Zipf",

@@ -17,6 +17,7 @@ from skypane.workloads.arrivals.plain import Constant, Poisson
 from skypane.workloads.arrivals.profiles import OnOff, RandomWalk, Steps
 from skypane.workloads.arrivals.selfsimilar import ParetoSlots, SelfSimilar
 from skypane.workloads.arrivals.sent import Fleet
+from skypane.workloads.cabs import Cabs
 from skypane.workloads.content.drift import Drifting
 from skypane.workloads.content.keys import Zipf
 from skypane.workloads.content.points import DISTRIBUTIONS, Classic
@@ -30,7 +31,9 @@ from skypane.workloads.disorder.delays import (
     UniformDelay,
 )
 from skypane.workloads.disorder.held import HeldBack
+from skypane.workloads.meters import Meters
 from skypane.workloads.parameters import accepted, build
+from skypane.workloads.stream import Stream
 from skypane.workloads.workload import Workload
 
 
@@ -71,12 +74,27 @@ DELAYS: Final[Mapping[str, Named]] = {
     "held-back": Named(HeldBack),
 }
 
+SCENES: Final[Mapping[str, type[Stream]]] = {"cabs": Cabs, "meters": Meters}
+"""Streams that are of one piece, with columns of their own: they are not composed of arrivals, points, keys and delays."""
+
 _OF_ALL: Final = ("seed", "rows", "length", "start")
 _UNPREFIXED: Final = ("d", "points", "delay", "sources", "keys")
 _PARTS: Final = ("points", "keys", "delay", "source", "presence")
 
 
-def workload(arrivals: str, **parameters: Any) -> Workload:
+def workload(arrivals: str, **parameters: Any) -> Stream:
+    """Return the workload with arrivals of that name, or the scene; numbers may be given as texts.
+
+    A scene (see SCENES) has parameters of its own; else they are those of composed().
+    """
+    if arrivals in SCENES:
+        return build(SCENES[arrivals], parameters, f"workload {arrivals!r}")
+    if arrivals not in ARRIVALS:
+        raise ConfigError(f"workload: unknown {arrivals!r}; use one of {', '.join([*ARRIVALS, *SCENES])}")
+    return composed(arrivals, **parameters)
+
+
+def composed(arrivals: str, **parameters: Any) -> Workload:
     """Return the workload with arrivals of that name; numbers may be given as texts.
 
     A parameter without a prefix is one of the arrivals (see ARRIVALS), of all (seed, rows, length, start), or

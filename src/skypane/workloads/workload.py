@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,26 +14,21 @@ import pyarrow as pa
 from skypane.types import ConfigError, Duration, FloatArray, IntArray, Micros
 from skypane.workloads.arrivals.sent import Fleet, Process, Sent, at_most, until
 from skypane.workloads.chance import generator
-from skypane.workloads.checks import SECOND, at_least, seconds
+from skypane.workloads.checks import SECOND, seconds
 from skypane.workloads.content.keys import Zipf
 from skypane.workloads.content.points import Classic, Points
 from skypane.workloads.content.sources import Presence, Shared
 from skypane.workloads.disorder.delays import Delays, NoDelay
-from skypane.workloads.disorder.order import by_arrival
+from skypane.workloads.stream import START, TIMESTAMP, Stream
 
 _ARRIVALS, _PRESENCE, _DELAYS, _POINTS, _KEYS = range(5)
-_TIMESTAMP: Final = pa.timestamp("us", "UTC")
-
-START: Final[Micros] = 1_577_836_800_000_000
-"""Second 0 of a workload, unless told otherwise: 2020-01-01 00:00 UTC."""
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Stream):
     """A stream that can be made again: the same config gives the same rows, each time it is iterated.
 
-    arrivals: a Process (one source; wrap it in Shared for more) or a Fleet. rows, length: the stream ends after that many
-    tuples, or at that event time since `start` (microseconds since 1970), whatever comes first; with neither it is endless.
+    arrivals: a Process (one source; wrap it in Shared for more) or a Fleet. rows, length, start: as in Stream.
     The parts draw from random numbers of their own: with other delays the same rows come in another order; with other
     points the times stay what they were.
     """
@@ -50,33 +44,17 @@ class Workload:
     start: Micros = START
 
     def __post_init__(self) -> None:
-        at_least("seed", 0, self.seed)
-        if self.rows is not None:
-            at_least("rows", 0, self.rows)
-        if self.length is not None:
-            seconds("length", self.length)
+        self.check_limits()
         if not isinstance(self.arrivals, Process | Fleet):
             raise ConfigError(f"need arrivals with times() or sent(), got {self.arrivals!r}")
 
     @property
     def schema(self) -> pa.Schema:
         """Columns: time (event), arrival, source, key, c0..c{d-1}."""
-        fields = [("time", _TIMESTAMP), ("arrival", _TIMESTAMP), ("source", pa.int64()), ("key", pa.int64())]
+        fields = [("time", TIMESTAMP), ("arrival", TIMESTAMP), ("source", pa.int64()), ("key", pa.int64())]
         return pa.schema([*fields, *((f"c{j}", pa.float64()) for j in range(self.points.d))])
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, ascending in `arrival`, in record batches of about 16K rows (more after long delays)."""
-        return (batch for batch in by_arrival(self._by_event()) if batch.num_rows)
-
-    __iter__ = batches
-
-    def table(self) -> pa.Table:
-        """Return all rows at once, ascending in `arrival`; raise ConfigError if the stream is endless."""
-        if self.rows is None and self.length is None:
-            raise ConfigError("an endless workload is no table; give rows= or length=")
-        return pa.Table.from_batches(self.batches(), self.schema)
-
-    def _by_event(self) -> Iterator[pa.RecordBatch]:
+    def by_event(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows ascending in event time."""
         fleet = self.arrivals if isinstance(self.arrivals, Fleet) else Shared(self.arrivals)
         delays = self.delays.start(fleet.streams, self._chance(_DELAYS))
@@ -108,6 +86,6 @@ class Workload:
     def _batch(
         self, times: IntArray, arrivals: IntArray, sources: IntArray, keys: IntArray, points: FloatArray
     ) -> pa.RecordBatch:
-        stamps = [pa.array(column + self.start).view(_TIMESTAMP) for column in (times, arrivals)]
+        stamps = [pa.array(column + self.start).view(TIMESTAMP) for column in (times, arrivals)]
         columns = [*stamps, pa.array(sources), pa.array(keys), *(pa.array(column) for column in points.T)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skypane.control.keys import basic
 from skypane.kernels import keyed
 from skypane.kernels.layout import frozen
 from skypane.operators.aggregates.choice import Choice
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.aggregates.grouping import dense_codes, distinct_keys
+from skypane.operators.aggregates.hashes import can_be_hashed, key_hashes
 from skypane.operators.aggregates.layout import Layout, layout_of
 from skypane.operators.aggregates.parts import Rows
 from skypane.operators.aggregates.sliding import SlidingStates
@@ -23,7 +25,7 @@ from skypane.operators.query import Query
 from skypane.operators.skyline import one_per
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.column import column_name
-from skypane.preference.schema import check_group, column_names, field_of
+from skypane.preference.schema import check_group, column_names, field_of, value_type
 from skypane.types import ConfigError, IntArray
 
 
@@ -35,8 +37,9 @@ class Aggregate(Query):
     key. Null values are skipped, as in SQL, not quarantined. Rows of the answer have the columns of `by`, then one for each
     function. `time` is the order of functions that need one and name none: first, last, collect.
 
-    having  a condition on rows of the answer: only those for which it is true are in it
-    top     of those, so many with the largest `rank_by`, a column of the answer; of equal ones the least in content
+    required  columns in which a null or NaN is not skipped: such a row is quarantined, with its reason
+    having    a condition on rows of the answer: only those for which it is true are in it
+    top       of those, so many with the largest `rank_by`, a column of the answer; of equal ones the least in content
 
     A partial has one row per key: its columns, the integers that are kept of its rows as one list of fixed size, and what
     does not fit into integers. Everything in it depends on the rows alone, to the bit, not on their order: sums of
@@ -47,12 +50,14 @@ class Aggregate(Query):
     by: tuple[str, ...]
     functions: tuple[tuple[str, Function], ...]
     choice: Choice
+    needs: tuple[str, ...]
 
     def __init__(
         self,
         by: Columns = (),
         *,
         time: ColumnLike | None = None,
+        required: Columns = (),
         having: str | None = None,
         top: int | None = None,
         rank_by: str | None = None,
@@ -60,6 +65,7 @@ class Aggregate(Query):
     ) -> None:
         order = None if time is None else column_name(time, "time")
         object.__setattr__(self, "by", column_names(by, "by"))
+        object.__setattr__(self, "needs", column_names(required, "required"))
         object.__setattr__(self, "choice", Choice(having, top, rank_by))
         if not functions:
             raise ConfigError("need at least one aggregate function, such as n=sp.count() or total=sp.sum('amount')")
@@ -76,8 +82,8 @@ class Aggregate(Query):
 
     @property
     def required(self) -> tuple[str, ...]:
-        """None: a null is a key, or skipped."""
-        return ()
+        """Those that are named: else a null is a key, or skipped."""
+        return self.needs
 
     @property
     def growth(self) -> float:
@@ -91,7 +97,7 @@ class Aggregate(Query):
     def validate(self, schema: pa.Schema) -> None:
         for column in self.by:
             check_group(schema, column)
-        for column in self._function_columns():
+        for column in (*self.needs, *self._function_columns()):
             field_of(schema, column)
         self._layout(schema).validate()
         self.choice.validate(self._layout(schema).answers)
@@ -141,11 +147,21 @@ class Aggregate(Query):
         layout = layout_of(self, schema)
         return None if layout.wide else SlidingStates(self.by, layout, self.choice)
 
+    def divisible(self, schema: pa.Schema) -> bool:
+        """Whether there are keys, each with an answer of its own: `top` looks at all."""
+        hashed = all(can_be_hashed(value_type(field_of(schema, name).type)) for name in self.by)
+        return bool(self.by) and self.choice.top is None and hashed
+
+    def part_of(self, partial: pa.Table, part: int, parts: int) -> pa.Table:
+        """Return the keys of one part, by basic hashing: tasks keep nothing, so that no key has to stay where it was."""
+        return partial.filter(pa.array(basic(key_hashes(partial, self.by), parts) == part))
+
     def describe(self) -> dict[str, Any]:
         return {
             "query": "aggregate",
             "by": list(self.by),
             "functions": [[name, function.describe()] for name, function in self.functions],
+            **({"required": list(self.needs)} if self.needs else {}),
             **self.choice.describe(),
         }
 
@@ -155,7 +171,7 @@ class Aggregate(Query):
 
     @cached_property
     def _columns(self) -> frozenset[str]:
-        return frozenset((*self.by, *self._function_columns()))
+        return frozenset((*self.by, *self.needs, *self._function_columns()))
 
     def _function_columns(self) -> Iterator[str]:
         for _, function in self.functions:
@@ -171,7 +187,7 @@ class Aggregate(Query):
         return keyed.number_groups(frozen(codes), size, frozen(np.asarray(starts, np.int64)))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"by": self.by, "functions": self.functions, "choice": self.choice}
+        return {"by": self.by, "functions": self.functions, "choice": self.choice, "needs": self.needs}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():

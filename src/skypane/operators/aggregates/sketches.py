@@ -17,14 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from skypane.kernels.hashing import hash_bytes, mixed
-from skypane.kernels.layout import frozen
-from skypane.operators.aggregates.keys64 import fits, keys_of
+from skypane.operators.aggregates.hashes import can_be_hashed, hashes_of
 from skypane.operators.aggregates.lists import as_lists, listed, whole
-from skypane.preference.schema import field_of, is_text
+from skypane.preference.schema import field_of
 from skypane.types import ConfigError, FloatArray, IntArray
 
 _MIDDLE = 1 << 20
@@ -55,7 +51,7 @@ class ApproxDistinct:
 
     def state_type(self, schema: pa.Schema) -> pa.DataType:
         kind = field_of(schema, self.column).type
-        if not fits(kind) and not is_text(kind):
+        if not can_be_hashed(kind):
             raise ConfigError(f"column {self.column!r} of type {kind} cannot be hashed: cast it to a number or a text")
         return pa.list_(pa.int64())
 
@@ -65,7 +61,7 @@ class ApproxDistinct:
 
     def lift(self, rows: pa.Table, groups: IntArray, n: int) -> pa.Array:
         values, owners = _valid(rows, self.column, groups)
-        return self._least(_hashes(values), owners, n)
+        return self._least(hashes_of(values), owners, n)
 
     def combine(self, states: pa.Array, groups: IntArray, n: int) -> pa.Array:
         hashes, owners = listed(states, groups)
@@ -198,19 +194,6 @@ def _valid(rows: pa.Table, name: str, groups: IntArray) -> tuple[pa.Array, IntAr
         return column, groups
     kept = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
     return column.take(pa.array(kept)), groups[kept]
-
-
-def _hashes(values: pa.Array) -> IntArray:
-    """Return 64-bit hashes that are the same in every process; equal values have equal ones."""
-    if fits(values.type):
-        if pa.types.is_floating(values.type):
-            values = pc.add(values, pa.scalar(0.0, values.type))  # -0.0 + 0.0 = 0.0
-        return mixed(keys_of(values))
-    whole = pa.concat_arrays([values.cast(pa.large_binary())])
-    _, offsets, data = whole.buffers()
-    edges: IntArray = np.frombuffer(offsets, np.int64)[whole.offset : whole.offset + len(whole) + 1]
-    content: NDArray[np.uint8] = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    return mixed(hash_bytes(frozen(content), frozen(edges)))
 
 
 def _check_error(error: float) -> None:

@@ -1,7 +1,8 @@
 """Aggregate functions as texts: "sum(amount)", "avg(amount, where=paid == 'card')", "count_if(amount > 10)".
 
 Read by Python's own parser and never evaluated: a name is a column, a text one with an unusual name, and a condition is as
-in where=.
+in where=. What a user has written is named with its module: "keep(traffic.QueueEnd(cabs=3))",
+"in_order(traffic.longest_rise, amount, returns=int64)"; whoever reads such texts says how a name becomes what it names.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
 
 from skypane.naming import shortened
 from skypane.operators.aggregates import words
@@ -21,15 +24,17 @@ WORDS: Final[Mapping[str, Callable[..., Function]]] = {
     for function in (
         words.count, words.count_if, words.sum_, words.avg, words.min_, words.max_, words.variance, words.var_pop,
         words.stddev, words.stddev_pop, words.first, words.last, words.min_by, words.max_by, words.collect,
-        words.count_distinct, words.approx_count_distinct, words.approx_quantile,
+        words.count_distinct, words.approx_count_distinct, words.approx_quantile, words.in_order, words.keep,
     )
 }  # fmt: skip
-"""Those that are made of columns and numbers alone; functions of a user's own are Python's."""
+
+Named: TypeAlias = Callable[[str], Any]
+"""What "module.name" names; ConfigError if it names nothing."""
 
 _CONDITIONS: Final = ("where", "condition")
 
 
-def function_of(text: str) -> Function:
+def function_of(text: str, named: Named) -> Function:
     """Return the function that a text names; ConfigError, naming what is wrong, if it names none."""
     try:
         call = ast.parse(text.strip(), mode="eval").body
@@ -45,8 +50,10 @@ def function_of(text: str) -> Function:
         bound = inspect.signature(function).bind(*call.args, **{_keyword(k, text): k.value for k in call.keywords})
     except TypeError as error:
         raise ConfigError(f"{shortened(text)!r}: {error}; write {word}{_signature(function)}") from error
-    arguments = {name: _argument(name, node, text) for name, node in bound.arguments.items()}
-    return function(**arguments)
+    for name, node in bound.arguments.items():
+        each = [_argument(name, one, text, named) for one in node] if isinstance(node, tuple) else None
+        bound.arguments[name] = _argument(name, node, text, named) if each is None else tuple(each)
+    return function(*bound.args, **bound.kwargs)
 
 
 def _keyword(keyword: ast.keyword, text: str) -> str:
@@ -55,9 +62,15 @@ def _keyword(keyword: ast.keyword, text: str) -> str:
     return keyword.arg
 
 
-def _argument(name: str, node: ast.expr, text: str) -> Any:
+def _argument(name: str, node: ast.expr, text: str, named: Named) -> Any:
     if name in _CONDITIONS:
         return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+    if name == "returns":
+        return _type(ast.unparse(node).strip("'"), text)
+    if isinstance(node, ast.Attribute):
+        return named(ast.unparse(node))
+    if isinstance(node, ast.Call):
+        return _made(node, text, named)
     if isinstance(node, ast.Name):
         return node.id
     try:
@@ -66,6 +79,25 @@ def _argument(name: str, node: ast.expr, text: str) -> Any:
         raise ConfigError(
             f"{shortened(text)!r}: {ast.unparse(node)!r} is no column and no number; expressions are computed before, "
             f"as columns of their own"
+        ) from error
+
+
+def _made(call: ast.Call, text: str, named: Named) -> Any:
+    """Return what a call of something of a user's own makes, from columns and numbers."""
+    make = named(ast.unparse(call.func))
+    arguments = [_argument("", node, text, named) for node in call.args]
+    try:
+        return make(*arguments, **{_keyword(k, text): _argument("", k.value, text, named) for k in call.keywords})
+    except TypeError as error:
+        raise ConfigError(f"{shortened(text)!r}: {error}") from error
+
+
+def _type(name: str, text: str) -> pa.DataType:
+    try:
+        return pa.type_for_alias(name)
+    except ValueError as error:
+        raise ConfigError(
+            f"{shortened(text)!r}: returns={name} is no type of Arrow's, such as int64 or bool"
         ) from error
 
 

@@ -127,6 +127,7 @@ def aggregate(
     slide: Duration | None = None,
     offset: Duration | None = None,
     invalid: batch.Invalid = "error",
+    required: Columns = (),
     having: str | None = None,
     top: int | None = None,
     rank_by: str | None = None,
@@ -135,14 +136,15 @@ def aggregate(
     """Return one row per key, with the value of each function: n=sp.count(), total=sp.sum("amount").
 
     by         one key for each value of these columns together; null is a value
+    required   columns in which a null or NaN is invalid, not skipped
     having     a condition on rows of the answer; `top` of those are told, with the largest `rank_by`; see Aggregate
     functions  count, sum, avg, min, max and others of this package, by the name of their column in the answer
 
-    Null values are skipped, as in SQL. For windows and `invalid` (a null time) see ask(); for a streaming DataFrame see
+    Null values are skipped, as in SQL. For windows and `invalid` (a null time too) see ask(); for a streaming DataFrame see
     stream(rows, Aggregate(...)).
     """
     # Without windows the time column is an order of rows and nothing else.
-    query = Aggregate(by, time=time, having=having, top=top, rank_by=rank_by, **functions)
+    query = Aggregate(by, time=time, required=required, having=having, top=top, rank_by=rank_by, **functions)
     windowed = any(given is not None for given in (window, slide, offset))
     return ask(rows, query, time=time if windowed else None, window=window, slide=slide, offset=offset, invalid=invalid)
 

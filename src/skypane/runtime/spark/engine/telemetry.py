@@ -58,7 +58,7 @@ def batch_metrics(
         exchange=steering.exchange.value,
         splitting=steering.splitting.value,
         plq_workers=steering.workers.plq if steering.exchange.value else len(level.tasks),
-        wlq_workers=placement.value.runs,
+        wlq_workers=placement.value.tasks,
         wlq_where=placement.value.where,
         wlq_busy=tuple(run.busy for run in measured.runs if run.windows),
         seconds=batch.timer.stop(),

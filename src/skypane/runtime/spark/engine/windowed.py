@@ -17,6 +17,7 @@ from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measured import Measured, RunWork
 from skypane.control.placement import DueWindows, Place, Placement
 from skypane.operators.advance import Advance, drained
+from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
 from skypane.runtime.spark.engine import wlq
 from skypane.runtime.spark.engine.intake import Intake
@@ -45,6 +46,8 @@ class WindowedProgram:
         self._placement = Placement(costs)
         self._window_query = plan.window_query(intake.schema)
         self._window_worker = self._window_query.worker()
+        query = plan.query
+        self._divisible = isinstance(query, DivisibleQuery) and query.divisible(intake.schema)
 
     def init(self) -> State:
         return State.initial(self._plan)
@@ -67,7 +70,8 @@ class WindowedProgram:
             due = panes.closed_by(step.state.punctuation)
             empty = panes.empty_by(step.state.punctuation, due)
             workers = batch.steering.workers.wlq
-            known = DueWindows(len(due), wlq.distinct_row_count(due), self._plan.windows.overlap, workers)
+            keys = wlq.largest_partial(due) if self._divisible else 0
+            known = DueWindows(len(due), wlq.distinct_row_count(due), self._plan.windows.overlap, workers, keys)
             _, placement = self._placement.decide(self._placement.init(), known)
         with timer("wlq"):
             answers, runs = self._answer(batch.rows.sparkSession, due, placement.value, batch.batch_id)
@@ -103,6 +107,12 @@ class WindowedProgram:
             return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema)
         runs = wlq.cut(due, place.runs)
         stage = wlq.RunStage(
-            self._window_query, self._intake.store, self._staged, f"{batch_id:012d}", runs, self._answer_schema
+            self._window_query,
+            self._intake.store,
+            self._staged,
+            f"{batch_id:012d}",
+            runs,
+            self._answer_schema,
+            place.parts,
         )
         return wlq.on_workers(spark, stage)

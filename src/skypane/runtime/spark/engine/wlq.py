@@ -1,7 +1,8 @@
 """The window-level query: the same operator in the driver or as one Arrow map stage, whichever is done sooner.
 
 In the driver the two-stack queue outlives a batch: consecutive windows share merges across batches. On the workers
-each task takes a run of consecutive windows and shares merges inside it (WIN_RR at the grain of runs).
+each task takes a run of consecutive windows and shares merges inside it (WIN_RR at the grain of runs); or, with others, a run
+whose windows they share by keys.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from skypane.control.measured import RunWork
 from skypane.operators.open_panes import WindowTask
+from skypane.operators.query import DivisibleQuery
 from skypane.operators.window_query import WindowQuery, WindowWorker
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef
 from skypane.runtime.spark.sinks.answers import Answers
@@ -44,7 +46,10 @@ def in_driver(
 
 @dataclass(frozen=True, slots=True)
 class RunStage:
-    """What a task has to know to answer its run of windows; travels to the workers."""
+    """What a task has to know to answer its run of windows, or a part of their keys; travels to the workers.
+
+    Task i has part i % parts of run i // parts.
+    """
 
     query: WindowQuery
     store: Store
@@ -52,37 +57,51 @@ class RunStage:
     prefix: str
     runs: tuple[tuple[RefTask, ...], ...]
     schema: pa.Schema
+    parts: int = 1
+
+    @property
+    def tasks(self) -> int:
+        """How many there are."""
+        return len(self.runs) * self.parts
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Answer the runs whose numbers come in; yield, per run, its file, windows and seconds, or what is damaged."""
-        for run in (index for batch in batches for index in batch.column(0).to_pylist()):
-            name = f"{self.prefix}-{run:05d}-{uuid.uuid4().hex}.parquet"
+        """Do the tasks whose numbers come in; yield, per task, its file, windows and seconds, or what is damaged."""
+        for number in (index for batch in batches for index in batch.column(0).to_pylist()):
+            name = f"{self.prefix}-{number:05d}-{uuid.uuid4().hex}.parquet"
             windows: list[tuple[int, int]] = []
             damage, began = None, time.perf_counter()
             try:
-                self.target.write_parquet(name, self.schema, self._answers(run, windows))
+                self.target.write_parquet(name, self.schema, self._answers(number, windows))
             except CheckpointError as error:  # as a value: of an exception Spark would make a page of trace
                 damage = str(error)
             told = {"file": name, "windows": windows, "damage": damage, "busy": time.perf_counter() - began}
             yield pa.RecordBatch.from_pydict({"run": [json.dumps(told)]})
 
-    def _answers(self, run: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
+    def _answers(self, number: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Yield the rows of each window; note its number and row count in `windows`."""
-        worker, load = self.query.worker(), PartialReader(self.store.child(PARTIALS))
+        run, part = divmod(number, self.parts)
+        worker, load = self.query.worker(), self._loader(part)
         for task in self.runs[run]:
             answer = worker.answer(task, load)
             windows.append((answer.window, answer.rows.num_rows))
             yield answer.rows
 
+    def _loader(self, part: int) -> Callable[[PartialRef], pa.Table]:
+        """Return what gets the rows of a partial that are of the part."""
+        load, query = PartialReader(self.store.child(PARTIALS)), self.query.query
+        if self.parts == 1 or not isinstance(query, DivisibleQuery):
+            return load
+        return lambda ref: query.part_of(load(ref), part, self.parts)
+
 
 def on_workers(spark: SparkSession, stage: RunStage) -> tuple[Answers, tuple[RunWork, ...]]:
-    """Answer windows in one job, a task a run; the rows stay in files. Returns what each run took too."""
-    numbers = spark.range(0, len(stage.runs), 1, len(stage.runs))
+    """Answer windows in one job; the rows stay in files. Returns what each task took too."""
+    numbers = spark.range(0, stage.tasks, 1, stage.tasks)
     rows = numbers.mapInArrow(stage, "run string").collect()
     runs = sorted((json.loads(row.run) for row in rows), key=lambda run: run["file"])
     for damage in (run["damage"] for run in runs if run["damage"]):
         raise CheckpointError(damage)
-    windows = tuple((window, count) for run in runs for window, count in run["windows"])
+    windows = together(run["windows"] for run in runs)
     answers = Answers(
         stage.schema,
         row_count=sum(count for _, count in windows),
@@ -91,6 +110,19 @@ def on_workers(spark: SparkSession, stage: RunStage) -> tuple[Answers, tuple[Run
         files=tuple(run["file"] for run in runs),
     )
     return answers, tuple(RunWork(len(run["windows"]), run["busy"]) for run in runs)
+
+
+def together(told: Iterable[Sequence[Sequence[int]]]) -> tuple[tuple[int, int], ...]:
+    """Return the row count of each window, in order: what all tasks that had keys of it have told."""
+    counts: dict[int, int] = {}
+    for window, count in (pair for windows in told for pair in windows):
+        counts[window] = counts.get(window, 0) + count
+    return tuple(sorted(counts.items()))
+
+
+def largest_partial(tasks: Sequence[RefTask]) -> int:
+    """Return how many rows the largest of their panes' partials has."""
+    return max((ref.rows for task in tasks for _, refs in task.panes for ref in refs), default=0)
 
 
 def cut(tasks: Sequence[RefTask], runs: int) -> tuple[tuple[RefTask, ...], ...]:

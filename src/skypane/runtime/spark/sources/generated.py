@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from skypane.runtime.spark.sources.recordings import Replayable
 from skypane.types import ConfigError, IntArray, Micros
-from skypane.workloads import Workload, workload
+from skypane.workloads import Stream, workload
 
 
 def read_parameters(text: str) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def generated(name: str, parameters: Mapping[str, Any]) -> Generated:
 class Generated(Replayable):
     """Rows of a workload that says how many it has."""
 
-    workload: Workload
+    workload: Stream
 
     def __post_init__(self) -> None:
         if self.workload.rows is None:
@@ -65,10 +65,10 @@ class Generated(Replayable):
         return _maker(self.workload).slice(start, end, start if since is None else since)
 
 
-class _Stream:
+class _Making:
     """A workload's stream as far as it is made, of which the oldest rows are forgotten."""
 
-    def __init__(self, made: Workload) -> None:
+    def __init__(self, made: Stream) -> None:
         self.workload = made
         self.restart()
 
@@ -116,8 +116,8 @@ class _Stream:
 class _Clock:
     """What of a stream is due: asked by the one process that plans, for ascending times."""
 
-    def __init__(self, made: Workload) -> None:
-        self.stream = _Stream(made)
+    def __init__(self, made: Stream) -> None:
+        self.stream = _Making(made)
         #: the row that time is counted from, and its arrival
         self.origin: tuple[int, Micros] | None = None
         #: how far time has gone: what was due before is forgotten
@@ -150,10 +150,10 @@ def _arrivals(batch: pa.RecordBatch) -> IntArray:
 
 
 @lru_cache(maxsize=2)
-def _maker(made: Workload) -> _Stream:
-    return _Stream(made)
+def _maker(made: Stream) -> _Making:
+    return _Making(made)
 
 
 @lru_cache(maxsize=2)
-def _clock(made: Workload) -> _Clock:
+def _clock(made: Stream) -> _Clock:
     return _Clock(made)
