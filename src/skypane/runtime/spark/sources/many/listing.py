@@ -8,12 +8,12 @@ from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 
 from skypane.naming import instead, nearest
-from skypane.runtime.spark.sources.many import files
+from skypane.runtime.spark.sources.many import files, kafka
 from skypane.runtime.spark.sources.many.files import FileInput
 from skypane.runtime.spark.sources.many.kinds import Found, Kind, Listed
 from skypane.types import ConfigError
 
-KINDS: Mapping[str, Kind] = {"path": files}
+KINDS: Mapping[str, Kind] = {"path": files, "kafka": kafka}
 """What the key of a mapping in the list stands for."""
 
 
