@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -93,7 +94,7 @@ def _ports(count: int) -> list[int]:
 
 
 class Broker:
-    """A broker that runs, with its data in `folder`; it may be stopped and started again."""
+    """A broker that runs, with its data in `folder`."""
 
     def __init__(self, jars: str, folder: Path) -> None:
         self.jars, self.folder = jars, folder
@@ -136,6 +137,16 @@ class Broker:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Let it answer nothing while the block lasts."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     @cached_property
     def admin(self) -> AdminClient:
