@@ -26,9 +26,8 @@ class Growing:
         except FileNotFoundError:
             return None
 
-    def complete(self, start: int) -> int:
-        """Return where the last complete line ends, at least `start`: reads back from the end of the file."""
-        end = self.size() or 0
+    def complete(self, start: int, end: int) -> int:
+        """Return where the last complete line of [start, end) ends, at least `start`: reads back from the end."""
         with open(self.path, "rb") as file:  # noqa: PTH123
             while end > start:
                 begin = max(start, end - _BLOCK)
@@ -39,13 +38,12 @@ class Growing:
                 end = begin
         return start
 
-    def after(self, start: int, lines: int) -> tuple[int, int]:
-        """Return where the next `lines` complete lines after `start` end, and how many there are of them."""
-        counted, end = 0, start
+    def after(self, start: int, lines: int, stop: int | None = None) -> tuple[int, int]:
+        """Return where the next `lines` complete lines of [start, stop) end, and how many there are of them."""
+        counted, end, at = 0, start, start
         with open(self.path, "rb") as file:  # noqa: PTH123
             file.seek(start)
-            at = start
-            while counted < lines and (block := file.read(_BLOCK)):
+            while counted < lines and (block := file.read(_BLOCK if stop is None else max(min(_BLOCK, stop - at), 0))):
                 ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)[: lines - counted]
                 if len(ends):
                     counted, end = counted + len(ends), at + int(ends[-1]) + 1

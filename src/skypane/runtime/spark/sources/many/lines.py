@@ -15,6 +15,8 @@ import pyarrow.json as pj
 
 from skypane.naming import shortened
 
+FORMATS = ("csv", "json")
+
 
 class Layout(NamedTuple):
     """How lines are written: csv or json, the columns to have, and for csv the columns of a line, in order."""
@@ -25,7 +27,7 @@ class Layout(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """A line that does not parse: which byte of its file it begins at, what it says, and what is wrong with it."""
+    """A line that does not parse: its place in its input, what it says, and what is wrong with it."""
 
     offset: int
     line: str
