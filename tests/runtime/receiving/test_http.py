@@ -29,7 +29,6 @@ class Server(ThreadingHTTPServer):
         self.cut = 0
         self.asked: list[dict[str, str]] = []
         self.codes: list[int] = []
-        self.hangs = threading.Event()
 
     @property
     def url(self) -> str:
@@ -51,7 +50,6 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         server = self.server
         server.asked.append({name.lower(): text for name, text in self.headers.items()})
-        server.hangs.wait(0 if not server.hangs.is_set() else 0)
         body, code, headers = server.body, server.code, server.headers
         if code == 200 and "ETag" in headers and self.headers["If-None-Match"] == headers["ETag"]:
             code = 304

@@ -69,10 +69,8 @@ def test_what_a_broker_holds_while_a_receiver_is_stopped_or_killed_is_there(tmp_
             until(lambda: len(lines(log)) >= 1_200, "messages are missing")
             process.kill()
         publish(client, "meters/a", ["4000"])
-        with receiver(given(tmp_path, port), tmp_path) as process:
+        with Receiving(given(tmp_path, port)):
             until(lambda: "4000" in lines(log)[-1100:], "messages are missing")
-            process.terminate()
-            assert process.wait() == 0
     found = numbers(log)
     assert set(found) == set(range(4_001))
     twice = [n for n, count in Counter(found).items() if count > 1]

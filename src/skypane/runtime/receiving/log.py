@@ -14,12 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from skypane.runtime.growing import Growing
 from skypane.runtime.receiving.hold import Hold
 from skypane.runtime.receiving.segments import END, end_of, end_text, segment_name, segments_of
 from skypane.types import CheckpointError, ConfigError
 
 SEGMENT_BYTES = 64 << 20
-_BLOCK = 1 << 20
 
 
 class SegmentLog:
@@ -110,7 +110,7 @@ class SegmentLog:
         if not segments:
             return known, known
         last = segments[-1]
-        end = last.begin + _whole(last.path)
+        end = last.begin + Growing(last.path).complete(0, last.end - last.begin)
         if end < known:
             raise CheckpointError(
                 f"the log {self.folder} ends at byte {end:,}, and was on disk up to {known:,}: {last.path} was cut or "
@@ -156,17 +156,3 @@ def _write(file: int, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(file, rest) :]
-
-
-def _whole(path: str) -> int:
-    """Return how many bytes of a file are whole lines."""
-    with open(path, "rb") as file:  # noqa: PTH123
-        end = file.seek(0, os.SEEK_END)
-        while end:
-            begin = max(0, end - _BLOCK)
-            file.seek(begin)
-            at = file.read(end - begin).rfind(b"\n")
-            if at >= 0:
-                return begin + at + 1
-            end = begin
-    return 0

@@ -43,16 +43,15 @@ def _values(text: str) -> Iterator[str]:
         yield text[at:end]
         return
     at = _after_space(text, at + 1)
-    while not text.startswith("]", at):
+    more = not text.startswith("]", at)
+    while more:
         _, end = read(text, at)
         yield text[at:end]
         at = _after_space(text, end)
-        if text.startswith(",", at):
-            at = _after_space(text, at + 1)
-        elif not text.startswith("]", at):
-            raise ValueError("no list")
-    if _after_space(text, at + 1) < len(text):
-        raise ValueError("more than one value")
+        more = text.startswith(",", at)
+        at = _after_space(text, at + 1) if more else at
+    if not text.startswith("]", at) or _after_space(text, at + 1) < len(text):
+        raise ValueError("no list, or more than one value")
 
 
 def _after_space(text: str, at: int) -> int:

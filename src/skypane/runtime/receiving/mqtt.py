@@ -74,6 +74,7 @@ class _Session:
         self.loop = asyncio.get_running_loop()
         self.over: Future[None] = self.loop.create_future()
         self._welcome: Future[None] = self.loop.create_future()
+        self._heard: Future[None] = self.loop.create_future()
         self._unwritten: set[Future[None]] = set()
         self._leaving = False
         self._room = threading.BoundedSemaphore(_BEHIND)
@@ -98,6 +99,7 @@ class _Session:
         client.connect_timeout = _GIVE_UP
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
+        client.on_unsubscribe = lambda *_: self._tell(_done, self._heard)
         client.on_disconnect = self._on_disconnect
         client.on_message = self._on_message
         return client
@@ -121,6 +123,10 @@ class _Session:
         self._leaving = True
         if self._unwritten:
             await asyncio.wait(self._unwritten, timeout=_GIVE_UP)
+        if self._welcome.done() and not self.over.done():
+            # Whoever hangs up while more comes in may take back what he has just sent: first hear that it was read.
+            self.client.unsubscribe(f"{self.given.client}/nothing")
+            await asyncio.wait({self._heard}, timeout=_GIVE_UP)
         self.client.disconnect()
         await asyncio.to_thread(self.client.loop_stop)
 
@@ -153,11 +159,11 @@ class _Session:
     # On the event loop.
 
     def _welcomed(self) -> None:
-        if not self._welcome.done():
-            self._welcome.set_result(None)
+        _done(self._welcome)
         self.seen.answers()
 
     def _refused(self, reason: str) -> None:
+        _done(self._heard)
         for waited in (self._welcome, self.over):
             if not waited.done():
                 waited.set_exception(ConnectionError(reason))
@@ -186,3 +192,8 @@ class _Session:
             self.client.ack(message.mid, message.qos)
         elif not self.over.done():
             self.over.set_exception(error)
+
+
+def _done(waited: Future[None]) -> None:
+    if not waited.done():
+        waited.set_result(None)
