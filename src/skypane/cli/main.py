@@ -8,7 +8,20 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
-from skypane.cli import calibrate, demo, describe, doctor, generate, receive, reproduce, run, simulate, warm, yardstick
+from skypane.cli import (
+    calibrate,
+    demo,
+    describe,
+    doctor,
+    generate,
+    inputs,
+    receive,
+    reproduce,
+    run,
+    simulate,
+    warm,
+    yardstick,
+)
 from skypane.types import SkypaneError
 
 if TYPE_CHECKING:
@@ -29,6 +42,7 @@ VERBS: tuple[Verb, ...] = (
     demo,
     run,
     receive,
+    inputs,
     generate,
     describe,
     simulate,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from skypane.runtime.receiving.receiving import Receiving
+    from skypane.runtime.receiving.receiver import Receiver
 
 LOOK = 0.5
 """Seconds between looks at what was received."""
@@ -34,9 +34,9 @@ def run(arguments: Namespace) -> int:
 
     from skypane.jobs.document import data_of, text_of  # noqa: PLC0415
     from skypane.reporting.receiving import settings  # noqa: PLC0415
-    from skypane.runtime.receiving.receiving import Receiving  # noqa: PLC0415
+    from skypane.runtime.receiving.receiver import Receiver  # noqa: PLC0415
 
-    receiving = Receiving(data_of(text_of(arguments.inputs), str(arguments.inputs)))
+    receiving = Receiver(data_of(text_of(arguments.inputs), str(arguments.inputs)))
     console = Console(highlight=False)
     for name, value in settings(receiving.receipts):
         console.print(f"{name:<12}{value}", soft_wrap=True, markup=False)
@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _follow(receiving: Receiving, console: Console) -> None:
+def _follow(receiving: Receiver, console: Console) -> None:
     from skypane.reporting.receiving import Shown  # noqa: PLC0415
 
     stop = threading.Event()

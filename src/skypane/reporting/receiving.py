@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 
 from skypane.runtime.receiving.inputs import Connect, Http, Listen, Mqtt, Receipts, Received
-from skypane.runtime.receiving.receiving import Receiving
+from skypane.runtime.receiving.receiver import Receiver
 from skypane.runtime.receiving.seen import Seen
 from skypane.wording import clock, count, seconds
 
@@ -72,7 +72,7 @@ def _remarks(one: Seen) -> str:
 class Shown:
     """Looks at a receiver now and then; rates are over the time between two looks."""
 
-    def __init__(self, receiving: Receiving, console: Console) -> None:
+    def __init__(self, receiving: Receiver, console: Console) -> None:
         self._receiving = receiving
         self._console = console
         self._since = self._looked = time.monotonic()

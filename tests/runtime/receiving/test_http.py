@@ -15,7 +15,7 @@ from tests.runtime.receiving.logs import lines, until
 from skypane.runtime.receiving import http
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.messages import values_of
-from skypane.runtime.receiving.receiving import Receiving
+from skypane.runtime.receiving.receiver import Receiver
 
 
 class Server(ThreadingHTTPServer):
@@ -68,8 +68,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch) -> Iterator[Server]:
-    monkeypatch.setattr("skypane.runtime.receiving.receiving.FIRST_WAIT", 0.01)
-    monkeypatch.setattr("skypane.runtime.receiving.receiving.LONGEST_WAIT", 0.02)
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.02)
     with Server() as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
@@ -87,14 +87,14 @@ def test_each_answer_that_differs_is_appended_once_over_restarts(tmp_path, serve
     log = tmp_path / "prices"
     server.says(b'[{"n": 1}, {"n": 2}]')
     for _ in range(2):
-        with Receiving(asking(tmp_path, server)):
+        with Receiver(asking(tmp_path, server)):
             server.answered(3)
     assert lines(log) == ['{"n": 1}', '{"n": 2}']
-    with Receiving(asking(tmp_path, server)):
+    with Receiver(asking(tmp_path, server)):
         server.says(b'{"n": 3,\n "price": 1.10000000000000000001}', ETag='"a"')
         server.answered(3)
         assert server.codes[-1] == 304
-    with Receiving(asking(tmp_path, server)):
+    with Receiver(asking(tmp_path, server)):
         server.answered()
         assert set(server.codes[-2:]) == {304}  # what the server knew it by is remembered
         server.says(b'{"n": 4}', ETag='"b"')
@@ -110,17 +110,17 @@ def test_a_receiver_that_was_killed_within_an_answer_adds_the_rest_of_it(tmp_pat
     server.says(body, ETag='"a"')
     with monkeypatch.context() as killed:
         killed.setattr(SegmentLog, "append", lambda _log, _lines: (_ for _ in ()).throw(OSError("killed here")))
-        with Receiving(asking(tmp_path, server)):
+        with Receiver(asking(tmp_path, server)):
             server.answered()
     (segment,) = (tmp_path / "prices").glob("*.segment")
     segment.write_bytes(wanted[:written])
-    with Receiving(asking(tmp_path, server)):
+    with Receiver(asking(tmp_path, server)):
         server.answered()
     assert lines(tmp_path / "prices") == ['{"n": 1}', '{"n": 2}']
 
 
 def test_what_cannot_be_taken_is_told_and_asked_for_again(tmp_path, server):
-    with Receiving(asking(tmp_path, server)) as receiving:
+    with Receiver(asking(tmp_path, server)) as receiving:
         seen = receiving.seen[0]
         server.says(b"", 503, Retry_After="0")
         until(lambda: seen.reason == "it answers 503 Service Unavailable", "it is not told")
@@ -135,7 +135,7 @@ def test_what_cannot_be_taken_is_told_and_asked_for_again(tmp_path, server):
 
 def test_a_server_that_asks_to_wait_is_left_alone(tmp_path, server):
     server.says(b"", 429, Retry_After="3600")
-    with Receiving(asking(tmp_path, server)) as receiving:
+    with Receiver(asking(tmp_path, server)) as receiving:
         until(lambda: receiving.seen[0].failures == 1, "it is not told")
         server.says(b'{"n": 1}')
         assert receiving.seen[0].reason == "it answers 429 Too Many Requests"
@@ -144,7 +144,7 @@ def test_a_server_that_asks_to_wait_is_left_alone(tmp_path, server):
 
 def test_an_answer_of_other_columns_is_refused_until_it_is_put_right(tmp_path, server):
     server.says(b"ts,price\n1,2\n")
-    with Receiving(asking(tmp_path, server, format="lines", header=True)) as receiving:
+    with Receiver(asking(tmp_path, server, format="lines", header=True)) as receiving:
         seen = receiving.seen[0]
         until(lambda: seen.lines == 1, "lines are missing")
         server.says(b"price,ts\n2,1\n")
@@ -161,7 +161,7 @@ def test_a_secret_goes_to_the_server_and_nowhere_else(tmp_path, server, caplog):
         other.says(b'{"n": 1}')
         server.says(b"", 302, Location=other.url.partition("?")[0])
         secret = {"header_env": {"Authorization": "PRICES_TOKEN"}}
-        with Receiving(asking(tmp_path, server, **secret), {"PRICES_TOKEN": "Bearer 12345"}) as receiving:
+        with Receiver(asking(tmp_path, server, **secret), {"PRICES_TOKEN": "Bearer 12345"}) as receiving:
             until(lambda: receiving.seen[0].lines == 1, "lines are missing")
             server.says(b"", 500)
             until(lambda: receiving.seen[0].failures > 0, "it is not told")

@@ -17,7 +17,7 @@ from tests.runtime.receiving.broker import mosquitto
 from tests.runtime.receiving.logs import lines, receiver, until
 from tests.runtime.receiving.test_tcp import free_port
 
-from skypane.runtime.receiving.receiving import Receiving
+from skypane.runtime.receiving.receiver import Receiver
 from skypane.types import ConfigError
 
 
@@ -51,7 +51,7 @@ def test_what_a_broker_holds_while_a_receiver_is_stopped_or_killed_is_there(tmp_
     """Stops leave nothing twice; a kill, what was written and not acknowledged at most."""
     port, log = free_port(), tmp_path / "received" / "meters"
     with mosquitto(tmp_path / "broker", port), publisher(port) as client:
-        with Receiving(given(tmp_path, port)) as receiving:
+        with Receiver(given(tmp_path, port)) as receiving:
             until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
         publish(client, "meters/a", [str(n) for n in range(500)])
         with receiver(given(tmp_path, port), tmp_path) as process:
@@ -69,7 +69,7 @@ def test_what_a_broker_holds_while_a_receiver_is_stopped_or_killed_is_there(tmp_
             until(lambda: len(lines(log)) >= 1_200, "messages are missing")
             process.kill()
         publish(client, "meters/a", ["4000"])
-        with Receiving(given(tmp_path, port)):
+        with Receiver(given(tmp_path, port)):
             until(lambda: "4000" in lines(log)[-1100:], "messages are missing")
     found = numbers(log)
     assert set(found) == set(range(4_001))
@@ -81,23 +81,23 @@ def test_what_a_broker_holds_while_a_receiver_is_stopped_or_killed_is_there(tmp_
 def test_each_topic_is_an_input_and_a_message_a_line(tmp_path):
     port = free_port()
     asked = given(tmp_path, port, by_topic=True, topic="meters/#")
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiving(asked) as receiving:
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
         until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
         publish(client, "meters/a", ['{"n": 1,\n "m": 2}', "", '{"n": 2}\r\n'])
         publish(client, "meters/b/c", ["x"])
         until(lambda: sum(one.lines for one in receiving.seen) == 3, "messages are missing")
         assert [one.name for one in receiving.seen] == ["meters", "meters/meters%2Fa", "meters/meters%2Fb%2Fc"]
         with pytest.raises(ConfigError, match="is held by another receiver"):
-            Receiving(given(tmp_path, port, by_topic=True)).start()
+            Receiver(given(tmp_path, port, by_topic=True)).start()
     assert lines(tmp_path / "received/meters/meters%2Fa") == ['{"n": 1,  "m": 2}', '{"n": 2}']
     assert lines(tmp_path / "received/meters/meters%2Fb%2Fc") == ["x"]
 
 
 def test_a_full_disk_leaves_messages_with_the_broker_until_there_is_room(tmp_path, monkeypatch):
-    monkeypatch.setattr("skypane.runtime.receiving.receiving.FIRST_WAIT", 0.05)
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
     port = free_port()
     asked = given(tmp_path, port)
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiving(asked) as receiving:
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
         seen = receiving.seen[0]
         until(lambda: seen.state == "receiving", "it is not connected")
         publish(client, "meters/a", ["0"])
@@ -114,14 +114,14 @@ def test_a_full_disk_leaves_messages_with_the_broker_until_there_is_room(tmp_pat
 
 
 def test_a_broker_that_restarts_or_refuses_is_tried_again_and_no_secret_is_told(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("skypane.runtime.receiving.receiving.FIRST_WAIT", 0.05)
-    monkeypatch.setattr("skypane.runtime.receiving.receiving.LONGEST_WAIT", 0.2)
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.2)
     port, secret = free_port(), "swordfish"
     asked = given(tmp_path, port, user_env="METERS_USER", password_env="METERS_PASSWORD")  # noqa: S106 - a name
     environment = {"METERS_USER": "meter", "METERS_PASSWORD": secret}
     with pytest.raises(ConfigError, match="input meters: the environment variable METERS_USER is not set"):
-        Receiving(asked, {})
-    with Receiving(asked, environment) as receiving:
+        Receiver(asked, {})
+    with Receiver(asked, environment) as receiving:
         seen = receiving.seen[0]
         until(lambda: "refused" in seen.reason, "it is not told")
         # nobody may log in here

@@ -12,7 +12,7 @@ import pytest
 from tests.runtime.receiving.logs import lines, receiver, until
 
 from skypane.runtime.receiving import tcp
-from skypane.runtime.receiving.receiving import Receiving
+from skypane.runtime.receiving.receiver import Receiver
 from skypane.types import ConfigError
 
 
@@ -53,7 +53,7 @@ def test_lines_of_many_clients_are_whole_and_each_client_s_in_order(tmp_path):
                 connection.sendall(text[:2])
                 connection.sendall(text[2:])
 
-    with Receiving(listening(tmp_path, port)) as receiving:
+    with Receiver(listening(tmp_path, port)) as receiving:
         senders = [threading.Thread(target=send, args=(client,)) for client in range(8)]
         for sender in senders:
             sender.start()
@@ -67,7 +67,7 @@ def test_lines_of_many_clients_are_whole_and_each_client_s_in_order(tmp_path):
 
 def test_a_line_without_its_end_is_none_and_is_counted(tmp_path):
     port = free_port()
-    with Receiving(listening(tmp_path, port)) as receiving:
+    with Receiver(listening(tmp_path, port)) as receiving:
         with dialled(port) as connection:
             connection.sendall(b"whole\n12")
         until(lambda: receiving.seen[0].unfinished == 1, "the connection has not ended")
@@ -80,7 +80,7 @@ def test_a_line_without_its_end_is_none_and_is_counted(tmp_path):
 def test_who_sends_no_lines_is_hung_up_on_and_others_are_not(tmp_path, monkeypatch):
     monkeypatch.setattr(tcp, "LONGEST", 1_000)
     port = free_port()
-    with Receiving(listening(tmp_path, port)) as receiving, dialled(port) as good, dialled(port) as bad:
+    with Receiver(listening(tmp_path, port)) as receiving, dialled(port) as good, dialled(port) as bad:
         bad.sendall(b"x" * 2_000)
         assert bad.recv(1) == b""
         assert "2,000 bytes without the end of a line" in receiving.seen[0].reason
@@ -96,7 +96,7 @@ def test_what_was_acknowledged_is_there_once_after_a_kill_while_it_writes(tmp_pa
     with receiver(given, tmp_path) as process:
         safe = _sent(port, 0, 500)
         process.kill()
-    with Receiving(given):
+    with Receiver(given):
         safe = _sent(port, safe, 2_000)
     found = lines(tmp_path / "received" / "in")
     assert all(re.fullmatch(r"\d{6}x*", line) for line in found)  # none is torn
@@ -127,11 +127,11 @@ def _send(connection: socket.socket, numbers: range) -> None:
 
 
 def test_a_server_that_hangs_up_is_connected_to_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("skypane.runtime.receiving.receiving.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.01)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         given = {"folder": tmp_path / "received", "inputs": [{"name": "in", "connect": f"127.0.0.1:{port}"}]}
-        with Receiving(given) as receiving:
+        with Receiver(given) as receiving:
             for text in (b"one\nno end", b"two\n"):
                 connection, _ = server.accept()
                 with connection:
@@ -155,7 +155,7 @@ def test_one_that_never_answers_holds_up_no_other(tmp_path, monkeypatch):
         given = listening(tmp_path, port)
         given["inputs"] += [{"name": "deaf", "connect": f"127.0.0.1:{address[1]}"},  # type: ignore[operator]
                             {"name": "silent", "connect": f"127.0.0.1:{silent.getsockname()[1]}"}]  # fmt: skip
-        with Receiving(given) as receiving, dialled(port) as connection:
+        with Receiver(given) as receiving, dialled(port) as connection:
             connection.sendall(b"line\n")
             seen = {one.name: one for one in receiving.seen}
             until(lambda: seen["in"].lines == 1, "lines are missing")
@@ -169,5 +169,5 @@ def test_one_that_never_answers_holds_up_no_other(tmp_path, monkeypatch):
 
 def test_two_receivers_of_one_folder_refuse_each_other(tmp_path):
     given = listening(tmp_path, free_port())
-    with Receiving(given), pytest.raises(ConfigError, match="is held by another receiver"):
-        Receiving(given).start()
+    with Receiver(given), pytest.raises(ConfigError, match="is held by another receiver"):
+        Receiver(given).start()

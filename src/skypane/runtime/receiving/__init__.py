@@ -7,7 +7,7 @@ intake.py      from many senders into one log, synced in groups
 inputs.py      what a user lists: kinds of inputs, checked; secrets by the names of environment variables
 tcp.py, mqtt.py, http.py   the kinds
 seen.py        what a receiver says of itself
-receiving.py   all inputs of a list at once, each by itself, until it is stopped
+receiver.py    all inputs of a list at once, each by itself, until it is stopped
 
 No Spark here: receiving goes on while no query runs. `runtime/spark/sources/many` reads what lies there.
 """

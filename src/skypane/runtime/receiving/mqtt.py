@@ -57,7 +57,8 @@ async def subscribe(
     session = _Session(given, seen, intake_of, environment)
     try:
         await session.connected()
-        await session.over
+        await asyncio.wait({session.over})  # a stop ends the wait, not the connection
+        session.over.result()
     finally:
         await session.leave()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,12 +12,12 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
-from skypane.places import Place
 from skypane.runtime.growing import Growing
 from skypane.runtime.spark.sources.many import parquet
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
 from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed, header, parse
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
+from skypane.runtime.spark.sources.many.patterns import is_pattern, matches, settle
 from skypane.types import CheckpointError, ConfigError
 
 _LOOK = 1 << 16
@@ -46,11 +45,7 @@ class FileInput:
     unit: ClassVar[str] = "byte"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Place.of(self.path, "path of an input").of_this_machine("an input reads"))
-        if self.is_pattern and self.name:
-            raise ConfigError(f"a pattern finds many inputs, each called by its path; leave out name={self.name!r}")
-        if not self.is_pattern and not self.name:
-            object.__setattr__(self, "name", self.path)
+        settle(self, "path")
         if self.format is None:
             ending = Path(self.path).suffix.lstrip(".").lower()
             object.__setattr__(
@@ -61,7 +56,7 @@ class FileInput:
 
     @property
     def is_pattern(self) -> bool:
-        return glob.has_magic(self.path)
+        return is_pattern(self.path)
 
     @property
     def claims(self) -> frozenset[str]:
@@ -80,7 +75,7 @@ class FileInput:
         if not self.is_pattern:
             yield self
             return
-        for path in sorted(glob.iglob(self.path, recursive=True)):  # noqa: PTH207 - patterns are texts from the root
+        for path in matches(self.path):
             if os.path.isfile(path):  # noqa: PTH113
                 yield FileInput(path, path, self.format, self.header, self.meta)
 

@@ -6,7 +6,6 @@ found by name; one that a file lacks is null, and one that cannot be what the sc
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +17,10 @@ import pyarrow.parquet as pq
 
 from skypane.control.admission import MetaData
 from skypane.naming import shortened
-from skypane.places import Place
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
 from skypane.runtime.spark.sources.many.lines import Malformed
-from skypane.types import CheckpointError, ConfigError
+from skypane.runtime.spark.sources.many.patterns import is_pattern, matches, settle
+from skypane.types import CheckpointError
 
 _ROWS = 1 << 16
 """Rows that are handed on at a time."""
@@ -46,17 +45,11 @@ class ParquetInput:
     unit: ClassVar[str] = "row"
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "parquet", Place.of(self.parquet, "path of an input").of_this_machine("an input reads")
-        )
-        if self.is_pattern and self.name:
-            raise ConfigError(f"a pattern finds many inputs, each called by its path; leave out name={self.name!r}")
-        if not self.is_pattern and not self.name:
-            object.__setattr__(self, "name", self.parquet)
+        settle(self, "parquet")
 
     @property
     def is_pattern(self) -> bool:
-        return glob.has_magic(self.parquet)
+        return is_pattern(self.parquet)
 
     @property
     def claims(self) -> frozenset[str]:
@@ -74,7 +67,7 @@ class ParquetInput:
         if not self.is_pattern:
             yield self
             return
-        for path in sorted(glob.iglob(self.parquet, recursive=True)):  # noqa: PTH207 - patterns are texts from the root
+        for path in matches(self.parquet):
             yield ParquetInput(path, path, self.meta)
 
     def per_row(self, _start: int) -> float:

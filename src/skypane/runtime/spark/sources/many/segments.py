@@ -5,7 +5,6 @@ What is there is read up to where it is on disk for good, so it is whole lines, 
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,11 +13,11 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
-from skypane.places import Place
 from skypane.runtime.growing import Growing
 from skypane.runtime.receiving.segments import between, end_of, is_log, segments_of
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
 from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed, parse
+from skypane.runtime.spark.sources.many.patterns import is_pattern, matches, settle
 from skypane.types import CheckpointError, ConfigError
 
 _LOOK = 1 << 16
@@ -44,18 +43,13 @@ class SegmentsInput:
     unit: ClassVar[str] = "byte"
 
     def __post_init__(self) -> None:
-        place = Place.of(self.segments, "segments of an input").of_this_machine("an input reads")
-        object.__setattr__(self, "segments", place)
-        if self.is_pattern and self.name:
-            raise ConfigError(f"a pattern finds many inputs, each called by its path; leave out name={self.name!r}")
-        if not self.is_pattern and not self.name:
-            object.__setattr__(self, "name", self.segments)
+        settle(self, "segments")
         if self.format not in FORMATS:
             raise ConfigError(f"format of {self.segments} must be csv or json, got {self.format!r}")
 
     @property
     def is_pattern(self) -> bool:
-        return glob.has_magic(self.segments)
+        return is_pattern(self.segments)
 
     @property
     def claims(self) -> frozenset[str]:
@@ -73,8 +67,7 @@ class SegmentsInput:
         if not self.is_pattern:
             yield self
             return
-        for folder in sorted(glob.iglob(self.segments, recursive=True)):  # noqa: PTH207 - patterns are texts from the root
-            path = folder.rstrip("/")
+        for path in matches(self.segments):
             if is_log(path):
                 yield SegmentsInput(path, path, self.format, self.meta)
 

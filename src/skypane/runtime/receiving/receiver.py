@@ -34,13 +34,13 @@ TIDY_EVERY = 60.0
 _LONGEST_NAME = 200
 
 
-class Receiving:
+class Receiver:
     """Receives in a thread of its own from start() until stop().
 
     given        what to receive: Receipts, or a mapping as it comes from YAML
     environment  where secrets are looked up by name
 
-        with Receiving({"folder": "received", "inputs": [{"name": "basel", "listen": "localhost:7001"}]}) as receiving:
+        with Receiver({"folder": "received", "inputs": [{"name": "basel", "listen": "localhost:7001"}]}) as receiving:
             ...
 
     Raises ConfigError for what cannot be: a secret that is not set, a client that is not installed.
