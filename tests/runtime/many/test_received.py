@@ -41,7 +41,7 @@ def job_text(folder: Path) -> str:
         "name": "towns",
         "source": {"format": "skypane-many", "schema": "ts timestamp, price double, rating double, input string",
                    "options": {"inputs": str(listing), "readers": 2, "rowsPerTrigger": 60}},
-        "query": {"kind": "skyline", "prefer": "price MIN, rating MAX"},
+        "query": {"kind": "skyline", "preference": "price MIN, rating MAX"},
         "window": {"time": "ts", "length": "10 minutes"},
         "progress": {"policy": "readiness", "idle_after": "1 hour"},
         "late_by": "input",
