@@ -8,12 +8,12 @@ from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 
 from skypane.naming import instead, nearest
-from skypane.runtime.spark.sources.many import files, parquet, segments
+from skypane.runtime.spark.sources.many import files, kafka, parquet, segments
 from skypane.runtime.spark.sources.many.files import FileInput
 from skypane.runtime.spark.sources.many.kinds import Found, Kind, Listed
 from skypane.types import ConfigError
 
-KINDS: Mapping[str, Kind] = {"path": files, "segments": segments, "parquet": parquet}
+KINDS: Mapping[str, Kind] = {"path": files, "kafka": kafka, "segments": segments, "parquet": parquet}
 """What the key of a mapping in the list stands for."""
 
 
