@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.runtime.spark.sources.many.growing import Growing
+from skypane.runtime.growing import Growing
 from skypane.runtime.spark.sources.many.lines import Layout, Malformed, header, parse
 
 COLUMNS = pa.schema([("t", pa.timestamp("us", "UTC")), ("p", pa.float64()), ("n", pa.string())])

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.workers import Workers
-from skypane.metrics import BatchMetrics
+from skypane.metrics import BatchMetrics, InputSeen
 from skypane.runtime.spark.engine import fingerprint
 from skypane.runtime.spark.engine.continuous import ContinuousState
 from skypane.runtime.spark.engine.control import Control, ControlState
@@ -47,10 +47,15 @@ class Engine:
     """The function that foreachBatch calls; holds what is true after the last committed batch."""
 
     def __init__(
-        self, setting: Setting, workers: Workers, on_batch: Callable[[BatchMetrics], None] | None = None
+        self,
+        setting: Setting,
+        workers: Workers,
+        on_batch: Callable[[BatchMetrics], None] | None = None,
+        inputs: Callable[[], tuple[InputSeen, ...]] = tuple,
     ) -> None:
         self._setting = setting
         self._on_batch = on_batch
+        self._inputs = inputs
         self._store = Store.at(setting.checkpoint).child("skypane")
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
@@ -184,7 +189,7 @@ class Engine:
             if kept := sorted(outcome.written & outcome.state.files):
                 self._partials.sync(*kept, "")
         # The manifest cannot hold how long it took to write it: whoever asks later hears what the listener heard.
-        metrics = replace(outcome.metrics, seconds=timer.stop())
+        metrics = replace(outcome.metrics, seconds=timer.stop(), inputs=self._inputs())
         self.ledger.commit(after.manifest(self._control, metrics))
         self._standing = after
         self._remove_unneeded(before, outcome)

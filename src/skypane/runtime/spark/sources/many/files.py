@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,16 +12,16 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
-from skypane.places import Place
-from skypane.runtime.spark.sources.many.growing import Growing
+from skypane.runtime.growing import Growing
+from skypane.runtime.spark.sources.many import parquet
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
 from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed, header, parse
+from skypane.runtime.spark.sources.many.parquet import ParquetInput
+from skypane.runtime.spark.sources.many.patterns import is_pattern, matches, settle
 from skypane.types import CheckpointError, ConfigError
 
 _LOOK = 1 << 16
 """Bytes of a file that are looked at for the length of its lines."""
-_CHUNK = 4 << 20
-"""Bytes that are parsed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +45,7 @@ class FileInput:
     unit: ClassVar[str] = "byte"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Place.of(self.path, "path of an input").of_this_machine("an input reads"))
-        if self.is_pattern and self.name:
-            raise ConfigError(f"a pattern finds many inputs, each called by its path; leave out name={self.name!r}")
-        if not self.is_pattern and not self.name:
-            object.__setattr__(self, "name", self.path)
+        settle(self, "path")
         if self.format is None:
             ending = Path(self.path).suffix.lstrip(".").lower()
             object.__setattr__(
@@ -61,7 +56,7 @@ class FileInput:
 
     @property
     def is_pattern(self) -> bool:
-        return glob.has_magic(self.path)
+        return is_pattern(self.path)
 
     @property
     def claims(self) -> frozenset[str]:
@@ -80,7 +75,7 @@ class FileInput:
         if not self.is_pattern:
             yield self
             return
-        for path in sorted(glob.iglob(self.path, recursive=True)):  # noqa: PTH207 - patterns are texts from the root
+        for path in matches(self.path):
             if os.path.isfile(path):  # noqa: PTH113
                 yield FileInput(path, path, self.format, self.header, self.meta)
 
@@ -104,8 +99,10 @@ class FileInput:
         return start, 0
 
 
-def of(given: Mapping[str, Any], where: str) -> FileInput:
+def of(given: Mapping[str, Any], where: str) -> FileInput | ParquetInput:
     """Return the file or pattern that a mapping means; ConfigError, naming `where`, if it means none."""
+    if Path(str(given["path"])).suffix.lower() == ".parquet" and "format" not in given:
+        return parquet.of({"parquet" if name == "path" else name: value for name, value in given.items()}, where)
     return FileInput(**values_of(FileInput, given, where))
 
 
@@ -140,31 +137,15 @@ def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
         if one.header:
             end, _ = file.after(0, 1)
             written, start = header(file.read(0, end)), max(start, end)
-        while start < part.end:
-            block = file.read(start, min(start + _CHUNK, part.end))
-            if start + len(block) < part.end:
-                block = block[: block.rfind(b"\n") + 1] or _whole_line(file, start, part.end)
-            if not block:
-                raise CheckpointError(_ends_before(part))
-            yield from parse(Layout(one.format or "", columns, written), block, start)
-            start += len(block)
-    except FileNotFoundError as error:
-        raise CheckpointError(_ends_before(part)) from error
+        for at, block in file.blocks(start, part.end):
+            yield from parse(Layout(one.format or "", columns, written), block, at)
+    except (FileNotFoundError, EOFError) as error:
+        raise CheckpointError(
+            f"input {one.name}: {one.path} ends before byte {part.end:,}, which a batch that has begun needs; put it back "
+            "as it was"
+        ) from error
 
 
 def _file(part: Range) -> FileInput:
     assert isinstance(part.input, FileInput)  # noqa: S101 - ranges come here by their kind
     return part.input
-
-
-def _ends_before(part: Range) -> str:
-    return (
-        f"input {part.input.name}: {part.input.identity} ends before byte {part.end:,}, which a batch that has begun needs; "
-        "put it back as it was"
-    )
-
-
-def _whole_line(file: Growing, start: int, end: int) -> bytes:
-    """Return a line that is longer than what is parsed at a time."""
-    stop, _ = file.after(start, 1)
-    return file.read(start, min(stop, end))

@@ -8,12 +8,12 @@ from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 
 from skypane.naming import instead, nearest
-from skypane.runtime.spark.sources.many import files, kafka
+from skypane.runtime.spark.sources.many import files, kafka, parquet, segments
 from skypane.runtime.spark.sources.many.files import FileInput
 from skypane.runtime.spark.sources.many.kinds import Found, Kind, Listed
 from skypane.types import ConfigError
 
-KINDS: Mapping[str, Kind] = {"path": files, "kafka": kafka}
+KINDS: Mapping[str, Kind] = {"path": files, "kafka": kafka, "segments": segments, "parquet": parquet}
 """What the key of a mapping in the list stands for."""
 
 
@@ -22,7 +22,7 @@ def entry(given: object, where: str) -> Listed:
     if isinstance(given, FileInput):
         return given
     if isinstance(given, str | os.PathLike):
-        return FileInput(os.fspath(given))
+        return files.of({"path": os.fspath(given)}, where)
     if not isinstance(given, Mapping):
         raise ConfigError(f"{where} must be a path, or a mapping with {' or '.join(KINDS)}, got {given!r}")
     kinds = [key for key in KINDS if key in given]

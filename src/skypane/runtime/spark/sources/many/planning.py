@@ -15,8 +15,10 @@ from typing import Any
 
 from skypane.control.admission import Admission, Seen
 from skypane.control.admission.sharing import fair_shares
+from skypane.metrics import InputSeen
 from skypane.runtime.spark.sources.many.kinds import Found, Input, Listed, Range
 from skypane.runtime.spark.sources.many.listing import discovered
+from skypane.runtime.spark.sources.many.watching import Watch
 from skypane.types import CheckpointError
 
 ON_LOSS = ("fail", "skip")
@@ -64,6 +66,9 @@ class Planner:
         self.per_row: dict[str, float] = {}
         #: name -> where to stop, if what comes from now on is not wanted
         self.until: dict[str, int] | None = None
+        self.watch = Watch()
+        #: from where to where the batch goes that was planned last
+        self.batch = (Offsets({}), Offsets({}))
 
     def stop_here(self, start: Offsets) -> None:
         """Read from now on only what is there now."""
@@ -72,6 +77,21 @@ class Planner:
 
     def latest(self, start: Offsets, rows: int | None) -> Offsets:
         """Return how far to read from `start`, at most `rows` rows, or all; `start` itself if nothing has come."""
+        end = self._latest(start, rows)
+        self.batch = (start, end)
+        return end
+
+    def seen(self, now: float) -> list[InputSeen]:
+        """Return what there is to be seen of each input; `now` is a time in seconds."""
+        self.watch.look(now, self.found, self.per_row)
+        before, after = self.batch
+        for name, one in self.found.items():
+            if one.last > (place := after.at.get(name, one.first)):
+                self._per_row(one.input, place)
+        readers = {name: reader.number for reader in self.state.readers for name in reader.streams}
+        return self.watch.table(self.found, self.per_row, before.at, after.at, readers)
+
+    def _latest(self, start: Offsets, rows: int | None) -> Offsets:
         self.found = discovered(self.listing(), start.at)
         begins, lost = self._begins(start)
         lasts = {name: one.last if self.until is None else min(one.last, self.until.get(name, 0))

@@ -6,6 +6,7 @@ comes again holds the same lines. Rows of one input stay in order within a batch
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -22,6 +23,7 @@ from skypane.runtime.spark.sources.many.kinds import Input, Range
 from skypane.runtime.spark.sources.many.lines import Malformed
 from skypane.runtime.spark.sources.many.listing import KINDS, from_text
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Offsets, Planner
+from skypane.runtime.spark.sources.many.watching import to_json
 from skypane.types import ConfigError
 
 try:
@@ -114,6 +116,9 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self.planner.stop_here(begins)
             self.stopping = False
         return self.planner.latest(begins, limit.max_rows if isinstance(limit, ReadMaxRows) else None).to_json()
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        return to_json(self.planner.seen(time.monotonic()))
 
     def prepareForTriggerAvailableNow(self) -> None:
         self.stopping = True
