@@ -11,7 +11,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from tests.kafka_broker import PASSWORD, Broker
+from experiments.kafka_broker import PASSWORD, Broker
 
 from skypane.runtime.spark.sources.many import kafka as kind
 from skypane.runtime.spark.sources.many.kafka import Topics

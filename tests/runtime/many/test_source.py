@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.kafka_broker import PASSWORD
+from experiments.kafka_broker import PASSWORD
 
 from skypane.runtime.spark.sources.many.door import inputs
 from skypane.types import ConfigError
@@ -98,8 +98,8 @@ def test_topics_and_files_are_one_stream_and_no_log_shows_the_login(spark, tmp_p
     assert not any(PASSWORD.encode() in path.read_bytes() for path in kept)
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(5, marks=pytest.mark.slow)])
-def test_each_line_and_each_message_comes_once_over_kills(tmp_path, kafka, kills: int):
+@pytest.mark.slow
+def test_each_line_and_each_message_comes_once_over_kills(tmp_path, kafka, kills: int = 5):
     """Drivers are killed by SIGKILL in the middle of a stream whose files and topics grow and join."""
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()
