@@ -211,12 +211,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--kills", type=int, default=2)
     parser.add_argument("--mqtt", action="store_true")
     given = parser.parse_args(arguments)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        broker(known_classpath(cache_directory() / "kafka-classpath")) as kafka,
-    ):
-        found, late = run(Path(folder), kafka, seconds=given.seconds, rate=given.rate, kills=given.kills, tcp=40,
-                          mqtt=10 if given.mqtt else 0)  # fmt: skip
+    scale = Scale(seconds=given.seconds, rate=given.rate, kills=given.kills, mqtt=10 if given.mqtt else 0)
+    jars = known_classpath(cache_directory() / "kafka-classpath")
+    with tempfile.TemporaryDirectory() as folder, broker(jars) as kafka:
+        found, late = run(Path(folder), kafka, scale)
     text = table(found, given.kills)
     print(f"{text}\n\nThe sender was late by {late:.1f} s at most; {found.batches} batches.")
     if given.docs is not None:

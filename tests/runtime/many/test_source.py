@@ -99,11 +99,11 @@ def test_topics_and_files_are_one_stream_and_no_log_shows_the_login(spark, tmp_p
 
 
 @pytest.mark.slow
-def test_each_line_and_each_message_comes_once_over_kills(tmp_path, kafka, kills: int = 5):
+def test_each_line_and_each_message_comes_once_over_kills(tmp_path, kafka):
     """Drivers are killed by SIGKILL in the middle of a stream whose files and topics grow and join."""
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()
-    prefix = f"killed-{kills}"
+    kills, prefix = 5, "killed"
     listing = [f"{tmp_path}/in/*.csv", {"kafka": kafka.address, "topic": f"{prefix}-*"}]
     (tmp_path / "inputs.json").write_text(json.dumps(listing))
     command = [sys.executable, "-m", "tests.runtime.many.driver", str(tmp_path)]
