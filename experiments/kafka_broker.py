@@ -21,15 +21,15 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from skypane.runtime.spark.machine.java import find_java
 
 VERSION = "4.1.0"
-_POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion><groupId>skypane</groupId><artifactId>broker</artifactId><version>1</version>
+BROKER = (f"org.apache.kafka:kafka_2.13:{VERSION}", "org.slf4j:slf4j-simple:1.7.36")
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion><groupId>skypane</groupId><artifactId>needs</artifactId><version>1</version>
   <packaging>pom</packaging>
-  <dependencies>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version></dependency>
-    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
-  </dependencies>
+  <dependencies>{needs}</dependencies>
 </project>
 """
+_NEED = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency>"
+_NOTHING = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 _PROPERTIES = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
@@ -61,12 +61,16 @@ class NoArtefactsError(Exception):
     """Why a broker's jars cannot be had here."""
 
 
-def classpath() -> str:
-    """Return the jars of a broker, as Maven has them; NoArtefactsError if it cannot be asked, or has none."""
+def classpath(*artefacts: str, alone: bool = False) -> str:
+    """Return the jars of group:artefact:version, as Maven has them, and of what they need, if not `alone`.
+
+    NoArtefactsError if Maven cannot be asked, or has none.
+    """
     if shutil.which("mvn") is None:
         raise NoArtefactsError("there is no mvn on the PATH to get Kafka's artefacts with")
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "pom.xml").write_text(_POM)
+        needs = "".join(_NEED.format(*artefact.split(":"), _NOTHING if alone else "") for artefact in artefacts)
+        (Path(folder) / "pom.xml").write_text(_POM.format(needs=needs))
         told = Path(folder) / "classpath"
         command = ["mvn", "-q", "-B", "dependency:build-classpath", f"-Dmdep.outputFile={told}"]
         said = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280, check=False)  # noqa: S603 - own command
@@ -76,11 +80,11 @@ def classpath() -> str:
 
 
 def known_classpath(note: Path) -> str:
-    """Return the jars, noted in a file from one run to the next: Maven takes some seconds to answer."""
+    """Return a broker's jars, noted in a file from one run to the next: Maven takes some seconds to answer."""
     known = note.read_text() if note.exists() else ""
     if f"kafka_2.13-{VERSION}.jar" not in known or not all(Path(jar).exists() for jar in known.split(os.pathsep)):
-        known = classpath()
-        note.parent.mkdir(exist_ok=True)
+        known = classpath(*BROKER)
+        note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(known)
     return known
 
@@ -188,7 +192,7 @@ def broker(jars: str) -> Iterator[Broker]:
 
 if __name__ == "__main__":
     began = time.monotonic()
-    found = classpath()
+    found = classpath(*BROKER)
     print(f"artefacts {time.monotonic() - began:.1f} s, {len(found.split(os.pathsep))} jars")
     with broker(found) as running:
         print(f"broker {time.monotonic() - began:.1f} s {running.address}")
