@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
-from skypane.metrics import InputSeen
-from skypane.runtime.spark.sources.many.watching import from_json
+from skypane.runtime.spark.sources.many.watching import Told, from_json
 
 SCHEMA = pa.schema([
     ("input", pa.string()),
@@ -23,7 +22,7 @@ SCHEMA = pa.schema([
 
 
 class InputsTold:
-    """The table of a query's inputs, as of its last batch; empty for a query of other sources.
+    """What is told of a query's inputs, as of its last batch; nothing for a query of other sources.
 
     Whether it has many inputs is known after the first progress: others are not asked again.
     """
@@ -33,21 +32,22 @@ class InputsTold:
         self.query: StreamingQuery | None = None
         self._has_inputs = True
 
-    def __call__(self) -> tuple[InputSeen, ...]:
+    def __call__(self) -> Told:
         if self.query is None or not self._has_inputs:
-            return ()
+            return Told()
         progress = self.query.lastProgress
         if progress is None:
-            return ()
-        tables = [
-            table for source in progress["sources"] if (table := from_json(_value(source["latestOffset"]))) is not None
-        ]
-        self._has_inputs = bool(tables)
-        return tuple(row for table in tables for row in table)
+            return Told()
+        told = [one for source in progress["sources"] if (one := from_json(_value(source["latestOffset"]))) is not None]
+        self._has_inputs = bool(told)
+        return Told(
+            tuple(row for one in told for row in one.inputs),
+            tuple(decision for one in told for decision in one.decisions),
+        )
 
     def table(self) -> pa.Table:
         """Return the same as a table."""
-        rows = self()
+        rows = self().inputs
         return pa.table({name: [getattr(row, name) for row in rows] for name in SCHEMA.names}, schema=SCHEMA)
 
 
