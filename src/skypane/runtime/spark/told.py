@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,10 @@ SCHEMA = pa.schema([
 ])  # fmt: skip
 
 
+EVERY = 2.0
+"""Seconds between looks at the progress from within batches: a look takes a tenth of a small batch with 300 inputs."""
+
+
 class InputsTold:
     """What is told of a query's inputs, as of its last batch; nothing for a query of other sources.
 
@@ -31,8 +36,19 @@ class InputsTold:
         #: the query, once it is known
         self.query: StreamingQuery | None = None
         self._has_inputs = True
+        self._last: tuple[float, Told] | None = None
 
     def __call__(self) -> Told:
+        """Return what was told at most some seconds ago: for batches, which may be many a second."""
+        now = time.monotonic()
+        if self._last is None or now - self._last[0] >= EVERY:
+            told = self.now()
+            self._last = (now, told) if told.inputs else None
+            return told
+        return self._last[1]
+
+    def now(self) -> Told:
+        """Return what is told now."""
         if self.query is None or not self._has_inputs:
             return Told()
         progress = self.query.lastProgress
@@ -47,7 +63,7 @@ class InputsTold:
 
     def table(self) -> pa.Table:
         """Return the same as a table."""
-        rows = self().inputs
+        rows = self.now().inputs
         return pa.table({name: [getattr(row, name) for row in rows] for name in SCHEMA.names}, schema=SCHEMA)
 
 
