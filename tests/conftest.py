@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from skypane.runtime.spark.machine.session import session
 
 if TYPE_CHECKING:
-    from tests.kafka_broker import Broker
+    from experiments.kafka_broker import Broker
 
 # A first call compiles kernels, which no deadline foresees.
 settings.register_profile("default", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
@@ -44,7 +44,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """A broker of Kafka for the whole run. Tests that need it are left out, and say so, only where Maven lacks it."""
-    from tests.kafka_broker import NoArtefactsError, broker, known_classpath  # noqa: PLC0415 - few runs need the client
+    from experiments.kafka_broker import NoArtefactsError, broker, known_classpath  # noqa: PLC0415 - few runs need the client
 
     try:
         jars = known_classpath(request.config.rootpath / ".pytest_cache" / "kafka-classpath")

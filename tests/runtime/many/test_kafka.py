@@ -11,7 +11,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from tests.kafka_broker import PASSWORD, Broker, broker, known_classpath
+from experiments.kafka_broker import PASSWORD, Broker
 
 from skypane.runtime.spark.sources.many import kafka as kind
 from skypane.runtime.spark.sources.many.kafka import Topics
@@ -111,8 +111,7 @@ def test_aborted_messages_markers_and_tombstones_are_gaps(kafka: Broker, name: s
     for start in (0, 2, 3, 4, 9, 11, 12):
         for end in (3, 4, 5, 8, 9, 11, 12, 13, 14):
             if start < end:
-                at = {f"{name}[0]": start}, {f"{name}[0]": end}
-                found = rows(plan, Offsets(at[0]), Offsets(at[1]))
+                found = rows(plan, Offsets({f"{name}[0]": start}), Offsets({f"{name}[0]": end}))
                 assert [n for _, n in found] == [n for offset, n in held.items() if start <= offset < end], (start, end)
 
 
@@ -234,31 +233,28 @@ def test_a_broker_that_never_answered_is_an_error_that_says_so():
         planner({"kafka": "127.0.0.1:1", "topic": "t", "timeout": "300 ms"}).latest(NOTHING, None)
 
 
-def test_inputs_of_a_broker_that_falls_silent_wait_while_others_go_on(tmp_path: Path, request):
+def test_inputs_of_a_broker_that_falls_silent_wait_while_others_go_on(kafka: Broker, name: str, tmp_path: Path):
     """And go on when it is back; a batch that has begun says what it waits for."""
+    kafka.create(name)
+    kafka.send(name, numbers(1, 2))
     file = tmp_path / "a.csv"
     file.write_text("1\n")
-    with broker(known_classpath(request.config.rootpath / ".pytest_cache" / "kafka-classpath")) as own:
-        own.create("t")
-        own.send("t", numbers(1, 2))
-        entry = {"kafka": own.address, "topic": "t", "timeout": "1 second"}
-        plan = planner(entry, {"path": str(file), "name": "a"})
-        first = plan.latest(NOTHING, 3)
-        assert first.at == {"t[0]": 2, "a": 2}
-        own.send("t", numbers(3))
-        begun = plan.latest(first, 3)
-        own.stop()
+    plan = planner(topic(kafka, name, timeout="500 ms"), {"path": str(file), "name": "a"})
+    first = plan.latest(NOTHING, 3)
+    assert first.at == {f"{name}[0]": 2, "a": 2}
+    kafka.send(name, numbers(3))
+    begun = plan.latest(first, 3)
+    with kafka.silent():
         with pytest.raises(
-            TimeoutError, match=r"sent nothing for 1 s, and a batch that has begun needs t\[0\] up to offset 3"
+            TimeoutError, match=rf"sent nothing for 0\.5 s, and a batch .* needs {name}\[0\] up to offset 3"
         ):
             rows(plan, first, begun)
         for lines in range(2, 5):
             file.write_text("1\n" * lines)
             place = plan.latest(first, None)
-            assert place.at == {"t[0]": 2, "a": 2 * lines}
-        own.start()
-        until(lambda: plan.latest(place, None) != place)
-        assert rows(plan, place, plan.latest(place, None)) == [("t[0]", 3)]
+            assert place.at == {f"{name}[0]": 2, "a": 2 * lines}
+    until(lambda: plan.latest(place, None) != place)
+    assert rows(plan, place, plan.latest(place, None)) == [(f"{name}[0]", 3)]
 
 
 def test_a_login_is_from_the_environment_and_is_shown_nowhere(kafka: Broker, name: str, monkeypatch, tmp_path: Path):

@@ -39,7 +39,7 @@ def test_each_message_is_one_row_or_is_malformed_whatever_stands_beside_it(form:
     values = [texts[at % len(texts)] for (_, texts), (_, at) in zip(chosen, kinds, strict=True)]
     offsets = [3 * at for at in range(len(values))]
     found = list(tables(LAYOUTS[form], values, offsets))
-    told = []
+    told: list[int | None] = []
     for one in found:
         told += [one.offset] if isinstance(one, Malformed) else [None] * len(one)
         if not isinstance(one, Malformed):

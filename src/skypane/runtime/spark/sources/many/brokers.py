@@ -123,10 +123,12 @@ class Asking:
         try:
             answer = self.pending.result(0 if self.silent else self.cluster.timeout * 1.5)
         except TimeoutError:
-            return self._silence("no answer")
+            self._silence("no answer")
+            return None
         except Exception as error:  # noqa: BLE001 - whatever the client says of itself
             self.pending = None
-            return self._silence(_said(error))
+            self._silence(_said(error))
+            return None
         if self.silent:
             _log.warning("Kafka %s answers again", self.cluster.servers)
         self.pending, self.last, self.silent = None, answer, False

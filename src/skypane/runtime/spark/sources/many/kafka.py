@@ -47,9 +47,9 @@ class Topics:
     kind: ClassVar[str] = "kafka"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kafka, str) or ":" not in self.kafka:
+        if ":" not in str(self.kafka):
             raise ConfigError(f"kafka must be host:port of a broker, got {self.kafka!r}")
-        if not isinstance(self.topic, str) or not _TOPIC.fullmatch(self.topic):
+        if not _TOPIC.fullmatch(str(self.topic)):
             raise ConfigError(
                 f"kafka {self.kafka} needs topic, the name or pattern of what to read, got {self.topic!r}"
             )

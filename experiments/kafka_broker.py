@@ -1,9 +1,10 @@
-"""A real broker of Kafka: one node without ZooKeeper, from Maven's artefacts, started by the tests that need it."""
+"""A real broker of Kafka: one node without ZooKeeper, from Maven's artefacts, started by the tests and runs that need it."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -68,7 +69,7 @@ def classpath() -> str:
         (Path(folder) / "pom.xml").write_text(_POM)
         told = Path(folder) / "classpath"
         command = ["mvn", "-q", "-B", "dependency:build-classpath", f"-Dmdep.outputFile={told}"]
-        said = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+        said = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280, check=False)  # noqa: S603 - own command
         if said.returncode != 0:
             raise NoArtefactsError(f"Maven cannot get Kafka's artefacts: {said.stdout[-500:]}")
         return told.read_text()
@@ -84,7 +85,8 @@ def known_classpath(note: Path) -> str:
     return known
 
 
-def _ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Return ports of this machine that nobody listens at now."""
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [one.getsockname()[1] for one in held]
     for one in held:
@@ -93,11 +95,11 @@ def _ports(count: int) -> list[int]:
 
 
 class Broker:
-    """A broker that runs, with its data in `folder`; it may be stopped and started again."""
+    """A broker that runs, with its data in `folder`."""
 
     def __init__(self, jars: str, folder: Path) -> None:
         self.jars, self.folder = jars, folder
-        self.port, controller, self.guarded_port = _ports(3)
+        self.port, controller, self.guarded_port = free_ports(3)
         self.address = f"127.0.0.1:{self.port}"
         #: the same broker, for who can log in
         self.guarded = f"127.0.0.1:{self.guarded_port}"
@@ -117,8 +119,8 @@ class Broker:
         """Start the broker, and wait until it answers."""
         java = ["-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", self.jars]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen([f"{find_java().home}/bin/java", *java, "kafka.Kafka",
-                                             str(self.folder / "server.properties")], stdout=log, stderr=log)  # fmt: skip
+            command = [f"{find_java().home}/bin/java", *java, "kafka.Kafka", str(self.folder / "server.properties")]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - own command
         deadline = time.monotonic() + 120
         while True:
             try:
@@ -136,6 +138,16 @@ class Broker:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Let it answer nothing while the block lasts."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     @cached_property
     def admin(self) -> AdminClient:
