@@ -54,8 +54,10 @@ class InputsTold:
         progress = self.query.lastProgress
         if progress is None:
             return Told()
-        told = [one for source in progress["sources"] if (one := from_json(_value(source["latestOffset"]))) is not None]
-        self._has_inputs = bool(told)
+        sources = progress["sources"]
+        told = [one for source in sources if (one := from_json(_value(source.get("latestOffset")))) is not None]
+        # A batch that comes again after a start is not planned, and tells nothing.
+        self._has_inputs = bool(told) or any("PythonMicroBatchStream" in source["description"] for source in sources)
         return Told(
             tuple(row for one in told for row in one.inputs),
             tuple(decision for one in told for decision in one.decisions),
