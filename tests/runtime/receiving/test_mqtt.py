@@ -97,6 +97,21 @@ def test_each_topic_is_an_input_and_a_message_a_line(tmp_path):
     assert lines(tmp_path / "received/meters/meters%2Fb%2Fc") == ["x"]
 
 
+def test_a_topic_whose_folder_cannot_be_made_is_told_and_its_messages_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
+    port, folder = free_port(), tmp_path / "received" / "meters" / "meters%2Fa"
+    folder.parent.mkdir(parents=True)
+    folder.touch()
+    asked = given(tmp_path, port, by_topic=True)
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
+        until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+        publish(client, "meters/a", ["1"])
+        until(lambda: "cannot write to" in receiving.seen[0].reason, "it is not told")
+        folder.unlink()
+        until(lambda: sum(one.lines for one in receiving.seen) == 1, "messages are missing")
+    assert lines(folder) == ["1"]
+
+
 @pytest.mark.parametrize(("topic", "folder"), [("..", "meters/%2E%2E"), (".receiver", "meters/%2Ereceiver"),
                                               ("a/../b", "meters/a%2F%2E%2E%2Fb")])  # fmt: skip
 def test_no_topic_leads_out_of_its_folder(topic: str, folder: str):
