@@ -104,7 +104,7 @@ class BatchMetrics:
     open_bytes: int = 0
     #: of a continuous skyline: updates told, "adds" and "dels", and "rows" on the front, "stored" in all; else None
     front: dict[str, int] | None = None
-    #: of a query of many inputs, what was seen of each when the batch before this one was planned
+    #: of a query of many inputs, what was seen of each when a batch before this one was planned, some seconds ago at most
     inputs: tuple[InputSeen, ...] = ()
 
     @property

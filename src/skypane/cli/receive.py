@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> int:
     from skypane.reporting.receiving import settings  # noqa: PLC0415
     from skypane.runtime.receiving.receiver import Receiver  # noqa: PLC0415
 
-    receiving = Receiver(data_of(text_of(arguments.inputs), str(arguments.inputs)))
+    receiving = Receiver(data_of(text_of(arguments.inputs, "the list of inputs"), str(arguments.inputs)))
     console = Console(highlight=False)
     for name, value in settings(receiving.receipts):
         console.print(f"{name:<12}{value}", soft_wrap=True, markup=False)

@@ -9,7 +9,7 @@ import pytest
 from skypane.metrics import InputSeen
 from skypane.runtime.spark.sources.many.listing import listed
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
-from skypane.runtime.spark.sources.many.watching import from_json, to_json
+from skypane.runtime.spark.sources.many.watching import Told, from_json, to_json
 
 
 def grow(folder: Path, **lines: int) -> None:
@@ -42,7 +42,9 @@ def test_a_table_says_who_reads_what_how_fast_it_grows_and_how_far_behind_readin
     assert {one.reader for one in table.values()} <= {0, 1, 2}
     assert table["hot"].offset == 8 * 1_160
     assert [table[name].state for name in ("hot", "a", "still")] == ["read", "read", "silent"]
-    assert from_json(to_json(plan.seen(120.0))) == tuple(plan.seen(120.0))
+    rows = plan.seen(120.0)
+    assert from_json(to_json(rows)) == Told(tuple(rows))
+    assert from_json({"at": {}}) is None
 
 
 def test_an_input_that_is_gone_keeps_its_place_in_the_table_and_one_that_joins_has_no_rate_yet(tmp_path):

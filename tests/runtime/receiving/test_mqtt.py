@@ -17,7 +17,7 @@ from tests.runtime.receiving.broker import mosquitto
 from tests.runtime.receiving.logs import lines, receiver, until
 from tests.runtime.receiving.test_tcp import free_port
 
-from skypane.runtime.receiving.receiver import Receiver
+from skypane.runtime.receiving.receiver import Receiver, _named
 from skypane.types import ConfigError
 
 
@@ -85,12 +85,37 @@ def test_each_topic_is_an_input_and_a_message_a_line(tmp_path):
         until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
         publish(client, "meters/a", ['{"n": 1,\n "m": 2}', "", '{"n": 2}\r\n'])
         publish(client, "meters/b/c", ["x"])
-        until(lambda: sum(one.lines for one in receiving.seen) == 3, "messages are missing")
-        assert [one.name for one in receiving.seen] == ["meters", "meters/meters%2Fa", "meters/meters%2Fb%2Fc"]
+        publish(client, "meters/" + "long" * 100, ["y"])
+        until(lambda: sum(one.lines for one in receiving.seen) == 4, "messages are missing")
+        names = [one.name for one in receiving.seen]
+        assert names[:3] == ["meters", "meters/meters%2Fa", "meters/meters%2Fb%2Fc"]
+        assert names[3].startswith("meters/meters%2Flonglong")
+        assert lines(tmp_path / "received" / names[3]) == ["y"]
         with pytest.raises(ConfigError, match="is held by another receiver"):
             Receiver(given(tmp_path, port, by_topic=True)).start()
     assert lines(tmp_path / "received/meters/meters%2Fa") == ['{"n": 1,  "m": 2}', '{"n": 2}']
     assert lines(tmp_path / "received/meters/meters%2Fb%2Fc") == ["x"]
+
+
+def test_a_topic_whose_folder_cannot_be_made_is_told_and_its_messages_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
+    port, folder = free_port(), tmp_path / "received" / "meters" / "meters%2Fa"
+    folder.parent.mkdir(parents=True)
+    folder.touch()
+    asked = given(tmp_path, port, by_topic=True)
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
+        until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+        publish(client, "meters/a", ["1"])
+        until(lambda: "cannot write to" in receiving.seen[0].reason, "it is not told")
+        folder.unlink()
+        until(lambda: sum(one.lines for one in receiving.seen) == 1, "messages are missing")
+    assert lines(folder) == ["1"]
+
+
+@pytest.mark.parametrize(("topic", "folder"), [("..", "meters/%2E%2E"), (".receiver", "meters/%2Ereceiver"),
+                                              ("a/../b", "meters/a%2F%2E%2E%2Fb")])  # fmt: skip
+def test_no_topic_leads_out_of_its_folder(topic: str, folder: str):
+    assert _named("meters", topic) == folder
 
 
 def test_a_full_disk_leaves_messages_with_the_broker_until_there_is_room(tmp_path, monkeypatch):

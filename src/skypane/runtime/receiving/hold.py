@@ -8,7 +8,7 @@ from pathlib import Path
 
 from skypane.types import ConfigError
 
-_HELD = "receiver"
+_HELD = ".receiver"
 
 
 class Hold:

@@ -21,7 +21,7 @@ from skypane.runtime.receiving.inputs import Mqtt, secret
 from skypane.runtime.receiving.intake import Intake
 from skypane.runtime.receiving.messages import line_of
 from skypane.runtime.receiving.seen import Seen
-from skypane.types import ConfigError, micros
+from skypane.types import ConfigError, SkypaneError, micros
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage
@@ -179,7 +179,12 @@ class _Session:
             self._room.release()
             self.client.ack(message.mid, message.qos)
             return
-        intake = self.intake_of(message.topic if self.given.by_topic else None)
+        try:
+            intake = self.intake_of(message.topic if self.given.by_topic else None)
+        except SkypaneError as error:  # its folder cannot be written
+            self._room.release()
+            self._over(error)
+            return
         intake.seen.again += message.dup
         written = intake.put(line)
         self._unwritten.add(written)
@@ -191,7 +196,12 @@ class _Session:
         error = written.exception()
         if error is None:
             self.client.ack(message.mid, message.qos)
-        elif not self.over.done():
+        else:
+            self._over(error)
+
+    def _over(self, error: BaseException) -> None:
+        """End the session, with nothing acknowledged that is not written: the broker gives it again."""
+        if not self.over.done():
             self.over.set_exception(error)
 
 

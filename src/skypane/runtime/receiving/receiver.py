@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import os
 import threading
@@ -189,9 +190,9 @@ def _named(name: str, topic: str | None) -> str:
     """Return the folder of a topic: below that of the input, written so that it is one name."""
     if topic is None:
         return name
-    quoted = quote(topic, safe="")
+    quoted = quote(topic, safe="").replace(".", "%2E")  # "." and ".." are topics as well
     if len(quoted) > _LONGEST_NAME:
-        raise ConfigError(f"the topic {topic[:50]}... is too long for the name of a folder; leave out by_topic")
+        quoted = f"{quoted[: _LONGEST_NAME // 2]}-{hashlib.sha256(topic.encode()).hexdigest()[:32]}"
     return f"{name}/{quoted}"
 
 

@@ -3,7 +3,7 @@
     <folder>/00000000000000000000.segment     bytes [0, 1000) of the log
     <folder>/00000000000000001000.segment     from 1000 on; lines are added to the last one
     <folder>/end                              how far the log is on disk for good, as a number
-    <folder>/receiver                         held by the one receiver that writes
+    <folder>/.receiver                        held by the one receiver that writes
 
 A place is a count of bytes since the log began, and stays what it is when old segments are removed. Readers go up to
 `end` and no further: what they have read is there after any crash. A line is never divided between two segments.
@@ -64,18 +64,33 @@ def end_of(folder: str) -> int | None:
     return None
 
 
+def first_of(folder: str) -> int | None:
+    """Return where the oldest segment that is left begins; None if there is none."""
+    try:
+        with os.scandir(folder) as entries:
+            return min((begin for entry in entries if (begin := _begin(entry.name)) is not None), default=None)
+    except FileNotFoundError:
+        return None
+
+
 def segments_of(folder: str) -> list[Segment]:
     """Return the segments that are there, in order; the last one may hold a line that is not whole."""
     try:
         with os.scandir(folder) as entries:
             found = sorted(
-                (int(entry.name.removesuffix(SUFFIX)), entry.stat().st_size, entry.path)
+                (begin, entry.stat().st_size, entry.path)
                 for entry in entries
-                if entry.name.endswith(SUFFIX) and entry.name.removesuffix(SUFFIX).isdecimal()
+                if (begin := _begin(entry.name)) is not None
             )
     except FileNotFoundError:
         return []
     return [Segment(begin, begin + size, path) for begin, size, path in found]
+
+
+def _begin(name: str) -> int | None:
+    """Return where the segment of that name begins; None for another file."""
+    stem = name.removesuffix(SUFFIX)
+    return int(stem) if stem != name and stem.isdecimal() else None
 
 
 def between(folder: str, start: int, end: int) -> list[Segment]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
-from skypane.metrics import InputSeen
-from skypane.runtime.spark.sources.many.watching import from_json
+from skypane.runtime.spark.sources.many.watching import Told, from_json
 
 SCHEMA = pa.schema([
     ("input", pa.string()),
@@ -22,8 +22,12 @@ SCHEMA = pa.schema([
 ])  # fmt: skip
 
 
+EVERY = 2.0
+"""Seconds between looks at the progress from within batches: a look takes a tenth of a small batch with 300 inputs."""
+
+
 class InputsTold:
-    """The table of a query's inputs, as of its last batch; empty for a query of other sources.
+    """What is told of a query's inputs, as of its last batch; nothing for a query of other sources.
 
     Whether it has many inputs is known after the first progress: others are not asked again.
     """
@@ -32,22 +36,36 @@ class InputsTold:
         #: the query, once it is known
         self.query: StreamingQuery | None = None
         self._has_inputs = True
+        self._last: tuple[float, Told] | None = None
 
-    def __call__(self) -> tuple[InputSeen, ...]:
+    def __call__(self) -> Told:
+        """Return what was told at most some seconds ago: for batches, which may be many a second."""
+        now = time.monotonic()
+        if self._last is None or now - self._last[0] >= EVERY:
+            told = self.now()
+            self._last = (now, told) if told.inputs else None
+            return told
+        return self._last[1]
+
+    def now(self) -> Told:
+        """Return what is told now."""
         if self.query is None or not self._has_inputs:
-            return ()
+            return Told()
         progress = self.query.lastProgress
         if progress is None:
-            return ()
-        tables = [
-            table for source in progress["sources"] if (table := from_json(_value(source["latestOffset"]))) is not None
-        ]
-        self._has_inputs = bool(tables)
-        return tuple(row for table in tables for row in table)
+            return Told()
+        sources = progress["sources"]
+        told = [one for source in sources if (one := from_json(_value(source.get("latestOffset")))) is not None]
+        # A batch that comes again after a start is not planned, and tells nothing.
+        self._has_inputs = bool(told) or any("PythonMicroBatchStream" in source["description"] for source in sources)
+        return Told(
+            tuple(row for one in told for row in one.inputs),
+            tuple(decision for one in told for decision in one.decisions),
+        )
 
     def table(self) -> pa.Table:
         """Return the same as a table."""
-        rows = self()
+        rows = self.now().inputs
         return pa.table({name: [getattr(row, name) for row in rows] for name in SCHEMA.names}, schema=SCHEMA)
 
 

@@ -10,14 +10,17 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skypane.control.admission import Admission, Seen
+from skypane.control.admission.readers import Readers, Waiting
 from skypane.control.admission.sharing import fair_shares
+from skypane.control.law import Decision
 from skypane.metrics import InputSeen
 from skypane.runtime.spark.sources.many.kinds import Found, Input, Listed, Range
 from skypane.runtime.spark.sources.many.listing import discovered
+from skypane.runtime.spark.sources.many.sizing import Sizing
 from skypane.runtime.spark.sources.many.watching import Watch
 from skypane.types import CheckpointError
 
@@ -55,10 +58,11 @@ class Offsets:
 class Planner:
     """Plans micro-batches. What it keeps from one to the next makes them better, not right: it may be lost."""
 
-    def __init__(self, listing: Callable[[], Sequence[Listed]], readers: int, on_loss: str = "fail") -> None:
+    def __init__(self, listing: Callable[[], Sequence[Listed]], readers: int | Readers, on_loss: str = "fail") -> None:
         self.listing = listing
         self.on_loss = on_loss
-        self.law = Admission(most=readers, strategy="ARD")
+        self.law = Admission(most=readers.most if isinstance(readers, Readers) else readers, strategy="ARD")
+        self.sizing = Sizing(readers) if isinstance(readers, Readers) else None
         self.state = self.law.init()
         #: what the last look found, by name
         self.found: dict[str, Found] = {}
@@ -80,6 +84,21 @@ class Planner:
         end = self._latest(start, rows)
         self.batch = (start, end)
         return end
+
+    def begun(self, now: float) -> None:
+        """Note that the batch that was assigned begins, at a time in seconds."""
+        if self.sizing is not None:
+            self.sizing.begun(now)
+
+    def finished(self, now: float) -> None:
+        """Note that Spark asks for another batch: what the last one was for its readers is known."""
+        if self.sizing is not None:
+            self.sizing.finished(now)
+
+    @property
+    def sized(self) -> Decision[int] | None:
+        """What was decided on the number of readers, where it is."""
+        return None if self.sizing is None else self.sizing.decision
 
     def seen(self, now: float) -> list[InputSeen]:
         """Return what there is to be seen of each input; `now` is a time in seconds."""
@@ -148,11 +167,25 @@ class Planner:
         brought = silent | {
             name: (part.end - part.start) / self._per_row(part.input, part.start) for name, part in ranges.items()
         }
+        if self.sizing is not None:
+            self._size(self.sizing, brought, end)
         self.state, decision = self.law.decide(
             self.law.observe(self.state, Seen(brought)), {name: one.input.meta for name, one in self.found.items()}
         )
         tasks = (tuple(ranges[name] for name in names if name in ranges) for names in decision.value.readers.values())
         return [task for task in tasks if task]
+
+    def _size(self, sizing: Sizing, brought: Mapping[str, float], end: Offsets) -> None:
+        """Let as many readers read as the bound on latency asks for; which of them reads what is shared out anew then."""
+        rows = sum(brought.values())
+        left = (
+            max(one.last - end.at.get(name, one.first), 0) / self.per_row.get(name, 1.0)
+            for name, one in self.found.items()
+        )
+        readers = sizing.decided(rows, Waiting(sum(self.watch.forecasts.values()), rows + sum(left)))
+        if readers != self.law.most:
+            self.law = replace(self.law, most=readers)
+            self.state = self.law.init()
 
     def _range(self, name: str, begin: int, to: int) -> Range | None:
         """Return what is read of an input; None if it is lost, and may be skipped."""

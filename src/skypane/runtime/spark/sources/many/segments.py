@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from skypane.control.admission import MetaData
 from skypane.runtime.growing import Growing
-from skypane.runtime.receiving.segments import between, end_of, is_log, segments_of
+from skypane.runtime.receiving.segments import between, end_of, first_of, is_log, segments_of
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
 from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed, parse
 from skypane.runtime.spark.sources.many.patterns import is_pattern, matches, settle
@@ -104,9 +104,8 @@ def look(listed: Sequence[SegmentsInput], at: Mapping[str, int]) -> Iterator[Fou
     """Yield the logs that there are, each from the oldest segment that is left to where it is on disk for good."""
     for entry in listed:
         for one in entry.found():
-            end, segments = end_of(one.segments), segments_of(one.segments)
-            if end is not None and segments:
-                first = segments[0].begin
+            end, first = end_of(one.segments), first_of(one.segments)
+            if end is not None and first is not None:
                 yield Found(one, first, end, _loss(one, first, end, at.get(one.name)))
 
 

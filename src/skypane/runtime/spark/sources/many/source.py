@@ -6,6 +6,7 @@ comes again holds the same lines. Rows of one input stay in order within a batch
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from skypane.control.admission.readers import Readers
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources.many.door import FORMAT, INPUT, READERS
 from skypane.runtime.spark.sources.many.kinds import Input, Range
@@ -79,9 +81,19 @@ class ManySource(DataSource):
             if column is not None and column not in schema.names:
                 raise ConfigError(f"the schema needs the column {column!r}, a string; it has {', '.join(schema.names)}")
         from_text(text)
-        readers = self._count("readers", READERS)
-        planner = Planner(lambda: from_text(text), readers or READERS, on_loss)
+        planner = Planner(lambda: from_text(text), self._readers(), on_loss)
         return ManyReader(planner, versions.arrow_columns(schema), named, self._count("rowsPerTrigger", None))
+
+    def _readers(self) -> int | Readers:
+        text = self.options.get("readers", "")
+        if not text.startswith("{"):
+            return self._count("readers", READERS) or READERS
+        try:
+            return Readers(**json.loads(text))
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"option readers of {FORMAT} must be a number, or in JSON what Readers has: {error}"
+            ) from error
 
     def _count(self, option: str, default: int | None) -> int | None:
         text = self.options.get(option)
@@ -111,6 +123,7 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Offsets({}).to_json()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        self.planner.finished(time.monotonic())
         begins = Offsets.of(start)
         if self.stopping:
             self.planner.stop_here(begins)
@@ -118,7 +131,7 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.planner.latest(begins, limit.max_rows if isinstance(limit, ReadMaxRows) else None).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        return to_json(self.planner.seen(time.monotonic()))
+        return to_json(self.planner.seen(time.monotonic()), self.planner.sized)
 
     def prepareForTriggerAvailableNow(self) -> None:
         self.stopping = True
@@ -127,7 +140,9 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if self.limit is None else ReadMaxRows(self.limit)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
-        return [Task(ranges) for ranges in self.planner.assigned(Offsets.of(start), Offsets.of(end))]
+        tasks = [Task(ranges) for ranges in self.planner.assigned(Offsets.of(start), Offsets.of(end))]
+        self.planner.begun(time.monotonic())
+        return tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         name, malformed = self.named

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skypane.control.admission.forecasting import Forecaster, HoltForecaster
+from skypane.control.law import Decision
 from skypane.metrics import InputSeen
 from skypane.runtime.spark.sources.many.kinds import Found
 
@@ -103,13 +104,26 @@ def _state(one: Found | None, left: int, *, moved: bool) -> str:
     return "read" if moved else "silent"
 
 
-def to_json(rows: list[InputSeen]) -> dict[str, Any]:
-    """Return the table as a source's latest offset."""
-    return {TOLD: [row.to_json() for row in rows]}
+class Told(NamedTuple):
+    """What a source of many inputs tells: a row for each, and what was decided on its readers."""
+
+    inputs: tuple[InputSeen, ...] = ()
+    decisions: tuple[Decision[Any], ...] = ()
+
+    @property
+    def backlog(self) -> int:
+        """Rows that wait at the inputs."""
+        return sum(one.lag for one in self.inputs)
 
 
-def from_json(offset: Any) -> tuple[InputSeen, ...] | None:
-    """Return the table that is in a latest offset; None if it is that of another source."""
+def to_json(rows: list[InputSeen], decision: Decision[int] | None = None) -> dict[str, Any]:
+    """Return it as a source's latest offset."""
+    return {TOLD: [row.to_json() for row in rows], "decisions": [] if decision is None else [decision.to_json()]}
+
+
+def from_json(offset: Any) -> Told | None:
+    """Return what is told in a latest offset; None if it is that of another source."""
     if not isinstance(offset, dict) or TOLD not in offset:
         return None
-    return tuple(InputSeen.from_json(row) for row in offset[TOLD])
+    decisions = tuple(Decision(**said) for said in offset["decisions"])
+    return Told(tuple(InputSeen.from_json(row) for row in offset[TOLD]), decisions)
