@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 from experiments.kafka_broker import PASSWORD, Broker
 
 from skypane.runtime.spark.sources.many import kafka as kind
+from skypane.runtime.spark.sources.many.brokers import Asking, At
 from skypane.runtime.spark.sources.many.kafka import Topics
 from skypane.runtime.spark.sources.many.lines import Malformed
 from skypane.runtime.spark.sources.many.listing import KINDS, from_text, listed, to_text
@@ -257,6 +258,26 @@ def test_inputs_of_a_broker_that_falls_silent_wait_while_others_go_on(kafka: Bro
     assert rows(plan, place, plan.latest(place, None)) == [(f"{name}[0]", 3)]
 
 
+def test_a_question_that_was_given_up_is_asked_again(kafka: Broker, name: str, monkeypatch):
+    """The topics come, the offsets do not: each request has its own patience."""
+    kafka.create(name)
+    kafka.send(name, numbers(1))
+    plan = planner(topic(kafka, name, timeout="4 seconds"))
+    first = plan.latest(NOTHING, None)
+    kafka.send(name, numbers(2))
+    offsets = Asking._offsets
+    lost = [TimeoutError(), TimeoutError()]
+
+    def first_lost(self: Asking, *asked: object) -> dict[At, int]:
+        if lost:
+            raise lost.pop()
+        return offsets(self, *asked)
+
+    monkeypatch.setattr(Asking, "_offsets", first_lost)
+    assert plan.latest(first, None) == first
+    until(lambda: plan.latest(first, None) != first)
+
+
 def test_a_login_is_from_the_environment_and_is_shown_nowhere(kafka: Broker, name: str, monkeypatch, tmp_path: Path):
     kafka.create(name)
     kafka.send(name, numbers(1))
@@ -275,6 +296,8 @@ def test_a_login_is_from_the_environment_and_is_shown_nowhere(kafka: Broker, nam
     ) as told:
         to_text(listed([plain]))
     assert PASSWORD not in str(told.value)
+    with pytest.raises(ConfigError, match=r"option sasl\.password would stand in Spark's plan"):
+        from_text(json.dumps([plain]))  # as an option that names the list itself
     path = tmp_path / "inputs.json"
     path.write_text(json.dumps([plain]))  # a file of the user's own
     plan = Planner(lambda: from_text(str(path)), 2)
@@ -314,6 +337,7 @@ def test_topics_listed_twice_or_called_the_same_are_refused(kafka: Broker, name:
         planner(topic(kafka, name), topic(kafka, name, name="b"))
     with pytest.raises(ConfigError, match="lists 'b' twice"):
         planner(topic(kafka, "x", name="b"), topic(kafka, "y", name="b"))
+    assert len(listed([topic(kafka, "x-*"), {**topic(kafka, "x-*"), "kafka": kafka.guarded}])) == 2
     kafka.create(name)
     file = tmp_path / "a.csv"
     file.touch()

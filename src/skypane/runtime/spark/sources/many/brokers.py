@@ -122,12 +122,10 @@ class Asking:
             ).start()
         try:
             answer = self.pending.result(0 if self.silent else self.cluster.timeout * 1.5)
-        except TimeoutError:
-            self._silence("no answer")
-            return None
-        except Exception as error:  # noqa: BLE001 - whatever the client says of itself
-            self.pending = None
-            self._silence(_said(error))
+        except Exception as error:  # noqa: BLE001 - whatever the client says of itself, or that it says nothing yet
+            if self.pending.done():
+                self.pending = None
+            self._silence(_said(error) or "no answer")
             return None
         if self.silent:
             _log.warning("Kafka %s answers again", self.cluster.servers)

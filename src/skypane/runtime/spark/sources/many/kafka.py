@@ -77,7 +77,8 @@ class Topics:
 
     @property
     def claims(self) -> frozenset[str]:
-        return frozenset({f"{self.kafka}/{self.topic}", self.name or f"{self.topic}[...]"})
+        what = f"{self.kafka}/{self.topic}"
+        return frozenset({what} if self.is_pattern else {what, self.name or f"{self.topic}[...]"})
 
     @property
     def cluster(self) -> Cluster:

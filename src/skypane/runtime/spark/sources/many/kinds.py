@@ -34,7 +34,7 @@ class Listed(Protocol):
         """Names and things of which no other entry may have one."""
 
     def plain(self) -> dict[str, Any]:
-        """Return the mapping that means this entry, as JSON can hold it; it stands in plans and logs."""
+        """Return the mapping that means this entry, as JSON can hold it; it stands in plans: ConfigError for secrets."""
 
 
 class Input(Protocol):

@@ -72,7 +72,7 @@ def discovered(listing: Iterable[Listed], at: Mapping[str, int] | None = None) -
 
 
 def to_text(listing: Iterable[Listed]) -> str:
-    """Return a list of inputs as an option's text."""
+    """Return a list of inputs as an option's text; ConfigError for a secret, which a plan would show."""
     return json.dumps([one.plain() for one in listing])
 
 
@@ -90,4 +90,7 @@ def from_text(text: str) -> tuple[Listed, ...]:
         raise ConfigError(f"{where} must be a list in JSON: {error}") from error
     if not isinstance(given, list):
         raise ConfigError(f"{where} must be a list in JSON, got {type(given).__name__}")
-    return listed(given)
+    found = listed(given)
+    if body is text:
+        to_text(found)  # refuses what an option may not show
+    return found
