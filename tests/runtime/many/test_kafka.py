@@ -268,10 +268,10 @@ def test_a_question_that_was_given_up_is_asked_again(kafka: Broker, name: str, m
     offsets = Asking._offsets
     lost = [TimeoutError(), TimeoutError()]
 
-    def first_lost(self: Asking, *asked: object) -> dict[At, int]:
+    def first_lost(self: Asking, asked: list[object], which: object) -> dict[At, int]:
         if lost:
             raise lost.pop()
-        return offsets(self, *asked)
+        return offsets(self, asked, which)
 
     monkeypatch.setattr(Asking, "_offsets", first_lost)
     assert plan.latest(first, None) == first
