@@ -80,9 +80,9 @@ class Driver:
             (self.batch if line.startswith("batch ") else self.ready).set()
 
     def kill(self) -> None:
-        assert self.process is not None
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        if self.process is not None and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
 
     def restart(self) -> None:
         self.kill()
@@ -91,7 +91,7 @@ class Driver:
     def finish(self) -> None:
         """Kill it when a batch has been written and Spark does not know yet; read what is left."""
         self.batch.clear()
-        self.batch.wait(60)
+        self.batch.wait(200)
         self.kill()
         subprocess.run([*self.command, "last"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
 
