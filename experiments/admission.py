@@ -80,9 +80,9 @@ class Driver:
             (self.batch if line.startswith("batch ") else self.ready).set()
 
     def kill(self) -> None:
-        assert self.process is not None
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        if self.process is not None and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
 
     def restart(self) -> None:
         self.kill()
@@ -91,7 +91,7 @@ class Driver:
     def finish(self) -> None:
         """Kill it when a batch has been written and Spark does not know yet; read what is left."""
         self.batch.clear()
-        self.batch.wait(60)
+        self.batch.wait(200)
         self.kill()
         subprocess.run([*self.command, "last"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
 
@@ -147,14 +147,16 @@ def _received(folder: Path, scale: Scale, share: float, stack: ExitStack) -> tup
     receipts: list[dict[str, Any]] = [
         {"name": f"tcp-{at:02}", "listen": f"127.0.0.1:{port}"} for at, port in enumerate(ports)
     ]
-    feeds = load.sockets(ports, share * scale.tcp)
+    feeds = load.sockets(folder / "received", ports, share * scale.tcp)
     if scale.mqtt:
         port, client = stack.enter_context(_mosquitto(folder / "mosquitto"))
         address = f"mqtt://127.0.0.1:{port}"
         receipts += [{"name": f"mqtt-{at:02}", "mqtt": address, "topic": f"device/{at}"} for at in range(scale.mqtt)]
-        feeds += load.devices(client, scale.mqtt, share * scale.mqtt)
+        feeds += load.devices(folder / "received", client, scale.mqtt, share * scale.mqtt)
     receiver = stack.enter_context(Receiver({"folder": str(folder / "received"), "inputs": receipts}))
-    _until(lambda: all(one.state == RECEIVING for one in receiver.seen), "receivers do not start")
+    # A device's messages are held for a receiver from its first subscription on.
+    subscribed = [one for one in receiver.seen if one.name.startswith("mqtt-")]
+    _until(lambda: all(one.state == RECEIVING for one in subscribed), "receivers do not start")
     return feeds, receiver
 
 

@@ -131,24 +131,36 @@ def files(folder: Path, count: int, total: float) -> list[Feed]:
     return feeds
 
 
-def sockets(ports: Sequence[int], total: float) -> list[Feed]:
-    """Return lines over TCP to receivers that listen at `ports`."""
+def sockets(folder: Path, ports: Sequence[int], total: float) -> list[Feed]:
+    """Return lines over TCP to receivers that listen at `ports`, and write in `folder`."""
 
     def sender(port: int) -> Callable[[list[bytes]], None]:
         held: list[socket.socket] = []
 
         def send(rows: list[bytes]) -> None:
             if not held:
-                held.append(socket.create_connection(("127.0.0.1", port), timeout=30))
+                held.append(_connected(port))
             held[0].sendall(b"".join(row + b"\n" for row in rows))
 
         return send
 
-    return [Feed(f"tcp-{at:02}", total / len(ports), sender(port), joins(at)) for at, port in enumerate(ports)]
+    return [Feed(f"{folder}/tcp-{at:02}", total / len(ports), sender(port), joins(at)) for at, port in enumerate(ports)]
 
 
-def devices(client: Any, count: int, total: float) -> list[Feed]:
-    """Return messages of MQTT, one topic a device."""
+def _connected(port: int) -> socket.socket:
+    """Return a connection to a receiver, which may still be starting."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=30)
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def devices(folder: Path, client: Any, count: int, total: float) -> list[Feed]:
+    """Return messages of MQTT, one topic a device, which a receiver writes in `folder`."""
 
     def sender(topic: str) -> Callable[[list[bytes]], None]:
         def send(rows: list[bytes]) -> None:
@@ -157,7 +169,7 @@ def devices(client: Any, count: int, total: float) -> list[Feed]:
 
         return send
 
-    return [Feed(f"mqtt-{at:02}", total / count, sender(f"device/{at}"), joins(at)) for at in range(count)]
+    return [Feed(f"{folder}/mqtt-{at:02}", total / count, sender(f"device/{at}"), joins(at)) for at in range(count)]
 
 
 def listing(folder: Path, kafka: str, *, received: bool) -> str:
