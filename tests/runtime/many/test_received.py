@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 from tests.runtime.receiving.logs import until
 from tests.runtime.receiving.test_tcp import dialled, free_port
@@ -50,6 +51,7 @@ def job_text(folder: Path) -> str:
     })  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_sockets_send_is_answered_and_each_input_is_seen(spark, tmp_path, capsys):
     ports = {town: free_port() for town in TOWNS}
     given = {"folder": str(tmp_path / "received"),
