@@ -10,7 +10,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-EXTRAS := cli,demo,dev,java
+EXTRAS := cli,demo,dev,java,kafka,mqtt
 # What is installed beside the package, to hold a version back.
 WITH :=
 OLDEST := 4.0.0

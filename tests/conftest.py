@@ -6,12 +6,16 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from skypane.runtime.spark.machine.session import session
+
+if TYPE_CHECKING:
+    from experiments.kafka_broker import Broker
 
 # A first call compiles kernels, which no deadline foresees.
 settings.register_profile("default", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
@@ -35,6 +39,19 @@ def spark() -> Iterator[SparkSession]:
     started = session("local[2]", "skypane-tests", {"spark.driver.memory": "2g"})
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    """A broker of Kafka for the whole run. Tests that need it are left out, and say so, only where Maven lacks it."""
+    from experiments.kafka_broker import NoArtefactsError, broker, known_classpath  # noqa: PLC0415 - few runs need the client
+
+    try:
+        jars = known_classpath(request.config.rootpath / ".pytest_cache" / "kafka-classpath")
+    except NoArtefactsError as error:
+        pytest.skip(f"KAFKA IS NOT TESTED IN THIS RUN: {error}")
+    with broker(jars) as one:
+        yield one
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

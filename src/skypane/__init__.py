@@ -11,6 +11,7 @@ continuous_skyline tells every change of a front: as it happens, or as a history
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as _version
 
+from skypane.control.admission.readers import Readers
 from skypane.control.elasticity.options import Fuzzy, Model, Threshold
 from skypane.control.splitting import PaneRoundRobin, TupleRoundRobin
 from skypane.metrics import BatchMetrics
@@ -84,6 +85,7 @@ __all__ = [
     "Preference",
     "ProgressPolicy",
     "Query",
+    "Readers",
     "Readiness",
     "Score",
     "Sink",

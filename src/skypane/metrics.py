@@ -11,6 +11,34 @@ from skypane.control.law import Decision
 from skypane.types import Micros
 
 
+@dataclass(frozen=True, slots=True)
+class InputSeen:
+    """One of many inputs, as planning saw it.
+
+    reader    which task of a batch had it, when inputs were last shared out; None before that
+    rate      rows per second that come; None until it was seen for a second
+    forecast  what is forecast for the next second
+    lag       rows that are there and in no batch yet
+    offset    up to where it is read, in its own units
+    state     "read": all there is; "silent": nothing new; "behind": there is more; "gone": not there now
+    """
+
+    input: str
+    reader: int | None
+    rate: float | None
+    forecast: float | None
+    lag: int
+    offset: int
+    state: str
+
+    def to_json(self) -> list[Any]:
+        return [getattr(self, item.name) for item in fields(self)]
+
+    @classmethod
+    def from_json(cls, value: list[Any]) -> Self:
+        return cls(*value)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class BatchMetrics:
     """One micro-batch; event times in microseconds, durations in seconds, counts of rows unless said otherwise."""
@@ -76,6 +104,8 @@ class BatchMetrics:
     open_bytes: int = 0
     #: of a continuous skyline: updates told, "adds" and "dels", and "rows" on the front, "stored" in all; else None
     front: dict[str, int] | None = None
+    #: of a query of many inputs, what was seen of each when a batch before this one was planned, some seconds ago at most
+    inputs: tuple[InputSeen, ...] = ()
 
     @property
     def drop_ratio(self) -> float:
@@ -132,10 +162,17 @@ class BatchMetrics:
         """Return a JSON value; drop_ratio and wlq_idle are written out too."""
         told = {field.name: getattr(self, field.name) for field in fields(self)}
         decisions = [decision.to_json() for decision in self.decisions]
-        return told | {"decisions": decisions, "drop_ratio": self.drop_ratio, "wlq_idle": self.wlq_idle}
+        inputs = [one.to_json() for one in self.inputs]
+        return told | {
+            "inputs": inputs,
+            "decisions": decisions,
+            "drop_ratio": self.drop_ratio,
+            "wlq_idle": self.wlq_idle,
+        }
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         known = {key: item for key, item in value.items() if key in cls.__dataclass_fields__}
         tuples = {name: tuple(known.get(name, ())) for name in ("busy", "task_rows", "wlq_busy")}
+        tuples["inputs"] = tuple(InputSeen.from_json(one) for one in known.get("inputs", ()))
         return cls(**known | tuples | {"decisions": tuple(Decision(**said) for said in known.get("decisions", ()))})

@@ -6,6 +6,7 @@ import pyarrow as pa
 from rich.console import Console
 from tests.reporting.made import batch, hourly
 
+from skypane.metrics import InputSeen
 from skypane.reporting.live import LINE_EVERY, PlainDisplay, TerminalDisplay, display, panel
 from skypane.reporting.view import View
 
@@ -58,6 +59,14 @@ def test_the_panel_tells_all_there_is():
         "12.5",
     ):
         assert words in text
+
+
+def test_many_inputs_are_one_line_that_names_the_one_furthest_behind():
+    inputs = (InputSeen("a", 0, 5.0, 5.0, 0, 10, "read"), InputSeen("b", 1, 5.0, 5.0, 40, 10, "behind"),
+              InputSeen("c", 1, None, None, 1_300, 10, "behind"), InputSeen("d", None, None, None, 0, 7, "gone"))  # fmt: skip
+    text = shown(view_of([batch(inputs=inputs)]), width=140)
+    assert "4, 1 read to their end; 2 behind by 1,340 rows, most of them c (1,300); 1 gone" in text
+    assert "inputs" not in shown(view_of([batch()]))
 
 
 def test_the_panel_fits_a_narrow_terminal():

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.reporting.made import batch, hourly
 
+from skypane.metrics import InputSeen
 from skypane.reporting.runlog import RunLog
 from skypane.types import CheckpointError, ConfigError
 
@@ -16,6 +17,13 @@ def test_batches_come_back_equal_and_in_order(tmp_path):
         log.append(metrics)
     assert log.batches() == hourly(3)
     assert log.begin({"speedup": 2.0}) is True
+
+
+def test_hundreds_of_inputs_are_not_written_with_each_batch(tmp_path):
+    log = RunLog(tmp_path / "run")
+    log.begin({})
+    log.append(batch(inputs=(InputSeen("a", 0, 5.0, 5.0, 0, 10, "read"),)))
+    assert log.batches() == (batch(),)
 
 
 def test_a_replayed_batch_counts_once_and_the_later_line_wins(tmp_path):

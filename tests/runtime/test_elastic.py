@@ -98,6 +98,15 @@ def test_both_stages_share_the_interval():
     assert window_period_of(replace(batch(5.0), interval=None)) is None
 
 
+def test_rows_that_wait_at_the_source_are_to_be_worked_off_within_the_bound():
+    """Ten times as many rows wait as came: the model has more workers for them, within a bound of a second."""
+    law = controlled(sp.Model(max_workers=64, every=1, cooldown=0, latency="1 second"), Workers(2, 2))
+    calm, busy = batch(5.0), replace(batch(5.0), backlog=100_000_000)
+    without, within = (law.decide(after(law, law.init(), one, one))[0].workers for one in (calm, busy))
+    assert within.plq > without.plq
+    assert stages_of(busy).backlog == 100_000_000
+
+
 def test_workers_without_work_are_known_where_rows_are_exchanged():
     """Where they are read, the source says which task has rows; runs of windows are cut here."""
     idle = replace(batch(8.0, exchanged=True), runs=(RunWork(4, 1.8),) * 2)

@@ -8,7 +8,20 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
-from skypane.cli import calibrate, demo, describe, doctor, generate, reproduce, run, simulate, warm, yardstick
+from skypane.cli import (
+    calibrate,
+    demo,
+    describe,
+    doctor,
+    generate,
+    inputs,
+    receive,
+    reproduce,
+    run,
+    simulate,
+    warm,
+    yardstick,
+)
 from skypane.types import SkypaneError
 
 if TYPE_CHECKING:
@@ -25,7 +38,20 @@ class Verb(Protocol):
         """Do it, and return the exit code."""
 
 
-VERBS: tuple[Verb, ...] = (demo, run, generate, describe, simulate, reproduce, yardstick, doctor, calibrate, warm)
+VERBS: tuple[Verb, ...] = (
+    demo,
+    run,
+    receive,
+    inputs,
+    generate,
+    describe,
+    simulate,
+    reproduce,
+    yardstick,
+    doctor,
+    calibrate,
+    warm,
+)
 
 
 _OF_CLI = {

@@ -44,6 +44,7 @@ class Measured:
     exchanged       whether rows were routed, so that `tasks` tells nothing of the source's own partitions
     runs            of the window-level query
     lift_seconds    what the pane-level query took
+    backlog         rows that wait at the source, where it tells of them
 
     A task's busy seconds over the interval are the utilisation factor of the worker that ran it.
     """
@@ -54,3 +55,4 @@ class Measured:
     exchanged: bool
     runs: tuple[RunWork, ...] = ()
     lift_seconds: float = 0.0
+    backlog: int = 0

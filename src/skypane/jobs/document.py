@@ -17,9 +17,9 @@ _DEEPEST = 30
 """Sections within sections."""
 
 
-def text_of(path: Path) -> str:
-    """Return the text of a job file; ConfigError if it cannot be read, is too large to be one, or is not UTF-8."""
-    called = f"the job file {shortened(str(path))}"
+def text_of(path: Path, what: str = "the job file") -> str:
+    """Return the text of a file; ConfigError if it cannot be read, is larger than a person writes, or is not UTF-8."""
+    called = f"{what} {shortened(str(path))}"
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)

@@ -88,7 +88,8 @@ class RunLog:
 
     def append(self, metrics: BatchMetrics) -> None:
         """Write a line; where there is no room for it the run goes on without."""
-        line = json.dumps(metrics.to_json()).encode() + b"\n"
+        # Hundreds of inputs in each batch would be most of the log; the checkpoint has those of the last batches.
+        line = json.dumps(metrics.to_json() | {"inputs": []}).encode() + b"\n"
         try:
             with self._metrics.open("ab") as log:
                 # What a full disk has cut short is a line of its own, not the beginning of this one.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from skypane.metrics import BatchMetrics
+from skypane.metrics import BatchMetrics, InputSeen
 from skypane.wording import clock, count, percent, span, stamp
 
 #: rows per second are taken over so many of the latest batches
@@ -81,7 +82,20 @@ def facts(view: View) -> list[tuple[str, str]]:
         ("still open", f"{count(m.open_panes)} panes holding {count(m.open_rows)} rows"),
         ("put aside", f"{count(view.quarantined)} rows that cannot be used"),
         ("answered", f"{count(view.windows)} windows"),
+        *([("inputs", inputs(m.inputs))] if m.inputs else []),
     ]
+
+
+def inputs(seen: Sequence[InputSeen]) -> str:
+    """Return how many inputs there are, and which of them want to be looked at."""
+    behind, gone = ([one for one in seen if one.state == state] for state in ("behind", "gone"))
+    last = max(behind, key=lambda one: one.lag, default=None)
+    said = [f"{count(len(seen))}, {count(sum(one.state == 'read' for one in seen))} read to their end"]
+    if last is not None:
+        rows = count(sum(one.lag for one in behind))
+        said.append(f"{count(len(behind))} behind by {rows} rows, most of them {last.input} ({count(last.lag)})")
+    said += [f"{count(len(gone))} gone"] if gone else []
+    return "; ".join(said)
 
 
 def line(view: View, elapsed: float) -> str:

@@ -1,4 +1,4 @@
-"""A driver that reads many growing files until it is killed, or until a file says to stop: python -m ... FOLDER."""
+"""A driver that reads the inputs that FOLDER/inputs.json lists until it is killed: python -m ... FOLDER [last]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skypane.runtime.spark.sources.many.door import inputs
 def main(folder: Path, *, last: bool) -> None:
     """Write each batch as one file, by its number, and say so before Spark notes the batch as done."""
     spark = session("local[2]", "skypane-many", {"spark.driver.memory": "512m"})
-    rows = inputs(spark, [f"{folder}/in/*.csv"], "n long", rows_per_trigger=200, malformed="bad")
+    rows = inputs(spark, folder / "inputs.json", "n long", rows_per_trigger=200, malformed="bad")
 
     def write(batch: DataFrame, number: int) -> None:
         table: pa.Table = batch.toArrow()

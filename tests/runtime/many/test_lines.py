@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.runtime.spark.sources.many.growing import Growing
+from skypane.runtime.growing import Growing
 from skypane.runtime.spark.sources.many.lines import Layout, Malformed, header, parse
 
 COLUMNS = pa.schema([("t", pa.timestamp("us", "UTC")), ("p", pa.float64()), ("n", pa.string())])
@@ -51,5 +51,7 @@ def test_whole_lines_are_counted_and_an_unfinished_one_is_left(tmp_path_factory,
     taken = lengths[skip : skip + count]
     file = Growing(str(path))
     assert file.after(start, count) == (start + sum(taken), len(taken))
-    assert file.complete(start) == sum(lengths)
+    size = sum(lengths) + len(rest)
+    assert file.after(start, count, size) == file.after(start, count)
+    assert file.complete(start, size) == sum(lengths)
     assert file.read(start, start + sum(taken)) == b"".join(line + b"\n" for line in lines[skip : skip + count])

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from skypane.control.admission import MetaData
-from skypane.runtime.spark.sources.many.listing import FileInput, discovered, from_text, listed, to_text
+from skypane.runtime.spark.sources.many.files import FileInput
+from skypane.runtime.spark.sources.many.listing import discovered, from_text, listed, to_text
 from skypane.types import ConfigError
 
 
@@ -14,7 +15,9 @@ def test_a_list_goes_through_an_option(tmp_path):
     given = [tmp_path / "a.csv", {"path": f"{tmp_path}/b.log", "name": "b", "format": "json", "meta": meta},
              FileInput(f"{tmp_path}/*.jsonl", meta=MetaData(expected=5))]  # fmt: skip
     assert from_text(to_text(listed(given))) == listed(given)
-    assert listed(given)[1].meta.seconds("period") == 90
+    (_, one, _) = listed(given)
+    assert isinstance(one, FileInput)
+    assert one.meta.seconds("period") == 90
 
 
 def test_a_list_in_a_file_is_read_as_it_is_now(tmp_path):
@@ -22,7 +25,7 @@ def test_a_list_in_a_file_is_read_as_it_is_now(tmp_path):
     path.write_text(json.dumps([str(tmp_path / "a.csv")]))
     assert len(from_text(str(path))) == 1
     path.write_text(json.dumps([str(tmp_path / "a.csv"), {"path": str(tmp_path / "b.csv")}]))
-    assert [one.format for one in from_text(str(path))] == ["csv", "csv"]
+    assert [one.plain()["format"] for one in from_text(str(path))] == ["csv", "csv"]
 
 
 def test_patterns_find_what_is_there_and_what_is_listed_keeps_its_own_name(tmp_path):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from skypane.runtime.spark.sources.many.listing import FileInput, listed
+from skypane.runtime.spark.sources.many import files
+from skypane.runtime.spark.sources.many.files import FileInput
+from skypane.runtime.spark.sources.many.listing import listed
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 from skypane.types import CheckpointError
 
@@ -80,8 +83,9 @@ def test_a_file_that_was_cut_is_an_error_or_begun_anew_and_counted(tmp_path):
     plan = planner(tmp_path, on_loss="skip")
     after = plan.latest(place, None)
     assert (after.at[f"{tmp_path}/a.csv"], after.lost) == (6, 1)
-    ((part,),) = plan.assigned(place, after)
-    assert (part.start, part.end) == (0, 6)
+    for planned in (plan, planner(tmp_path, on_loss="skip")):
+        ((part,),) = planned.assigned(place, Offsets.of(after.to_json()))
+        assert (part.start, part.end) == (0, 6)
 
 
 def test_few_tasks_read_many_inputs_evenly(tmp_path):
@@ -121,10 +125,11 @@ def test_a_batch_that_has_begun_needs_its_inputs(tmp_path):
     plan = planner(tmp_path)
     end = plan.latest(NOTHING, None)
     (tmp_path / "a.csv").unlink()
-    with pytest.raises(
-        CheckpointError, match="is not there any more, and a batch that has begun needs its bytes up to 8"
-    ):
-        plan.assigned(NOTHING, end)
+    with pytest.raises(CheckpointError, match="is not there any more, and a batch that has begun needs it up to 8"):
+        planner(tmp_path).assigned(NOTHING, end)
+    ((part,),) = plan.assigned(NOTHING, end)
+    with pytest.raises(CheckpointError, match=r"a\.csv ends before byte 8, which a batch that has begun needs"):
+        list(files.read([part], pa.schema([("n", pa.int64())])))
 
 
 def test_a_listed_file_may_come_later(tmp_path):

@@ -1,7 +1,8 @@
-"""Many inputs as one streaming DataFrame: each line once, over stops and kills, by few tasks."""
+"""Many inputs as one streaming DataFrame: each line and message once, over stops and kills, by few tasks."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from experiments.kafka_broker import PASSWORD
 
 from skypane.runtime.spark.sources.many.door import inputs
 from skypane.types import ConfigError
@@ -60,17 +62,60 @@ def test_each_line_of_each_input_comes_once_with_its_name_by_two_tasks(spark, tm
     assert bad.endswith(": no number")
 
 
+def test_topics_and_files_are_one_stream_and_no_log_shows_the_login(spark, tmp_path, kafka):
+    """One topic has lost all that it had before it was found: a batch that only notes that has no tasks."""
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "reader"}
+    entry = {"kafka": kafka.guarded, "topic": "joined-*", "options": {**login, "sasl.password": PASSWORD}}
+    listing = tmp_path / "inputs.json"
+    listing.write_text(json.dumps([entry, {"path": f"{tmp_path}/a.csv", "name": "a"}]))
+    kafka.create("joined-cut")
+    kafka.send("joined-cut", [b'{"n": 0}'] * 5)
+    kafka.cut("joined-cut", 5)
+    found: list[list[dict[str, object]]] = []
+
+    def run() -> None:
+        rows = inputs(spark, listing, "n long", malformed="bad")
+        assert PASSWORD not in rows._jdf.queryExecution().toString()
+        writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.foreachBatch(lambda batch, _: found.append(batch.toArrow().to_pylist())).trigger(
+            availableNow=True
+        )
+        query.start().awaitTermination()
+
+    run()
+    assert found in ([], [[]])
+    kafka.create("joined-new", 2)
+    kafka.send("joined-cut", [b'{"n": 5}', b"no json"])
+    kafka.send("joined-new", [b'{"n": 6}'], 1)
+    grow(tmp_path, "a", 7, 1)
+    run()
+    rows = sorted((row["input"], row["n"]) for row in found[-1] if row["bad"] is None)
+    assert rows == [("a", 7), ("joined-cut[0]", 5), ("joined-new[1]", 6)]
+    (bad,) = [row["bad"] for row in found[-1] if row["bad"] is not None]
+    assert str(bad).startswith("joined-cut[0] at offset 6: a message must be an object")
+    kept = [path for path in (tmp_path / "checkpoint").rglob("*") if path.is_file()]
+    assert kept
+    assert not any(PASSWORD.encode() in path.read_bytes() for path in kept)
+
+
 @pytest.mark.slow
-def test_each_line_comes_once_over_two_kills(tmp_path):
-    """Drivers are killed by SIGKILL in the middle of a stream whose inputs grow and join."""
+def test_each_line_and_each_message_comes_once_over_kills(tmp_path, kafka):
+    """Drivers are killed by SIGKILL in the middle of a stream whose files and topics grow and join."""
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()
+    kills, prefix = 5, "killed"
+    listing = [f"{tmp_path}/in/*.csv", {"kafka": kafka.address, "topic": f"{prefix}-*"}]
+    (tmp_path / "inputs.json").write_text(json.dumps(listing))
     command = [sys.executable, "-m", "tests.runtime.many.driver", str(tmp_path)]
-    total = 0
-    for kill in range(2):
-        for at in range(12 + kill):
-            grow(tmp_path / "in", f"s{at}", total, 200)
-        total += 200
+    expected: list[tuple[str, int]] = []
+    for kill in range(kills):
+        kafka.create(f"{prefix}-{kill}", 4)
+        for at in range(6 + kill):
+            grow(tmp_path / "in", f"s{at}", kill * 100, 100)
+            expected += [(f"s{at}", n) for n in range(kill * 100, kill * 100 + 100)]
+        for old, partition in itertools.product(range(kill + 1), range(4)):
+            kafka.send(f"{prefix}-{old}", [b'{"n": %d}' % n for n in range(kill * 50, kill * 50 + 50)], partition)
+            expected += [(f"{prefix}-{old}[{partition}]", n) for n in range(kill * 50, kill * 50 + 50)]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as driver:
             assert driver.stdout is not None
             watchdog = threading.Timer(300, os.killpg, (driver.pid, signal.SIGKILL))
@@ -81,7 +126,6 @@ def test_each_line_comes_once_over_two_kills(tmp_path):
         assert int(told.split()[2]) <= 2
     subprocess.run([*command, "last"], cwd=ROOT, check=True, capture_output=True, timeout=400)
     rows = pa.concat_tables(pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))).to_pylist()
-    expected = [(f"s{at}", n) for at in range(12) for n in range(400)] + [("s12", n) for n in range(200, 400)]
     assert sorted((Path(row["input"]).stem, row["n"]) for row in rows) == sorted(expected)
 
 

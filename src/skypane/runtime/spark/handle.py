@@ -21,6 +21,7 @@ from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
 from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.engine.shell import Engine
+from skypane.runtime.spark.told import InputsTold
 from skypane.runtime.spark.turns import Turns
 from skypane.types import SkypaneError
 
@@ -33,13 +34,16 @@ PATIENCE = 30.0
 class StreamHandle:
     """A running query: wait for it, stop it, look at it, change its workers."""
 
-    def __init__(self, query: StreamingQuery, engine: Engine, turns: Turns, spark: SparkSession) -> None:
+    def __init__(
+        self, query: StreamingQuery, engine: Engine, turns: Turns, spark: SparkSession, told: InputsTold
+    ) -> None:
         self.query = query
         #: whether Ctrl-C has ended it
         self.interrupted = False
         self._engine = engine
         self._turns = turns
         self._spark = spark
+        self._told = told
 
     def __repr__(self) -> str:
         """The query in one line: whether it runs, and its last batch."""
@@ -168,6 +172,15 @@ class StreamHandle:
         Updates before the clock are in it. Raises SkypaneError for a query that answers windows.
         """
         return self._engine.front()
+
+    def inputs(self) -> pa.Table:
+        """Return what is seen of each of many inputs, as of the last batch that is done; a row for each.
+
+        Columns: input, reader, rate and forecast (rows per second), lag (rows), offset (in the input's units), state: read,
+        silent, behind, gone. No rows before the first batch is done, and for a query without sp.inputs.
+        """
+        with java_there(self._spark):
+            return self._told.table()
 
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
         """Change the number of workers from the next batch on; there is no state to move.

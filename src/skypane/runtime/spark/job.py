@@ -19,6 +19,7 @@ from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
 from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.interpreter import try_workers
+from skypane.runtime.spark.told import InputsTold
 from skypane.runtime.spark.turns import Turns
 from skypane.types import ConfigError, SkypaneError, micros
 
@@ -76,7 +77,8 @@ class Job:
         spark = self.rows.sparkSession
         try_workers(spark)
         kernels.warm(log.warning)
-        engine = Engine(self.setting, self.workers, on_batch)
+        told = InputsTold()
+        engine = Engine(self.setting, self.workers, on_batch, told)
         engine.finish_drain(spark)
         turns = Turns(engine)
         where = Place.of(self.setting.checkpoint)
@@ -87,13 +89,13 @@ class Job:
             writer = writer.trigger(**when)
         try:
             with local_files(spark, where):
-                turns.query = writer.start()
+                turns.query = told.query = writer.start()
         except Py4JJavaError as error:
             raise SkypaneError(
                 f"Spark cannot start the query in {self.setting.checkpoint}: {error.java_exception}; nothing of the stream "
                 f"is lost: make room or give the right to write there, and start again"
             ) from error
-        return StreamHandle(turns.query, engine, turns, spark)
+        return StreamHandle(turns.query, engine, turns, spark, told)
 
 
 def _trigger(text: str) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from skypane.runtime.spark.engine.standing import Standing
 from skypane.runtime.spark.engine.takeover import take_over, tidy
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.schema import spark_schema
+from skypane.runtime.spark.sources.many.watching import Told
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, SkypaneError
 
@@ -47,10 +48,15 @@ class Engine:
     """The function that foreachBatch calls; holds what is true after the last committed batch."""
 
     def __init__(
-        self, setting: Setting, workers: Workers, on_batch: Callable[[BatchMetrics], None] | None = None
+        self,
+        setting: Setting,
+        workers: Workers,
+        on_batch: Callable[[BatchMetrics], None] | None = None,
+        told: Callable[[], Told] = Told,
     ) -> None:
         self._setting = setting
         self._on_batch = on_batch
+        self._told = told
         self._store = Store.at(setting.checkpoint).child("skypane")
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
@@ -176,15 +182,19 @@ class Engine:
         outcome = (self._program.drain if drain else self._program.run)(batch, before.state)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)
+        told = self._told()
         with timer("commit"):
             # A drain shows nothing of how long batches take, and Spark knows nothing of it.
             seen = before.fingerprint if drain else outcome.fingerprint
-            control = asked if drain else self._control.observe(control, outcome.measured)
+            control = (
+                asked if drain else self._control.observe(control, replace(outcome.measured, backlog=told.backlog))
+            )
             after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
             if kept := sorted(outcome.written & outcome.state.files):
                 self._partials.sync(*kept, "")
         # The manifest cannot hold how long it took to write it: whoever asks later hears what the listener heard.
-        metrics = replace(outcome.metrics, seconds=timer.stop())
+        decisions = (*outcome.metrics.decisions, *told.decisions)
+        metrics = replace(outcome.metrics, seconds=timer.stop(), inputs=told.inputs, decisions=decisions)
         self.ledger.commit(after.manifest(self._control, metrics))
         self._standing = after
         self._remove_unneeded(before, outcome)

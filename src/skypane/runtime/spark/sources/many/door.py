@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
+from dataclasses import asdict
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
+from skypane.control.admission.readers import Readers
 from skypane.runtime.spark.sources.many.listing import from_text, listed, to_text
-from skypane.types import ConfigError
+from skypane.types import ConfigError, micros
 
 FORMAT = "skypane-many"
 READERS = 2
@@ -21,7 +24,7 @@ def inputs(
     given: str | os.PathLike[str] | Iterable[object],
     schema: str | StructType,
     *,
-    readers: int = READERS,
+    readers: int | Readers = READERS,
     rows_per_trigger: int | None = None,
     name: str = INPUT,
     malformed: str | None = None,
@@ -31,7 +34,8 @@ def inputs(
 
     given             files and patterns: paths, or mappings with path, name, format, header and meta; or the path of a
                       JSON file that lists them, which is read anew for every batch
-    readers           tasks of a micro-batch, at most
+    readers           tasks of a micro-batch, at most; Readers(most=8, latency="5 seconds") takes the fewest of them that
+                      keep a bound on how long a row waits
     rows_per_trigger  rows of a micro-batch, at most, shared fairly among the inputs; None: all there are
     malformed         a column that says of a line that does not parse what it is and where; its other columns are null
     on_loss           what happens when a file is shorter than it was read: "fail", or "skip", to read what it has now
@@ -49,11 +53,18 @@ def inputs(
             if column in columns.names:
                 raise ConfigError(f"schema has a column {column!r} already; name the one for inputs differently")
             columns = columns.add(StructField(column, StringType()))
-    options = {"inputs": text, "readers": readers, "rowsPerTrigger": rows_per_trigger, "inputColumn": name,
+    options = {"inputs": text, "readers": readers_text(readers), "rowsPerTrigger": rows_per_trigger, "inputColumn": name,
                "malformedColumn": malformed, "onLoss": on_loss}  # fmt: skip
     texts = {option: str(value) for option, value in options.items() if value is not None}
     ManySource(texts).streamReader(columns)  # what is wrong with the options is told here
     return spark.readStream.format(FORMAT).schema(columns).options(**texts).load()
+
+
+def readers_text(readers: int | Readers) -> str:
+    """Return readers as an option's text."""
+    if not isinstance(readers, Readers):
+        return str(readers)
+    return json.dumps(asdict(readers) | {"latency": f"{micros(readers.latency):d} us"})
 
 
 def _columns(schema: str | StructType) -> StructType:

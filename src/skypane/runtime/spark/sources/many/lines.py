@@ -15,6 +15,11 @@ import pyarrow.json as pj
 
 from skypane.naming import shortened
 
+FORMATS = ("csv", "json")
+
+MISTAKES = (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError)
+"""What is raised for text that does not parse."""
+
 
 class Layout(NamedTuple):
     """How lines are written: csv or json, the columns to have, and for csv the columns of a line, in order."""
@@ -25,7 +30,7 @@ class Layout(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """A line that does not parse: which byte of its file it begins at, what it says, and what is wrong with it."""
+    """A line that does not parse: its place in its input, what it says, and what is wrong with it."""
 
     offset: int
     line: str
@@ -42,23 +47,25 @@ def parse(layout: Layout, block: bytes, offset: int) -> Iterator[pa.Table | Malf
     if not block.strip():
         return
     try:
-        yield _parsed(layout, block)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
+        yield parsed(layout, block)
+    except MISTAKES as error:
         middle = block.find(b"\n", len(block) // 2) + 1
         if middle in {0, len(block)}:
             middle = block.rfind(b"\n", 0, len(block) - 1) + 1
         if middle == 0:
-            yield Malformed(offset, shortened(block.decode(errors="replace").rstrip("\r\n")), _sentence(error))
+            yield Malformed(offset, shortened(block.decode(errors="replace").rstrip("\r\n")), sentence(error))
             return
         yield from parse(layout, block[:middle], offset)
         yield from parse(layout, block[middle:], offset + middle)
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
+    """Return what is wrong with a text, in a line."""
     return shortened(str(error).splitlines()[0])
 
 
-def _parsed(layout: Layout, block: bytes) -> pa.Table:
+def parsed(layout: Layout, block: bytes) -> pa.Table:
+    """Return a block of whole lines as a table; one of MISTAKES is raised for a line that does not parse."""
     source = io.BytesIO(block)
     if layout.format == "json":
         # A block holds the whole text: a line may be as long as it.

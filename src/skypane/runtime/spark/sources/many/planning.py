@@ -7,65 +7,72 @@ another task is no more than naming its place to it; so last rates (ARD) are the
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skypane.control.admission import Admission, Seen
+from skypane.control.admission.readers import Readers, Waiting
 from skypane.control.admission.sharing import fair_shares
-from skypane.runtime.spark.sources.many.growing import Growing
-from skypane.runtime.spark.sources.many.listing import FileInput, discovered
+from skypane.control.law import Decision
+from skypane.metrics import InputSeen
+from skypane.runtime.spark.sources.many.kinds import Found, Input, Listed, Range
+from skypane.runtime.spark.sources.many.listing import discovered
+from skypane.runtime.spark.sources.many.sizing import Sizing
+from skypane.runtime.spark.sources.many.watching import Watch
 from skypane.types import CheckpointError
 
 ON_LOSS = ("fail", "skip")
-_LOOK = 1 << 16
-"""Bytes of an input that are looked at for the length of its lines, before any were read."""
 
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Bytes [start, end) of an input: whole lines."""
-
-    input: FileInput
-    start: int
-    end: int
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
     """How far all inputs are read.
 
-    at     name -> bytes; inputs that have left keep their place, for when they come back
+    at     name -> its place; inputs that have left keep theirs, for when they come back
     turn   whose turn it is to get what does not divide
-    lost   how often an input was found shorter than it was read, and was begun anew
+    lost   how often something that was to be read was not there any more, and was skipped
+    begun  name -> where the batch that ends here began to read, of inputs that did not begin where the last one ended:
+           the first one of what is new there is later than 0, or something was skipped
     """
 
     at: Mapping[str, int]
     turn: int = 0
     lost: int = 0
+    begun: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, offset: Mapping[str, Any]) -> Offsets:
         """Return the offsets that Spark's log holds."""
-        return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]))
+        return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]), dict(offset.get("begun", {})))
 
     def to_json(self) -> dict[str, Any]:
-        return {"at": dict(self.at), "turn": self.turn, "lost": self.lost}
+        said = {"at": dict(self.at), "turn": self.turn, "lost": self.lost}
+        return {**said, "begun": dict(self.begun)} if self.begun else said
 
 
 class Planner:
     """Plans micro-batches. What it keeps from one to the next makes them better, not right: it may be lost."""
 
-    def __init__(self, listing: Callable[[], Sequence[FileInput]], readers: int, on_loss: str = "fail") -> None:
+    def __init__(self, listing: Callable[[], Sequence[Listed]], readers: int | Readers, on_loss: str = "fail") -> None:
         self.listing = listing
         self.on_loss = on_loss
-        self.law = Admission(most=readers, strategy="ARD")
+        self.law = Admission(most=readers.most if isinstance(readers, Readers) else readers, strategy="ARD")
+        self.sizing = Sizing(readers) if isinstance(readers, Readers) else None
         self.state = self.law.init()
-        #: bytes of a line, smoothed, of inputs that were read
-        self.line: dict[str, float] = {}
+        #: what the last look found, by name
+        self.found: dict[str, Found] = {}
+        #: places that a row takes, smoothed, of inputs that were read
+        self.per_row: dict[str, float] = {}
         #: name -> where to stop, if what comes from now on is not wanted
         self.until: dict[str, int] | None = None
+        self.watch = Watch()
+        #: from where to where the batch goes that was planned last
+        self.batch = (Offsets({}), Offsets({}))
 
     def stop_here(self, start: Offsets) -> None:
         """Read from now on only what is there now."""
@@ -74,83 +81,121 @@ class Planner:
 
     def latest(self, start: Offsets, rows: int | None) -> Offsets:
         """Return how far to read from `start`, at most `rows` rows, or all; `start` itself if nothing has come."""
-        begins, sizes, lost = self._open(start)
+        end = self._latest(start, rows)
+        self.batch = (start, end)
+        return end
+
+    def begun(self, now: float) -> None:
+        """Note that the batch that was assigned begins, at a time in seconds."""
+        if self.sizing is not None:
+            self.sizing.begun(now)
+
+    def finished(self, now: float) -> None:
+        """Note that Spark asks for another batch: what the last one was for its readers is known."""
+        if self.sizing is not None:
+            self.sizing.finished(now)
+
+    @property
+    def sized(self) -> Decision[int] | None:
+        """What was decided on the number of readers, where it is."""
+        return None if self.sizing is None else self.sizing.decision
+
+    def seen(self, now: float) -> list[InputSeen]:
+        """Return what there is to be seen of each input; `now` is a time in seconds."""
+        self.watch.look(now, self.found, self.per_row)
+        before, after = self.batch
+        for name, one in self.found.items():
+            if one.last > (place := after.at.get(name, one.first)):
+                self._per_row(one.input, place)
+        readers = {name: reader.number for reader in self.state.readers for name in reader.streams}
+        return self.watch.table(self.found, self.per_row, before.at, after.at, readers)
+
+    def _latest(self, start: Offsets, rows: int | None) -> Offsets:
+        self.found = discovered(self.listing(), start.at)
+        begins, lost = self._begins(start)
+        lasts = {name: one.last if self.until is None else min(one.last, self.until.get(name, 0))
+                 for name, one in self.found.items()}  # fmt: skip
+        waiting = {name: last for name, last in lasts.items() if last > begins[name]}
         if rows is None:
-            ends = {name: Growing(one.path).complete(begins[name]) for name, one in sizes.items()}
+            ends = {name: self.found[name].input.complete(begins[name], last) for name, last in waiting.items()}
         else:
-            ends = self._shared(begins, sizes, rows, start.turn)
-        if self.until is not None:
-            ends = {name: min(end, self.until[name]) for name, end in ends.items() if name in self.until}
-        moved = {name: end for name, end in ends.items() if end != start.at.get(name, 0)}
+            ends = self._shared(begins, waiting, rows, start.turn)
+        moved = {name: end for name, end in (begins | ends).items() if end != start.at.get(name, 0)}
         if not moved:
             return start
-        return Offsets({**start.at, **moved}, start.turn + (rows or 0), start.lost + lost)
+        begun = {name: begins[name] for name in moved if begins[name] != start.at.get(name, 0)}
+        return Offsets({**start.at, **moved}, start.turn + (rows or 0), start.lost + lost, begun)
 
-    def _open(self, start: Offsets) -> tuple[dict[str, int], dict[str, FileInput], int]:
-        """Return where each input goes on, those that have something to read, and how many were found shorter."""
+    def _begins(self, start: Offsets) -> tuple[dict[str, int], int]:
+        """Return where each input goes on, and of how many something was lost."""
         begins: dict[str, int] = {}
-        inputs: dict[str, FileInput] = {}
         lost = 0
-        for name, one in discovered(self.listing()).items():
-            begins[name], size = start.at.get(name, 0), Growing(one.path).size()
-            if size is not None and size < begins[name]:
+        for name, one in self.found.items():
+            begins[name] = start.at.get(name, one.first)
+            if one.lost:
                 if self.on_loss == "fail":
-                    raise CheckpointError(
-                        f"input {name}: {one.path} has {size:,} bytes, of which {begins[name]:,} were read: it was cut, or "
-                        'another file is in its place; put it back, name the new one differently, or set on_loss="skip" '
-                        "to read what is there from its beginning"
-                    )
-                begins[name], lost = 0, lost + 1
-            if size is not None and size > begins[name]:
-                inputs[name] = one
-        return begins, inputs, lost
+                    raise CheckpointError(f'input {name}: {one.lost}, or set on_loss="skip" to read what is there')
+                _log.warning("Skipped what was lost of input %s: %s", name, one.lost)
+                begins[name], lost = one.first, lost + 1
+        return begins, lost
 
-    def _shared(
-        self, begins: Mapping[str, int], inputs: Mapping[str, FileInput], rows: int, turn: int
-    ) -> dict[str, int]:
-        """Return where the inputs' fair shares of the rows end; how many rows wait is judged by the length of lines."""
-        wanted = {}
-        for name, one in inputs.items():
-            stop = math.inf if self.until is None else self.until.get(name, 0)
-            waiting = min(Growing(one.path).size() or 0, stop) - begins[name]
-            wanted[name] = math.ceil(max(waiting, 0) / self._line(name, one, begins[name]))
+    def _shared(self, begins: Mapping[str, int], lasts: Mapping[str, int], rows: int, turn: int) -> dict[str, int]:
+        """Return where the inputs' fair shares of the rows end; how many wait is judged by the places that rows take."""
+        wanted = {name: math.ceil((last - begins[name]) / self._per_row(self.found[name].input, begins[name]))
+                  for name, last in lasts.items()}  # fmt: skip
         ends = {}
         for name, share in fair_shares(wanted, rows, turn).items():
-            end, lines = Growing(inputs[name].path).after(begins[name], share)
-            ends[name] = end
-            if lines:
-                length = (end - begins[name]) / lines
-                self.line[name] = (self.line.get(name, length) + length) / 2
+            ends[name], read = self.found[name].input.after(begins[name], share, lasts[name])
+            if read:
+                length = (ends[name] - begins[name]) / read
+                self.per_row[name] = (self.per_row.get(name, length) + length) / 2
         return ends
 
-    def _line(self, name: str, one: FileInput, start: int) -> float:
-        """Return how many bytes a line of an input has, as far as that is known."""
-        if name not in self.line:
-            block = Growing(one.path).read(start, start + _LOOK)
-            lines = block.count(b"\n")
-            if not lines:
-                return float(len(block))
-            self.line[name] = (block.rfind(b"\n") + 1) / lines
-        return self.line[name]
+    def _per_row(self, one: Input, start: int) -> float:
+        if one.name not in self.per_row:
+            self.per_row[one.name] = one.per_row(start)
+        return self.per_row[one.name]
 
     def assigned(self, start: Offsets, end: Offsets) -> list[tuple[Range, ...]]:
         """Return what each task reads of a batch, none nothing."""
-        inputs = discovered(self.listing())
-        ranges: dict[str, Range] = {}
-        for name, to in end.at.items():
-            begin = start.at.get(name, 0)
-            if to == begin:
-                continue
-            if name not in inputs:
-                raise CheckpointError(
-                    f"input {name} is not there any more, and a batch that has begun needs its bytes up to {to:,}; put it "
-                    "back into the list, or the file into its place, until the batch is done"
-                )
-            ranges[name] = Range(inputs[name], begin if begin < to else 0, to)
-        silent = dict.fromkeys(inputs, 0.0)
-        brought = silent | {name: float(part.end - part.start) for name, part in ranges.items()}
+        wanted = {name: (end.begun.get(name, start.at.get(name, 0)), to) for name, to in end.at.items()}
+        wanted = {name: (begin, to) for name, (begin, to) in wanted.items() if to > begin}
+        if not wanted.keys() <= self.found.keys():
+            self.found = discovered(self.listing())
+        ranges = {name: part for name, (begin, to) in wanted.items() if (part := self._range(name, begin, to))}
+        silent = dict.fromkeys(self.found, 0.0)
+        brought = silent | {
+            name: (part.end - part.start) / self._per_row(part.input, part.start) for name, part in ranges.items()
+        }
+        if self.sizing is not None:
+            self._size(self.sizing, brought, end)
         self.state, decision = self.law.decide(
-            self.law.observe(self.state, Seen(brought)), {name: one.meta for name, one in inputs.items()}
+            self.law.observe(self.state, Seen(brought)), {name: one.input.meta for name, one in self.found.items()}
         )
         tasks = (tuple(ranges[name] for name in names if name in ranges) for names in decision.value.readers.values())
         return [task for task in tasks if task]
+
+    def _size(self, sizing: Sizing, brought: Mapping[str, float], end: Offsets) -> None:
+        """Let as many readers read as the bound on latency asks for; which of them reads what is shared out anew then."""
+        rows = sum(brought.values())
+        left = (
+            max(one.last - end.at.get(name, one.first), 0) / self.per_row.get(name, 1.0)
+            for name, one in self.found.items()
+        )
+        readers = sizing.decided(rows, Waiting(sum(self.watch.forecasts.values()), rows + sum(left)))
+        if readers != self.law.most:
+            self.law = replace(self.law, most=readers)
+            self.state = self.law.init()
+
+    def _range(self, name: str, begin: int, to: int) -> Range | None:
+        """Return what is read of an input; None if it is lost, and may be skipped."""
+        one = self.found.get(name)
+        if one is not None and (self.on_loss == "fail" or one.first <= begin):
+            return Range(one.input, begin, to)
+        if self.on_loss == "fail":
+            raise CheckpointError(
+                f"input {name} is not there any more, and a batch that has begun needs it up to {to:,}; put it back into "
+                "the list, or into its place, until the batch is done"
+            )
+        _log.warning("Skipped what was lost of input %s in [%d, %d)", name, begin, to)
+        return Range(one.input, one.first, to) if one is not None and one.first < to else None

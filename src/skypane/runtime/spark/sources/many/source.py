@@ -6,6 +6,8 @@ comes again holds the same lines. Rows of one input stay in order within a batch
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -16,13 +18,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from skypane.control.admission.readers import Readers
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources.many.door import FORMAT, INPUT, READERS
-from skypane.runtime.spark.sources.many.growing import Growing
-from skypane.runtime.spark.sources.many.lines import Layout, Malformed, header, parse
-from skypane.runtime.spark.sources.many.listing import from_text
-from skypane.runtime.spark.sources.many.planning import ON_LOSS, Offsets, Planner, Range
-from skypane.types import CheckpointError, ConfigError
+from skypane.runtime.spark.sources.many.kinds import Input, Range
+from skypane.runtime.spark.sources.many.lines import Malformed
+from skypane.runtime.spark.sources.many.listing import KINDS, from_text
+from skypane.runtime.spark.sources.many.planning import ON_LOSS, Offsets, Planner
+from skypane.runtime.spark.sources.many.watching import to_json
+from skypane.types import ConfigError
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -34,9 +38,6 @@ try:
 except ImportError:
     versions.need("4.2", FORMAT)
     raise
-
-_CHUNK = 4 << 20
-"""Bytes that are parsed at a time."""
 
 #: sessions that know the source: Spark warns when it is told again
 _KNOWN: WeakSet[SparkSession] = WeakSet()
@@ -80,9 +81,19 @@ class ManySource(DataSource):
             if column is not None and column not in schema.names:
                 raise ConfigError(f"the schema needs the column {column!r}, a string; it has {', '.join(schema.names)}")
         from_text(text)
-        readers = self._count("readers", READERS)
-        planner = Planner(lambda: from_text(text), readers or READERS, on_loss)
+        planner = Planner(lambda: from_text(text), self._readers(), on_loss)
         return ManyReader(planner, versions.arrow_columns(schema), named, self._count("rowsPerTrigger", None))
+
+    def _readers(self) -> int | Readers:
+        text = self.options.get("readers", "")
+        if not text.startswith("{"):
+            return self._count("readers", READERS) or READERS
+        try:
+            return Readers(**json.loads(text))
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"option readers of {FORMAT} must be a number, or in JSON what Readers has: {error}"
+            ) from error
 
     def _count(self, option: str, default: int | None) -> int | None:
         text = self.options.get(option)
@@ -112,11 +123,15 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Offsets({}).to_json()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        self.planner.finished(time.monotonic())
         begins = Offsets.of(start)
         if self.stopping:
             self.planner.stop_here(begins)
             self.stopping = False
         return self.planner.latest(begins, limit.max_rows if isinstance(limit, ReadMaxRows) else None).to_json()
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        return to_json(self.planner.seen(time.monotonic()), self.planner.sized)
 
     def prepareForTriggerAvailableNow(self) -> None:
         self.stopping = True
@@ -125,50 +140,29 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if self.limit is None else ReadMaxRows(self.limit)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
-        return [Task(ranges) for ranges in self.planner.assigned(Offsets.of(start), Offsets.of(end))]
+        tasks = [Task(ranges) for ranges in self.planner.assigned(Offsets.of(start), Offsets.of(end))]
+        self.planner.begun(time.monotonic())
+        return tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        for part in cast("Task", partition).ranges:
-            for table in rows(part, self.columns, *self.named):
-                yield from table.to_batches()
+        name, malformed = self.named
+        own = pa.schema([field for field in self.columns if field.name not in self.named])
+        ranges = cast("Task", partition).ranges
+        for key, kind in KINDS.items():
+            for part, found in kind.read([part for part in ranges if part.input.kind == key], own):
+                yield from _with_names(found, self.columns, part.input, name, malformed).to_batches()
 
 
-def rows(part: Range, columns: pa.Schema, name: str, malformed: str | None) -> Iterator[pa.Table]:
-    """Yield the rows of a range in order, with the input's name, and nulls for lines that do not parse."""
-    own = pa.schema([field for field in columns if field.name not in {name, malformed}])
-    written, start = tuple(own.names), part.start
-    if part.input.header:
-        end, _ = Growing(part.input.path).after(0, 1)
-        written = header(Growing(part.input.path).read(0, end))
-        start = max(start, end)
-    layout = Layout(part.input.format or "", own, written)
-    while start < part.end:
-        block = Growing(part.input.path).read(start, min(start + _CHUNK, part.end))
-        if start + len(block) < part.end:
-            block = block[: block.rfind(b"\n") + 1] or _whole_line(part, start)
-        if not block:
-            raise CheckpointError(
-                f"input {part.input.name}: {part.input.path} ends before byte {part.end:,}, which a batch that has begun "
-                "needs; put it back as it was"
-            )
-        for found in parse(layout, block, start):
-            yield _with_names(found, columns, part.input.name, name, malformed)
-        start += len(block)
-
-
-def _whole_line(part: Range, start: int) -> bytes:
-    """Return a line that is longer than what is parsed at a time."""
-    end, _ = Growing(part.input.path).after(start, 1)
-    return Growing(part.input.path).read(start, min(end, part.end))
-
-
-def _with_names(found: pa.Table | Malformed, columns: pa.Schema, of: str, name: str, malformed: str | None) -> pa.Table:
+def _with_names(
+    found: pa.Table | Malformed, columns: pa.Schema, of: Input, name: str, malformed: str | None
+) -> pa.Table:
+    """Return all columns: with the input's name, and nulls for a line that does not parse."""
     if isinstance(found, Malformed):
-        said = f"{of} at byte {found.offset}: {found.error}: {found.line}"
-        values = {name: of, malformed: said}
+        said = f"{of.name} at {of.unit} {found.offset}: {found.error}: {found.line}"
+        values = {name: of.name, malformed: said}
         arrays = [pa.array([values.get(field.name)], field.type) for field in columns]
         return pa.Table.from_arrays(arrays, schema=columns)
-    constant = {name: of, malformed: None}
+    constant = {name: of.name, malformed: None}
     arrays = [
         pa.repeat(pa.scalar(constant[field.name], field.type), len(found))
         if field.name in constant

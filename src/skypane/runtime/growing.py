@@ -6,11 +6,14 @@ A place in it is a count of bytes. A last line without its end is not complete, 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 _BLOCK = 1 << 20
+_CHUNK = 4 << 20
+"""Bytes of lines that are handed on at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +29,8 @@ class Growing:
         except FileNotFoundError:
             return None
 
-    def complete(self, start: int) -> int:
-        """Return where the last complete line ends, at least `start`: reads back from the end of the file."""
-        end = self.size() or 0
+    def complete(self, start: int, end: int) -> int:
+        """Return where the last complete line of [start, end) ends, at least `start`: reads back from the end."""
         with open(self.path, "rb") as file:  # noqa: PTH123
             while end > start:
                 begin = max(start, end - _BLOCK)
@@ -39,13 +41,12 @@ class Growing:
                 end = begin
         return start
 
-    def after(self, start: int, lines: int) -> tuple[int, int]:
-        """Return where the next `lines` complete lines after `start` end, and how many there are of them."""
-        counted, end = 0, start
+    def after(self, start: int, lines: int, stop: int | None = None) -> tuple[int, int]:
+        """Return where the next `lines` complete lines of [start, stop) end, and how many there are of them."""
+        counted, end, at = 0, start, start
         with open(self.path, "rb") as file:  # noqa: PTH123
             file.seek(start)
-            at = start
-            while counted < lines and (block := file.read(_BLOCK)):
+            while counted < lines and (block := file.read(_BLOCK if stop is None else max(min(_BLOCK, stop - at), 0))):
                 ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)[: lines - counted]
                 if len(ends):
                     counted, end = counted + len(ends), at + int(ends[-1]) + 1
@@ -57,3 +58,22 @@ class Growing:
         with open(self.path, "rb") as file:  # noqa: PTH123
             file.seek(start)
             return file.read(end - start)
+
+    def blocks(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the whole lines of [start, end), some at a time, with the byte that they begin at.
+
+        Raises EOFError if the file has become shorter; FileNotFoundError if it is gone.
+        """
+        while start < end:
+            block = self.read(start, min(start + _CHUNK, end))
+            if start + len(block) < end:
+                block = block[: block.rfind(b"\n") + 1] or self._whole_line(start, end)
+            if not block:
+                raise EOFError(f"{self.path} ends before byte {end:,}")
+            yield start, block
+            start += len(block)
+
+    def _whole_line(self, start: int, end: int) -> bytes:
+        """Return a line that is longer than what is handed on at a time."""
+        stop, _ = self.after(start, 1)
+        return self.read(start, min(stop, end))

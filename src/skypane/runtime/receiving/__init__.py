@@ -1,0 +1,13 @@
+"""What cannot be asked for again is written down before it is acknowledged: a log of segment files per input.
+
+segments.py    how a log lies on disk, for those who read it
+log.py         who writes it: one receiver at a time, durable before it returns
+retention.py   segments that every reader has passed, removed when asked to
+intake.py      from many senders into one log, synced in groups
+inputs.py      what a user lists: kinds of inputs, checked; secrets by the names of environment variables
+tcp.py, mqtt.py, http.py   the kinds
+seen.py        what a receiver says of itself
+receiver.py    all inputs of a list at once, each by itself, until it is stopped
+
+No Spark here: receiving goes on while no query runs. `runtime/spark/sources/many` reads what lies there.
+"""

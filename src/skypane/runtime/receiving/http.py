@@ -1,0 +1,160 @@
+"""What an address answers, asked for in turn; each answer that differs from the last one is appended once.
+
+Before an answer is appended, a note beside the log says what it is and where it will end. A receiver that was killed in
+between finds how much of it is there, and adds the rest if the server still gives the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from http.client import HTTPException
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from skypane.places import whole
+from skypane.runtime.receiving.aside import aside
+from skypane.runtime.receiving.inputs import Http, secret
+from skypane.runtime.receiving.intake import Intake
+from skypane.runtime.receiving.messages import lines_of, values_of
+from skypane.types import micros
+
+LARGEST = 64 << 20
+"""Bytes of an answer."""
+
+_NOTE = "answer.json"
+_LONGEST_WAIT = 3600.0
+"""Seconds that a server may put us off for."""
+
+
+class AnswerError(OSError):
+    """An answer that cannot be taken; `wait` is how many seconds the server asks us to stay away."""
+
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The answer that bytes [begin, end) of the log are; how the server knows it, and its digest."""
+
+    begin: int = 0
+    end: int = 0
+    digest: str = ""
+    etag: str | None = None
+    modified: str | None = None
+    header: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server has said: None if it is what it said before."""
+
+    body: bytes | None
+    etag: str | None = None
+    modified: str | None = None
+
+
+async def poll(given: Http, intake: Intake, environment: Mapping[str, str]) -> None:
+    """Ask until cancelled; OSError for what the server does not answer, so that it is tried again."""
+    note = _noted(intake.log.folder)
+    while True:
+        asked = time.monotonic()
+        # What is not all in the log is asked for anew.
+        known = note if intake.log.end >= note.end else Note()
+        answer = await aside(partial(_ask, given, known, environment))
+        intake.seen.answers()
+        if answer.body is not None:
+            note = await _take(given, intake, note, answer, answer.body)
+        await asyncio.sleep(max(0.0, micros(given.every) / 1e6 - (time.monotonic() - asked)))
+
+
+async def _take(given: Http, intake: Intake, note: Note, answer: Answer, body: bytes) -> Note:
+    """Append what of an answer is not in the log, and return the note of it."""
+    header, rest = _header(given, body, note.header)
+    lines = values_of(rest) if given.format == "json" else lines_of(rest)
+    digest, end = hashlib.sha256(body).hexdigest(), intake.log.end
+    begin = note.begin if digest == note.digest else end
+    fresh = Note(begin, begin + len(lines), digest, answer.etag, answer.modified, header)
+    if fresh != note:
+        await asyncio.to_thread(_write_note, intake.log.folder, fresh)
+    if missing := lines[end - begin :]:
+        await intake.put(missing)
+    return fresh
+
+
+def _header(given: Http, body: bytes, known: str | None) -> tuple[str | None, bytes]:
+    """Return the line that names the columns, and what comes after it."""
+    if not given.header:
+        return None, body
+    first, _, rest = body.partition(b"\n")
+    header = first.decode(errors="replace").rstrip("\r")
+    if known not in {None, header}:
+        raise AnswerError(
+            f"its columns were {known!r} and are {header!r} now: receive them as an input of another name"
+        )
+    return header, rest
+
+
+def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> Answer:
+    request = Request(given.http, headers={"Accept-Encoding": "identity", "User-Agent": "skypane"})  # noqa: S310 - checked
+    for name, variable in given.header_env.items():
+        request.add_unredirected_header(name, secret(variable, environment))  # another host is not told
+    if note.etag is not None:
+        request.add_header("If-None-Match", note.etag)
+    if note.modified is not None:
+        request.add_header("If-Modified-Since", note.modified)
+    try:
+        with urlopen(request, timeout=micros(given.timeout) / 1e6) as answer:  # noqa: S310 - http and https only
+            body = answer.read(LARGEST + 1)
+            if len(body) > LARGEST:
+                raise AnswerError(f"its answer is longer than {LARGEST:,} bytes")
+            if answer.length:
+                raise AnswerError(f"its answer is cut short by {answer.length:,} bytes")
+            return Answer(body, answer.headers["ETag"], answer.headers["Last-Modified"])
+    except HTTPError as error:
+        error.close()
+        if error.code == 304:
+            return Answer(None)
+        raise AnswerError(
+            f"it answers {error.code} {error.reason}", _asked_wait(error.headers["Retry-After"])
+        ) from None
+    except URLError as error:
+        raise AnswerError(f"it does not answer: {error.reason}") from None
+    except HTTPException as error:
+        raise AnswerError(f"its answer is cut short: {type(error).__name__}") from None
+
+
+def _asked_wait(text: str | None) -> float | None:
+    """Return the seconds that a Retry-After says, a number or a date."""
+    if text is None:
+        return None
+    with suppress(ValueError):
+        seconds = (
+            float(text)
+            if text.strip().isdecimal()
+            else email.utils.parsedate_to_datetime(text).timestamp() - time.time()
+        )
+        return min(max(seconds, 0.0), _LONGEST_WAIT)
+    return None
+
+
+def _noted(folder: Path) -> Note:
+    try:
+        return Note(**json.loads((folder / _NOTE).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return Note()  # what was taken last is taken once more
+
+
+def _write_note(folder: Path, note: Note) -> None:
+    with whole(folder / _NOTE) as draft:
+        draft.write_text(json.dumps(asdict(note)), encoding="utf-8")

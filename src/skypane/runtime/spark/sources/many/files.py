@@ -1,0 +1,151 @@
+"""Files that grow by whole lines, as inputs: `{"path": ...}`. A place in one is a count of bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from skypane.control.admission import MetaData
+from skypane.runtime.growing import Growing
+from skypane.runtime.spark.sources.many import parquet
+from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
+from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed, header, parse
+from skypane.runtime.spark.sources.many.parquet import ParquetInput
+from skypane.runtime.spark.sources.many.patterns import is_pattern, matches, settle
+from skypane.types import CheckpointError, ConfigError
+
+_LOOK = 1 << 16
+"""Bytes of a file that are looked at for the length of its lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileInput:
+    """A file that grows by whole lines, or a pattern (*, ?, [..], **) for many of them.
+
+    path     it may not be there yet
+    name     what its rows are called by; of a pattern's files, each by its path
+    format   "csv" or "json" (an object a line); None: as the file's name ends
+    header   csv: whether its first line names the columns; without, they are those of the schema, in order
+    meta     what is known of its rate beforehand
+    """
+
+    path: str
+    name: str = ""
+    format: str | None = None
+    header: bool = False
+    meta: MetaData = field(default_factory=MetaData)
+
+    kind: ClassVar[str] = "path"
+    unit: ClassVar[str] = "byte"
+
+    def __post_init__(self) -> None:
+        settle(self, "path")
+        if self.format is None:
+            ending = Path(self.path).suffix.lstrip(".").lower()
+            object.__setattr__(
+                self, "format", {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}.get(ending)
+            )
+        if self.format not in FORMATS:
+            raise ConfigError(f"cannot tell from its name how {self.path} is written; need format csv or json")
+
+    @property
+    def is_pattern(self) -> bool:
+        return is_pattern(self.path)
+
+    @property
+    def claims(self) -> frozenset[str]:
+        return frozenset({self.name, self.path} - {""})
+
+    @property
+    def identity(self) -> str:
+        return self.path
+
+    def plain(self) -> dict[str, Any]:
+        return {"path": self.path, "name": self.name, "format": self.format, "header": self.header,
+                "meta": plain_meta(self.meta)}  # fmt: skip
+
+    def found(self) -> Iterable[FileInput]:
+        """Yield the inputs that there are now: itself, or what the pattern finds."""
+        if not self.is_pattern:
+            yield self
+            return
+        for path in matches(self.path):
+            if os.path.isfile(path):  # noqa: PTH113
+                yield FileInput(path, path, self.format, self.header, self.meta)
+
+    # A file may go away at any moment: then nothing more of it is complete.
+
+    def per_row(self, start: int) -> float:
+        with suppress(FileNotFoundError):
+            block = Growing(self.path).read(start, start + _LOOK)
+            if lines := block.count(b"\n"):
+                return (block.rfind(b"\n") + 1) / lines
+        return float(_LOOK)
+
+    def complete(self, start: int, last: int) -> int:
+        with suppress(FileNotFoundError):
+            return Growing(self.path).complete(start, last)
+        return start
+
+    def after(self, start: int, rows: int, last: int) -> tuple[int, int]:
+        with suppress(FileNotFoundError):
+            return Growing(self.path).after(start, rows, last)
+        return start, 0
+
+
+def of(given: Mapping[str, Any], where: str) -> FileInput | ParquetInput:
+    """Return the file or pattern that a mapping means; ConfigError, naming `where`, if it means none."""
+    if Path(str(given["path"])).suffix.lower() == ".parquet" and "format" not in given:
+        return parquet.of({"parquet" if name == "path" else name: value for name, value in given.items()}, where)
+    return FileInput(**values_of(FileInput, given, where))
+
+
+def look(listed: Sequence[FileInput], at: Mapping[str, int]) -> Iterator[Found]:
+    """Yield the files that there are, each with its size."""
+    for entry in listed:
+        for one in entry.found():
+            if (size := Growing(one.path).size()) is not None:
+                yield Found(one, 0, size, _loss(one, size, at.get(one.name, 0)))
+
+
+def _loss(one: FileInput, size: int, read: int) -> str:
+    if size >= read:
+        return ""
+    return (
+        f"{one.path} has {size:,} bytes, of which {read:,} were read: it was cut, or another file is in its place; put it "
+        "back, name the new one differently"
+    )
+
+
+def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa.Table | Malformed]]:
+    """Yield the rows of files, one after the other."""
+    for part in parts:
+        for found in _rows(part, columns):
+            yield part, found
+
+
+def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
+    one, start, written = _file(part), part.start, tuple(columns.names)
+    file = Growing(one.path)
+    try:
+        if one.header:
+            end, _ = file.after(0, 1)
+            written, start = header(file.read(0, end)), max(start, end)
+        for at, block in file.blocks(start, part.end):
+            yield from parse(Layout(one.format or "", columns, written), block, at)
+    except (FileNotFoundError, EOFError) as error:
+        raise CheckpointError(
+            f"input {one.name}: {one.path} ends before byte {part.end:,}, which a batch that has begun needs; put it back "
+            "as it was"
+        ) from error
+
+
+def _file(part: Range) -> FileInput:
+    assert isinstance(part.input, FileInput)  # noqa: S101 - ranges come here by their kind
+    return part.input

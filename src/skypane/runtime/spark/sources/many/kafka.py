@@ -1,0 +1,219 @@
+"""Partitions of Kafka's topics, as inputs: `{"kafka": "host:port", "topic": ...}`. A place in one is an offset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from skypane.control.admission import MetaData
+from skypane.runtime.spark.sources.many.brokers import OWN, SECRET, Answer, At, Cluster, asking
+from skypane.runtime.spark.sources.many.consuming import consuming
+from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
+from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed
+from skypane.runtime.spark.sources.many.messages import tables
+from skypane.types import ConfigError, Duration, Length, micros
+
+_TOPIC = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
+_NAMED = re.compile(r"(.+)\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """A topic, or a pattern (*, ?, [..]) for many; each partition is an input, from its oldest message on.
+
+    kafka    host:port of one broker or, after commas, of more
+    topic    it may not be there yet; a pattern finds no topic that begins with two underscores
+    name     what a topic's inputs are called by, before [partition]; else the topic's name
+    format   "json" (an object a message) or "csv" (a line a message, columns in the order of the schema)
+    options  what Kafka's C client is told, security.protocol and the like; "$NAME" is a variable of the environment
+    timeout  how long the brokers may be silent
+    meta     what is known of a partition's rate beforehand
+    """
+
+    kafka: str
+    topic: str = ""
+    name: str = ""
+    format: str = "json"
+    options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    timeout: Duration = "10 seconds"
+    meta: MetaData = field(default_factory=MetaData)
+
+    kind: ClassVar[str] = "kafka"
+
+    def __post_init__(self) -> None:
+        if ":" not in str(self.kafka):
+            raise ConfigError(f"kafka must be host:port of a broker, got {self.kafka!r}")
+        if not _TOPIC.fullmatch(str(self.topic)):
+            raise ConfigError(
+                f"kafka {self.kafka} needs topic, the name or pattern of what to read, got {self.topic!r}"
+            )
+        if self.is_pattern and self.name:
+            raise ConfigError(f"a pattern finds many inputs, each called by its topic; leave out name={self.name!r}")
+        if self.format not in FORMATS:
+            raise ConfigError(f"topic {self.topic}: format must be csv or json, got {self.format!r}")
+        if not isinstance(self.options, Mapping):
+            raise ConfigError(f"topic {self.topic}: options must be a mapping of the client's options")
+        for key in OWN:
+            if key in self.options:
+                raise ConfigError(f"topic {self.topic}: option {key} is not to be set: it decides what is read")
+        object.__setattr__(self, "options", {key: _text(value) for key, value in sorted(self.options.items())})
+        object.__setattr__(self, "timeout", Length(micros(self.timeout, "timeout")))
+        if micros(self.timeout, "timeout") <= 0:
+            raise ConfigError(f"topic {self.topic}: timeout must be longer than nothing, got {self.timeout!r}")
+        if find_spec("confluent_kafka") is None:
+            raise ConfigError(
+                "kafka needs the package confluent-kafka, which is not installed: pip install 'skypane[kafka]'"
+            )
+
+    @property
+    def is_pattern(self) -> bool:
+        return any(sign in self.topic for sign in "*?[")
+
+    @property
+    def claims(self) -> frozenset[str]:
+        what = f"{self.kafka}/{self.topic}"
+        return frozenset({what} if self.is_pattern else {what, self.name or f"{self.topic}[...]"})
+
+    @property
+    def cluster(self) -> Cluster:
+        return Cluster(self.kafka, tuple(self.options.items()), micros(self.timeout, "timeout") / 1e6)
+
+    def plain(self) -> dict[str, Any]:
+        for key, value in self.options.items():
+            if SECRET.search(key) and not value.startswith("$"):
+                raise ConfigError(
+                    f"topic {self.topic}: option {key} would stand in Spark's plan; give the name of an environment variable "
+                    f'that holds it, "$NAME", or list the inputs in a file'
+                )
+        return {"kafka": self.kafka, "topic": self.topic, "name": self.name, "format": self.format,
+                "options": dict(self.options), "timeout": f"{micros(self.timeout, 'timeout')} us",
+                "meta": plain_meta(self.meta)}  # fmt: skip
+
+    def wants(self, topic: str) -> bool:
+        if self.is_pattern:
+            return fnmatchcase(topic, self.topic) and not topic.startswith("__")
+        return topic == self.topic
+
+    def input(self, cluster: Cluster, place: At) -> Partition:
+        name = str(place._replace(topic=self.name)) if self.name else str(place)
+        return Partition(cluster, place, name, self.format, self.meta)
+
+    def lists(self, name: str) -> bool:
+        """Return whether an input of this name is one of these topics'."""
+        match = _NAMED.fullmatch(name)
+        return match is not None and (match[1] == self.name if self.name else self.wants(match[1]))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition of a topic."""
+
+    cluster: Cluster
+    place: At
+    name: str
+    format: str
+    meta: MetaData
+
+    kind: ClassVar[str] = "kafka"
+    unit: ClassVar[str] = "offset"
+
+    @property
+    def identity(self) -> str:
+        return f"{self.cluster.servers}/{self.place}"
+
+    # An offset is a row, or none: where there are gaps, less comes than was counted with, never more.
+
+    def per_row(self, start: int) -> float:  # noqa: ARG002 - the same everywhere
+        return 1.0
+
+    def complete(self, start: int, last: int) -> int:
+        return max(start, last)
+
+    def after(self, start: int, rows: int, last: int) -> tuple[int, int]:
+        end = max(start, min(start + rows, last))
+        return end, end - start
+
+
+def of(given: Mapping[str, Any], where: str) -> Topics:
+    """Return the topics that a mapping means; ConfigError, naming `where`, if it means none."""
+    return Topics(**values_of(Topics, given, where))
+
+
+def look(listed: Sequence[Topics], at: Mapping[str, int]) -> Iterator[Found]:
+    """Yield the partitions that there are, and those that were read and are gone with their topics."""
+    seen: set[str] = set()
+    gone: dict[str, Found] = {}
+    for cluster in dict.fromkeys(one.cluster for one in listed):
+        entries = [one for one in listed if one.cluster == cluster]
+        ask = asking(cluster.resolved())
+        answer = ask.ask(_any_of(entries))
+        for found in _there(entries, ask.cluster, answer or ask.last, at, silent=answer is None):
+            seen.add(found.input.name)
+            yield found
+        if answer is not None:
+            gone |= {one.input.name: one for one in _gone(entries, ask.cluster, answer, at)}
+    yield from (one for name, one in gone.items() if name not in seen)
+
+
+def _any_of(entries: Sequence[Topics]) -> Callable[[str], bool]:
+    return lambda topic: any(one.wants(topic) for one in entries)
+
+
+def _there(
+    entries: Sequence[Topics], cluster: Cluster, answer: Answer | None, at: Mapping[str, int], *, silent: bool
+) -> Iterator[Found]:
+    """Yield what an answer tells; of a silent cluster's inputs, that nothing waits in them."""
+    for entry in entries:
+        for place, (first, last) in (answer.ends if answer else {}).items():
+            if not entry.wants(place.topic):
+                continue
+            one = entry.input(cluster, place)
+            read = at.get(one.name)
+            if silent:
+                yield Found(one, first, first if read is None else read)
+            else:
+                yield Found(one, first, last, "" if read is None else _loss(one, first, last, read))
+
+
+def _loss(one: Partition, first: int, last: int, read: int) -> str:
+    if last < read:
+        return (
+            f"{one.identity} ends at offset {last:,}, and was read up to {read:,}: its topic was deleted and made again, or it "
+            "lost messages; name what is to be read now differently"
+        )
+    if first > read:
+        return f"{one.identity} begins at offset {first:,}, and was read up to {read:,}: what lies between has been deleted"
+    return ""
+
+
+def _gone(entries: Sequence[Topics], cluster: Cluster, answer: Answer, at: Mapping[str, int]) -> Iterator[Found]:
+    for name, read in at.items():
+        for entry in entries:
+            match = _NAMED.fullmatch(name)
+            if read and match is not None and entry.lists(name):
+                place = At(entry.topic if entry.name else match[1], int(match[2]))
+                if place.topic not in answer.topics:
+                    lost = f"topic {place.topic} of {cluster.servers} is deleted, of which {read:,} offsets were read"
+                    yield Found(entry.input(cluster, place), 0, 0, f"{lost}; take it from the list")
+
+
+def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa.Table | Malformed]]:
+    """Yield the rows of partitions; those of a cluster are fetched together."""
+    own = {(part.input.cluster, part.input.place): part for part in parts if isinstance(part.input, Partition)}
+    for cluster in dict.fromkeys(cluster for cluster, _ in own):
+        ranges = {place: (part.start, part.end) for (of, place), part in own.items() if of == cluster}
+        for place, offsets, values in consuming(cluster).messages(ranges):
+            part = own[cluster, place]
+            assert isinstance(part.input, Partition)  # noqa: S101 - as chosen above
+            for found in tables(Layout(part.input.format, columns, tuple(columns.names)), values, offsets):
+                yield part, found

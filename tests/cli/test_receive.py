@@ -1,0 +1,54 @@
+"""What `skypane receive` and `skypane inputs` say before anything is received or read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from skypane.cli.main import main
+
+METERS = {"name": "meters", "mqtt": "mqtt://broker", "topic": "meters/+", "password_env": "METERS_PASSWORD"}
+
+
+def listing(folder: Path, *inputs: Mapping[str, object]) -> str:
+    path = folder / "inputs.yaml"
+    path.write_text(yaml.safe_dump({"folder": str(folder / "received"), "inputs": [dict(one) for one in inputs]}))
+    return str(path)
+
+
+def test_a_dry_run_checks_the_list_and_its_secrets_and_makes_nothing(tmp_path, monkeypatch, capsys):
+    path = listing(tmp_path, METERS, {"name": "a", "listen": "localhost:7001"})
+    assert main(["receive", path, "--dry-run"]) == 1
+    assert "input meters: the environment variable METERS_PASSWORD is not set" in capsys.readouterr().err
+    monkeypatch.setenv("METERS_PASSWORD", "swordfish")
+    assert main(["receive", path, "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "messages of meters/+ from mqtt://broker, as client skypane-meters" in said
+    assert "the list is sound: nothing has been received" in said
+    assert "swordfish" not in said
+    assert not (tmp_path / "received").exists()
+
+
+def test_a_list_that_cannot_be_is_one_sentence(tmp_path, capsys):
+    assert main(["receive", listing(tmp_path, {"name": "a", "lisen": "localhost:1"})]) == 1
+    assert capsys.readouterr().err.startswith("skypane: inputs[0] needs one of listen, connect, mqtt, http")
+    assert main(["receive", str(tmp_path / "none.yaml")]) == 1
+    assert "cannot read the list of inputs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("source", "checkpoint", "said"), [
+    ({"format": "rate"}, "state", "towns has no many inputs: its source is rate, and must be skypane-many"),
+    ({"format": "skypane-many", "options": {"inputs": '["a.csv"]'}}, "state", "state is no checkpoint of a query"),
+    ({"format": "skypane-many", "options": {"inputs": '["a.csv"]'}}, None, "towns has no checkpoint"),
+])  # fmt: skip
+def test_a_job_whose_inputs_cannot_be_seen_is_told_why(tmp_path, capsys, source, checkpoint, said: str):
+    job = {"name": "towns", "source": source, "query": {"kind": "skyline", "preference": "price MIN"},
+           "window": {"time": "ts", "length": "1 minute"}, "output": {"format": "console"}}  # fmt: skip
+    if checkpoint is not None:
+        job["checkpoint"] = str(tmp_path / checkpoint)
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(job))
+    assert main(["inputs", str(tmp_path / "job.yaml")]) == 1
+    assert said in capsys.readouterr().err

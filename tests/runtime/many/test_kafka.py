@@ -1,0 +1,355 @@
+"""Partitions of a real broker as inputs: planned and read as a batch's driver and tasks do it, without Spark."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+from experiments.kafka_broker import PASSWORD, Broker
+
+from skypane.runtime.spark.sources.many import kafka as kind
+from skypane.runtime.spark.sources.many.brokers import Asking, At
+from skypane.runtime.spark.sources.many.kafka import Topics
+from skypane.runtime.spark.sources.many.lines import Malformed
+from skypane.runtime.spark.sources.many.listing import KINDS, from_text, listed, to_text
+from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.types import CheckpointError, ConfigError
+
+NOTHING = Offsets({})
+N = pa.schema([("n", pa.int64())])
+
+
+def numbers(*values: int) -> list[bytes | None]:
+    return [b'{"n": %d}' % n for n in values]
+
+
+def planner(*given: object, on_loss: str = "fail") -> Planner:
+    listing = listed(given)
+    return Planner(lambda: listing, 2, on_loss)
+
+
+def topic(broker: Broker, name: str, /, **more: object) -> dict[str, object]:
+    return {"kafka": broker.address, "topic": name, "timeout": "5 seconds", **more}
+
+
+def rows(plan: Planner, start: Offsets, end: Offsets) -> list[tuple[str, int]]:
+    """Return (input, n) of all rows of a batch, as its tasks read them; n is minus the place of what is malformed."""
+    found: list[tuple[str, int]] = []
+    for task in plan.assigned(start, end):
+        for key, of in KINDS.items():
+            for part, table in of.read([part for part in task if part.input.kind == key], N):
+                values = [-table.offset] if isinstance(table, Malformed) else table["n"].to_pylist()
+                found += [(part.input.name, n) for n in values]
+    return found
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def name() -> str:
+    return f"t-{uuid4().hex[:8]}"
+
+
+def test_topics_and_partitions_are_found_as_they_come_and_every_message_is_read_once(kafka: Broker, name: str):
+    kafka.create(f"{name}-a", 3)
+    for partition in range(3):
+        kafka.send(f"{name}-a", numbers(*range(partition * 100, partition * 100 + 5)), partition)
+    plan = planner(topic(kafka, f"{name}-*"))
+    first = plan.latest(NOTHING, None)
+    assert first.at == {f"{name}-a[{partition}]": 5 for partition in range(3)}
+    kafka.create(f"{name}-b")
+    kafka.send(f"{name}-b", numbers(7))
+    second = plan.latest(first, None)
+    found = rows(plan, NOTHING, first) + rows(plan, first, second)
+    assert sorted(found) == [(f"{name}-a[{p}]", p * 100 + n) for p in range(3) for n in range(5)] + [
+        (f"{name}-b[0]", 7)
+    ]
+    assert plan.latest(second, None) == second
+
+
+def test_a_hot_topic_starves_no_one_and_a_batch_is_the_same_for_another_driver(kafka: Broker, name: str):
+    kafka.create(f"{name}-hot")
+    kafka.create(f"{name}-cold")
+    kafka.send(f"{name}-hot", numbers(*range(3000)))
+    kafka.send(f"{name}-cold", numbers(1, 2))
+    entries = topic(kafka, f"{name}-hot", name="hot"), topic(kafka, f"{name}-cold")
+    plan = planner(*entries)
+    first = plan.latest(NOTHING, 100)
+    assert first.at == {"hot[0]": 98, f"{name}-cold[0]": 2}
+    kafka.send(f"{name}-cold", numbers(3))
+    second = plan.latest(first, 100)
+    again = rows(planner(*entries), first, Offsets.of(second.to_json()))
+    assert sorted(again) == sorted(rows(plan, first, second))
+    assert [n for of, n in again if of == "hot[0]"] == list(range(98, 98 + 99))
+
+
+def test_aborted_messages_markers_and_tombstones_are_gaps(kafka: Broker, name: str):
+    """Also where a range begins or ends in a gap: every range of the offsets is read by itself."""
+    kafka.create(name)
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": name, "log_level": 2})
+    producer.init_transactions()
+    for at in range(3):
+        producer.begin_transaction()
+        for n in range(3):
+            producer.produce(name, b'{"n": %d}' % (at * 10 + n))
+        producer.flush()
+        (producer.abort_transaction if at == 1 else producer.commit_transaction)()
+    kafka.send(name, [None, *numbers(30)])
+    plan = planner(topic(kafka, name))
+    assert plan.latest(NOTHING, None).at == {f"{name}[0]": 14}
+    held = {0: 0, 1: 1, 2: 2, 8: 20, 9: 21, 10: 22, 13: 30}
+    for start in (0, 2, 3, 4, 9, 11, 12):
+        for end in (3, 4, 5, 8, 9, 11, 12, 13, 14):
+            if start < end:
+                found = rows(plan, Offsets({f"{name}[0]": start}), Offsets({f"{name}[0]": end}))
+                assert [n for _, n in found] == [n for offset, n in held.items() if start <= offset < end], (start, end)
+
+
+def test_what_an_open_transaction_holds_is_not_there_yet(kafka: Broker, name: str):
+    kafka.create(name)
+    kafka.send(name, numbers(1))
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": name, "log_level": 2})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(name, b'{"n": 2}')
+    producer.flush()
+    plan = planner(topic(kafka, name))
+    first = plan.latest(NOTHING, None)
+    assert rows(plan, NOTHING, first) == [(f"{name}[0]", 1)]
+    producer.commit_transaction()
+    until(lambda: plan.latest(first, None) != first)
+    assert rows(plan, first, plan.latest(first, None)) == [(f"{name}[0]", 2)]
+
+
+def test_a_compacted_topic_is_read_past_what_is_gone(kafka: Broker, name: str):
+    quick = {
+        "cleanup.policy": "compact",
+        "min.cleanable.dirty.ratio": "0.01",
+        "segment.ms": "100",
+        "max.compaction.lag.ms": "100",
+    }
+    kafka.create(name, 1, quick)
+    kafka.send(name, numbers(*range(50)), keys=[b"k"] * 50)
+    plan = planner(topic(kafka, name))
+    end = plan.latest(NOTHING, None)
+
+    def compacted() -> bool:
+        kafka.send(name, numbers(99), keys=[b"other"])  # the newest segment is not compacted
+        return len(rows(plan, NOTHING, end)) < 50
+
+    until(compacted)
+    assert rows(plan, NOTHING, end)[-1] == (f"{name}[0]", 49)
+
+
+def test_a_message_that_is_no_row_is_told_with_its_offset(kafka: Broker, name: str):
+    kafka.create(name)
+    kafka.send(name, [*numbers(1), b"no json", *numbers(3), b'{"n": 1}{"n": 2}', *numbers(5)])
+    plan = planner(topic(kafka, name))
+    assert [n for _, n in rows(plan, NOTHING, plan.latest(NOTHING, None))] == [1, -1, 3, -3, 5]
+    plan = planner(topic(kafka, name, format="csv"))
+    assert [n for _, n in rows(plan, NOTHING, plan.latest(NOTHING, None))] == [0, -1, -2, -3, -4]
+
+
+def test_retention_that_has_passed_the_offset_is_an_error_or_is_skipped_and_counted(kafka: Broker, name: str):
+    kafka.create(name)
+    kafka.send(name, numbers(*range(10)))
+    entry = topic(kafka, name)
+    place = Offsets({f"{name}[0]": 2})
+    begun = planner(entry).latest(place, 6)
+    kafka.cut(name, 5)
+    with pytest.raises(CheckpointError, match=r"begins at offset 5, and was read up to 2: what lies between .*on_loss"):
+        planner(entry).latest(place, None)
+    with pytest.raises(CheckpointError, match=r"a batch that has begun needs offsets 2 to 8.*on_loss=\"skip\""):
+        rows(planner(entry), place, begun)
+    plan = planner(entry, on_loss="skip")
+    assert [n for _, n in rows(plan, place, begun)] == [5, 6, 7]
+    after = plan.latest(place, 3)
+    assert (after.at, after.lost) == ({f"{name}[0]": 8}, 1)
+    assert [n for _, n in rows(planner(entry), place, Offsets.of(after.to_json()))] == [5, 6, 7]
+
+
+def test_an_input_whose_beginning_is_gone_before_it_is_found_begins_with_what_there_is(kafka: Broker, name: str):
+    kafka.create(name)
+    kafka.send(name, numbers(*range(10)))
+    kafka.cut(name, 4)
+    plan = planner(topic(kafka, name))
+    end = plan.latest(NOTHING, 3)
+    assert [n for _, n in rows(planner(topic(kafka, name)), NOTHING, Offsets.of(end.to_json()))] == [4, 5, 6]
+    assert [n for _, n in rows(plan, end, plan.latest(end, 3))] == [7, 8, 9]
+
+
+def test_a_deleted_topic_is_an_error_or_is_skipped_and_counted_and_a_new_one_is_begun(kafka: Broker, name: str):
+    kafka.create(name)
+    kafka.send(name, numbers(*range(5)))
+    pattern = topic(kafka, f"{name}*")
+    place = planner(pattern).latest(NOTHING, None)
+    kafka.delete(name)
+    until(lambda: name not in kafka.admin.list_topics().topics)
+    for entry in (topic(kafka, name), pattern):
+        with pytest.raises(CheckpointError, match=f"topic {name} of .* is deleted, of which 5 offsets were read"):
+            planner(entry).latest(place, None)
+    with pytest.raises(CheckpointError, match="is not there any more, and a batch that has begun needs it up to 5"):
+        planner(pattern).assigned(NOTHING, place)
+    plan = planner(pattern, on_loss="skip")
+    after = plan.latest(place, None)
+    assert (after.at, after.lost) == ({f"{name}[0]": 0}, 1)
+    assert plan.assigned(place, after) == []
+    assert plan.latest(after, None) == after
+    kafka.create(name)
+    kafka.send(name, numbers(7))
+    assert [n for _, n in rows(plan, after, plan.latest(after, None))] == [7]
+
+
+def test_a_topic_that_is_made_again_is_not_taken_for_the_old_one(kafka: Broker, name: str):
+    kafka.create(name)
+    kafka.send(name, numbers(1))
+    plan = planner(topic(kafka, name))
+    with pytest.raises(CheckpointError, match="ends at offset 1, and was read up to 9: its topic was deleted"):
+        plan.latest(Offsets({f"{name}[0]": 9}), None)
+
+
+def test_a_listed_topic_may_come_later(kafka: Broker, name: str):
+    plan = planner(topic(kafka, name))
+    assert plan.latest(NOTHING, None) == NOTHING
+    kafka.create(name)
+    kafka.send(name, numbers(1))
+    assert rows(plan, NOTHING, plan.latest(NOTHING, None)) == [(f"{name}[0]", 1)]
+
+
+def test_a_broker_that_never_answered_is_an_error_that_says_so():
+    with pytest.raises(
+        ConfigError, match=r"kafka 127.0.0.1:1 did not answer within 0.3 s \(.*Connection refused.*whether the address"
+    ):
+        planner({"kafka": "127.0.0.1:1", "topic": "t", "timeout": "300 ms"}).latest(NOTHING, None)
+
+
+def test_inputs_of_a_broker_that_falls_silent_wait_while_others_go_on(kafka: Broker, name: str, tmp_path: Path):
+    """And go on when it is back; a batch that has begun says what it waits for."""
+    kafka.create(name)
+    kafka.send(name, numbers(1, 2))
+    file = tmp_path / "a.csv"
+    file.write_text("1\n")
+    plan = planner(topic(kafka, name, timeout="500 ms"), {"path": str(file), "name": "a"})
+    first = plan.latest(NOTHING, 3)
+    assert first.at == {f"{name}[0]": 2, "a": 2}
+    kafka.send(name, numbers(3))
+    begun = plan.latest(first, 3)
+    with kafka.silent():
+        with pytest.raises(
+            TimeoutError, match=rf"sent nothing for 0\.5 s, and a batch .* needs {name}\[0\] up to offset 3"
+        ):
+            rows(plan, first, begun)
+        for lines in range(2, 5):
+            file.write_text("1\n" * lines)
+            place = plan.latest(first, None)
+            assert place.at == {f"{name}[0]": 2, "a": 2 * lines}
+    until(lambda: plan.latest(place, None) != place)
+    assert rows(plan, place, plan.latest(place, None)) == [(f"{name}[0]", 3)]
+
+
+def test_a_question_that_was_given_up_is_asked_again(kafka: Broker, name: str, monkeypatch):
+    """The topics come, the offsets do not: each request has its own patience."""
+    kafka.create(name)
+    kafka.send(name, numbers(1))
+    plan = planner(topic(kafka, name, timeout="4 seconds"))
+    first = plan.latest(NOTHING, None)
+    kafka.send(name, numbers(2))
+    offsets = Asking._offsets
+    lost = [TimeoutError(), TimeoutError()]
+
+    def first_lost(self: Asking, asked: list[object], which: object) -> dict[At, int]:
+        if lost:
+            raise lost.pop()
+        return offsets(self, asked, which)
+
+    monkeypatch.setattr(Asking, "_offsets", first_lost)
+    assert plan.latest(first, None) == first
+    until(lambda: plan.latest(first, None) != first)
+
+
+def test_a_login_is_from_the_environment_and_is_shown_nowhere(kafka: Broker, name: str, monkeypatch, tmp_path: Path):
+    kafka.create(name)
+    kafka.send(name, numbers(1))
+    monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "reader"}
+    entry = {**topic(kafka, name), "kafka": kafka.guarded, "options": {**login, "sasl.password": "$KAFKA_PASSWORD"}}
+    plan = planner(entry)
+    end = plan.latest(NOTHING, None)
+    assert rows(plan, NOTHING, end) == [(f"{name}[0]", 1)]
+    shown = repr((plan.found, plan.listing(), plan.assigned(NOTHING, end), plan.state)) + json.dumps(end.to_json())
+    assert PASSWORD not in shown + to_text(plan.listing())
+    assert from_text(to_text(plan.listing())) == plan.listing()
+    plain = {**entry, "options": {**login, "sasl.password": PASSWORD}}
+    with pytest.raises(
+        ConfigError, match=r"option sasl\.password would stand in Spark's plan; give the name of an env"
+    ) as told:
+        to_text(listed([plain]))
+    assert PASSWORD not in str(told.value)
+    with pytest.raises(ConfigError, match=r"option sasl\.password would stand in Spark's plan"):
+        from_text(json.dumps([plain]))  # as an option that names the list itself
+    path = tmp_path / "inputs.json"
+    path.write_text(json.dumps([plain]))  # a file of the user's own
+    plan = Planner(lambda: from_text(str(path)), 2)
+    assert rows(plan, NOTHING, plan.latest(NOTHING, None)) == [(f"{name}[0]", 1)]
+    wrong = {**entry, "timeout": "2 seconds", "options": {**login, "sasl.password": "wrong-one"}}
+    with pytest.raises(ConfigError, match=r"did not answer within 2 s .*Authentication failed") as told:
+        planner(wrong).latest(NOTHING, None)
+    assert "wrong-one" not in str(told.value)
+    monkeypatch.delenv("KAFKA_PASSWORD")
+    with pytest.raises(ConfigError, match="environment variable KAFKA_PASSWORD, which is not set"):
+        planner(entry).latest(NOTHING, None)
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"kafka": "host"}, "kafka must be host:port of a broker, got 'host'"),
+    ({"kafka": "h:1"}, "kafka h:1 needs topic"),
+    ({"kafka": "h:1", "topic": "a b"}, "the name or pattern of what to read, got 'a b'"),
+    ({"kafka": "h:1", "topic": "a*", "name": "a"}, "a pattern finds many inputs, each called by its topic"),
+    ({"kafka": "h:1", "topic": "a", "format": "avro"}, "topic a: format must be csv or json, got 'avro'"),
+    ({"kafka": "h:1", "topic": "a", "options": {"isolation.level": "x"}}, "option isolation.level is not to be set"),
+    ({"kafka": "h:1", "topic": "a", "timeout": "0 s"}, "timeout"),
+    ({"kafka": "h:1", "topics": "a"}, "an input has no 'topics'; did you mean 'topic'"),
+    ({"kafka": "h:1", "topic": "a", "path": "b"}, r"inputs\[0\] says path and kafka"),
+])  # fmt: skip
+def test_topics_that_cannot_be_are_refused(given, said: str):
+    with pytest.raises(ConfigError, match=said):
+        listed([given])
+
+
+def test_an_option_that_the_client_does_not_know_is_refused():
+    with pytest.raises(ConfigError, match=r'options of kafka h:1: .*"secure\.protocol"'):
+        planner({"kafka": "h:1", "topic": "a", "options": {"secure.protocol": "ssl"}}).latest(NOTHING, None)
+
+
+def test_topics_listed_twice_or_called_the_same_are_refused(kafka: Broker, name: str, tmp_path: Path):
+    with pytest.raises(ConfigError, match=f"lists '{kafka.address}/{name}' twice"):
+        planner(topic(kafka, name), topic(kafka, name, name="b"))
+    with pytest.raises(ConfigError, match="lists 'b' twice"):
+        planner(topic(kafka, "x", name="b"), topic(kafka, "y", name="b"))
+    assert len(listed([topic(kafka, "x-*"), {**topic(kafka, "x-*"), "kafka": kafka.guarded}])) == 2
+    kafka.create(name)
+    file = tmp_path / "a.csv"
+    file.touch()
+    with pytest.raises(ConfigError, match=rf"are both called {name}\[0\]; name one of them differently"):
+        planner(topic(kafka, name), {"path": str(file), "name": f"{name}[0]"}).latest(NOTHING, None)
+
+
+def test_a_pattern_leaves_to_a_listed_topic_what_is_its_own(kafka: Broker, name: str):
+    kafka.create(f"{name}-a")
+    kafka.create(f"{name}-b")
+    entries = listed([topic(kafka, f"{name}-*"), topic(kafka, f"{name}-b", name="b")])
+    assert {one.input.name for one in kind.look([one for one in entries if isinstance(one, Topics)], {})} >= {"b[0]"}
+    plan = Planner(lambda: entries, 2)
+    plan.latest(NOTHING, None)
+    assert set(plan.found) == {f"{name}-a[0]", "b[0]"}

@@ -1,0 +1,99 @@
+"""Finished parquet files as inputs: rows are places; with real files, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skypane.runtime.spark.sources.many import parquet
+from skypane.runtime.spark.sources.many.lines import Malformed
+from skypane.runtime.spark.sources.many.listing import from_text, listed, to_text
+from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.types import CheckpointError
+
+COLUMNS = pa.schema([("n", pa.int64()), ("p", pa.float64())])
+
+
+def write(path: Path, count: int, group: int = 7) -> None:
+    pq.write_table(pa.table({"other": ["x"] * count, "n": list(range(count))}), path, row_group_size=group)
+
+
+def planner(folder: Path) -> Planner:
+    return Planner(lambda: listed([f"{folder}/*.parquet"]), 2)
+
+
+def rows(plan: Planner, start: Offsets, end: Offsets) -> list[tuple[str, int]]:
+    found = []
+    for task in plan.assigned(start, end):
+        for part, table in parquet.read(task, COLUMNS):
+            assert isinstance(table, pa.Table)
+            assert table.schema == COLUMNS
+            assert table["p"].null_count == len(table)
+            found += [(Path(part.input.name).stem, n) for n in table["n"].to_pylist()]
+    return found
+
+
+@settings(max_examples=20)
+@given(counts=st.lists(st.integers(0, 40), min_size=1, max_size=3), group=st.integers(1, 20), budget=st.integers(1, 30))
+def test_each_row_of_each_file_comes_once(tmp_path_factory, counts, group: int, budget: int):
+    folder = tmp_path_factory.mktemp("files")
+    for at, count in enumerate(counts):
+        write(folder / f"f{at}.parquet", count, group)
+    plan, place = planner(folder), Offsets({})
+    found: list[tuple[str, int]] = []
+    while (after := plan.latest(place, budget)) != place:
+        part = rows(plan, place, after)
+        assert 0 < len(part) <= budget
+        found, place = found + part, after
+    assert sorted(found) == [(f"f{at}", n) for at, count in enumerate(counts) for n in range(count)]
+
+
+def test_a_file_that_is_being_written_is_not_there_until_it_is_finished(tmp_path):
+    write(tmp_path / "whole", 5)
+    content = (tmp_path / "whole").read_bytes()
+    plan = planner(tmp_path)
+    for written in (0, 3, len(content) - 1):
+        (tmp_path / "a.parquet").write_bytes(content[:written])
+        assert plan.latest(Offsets({}), 10) == Offsets({})
+    (tmp_path / "a.parquet").write_bytes(content)
+    assert plan.latest(Offsets({}), 10).at == {f"{tmp_path}/a.parquet": 5}
+
+
+def test_a_row_that_cannot_be_what_the_schema_says_is_told_and_the_others_are_rows(tmp_path):
+    pq.write_table(pa.table({"n": ["1", "two", "3"], "p": [1, 2, 3]}), tmp_path / "a.parquet")
+    plan = planner(tmp_path)
+    (task,) = plan.assigned(Offsets({}), plan.latest(Offsets({}), None))
+    found = [one for _, one in parquet.read(task, COLUMNS)]
+    bad = [one for one in found if isinstance(one, Malformed)]
+    assert [(one.offset, one.line) for one in bad] == [(1, "{'n': 'two', 'p': 2}")]
+    assert [row for one in found if isinstance(one, pa.Table) for row in one.to_pylist()] == [
+        {"n": 1, "p": 1.0}, {"n": 3, "p": 3.0}]  # fmt: skip
+
+
+def test_a_file_that_was_replaced_or_has_gone_is_an_error(tmp_path):
+    write(tmp_path / "a.parquet", 5)
+    plan = planner(tmp_path)
+    end = plan.latest(Offsets({}), None)
+    (task,) = plan.assigned(Offsets({}), end)
+    write(tmp_path / "a.parquet", 3)
+    with pytest.raises(
+        CheckpointError, match=r"a\.parquet has 3 rows, of which 5 were read: another file is in its place"
+    ):
+        planner(tmp_path).latest(end, None)
+    with pytest.raises(CheckpointError, match=r"cannot be read up to row 5, which a batch that has begun needs"):
+        list(parquet.read(task, COLUMNS))
+    (tmp_path / "a.parquet").unlink()
+    with pytest.raises(CheckpointError, match=r"cannot be read up to row 5"):
+        list(parquet.read(task, COLUMNS))
+
+
+def test_a_path_that_ends_so_is_parquet_and_goes_through_an_option(tmp_path):
+    given = [tmp_path / "a.parquet", {"path": tmp_path / "b.parquet", "name": "b", "meta": {"max": 5}},
+             {"parquet": f"{tmp_path}/c/*"}]  # fmt: skip
+    assert {one.kind for one in listed(given)} == {"parquet"}
+    assert from_text(to_text(listed(given))) == listed(given)

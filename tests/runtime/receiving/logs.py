@@ -1,0 +1,61 @@
+"""What a reader finds in a log, and receivers that are run, watched and killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from skypane.runtime.receiving.segments import between, end_of
+
+ROOT = Path(__file__).parent.parent.parent.parent
+PATIENCE = 60.0
+
+
+def content(folder: Path, start: int = 0) -> bytes:
+    """Return what a reader sees from `start` on."""
+    end = end_of(str(folder)) or 0
+    return b"".join(
+        Path(part.path).read_bytes()[max(start - part.begin, 0) : end - part.begin]
+        for part in between(str(folder), start, end)
+    )
+
+
+def lines(folder: Path) -> list[str]:
+    return content(folder).decode().splitlines()
+
+
+def until(true: Callable[[], bool], what: str) -> None:
+    """Look until it is so; what never comes about is an error that says what."""
+    end = time.monotonic() + PATIENCE
+    while not true():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {PATIENCE} s in vain: {what}")
+        time.sleep(0.01)
+
+
+@contextmanager
+def receiver(given: Mapping[str, Any], folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Run `skypane receive` in a process of its own, killed at the end if it is still there."""
+    listing = folder / "inputs.yaml"
+    listing.write_text(yaml.safe_dump(dict(given)))
+    command = [sys.executable, "-m", "skypane", "receive", str(listing)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            assert process.stdout is not None
+            said = []
+            for line in process.stdout:
+                said.append(line)
+                if line.startswith("receiving"):
+                    break
+            else:
+                raise AssertionError(f"it does not start: {said}")
+            yield process
+        finally:
+            process.kill()

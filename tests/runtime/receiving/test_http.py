@@ -1,0 +1,202 @@
+"""What a real server answers: each answer once, whatever it is asked by, whoever was killed in between."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runtime.receiving.logs import lines, until
+
+from skypane.runtime.receiving import http
+from skypane.runtime.receiving.log import SegmentLog
+from skypane.runtime.receiving.messages import values_of
+from skypane.runtime.receiving.receiver import Receiver
+
+
+class Server(ThreadingHTTPServer):
+    """Answers what it is told to, and remembers what it was asked with."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.body, self.code, self.headers = b"[]", 200, dict[str, str]()
+        self.cut = 0
+        self.asked: list[dict[str, str]] = []
+        self.codes: list[int] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/now?key=swordfish"
+
+    def says(self, body: bytes, code: int = 200, **headers: str) -> None:
+        self.headers = {name.replace("_", "-"): text for name, text in headers.items()}
+        self.body, self.code = body, code
+
+    def answered(self, more: int = 2) -> None:
+        """Wait until it has been asked so many times from now."""
+        before = len(self.codes)
+        until(lambda: len(self.codes) >= before + more, "nobody asks")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        server = self.server
+        server.asked.append({name.lower(): text for name, text in self.headers.items()})
+        body, code, headers = server.body, server.code, server.headers
+        if code == 200 and "ETag" in headers and self.headers["If-None-Match"] == headers["ETag"]:
+            code = 304
+        self.send_response(code)
+        for name, text in headers.items():
+            self.send_header(name, text)
+        self.send_header("Content-Length", "0" if code == 304 else str(len(body)))
+        self.end_headers()
+        if code != 304:
+            self.wfile.write(body[: len(body) - server.cut])
+        server.codes.append(code)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that it has there
+        del format, args
+
+
+@pytest.fixture
+def server(monkeypatch) -> Iterator[Server]:
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.02)
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def asking(folder: Path, server: Server, **more: Any) -> dict[str, Any]:
+    one = {"name": "prices", "http": server.url, "every": "10 ms", "timeout": "2 seconds"}
+    return {"folder": str(folder), "inputs": [one | more]}
+
+
+def test_each_answer_that_differs_is_appended_once_over_restarts(tmp_path, server):
+    log = tmp_path / "prices"
+    server.says(b'[{"n": 1}, {"n": 2}]')
+    for _ in range(2):
+        with Receiver(asking(tmp_path, server)):
+            server.answered(3)
+    assert lines(log) == ['{"n": 1}', '{"n": 2}']
+    with Receiver(asking(tmp_path, server)):
+        server.says(b'{"n": 3,\n "price": 1.10000000000000000001}', ETag='"a"')
+        server.answered(3)
+        assert server.codes[-1] == 304
+    with Receiver(asking(tmp_path, server)):
+        server.answered()
+        assert set(server.codes[-2:]) == {304}  # what the server knew it by is remembered
+        server.says(b'{"n": 4}', ETag='"b"')
+        server.answered()
+    assert lines(log) == ['{"n": 1}', '{"n": 2}', '{"n": 3,  "price": 1.10000000000000000001}', '{"n": 4}']
+
+
+@pytest.mark.parametrize("written", [0, 9, 12, 18])
+def test_a_receiver_that_was_killed_within_an_answer_adds_the_rest_of_it(tmp_path, server, monkeypatch, written: int):
+    """The note is there, and so much of the answer."""
+    body = b'[{"n": 1}, {"n": 2}]'
+    wanted = values_of(body)
+    server.says(body, ETag='"a"')
+    with monkeypatch.context() as killed:
+        killed.setattr(SegmentLog, "append", lambda _log, _lines: (_ for _ in ()).throw(OSError("killed here")))
+        with Receiver(asking(tmp_path, server)):
+            server.answered()
+    (segment,) = (tmp_path / "prices").glob("*.segment")
+    segment.write_bytes(wanted[:written])
+    with Receiver(asking(tmp_path, server)):
+        server.answered()
+    assert lines(tmp_path / "prices") == ['{"n": 1}', '{"n": 2}']
+
+
+def test_what_cannot_be_taken_is_told_and_asked_for_again(tmp_path, server):
+    with Receiver(asking(tmp_path, server)) as receiving:
+        seen = receiving.seen[0]
+        server.says(b"", 503, Retry_After="0")
+        until(lambda: seen.reason == "it answers 503 Service Unavailable", "it is not told")
+        server.cut = 3
+        server.says(b'{"n": 1}')
+        until(lambda: seen.reason == "its answer is cut short by 3 bytes", "it is not told")
+        server.cut = 0
+        until(lambda: seen.lines == 1, "lines are missing")
+        assert seen.reason == ""
+    assert lines(tmp_path / "prices") == ['{"n": 1}']
+
+
+def test_a_server_that_asks_to_wait_is_left_alone(tmp_path, server):
+    server.says(b"", 429, Retry_After="3600")
+    with Receiver(asking(tmp_path, server)) as receiving:
+        until(lambda: receiving.seen[0].failures == 1, "it is not told")
+        server.says(b'{"n": 1}')
+        assert receiving.seen[0].reason == "it answers 429 Too Many Requests"
+    assert server.codes == [429]  # a stop does not wait for it
+
+
+def test_an_answer_of_other_columns_is_refused_until_it_is_put_right(tmp_path, server):
+    server.says(b"ts,price\n1,2\n")
+    with Receiver(asking(tmp_path, server, format="lines", header=True)) as receiving:
+        seen = receiving.seen[0]
+        until(lambda: seen.lines == 1, "lines are missing")
+        server.says(b"price,ts\n2,1\n")
+        until(lambda: "its columns were 'ts,price' and are 'price,ts' now" in seen.reason, "it is not told")
+        server.says(b"ts,price\r\n3,4\r\n")
+        until(lambda: seen.lines == 2, "lines are missing")
+    assert lines(tmp_path / "prices") == ["1,2", "3,4"]
+
+
+def test_a_secret_goes_to_the_server_and_nowhere_else(tmp_path, server, caplog):
+    with Server() as other:
+        thread = threading.Thread(target=other.serve_forever, args=(0.01,))
+        thread.start()
+        other.says(b'{"n": 1}')
+        server.says(b"", 302, Location=other.url.partition("?")[0])
+        secret = {"header_env": {"Authorization": "PRICES_TOKEN"}}
+        with Receiver(asking(tmp_path, server, **secret), {"PRICES_TOKEN": "Bearer 12345"}) as receiving:
+            until(lambda: receiving.seen[0].lines == 1, "lines are missing")
+            server.says(b"", 500)
+            until(lambda: receiving.seen[0].failures > 0, "it is not told")
+        other.shutdown()
+        thread.join()
+    assert server.asked[0]["authorization"] == "Bearer 12345"
+    assert "authorization" not in other.asked[0]
+    everything = caplog.text + "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    assert "12345" not in everything
+    assert "swordfish" not in everything
+
+
+@pytest.mark.parametrize(("body", "said"), [
+    ('[1, {"a": [1, 2]} , "x\\n]"]', ["1", '{"a": [1, 2]}', '"x\\n]"']),
+    ("[]", []),
+    ("  ", []),
+    ('{"a": 1}', ['{"a": 1}']),
+    ('{"a": 1}\n\n{"a": 2}\n', ['{"a": 1}', '{"a": 2}']),
+    ("[1, 2", ["[1, 2"]),
+    ("[1,]", ["[1,]"]),
+    ("[1 2]", ["[1 2]"]),
+    ("[1] 2", ["[1] 2"]),
+    ("no json\nat all", ["no json", "at all"]),
+])  # fmt: skip
+def test_a_value_is_a_line_and_what_is_no_json_is_left_for_the_reader(body: str, said: list[str]):
+    assert values_of(body.encode()).decode().splitlines() == said
+
+
+@pytest.mark.parametrize(("text", "seconds"), [(None, None), ("7", 7), ("x", None), ("99999", 3600), ("-1", None),
+                                               ("Thu, 01 Jan 1970 00:00:00 GMT", 0)])  # fmt: skip
+def test_how_long_a_server_asks_to_wait(text: str | None, seconds: float | None):
+    assert http._asked_wait(text) == seconds
+
+
+def test_values_keep_their_order():
+    assert json.loads(b"[" + b",".join(values_of(json.dumps(list(range(100))).encode()).split()) + b"]") == list(
+        range(100)
+    )

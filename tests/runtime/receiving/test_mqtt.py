@@ -1,0 +1,163 @@
+"""Messages of a real mosquitto: acknowledged when they are on disk, held by the broker while nobody receives."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from tests.runtime.receiving.broker import mosquitto
+from tests.runtime.receiving.logs import lines, receiver, until
+from tests.runtime.receiving.test_tcp import free_port
+
+from skypane.runtime.receiving.receiver import Receiver, _named
+from skypane.types import ConfigError
+
+
+@contextmanager
+def publisher(port: int) -> Iterator[Client]:
+    client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
+    client.max_queued_messages_set(0)
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    yield client
+    client.disconnect()
+    client.loop_stop()
+
+
+def publish(client: Client, topic: str, texts: list[str]) -> None:
+    """Publish, and wait until the broker has it."""
+    for sent in [client.publish(topic, text, qos=1) for text in texts]:
+        sent.wait_for_publish(30)
+
+
+def given(folder: Path, port: int, **more: Any) -> dict[str, Any]:
+    one = {"name": "meters", "mqtt": f"mqtt://127.0.0.1:{port}", "topic": "meters/+"}
+    return {"folder": str(folder / "received"), "inputs": [one | more]}
+
+
+def numbers(folder: Path) -> list[int]:
+    return [int(line) for line in lines(folder)]
+
+
+def test_what_a_broker_holds_while_a_receiver_is_stopped_or_killed_is_there(tmp_path):
+    """Stops leave nothing twice; a kill, what was written and not acknowledged at most."""
+    port, log = free_port(), tmp_path / "received" / "meters"
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client:
+        with Receiver(given(tmp_path, port)) as receiving:
+            until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+        publish(client, "meters/a", [str(n) for n in range(500)])
+        with receiver(given(tmp_path, port), tmp_path) as process:
+            until(lambda: len(lines(log)) == 500, "messages are missing")
+            for n in range(500, 900):
+                client.publish("meters/b", str(n), qos=1)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait() == 0
+        publish(client, "meters/a", [str(n) for n in range(900, 1_000)])
+        with receiver(given(tmp_path, port), tmp_path) as process:
+            until(lambda: len(lines(log)) >= 1_000, "messages are missing")
+            assert numbers(log) == list(range(1_000))  # each once over a clean stop
+            for n in range(1_000, 4_000):
+                client.publish("meters/a", str(n), qos=1)
+            until(lambda: len(lines(log)) >= 1_200, "messages are missing")
+            process.kill()
+        publish(client, "meters/a", ["4000"])
+        with Receiver(given(tmp_path, port)):
+            until(lambda: "4000" in lines(log)[-1100:], "messages are missing")
+    found = numbers(log)
+    assert set(found) == set(range(4_001))
+    twice = [n for n, count in Counter(found).items() if count > 1]
+    assert len(found) == 4_001 + len(twice)
+    assert twice == list(range(twice[0], twice[-1] + 1)) if twice else True  # a window that was under way
+
+
+def test_each_topic_is_an_input_and_a_message_a_line(tmp_path):
+    port = free_port()
+    asked = given(tmp_path, port, by_topic=True, topic="meters/#")
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
+        until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+        publish(client, "meters/a", ['{"n": 1,\n "m": 2}', "", '{"n": 2}\r\n'])
+        publish(client, "meters/b/c", ["x"])
+        publish(client, "meters/" + "long" * 100, ["y"])
+        until(lambda: sum(one.lines for one in receiving.seen) == 4, "messages are missing")
+        names = [one.name for one in receiving.seen]
+        assert names[:3] == ["meters", "meters/meters%2Fa", "meters/meters%2Fb%2Fc"]
+        assert names[3].startswith("meters/meters%2Flonglong")
+        assert lines(tmp_path / "received" / names[3]) == ["y"]
+        with pytest.raises(ConfigError, match="is held by another receiver"):
+            Receiver(given(tmp_path, port, by_topic=True)).start()
+    assert lines(tmp_path / "received/meters/meters%2Fa") == ['{"n": 1,  "m": 2}', '{"n": 2}']
+    assert lines(tmp_path / "received/meters/meters%2Fb%2Fc") == ["x"]
+
+
+def test_a_topic_whose_folder_cannot_be_made_is_told_and_its_messages_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
+    port, folder = free_port(), tmp_path / "received" / "meters" / "meters%2Fa"
+    folder.parent.mkdir(parents=True)
+    folder.touch()
+    asked = given(tmp_path, port, by_topic=True)
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
+        until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+        publish(client, "meters/a", ["1"])
+        until(lambda: "cannot write to" in receiving.seen[0].reason, "it is not told")
+        folder.unlink()
+        until(lambda: sum(one.lines for one in receiving.seen) == 1, "messages are missing")
+    assert lines(folder) == ["1"]
+
+
+@pytest.mark.parametrize(("topic", "folder"), [("..", "meters/%2E%2E"), (".receiver", "meters/%2Ereceiver"),
+                                              ("a/../b", "meters/a%2F%2E%2E%2Fb")])  # fmt: skip
+def test_no_topic_leads_out_of_its_folder(topic: str, folder: str):
+    assert _named("meters", topic) == folder
+
+
+def test_a_full_disk_leaves_messages_with_the_broker_until_there_is_room(tmp_path, monkeypatch):
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
+    port = free_port()
+    asked = given(tmp_path, port)
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
+        seen = receiving.seen[0]
+        until(lambda: seen.state == "receiving", "it is not connected")
+        publish(client, "meters/a", ["0"])
+        until(lambda: seen.lines == 1, "messages are missing")
+        real = os.fsync
+        monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        publish(client, "meters/a", ["1", "2"])
+        until(lambda: seen.failures > 1, "the disk is not full")
+        assert seen.reason == "No space left on device"
+        monkeypatch.setattr(os, "fsync", real)
+        until(lambda: seen.lines == 3, "messages are missing")
+        assert seen.again > 0
+    assert lines(tmp_path / "received/meters") == ["0", "1", "2"]
+
+
+def test_a_broker_that_restarts_or_refuses_is_tried_again_and_no_secret_is_told(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.2)
+    port, secret = free_port(), "swordfish"
+    asked = given(tmp_path, port, user_env="METERS_USER", password_env="METERS_PASSWORD")  # noqa: S106 - a name
+    environment = {"METERS_USER": "meter", "METERS_PASSWORD": secret}
+    with pytest.raises(ConfigError, match="input meters: the environment variable METERS_USER is not set"):
+        Receiver(asked, {})
+    with Receiver(asked, environment) as receiving:
+        seen = receiving.seen[0]
+        until(lambda: "refused" in seen.reason, "it is not told")
+        # nobody may log in here
+        with mosquitto(tmp_path / "broker", port, "allow_anonymous false"):
+            until(lambda: "Not authorized" in seen.reason or "Bad user name" in seen.reason, "it is not told")
+        with mosquitto(tmp_path / "broker", port), publisher(port) as client:
+            until(lambda: seen.state == "receiving", "it is not connected")
+            publish(client, "meters/a", ["1"])
+            until(lambda: seen.lines == 1, "messages are missing")
+    everything = caplog.text + "".join(
+        path.read_text() for path in (tmp_path / "received").rglob("*") if path.is_file()
+    )
+    assert secret not in everything
+    assert "meter," not in everything

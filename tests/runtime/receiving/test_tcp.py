@@ -1,0 +1,173 @@
+"""Lines over real sockets: whole, in order, in the log when they are acknowledged."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.runtime.receiving.logs import lines, receiver, until
+
+from skypane.runtime.receiving import tcp
+from skypane.runtime.receiving.receiver import Receiver
+from skypane.types import ConfigError
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def dialled(port: int) -> socket.socket:
+    """Return a connection to a receiver, which may be about to listen."""
+    connection: list[socket.socket] = []
+
+    def there() -> bool:
+        try:
+            connection.append(socket.create_connection(("127.0.0.1", port), 5))
+        except ConnectionRefusedError:
+            return False
+        return True
+
+    until(there, "nobody listens")
+    return connection[0]
+
+
+def listening(folder: Path, port: int, *, acknowledge: bool = False) -> dict[str, object]:
+    return {"folder": str(folder / "received"),
+            "inputs": [{"name": "in", "listen": f"127.0.0.1:{port}", "acknowledge": acknowledge}]}  # fmt: skip
+
+
+def test_lines_of_many_clients_are_whole_and_each_client_s_in_order(tmp_path):
+    port = free_port()
+
+    def send(client: int) -> None:
+        with dialled(port) as connection:
+            for at in range(50):
+                text = f"{client},{at}\n".encode()
+                connection.sendall(text[:2])
+                connection.sendall(text[2:])
+
+    with Receiver(listening(tmp_path, port)) as receiving:
+        senders = [threading.Thread(target=send, args=(client,)) for client in range(8)]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+        until(lambda: receiving.seen[0].lines == 400, "lines are missing")
+    found = [tuple(map(int, line.split(","))) for line in lines(tmp_path / "received" / "in")]
+    for client in range(8):
+        assert [at for of, at in found if of == client] == list(range(50))
+
+
+def test_a_line_without_its_end_is_none_and_is_counted(tmp_path):
+    port = free_port()
+    with Receiver(listening(tmp_path, port)) as receiving:
+        with dialled(port) as connection:
+            connection.sendall(b"whole\n12")
+        until(lambda: receiving.seen[0].unfinished == 1, "the connection has not ended")
+        with dialled(port) as connection:
+            connection.sendall(b"34\n")
+        until(lambda: receiving.seen[0].lines == 2, "lines are missing")
+    assert lines(tmp_path / "received" / "in") == ["whole", "34"]
+
+
+def test_who_sends_no_lines_is_hung_up_on_and_others_are_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(tcp, "LONGEST", 1_000)
+    port = free_port()
+    with Receiver(listening(tmp_path, port)) as receiving, dialled(port) as good, dialled(port) as bad:
+        bad.sendall(b"x" * 2_000)
+        assert bad.recv(1) == b""
+        assert "2,000 bytes without the end of a line" in receiving.seen[0].reason
+        good.sendall(b"line\n")
+        until(lambda: receiving.seen[0].lines == 1, "lines are missing")
+    assert lines(tmp_path / "received" / "in") == ["line"]
+
+
+def test_what_was_acknowledged_is_there_once_after_a_kill_while_it_writes(tmp_path):
+    """A client sends on from what was acknowledged, to a receiver that is killed by SIGKILL, and to the next one."""
+    port = free_port()
+    given = listening(tmp_path, port, acknowledge=True) | {"segment_bytes": 4096}
+    with receiver(given, tmp_path) as process:
+        safe = _sent(port, 0, 500)
+        process.kill()
+    with Receiver(given):
+        safe = _sent(port, safe, 2_000)
+    found = lines(tmp_path / "received" / "in")
+    assert all(re.fullmatch(r"\d{6}x*", line) for line in found)  # none is torn
+    counts = Counter(int(line[:6]) for line in found)
+    assert set(range(safe)) <= counts.keys()
+    # What comes twice was written, and killed before it could be acknowledged.
+    assert [int(line[:6]) for line in dict.fromkeys(found)] == list(range(len(counts)))
+    assert len(list((tmp_path / "received" / "in").glob("*.segment"))) > 2
+
+
+def _sent(port: int, first: int, enough: int) -> int:
+    """Send numbers from `first` on until so many are acknowledged; return the first one that is not."""
+    with dialled(port) as connection, connection.makefile("rb") as answers:
+        sender = threading.Thread(target=_send, args=(connection, range(first, first + 20_000)))
+        sender.start()
+        safe = next(count for answer in answers if (count := int(answer)) >= enough)
+        connection.shutdown(socket.SHUT_RDWR)
+        sender.join()
+    return first + safe
+
+
+def _send(connection: socket.socket, numbers: range) -> None:
+    try:
+        for at in numbers:
+            connection.sendall(f"{at:06}{'x' * (at % 50)}\n".encode())
+    except OSError:
+        pass  # hung up
+
+
+def test_a_server_that_hangs_up_is_connected_to_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        given = {"folder": tmp_path / "received", "inputs": [{"name": "in", "connect": f"127.0.0.1:{port}"}]}
+        with Receiver(given) as receiving:
+            for text in (b"one\nno end", b"two\n"):
+                connection, _ = server.accept()
+                with connection:
+                    connection.sendall(text)
+            until(lambda: receiving.seen[0].lines == 2, "lines are missing")
+            assert receiving.seen[0].failures >= 1
+            assert receiving.seen[0].unfinished == 1
+    assert lines(tmp_path / "received" / "in") == ["one", "two"]
+
+
+def test_one_that_never_answers_holds_up_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(tcp, "_PATIENCE", 0.2)
+    port = free_port()
+    # A listener whose queue is full answers no one.
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, socket.create_server(("127.0.0.1", 0)) as silent:
+        address = deaf.getsockname()
+        fillers = [socket.socket() for _ in range(4)]
+        for filler in fillers:
+            filler.setblocking(False)  # noqa: FBT003 - positional only
+            filler.connect_ex(address)
+        given = listening(tmp_path, port)
+        given["inputs"] += [{"name": "deaf", "connect": f"127.0.0.1:{address[1]}"},  # type: ignore[operator]
+                            {"name": "silent", "connect": f"127.0.0.1:{silent.getsockname()[1]}"}]  # fmt: skip
+        with Receiver(given) as receiving, dialled(port) as connection:
+            connection.sendall(b"line\n")
+            seen = {one.name: one for one in receiving.seen}
+            until(lambda: seen["in"].lines == 1, "lines are missing")
+            until(lambda: seen["deaf"].reason == "it does not answer", "it is not told")
+            until(lambda: seen["silent"].state == "receiving", "it is not connected")
+        for filler in fillers:
+            filler.close()
+    assert seen["silent"].lines == 0
+    assert seen["silent"].silent is None
+
+
+def test_two_receivers_of_one_folder_refuse_each_other(tmp_path):
+    given = listening(tmp_path, free_port())
+    with Receiver(given), pytest.raises(ConfigError, match="is held by another receiver"):
+        Receiver(given).start()
