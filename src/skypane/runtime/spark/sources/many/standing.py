@@ -26,19 +26,17 @@ def standing(text: str, checkpoint: Path) -> list[InputSeen]:
     }
     told = _last_told(checkpoint)
     rows = Watch().table(found, per_row, at, at, {})
-    return [
-        replace(row, reader=known.reader, rate=known.rate, forecast=known.forecast, state=_state(row, known))
-        if (known := told.get(row.input)) is not None
-        else row
-        for row in rows
-    ]
+    return [_with(row, told.get(row.input)) for row in rows]
+
+
+def _with(row: InputSeen, told: InputSeen | None) -> InputSeen:
+    """Return a row with what only the query knows; from outside, what has no more to read is read."""
+    row = replace(row, state="read" if row.state == "silent" else row.state)
+    if told is None:
+        return row
+    return replace(row, reader=told.reader, rate=told.rate, forecast=told.forecast)
 
 
 def _last_told(checkpoint: Path) -> dict[str, InputSeen]:
     history = Ledger(Store.at(checkpoint, "checkpoint").child("skypane")).history(1)
     return {one.input: one for value in history for one in BatchMetrics.from_json(value).inputs}
-
-
-def _state(row: InputSeen, known: InputSeen) -> str:
-    """Return the state now; what is read to its end may have been so for long."""
-    return known.state if row.state == "silent" and known.state == "read" else row.state
