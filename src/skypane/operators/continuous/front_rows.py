@@ -144,6 +144,5 @@ class Pieces:
         bounds = np.cumsum([0, *(table.num_rows for table in self._tables)])
         edges = np.searchsorted(places, bounds).tolist()
         parts = zip(self._tables, bounds.tolist(), edges, edges[1:], strict=False)
-        return pa.concat_tables([
-            table.take(pa.array(places[begin:end] - first)) for table, first, begin, end in parts
-        ])  # fmt: skip
+        taken = [table.take(pa.array(places[a:b] - first)) for table, first, a, b in parts if b > a]
+        return pa.concat_tables(taken) if taken else self._tables[0].slice(0, 0)
