@@ -162,6 +162,7 @@ def main() -> None:
         for partitions in arguments.partitions:
             lines += measure(spark, Cell(dispersion, partitions, arguments.rate, arguments.batches, arguments.rounds))
             print("\n".join(" ".join(line) for line in lines[-len(WAYS) :]), flush=True)
+    spark.stop()
     heads = ["I", "files", "way", "batch, s", "rho", "sigma", "idle", "rows held", "rows/s", "seconds over as read's"]
     table = markdown_table(heads, lines)
     print(table)

@@ -65,7 +65,8 @@ class Profile:
 
 def begun(master: str) -> SparkSession:
     """Return a session whose executors and their Python workers have started."""
-    os.environ["PYTHONPATH"] = os.pathsep.join(["src", "."])  # executors inherit it, and find the query by it
+    root = Path(__file__).resolve().parents[1]
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(root / "src"), str(root)])  # executors inherit it, and find the query by it
     spark = session(
         master,
         "skypane-elastic",

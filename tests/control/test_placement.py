@@ -62,7 +62,8 @@ def decide_front(known: DueRows, costs: Costs = Costs()) -> Decision[Place]:  # 
     ("known", "place"),
     [
         (DueRows(1_000, 60_000, 4), Place("driver")),  # a job costs more
-        (DueRows(200_000, 200_000, 2), Place("spark", 2)),  # six hundred milliseconds of pairs, and half of them
+        (DueRows(200_000, 200_000, 2), Place("spark", 2)),  # two seconds of pairs, and half of them
+        (DueRows(210_000, 8_000, 2), Place("driver")),  # most of those that come do not stay: a hundred milliseconds
         (DueRows(200_000, 200_000, 1), Place("driver")),  # one worker does no less than the driver
         (DueRows(0, 10 * MILLION, 8), Place("driver")),
         (DueRows(200_000, 200_000, 2, grouped=True), Place("driver")),  # each row meets few

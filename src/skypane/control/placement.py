@@ -69,7 +69,10 @@ class DueRows:
 
 @dataclass(frozen=True, slots=True)
 class FrontPlacement(StatelessLaw[None, DueRows, Place]):
-    """The law: a front takes rows where they are sooner compared, each with those stored and half of those that come too.
+    """The law: a front takes rows where they are sooner compared.
+
+    A row that comes meets those stored, and on average half of the rows that have come before it and stay: they replace
+    others, so there are at most as many as were stored.
 
     Shards divide the pairs; each takes all the rows that come, and all rows have to be sent. Of a front for each group a shard takes
     only the rows of its own groups, whose number and sizes are not looked at.
@@ -82,7 +85,8 @@ class FrontPlacement(StatelessLaw[None, DueRows, Place]):
         taking, comparing = 0.0, known.coming * costs.group_per_row
         if not known.grouped:
             taking = known.coming * costs.front_per_row
-            comparing = known.coming * (known.stored + known.coming / 2) * costs.front_per_pair
+            met = known.stored + min(known.coming, known.stored) / 2
+            comparing = known.coming * met * costs.front_per_pair
         moving = costs.job + (known.coming + known.stored) * costs.shard_per_row
         alone, together = taking + comparing, moving + taking + comparing / shards
         because = (
