@@ -25,6 +25,7 @@ from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
 from skypane.runtime.gather import as_tables, decoded, encoded, gathered
+from skypane.runtime.spark.machine.collector import keep_loaded
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import answer_schema, from_spark
 from skypane.runtime.spark.versions import partitioned
@@ -124,6 +125,7 @@ class _LiftAll:
             partials.append(self.query.lift(usable))
         if partials:
             yield pa.RecordBatch.from_pydict({"partial": [_packed(self.query.combine(partials))]})
+        keep_loaded(_LiftAll)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,7 @@ class _LiftPanes:
             first, last = windows[0] // self.run, windows[-1] // self.run
             row = {"pane": [part.pane], "first": [first], "last": [last], "partial": [_packed(part.partial)]}
             yield pa.RecordBatch.from_pydict(row)
+        keep_loaded(_LiftPanes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from skypane.progress.arrivals import SourceCount
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
+from skypane.runtime.spark.machine.collector import keep_loaded
 from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.store import Store
 from skypane.runtime.spark.versions import partitioned
@@ -114,6 +115,7 @@ class LiftStage:
             busy += clock() - began
         began = clock()
         report = self._report(worker.close(), seen, lambda: busy + clock() - began)
+        keep_loaded(LiftStage)
         yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
 
     def _report(self, lifted: LiftResult, seen: Fingerprint, busy: Callable[[], float]) -> TaskReport:
