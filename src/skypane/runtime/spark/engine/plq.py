@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from skypane.control.measured import PaneWork, TaskWork
 from skypane.control.splitting import Routing
@@ -33,6 +33,9 @@ from skypane.runtime.spark.versions import partitioned
 from skypane.windows import Windows
 
 REJECTED = "rejected"
+
+_REPORT = StructType([StructField("report", StringType())])
+"""A text would be sent to Java to be read, in every batch."""
 
 _SLOTS = 64
 """Places among which the rows of a pane are spread; a share is met to within one of them."""
@@ -188,7 +191,7 @@ def run(rows: DataFrame, stage: LiftStage, routing: Routing | None, tasks: int |
         rows = routed(rows, stage.gate, routing)
     elif tasks is not None:
         rows = rows.coalesce(tasks)
-    reports = rows.mapInArrow(stage, "report string").collect()
+    reports = rows.mapInArrow(stage, _REPORT).collect()
     return PaneLevel(tuple(TaskReport.from_json(row.report) for row in reports))
 
 
