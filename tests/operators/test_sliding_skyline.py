@@ -89,6 +89,16 @@ def test_a_preference_of_several_levels_has_no_queue():
     assert sp.Skyline(chain).queue(pa.schema([("price", pa.float64())]), 5) is None
 
 
+def test_few_panes_of_many_criteria_are_merged_unless_there_are_groups():
+    names = [f"c{index}" for index in range(12)]
+    schema = pa.schema([(name, pa.float64()) for name in [*names, "city"]])
+    wide = sp.from_sense(names, ["min"] * 12)
+    made = {
+        (by, panes): sp.Skyline(wide, by).queue(schema, panes) is not None for by in ((), ("city",)) for panes in (5, 6)
+    }
+    assert made == {((), 5): False, ((), 6): True, (("city",), 5): True, (("city",), 6): True}
+
+
 def test_what_no_window_needs_any_more_is_forgotten():
     query = sp.Skyline("price MIN, rating MAX", "city")
     none = pa.schema([("price", pa.float64()), ("rating", pa.float64()), ("city", pa.int64())])

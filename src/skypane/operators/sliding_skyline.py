@@ -9,12 +9,19 @@ front then. So a window costs what its last pane brings, and a copy of its answe
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.operators.continuous.front_rows import FrontRows
 from skypane.preference import Preference
+
+FEW_PANES: Final = 5
+MANY_CRITERIA: Final = 10
+"""Of more criteria most rows are on the skyline, and a compare in two directions is worth two: with 12 criteria a
+window of 5 panes takes 15.2 ms instead of 12.8 for a merge, one of 10 panes 24 instead of 63; with 10 criteria and 5 panes 6.9
+instead of 9.3 (CPU, 10,000 independent rows a pane)."""
 
 
 class SlidingSkyline:
@@ -54,7 +61,10 @@ def sliding_skyline(
     panes: int,
     lower: Callable[[pa.Table], pa.Table],
 ) -> SlidingSkyline | None:
-    """Return an empty queue for windows of `panes` panes; None for a chain of levels, of which each is a skyline of its own."""
-    if len(preference.levels) > 1:
+    """Return an empty queue for windows of `panes` panes; None for a chain of levels, of which each is a skyline of its own.
+
+    None, too, where one merge a window is cheaper.
+    """
+    if len(preference.levels) > 1 or (not groups and panes <= FEW_PANES and len(preference.levels[0]) > MANY_CRITERIA):
         return None
     return SlidingSkyline(FrontRows(preference, groups, panes, schema), schema, panes, lower)
