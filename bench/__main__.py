@@ -4,7 +4,9 @@ import bench.aggregates
 import bench.columns
 import bench.continuous
 import bench.continuous_stream
+import bench.groups
 import bench.kernels
+import bench.latency
 import bench.replay
 import bench.slides
 import bench.sql
@@ -21,6 +23,8 @@ def main() -> None:
         bench.sql,
         bench.streaming,
         bench.slides,
+        bench.groups,
+        bench.latency,
         bench.columns,
         bench.aggregates,
     ):

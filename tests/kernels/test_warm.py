@@ -43,7 +43,7 @@ with compilations(None) as more:
     query = sp.Aggregate("k", **functions)
     partial = query.lift(rows)
     query.lower(query.combine([partial, partial]))
-    queue = query.queue(partial.schema)
+    queue = query.queue(partial.schema, 2)
     for pane in range(3):
         queue.push(pane, partial)
         queue.evict_before(pane - 1)

@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 from tests.oracles import skyline_mask
 
-from skypane.operators.skyline import Skyline, is_count, take_rows
+from skypane.operators.by_preference import is_count, take_rows
+from skypane.operators.skyline import Skyline
 from skypane.preference import diff, from_sense, high, low
 from skypane.types import ConfigError
 

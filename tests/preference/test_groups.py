@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.preference.strategies import VALUES, tables
@@ -50,3 +51,21 @@ def test_many_wide_columns_do_not_overflow():
     assert codes is not None
     assert len(set(codes.tolist())) == n
     assert codes[:n].tolist() == codes[n:].tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.int8(), [-128, 127, 0, -128, 127]),
+        (pa.uint64(), [2**64 - 1, 2**64 - 3, 2**64 - 1]),
+        (pa.int64(), [-(2**63), -(2**63) + 2, -(2**63)]),
+        (pa.int64(), [-(2**63), 2**63 - 1, 0, -(2**63)]),
+        (pa.int64(), [5, None, 5, 6, None]),
+    ],
+)
+def test_whole_numbers_near_each_other_and_far_apart_are_told_apart(kind: pa.DataType, values: list[int | None]):
+    codes = group_codes(pa.table({"a": pa.array(values * 40, kind)}), ["a"])
+    assert codes is not None
+    assert codes.min() >= 0
+    pairs = set(zip(codes.tolist(), values * 40, strict=True))
+    assert len(pairs) == len(set(values)) == len(set(codes.tolist()))

@@ -374,3 +374,11 @@ def test_whatever_a_user_means_becomes_a_sink(tmp_path: Path):
 def test_what_is_no_output_is_refused(output: Any):
     with pytest.raises(ConfigError, match=r"^output must be a path, Directory, Console\(\), Memory\(\), or a function"):
         sink(output)
+
+
+def test_rows_after_a_piece_without_rows_reach_a_sink_that_takes_a_dataframe(spark: SparkSession):
+    rows = pa.table({"x": [1, 2]})
+    pieces = pa.concat_tables([rows.slice(0, 1), rows.slice(0, 0), rows.slice(1, 1)])
+    assert pieces.column("x").num_chunks == 3
+    told = Answers(rows.schema, row_count=2, tables=(rows.slice(0, 0), pieces)).dataframe(spark)
+    assert [row.x for row in told.collect()] == [1, 2]

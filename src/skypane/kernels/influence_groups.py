@@ -1,4 +1,4 @@
-"""Skyline influence times in many small groups at once: nested loops over each group's own points, one compiled call.
+"""Skyline influence times in many small groups at once: each group's points are a chain, from the youngest to the oldest.
 
 What is computed, and why a scan ends at the youngest dominator, stands in influence.py.
 """
@@ -10,56 +10,69 @@ from typing import NamedTuple
 import numpy as np
 
 from skypane.kernels.compiled import kernel
-from skypane.kernels.nested_loops import dominates
+from skypane.kernels.influence import END, START, TIME
+from skypane.kernels.nested_loops import relation
 from skypane.types import FloatArray, IntArray
 
 
-class Runs(NamedTuple):
-    """Points, group after group, each group's in order of arrival; run g is [bounds[g], bounds[g + 1])."""
+class Chains(NamedTuple):
+    """Points of all groups in order of arrival; a link is the slot of the next older point of the group, -1 where there is none."""
 
-    points: FloatArray  # (n, d)
-    times: IntArray
-    bounds: IntArray  # (groups + 1,)
-    fresh: (
-        IntArray  # (groups,): from where on a run's points are new; those before are compared with one another already
-    )
+    points: FloatArray  # (room, d)
+    clocks: IntArray  # (3, room), as in influence.Slots
+    groups: IntArray  # (room,): from 0 on
+    older: IntArray  # (room,): links
+    youngest: IntArray  # (groups,): links into the chains
+    sizes: IntArray  # (groups,): points in the chains, at most
 
 
 @kernel
-def absorb_runs(runs: Runs, starts: IntArray, ends: IntArray, window: int) -> None:
-    """Compare new points with those before them in their run: raise `starts`, (n,), and lower `ends`, where they must."""
-    points, times, bounds, fresh = runs
-    longest = 0
-    for g in range(fresh.shape[0]):
-        longest = max(longest, bounds[g + 1] - bounds[g])
-    alive = np.empty(longest, np.int64)  # not pruned, in order of arrival
-    for g in range(fresh.shape[0]):
-        size = fresh[g] - bounds[g]
-        oldest = 0
-        for k in range(size):
-            alive[k] = bounds[g] + k
-        for s in range(fresh[g], bounds[g + 1]):
-            now = times[s]
-            while oldest < size and times[alive[oldest]] + window <= now:
-                oldest += 1
-            pruned = 0
-            k = size - 1
-            while k >= oldest:
-                other = alive[k]
-                if dominates(points, s, other):
-                    ends[other] = min(ends[other], now)
-                    alive[k] = -1
-                    pruned += 1
-                elif dominates(points, other, s):
-                    starts[s] = max(starts[s], times[other] + window)
-                    break
-                k -= 1
-            if pruned > 0:
-                left = max(k, oldest)
-                for at in range(left, size):
-                    if alive[at] >= 0:
-                        alive[left] = alive[at]
-                        left += 1
-                size = left
-            alive[size] = s
-            size += 1
+def chain(chains: Chains, begin: int, end: int) -> None:
+    """Put the points in slots begin..end - 1, which are compared with one another already, at the young ends of their chains."""
+    for s in range(begin, end):
+        g = chains.groups[s]
+        chains.older[s] = chains.youngest[g]
+        chains.youngest[g] = s
+        chains.sizes[g] += 1
+
+
+@kernel
+def absorb_chains(chains: Chains, begin: int, end: int, window: int) -> None:
+    """Compare the points in slots begin..end - 1 with those of their group before them, and chain them.
+
+    Their groups and times are there, in order of time; starts are the times, ends the times + window. Afterwards the starts
+    and ends of all slots are right, as far as the points up to `end` tell. What is pruned or has expired leaves its chain.
+    """
+    points, clocks, groups, older, youngest, sizes = chains
+    for s in range(begin, end):
+        g = groups[s]
+        now = clocks[TIME, s]
+        before = np.int64(-1)  # the one before k in the chain
+        k = youngest[g]
+        seen = 0
+        while k >= 0:
+            if clocks[TIME, k] + window <= now:
+                sizes[g] = seen
+                if before < 0:
+                    youngest[g] = -1
+                else:
+                    older[before] = -1
+                break
+            which = relation(points, s, k)
+            if which < 0:
+                clocks[START, s] = max(clocks[START, s], clocks[TIME, k] + window)
+                break
+            if which > 0:
+                clocks[END, k] = min(clocks[END, k], now)
+                sizes[g] -= 1
+                if before < 0:
+                    youngest[g] = older[k]
+                else:
+                    older[before] = older[k]
+            else:
+                before = k
+                seen += 1
+            k = older[k]
+        older[s] = youngest[g]
+        youngest[g] = s
+        sizes[g] += 1

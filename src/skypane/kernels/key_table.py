@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from skypane.kernels.compiled import inlined, kernel
+from skypane.kernels.layout import frozen
 from skypane.types import IntArray
+
+_LEAST = 1_024
 
 
 @inlined
@@ -48,3 +51,31 @@ def number_keys(slots: Any, known: Any, count: int, keys: IntArray) -> IntArray:
             count += 1
         ids[row] = slots[slot]
     return ids
+
+
+class KeyTable:
+    """Keys of `width` words, numbered from 0 in the order in which they were first seen."""
+
+    def __init__(self, width: int) -> None:
+        self.count = 0
+        self._slots = np.full(_LEAST, -1, np.int32)
+        self._known = np.empty((0, width), np.int64)
+
+    @property
+    def keys(self) -> IntArray:
+        """The keys by number, (count, width)."""
+        return self._known[: self.count]
+
+    def of(self, keys: IntArray) -> IntArray:
+        """Return the number of each key, row by row of `keys` (n, width); new ones get the next numbers."""
+        needed = self.count + len(keys)
+        if needed > len(self._known):
+            room = np.empty((2 * needed, self._known.shape[1]), np.int64)
+            room[: self.count] = self.keys
+            self._known = room
+        if 2 * needed > len(self._slots):
+            self._slots = np.full(1 << (2 * needed).bit_length(), -1, np.int32)
+            number_keys(self._slots, self._known, 0, frozen(self.keys.copy()))
+        ids = number_keys(self._slots, self._known, self.count, frozen(np.ascontiguousarray(keys)))
+        self.count = max(self.count, int(ids.max(initial=-1)) + 1)
+        return ids

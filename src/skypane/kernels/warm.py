@@ -15,7 +15,7 @@ from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_indices_by_group
 from skypane.kernels.hashing import hash_bytes
 from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild, visit
-from skypane.kernels.influence_groups import Runs, absorb_runs
+from skypane.kernels.influence_groups import Chains, absorb_chains, chain
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.key_table import number_keys
 from skypane.kernels.layout import columns_of, frozen
@@ -67,8 +67,10 @@ def _stream(points: FloatArray) -> None:
     absorb(slots, index, 0, n, n)
     rebuild(slots, index, n)
     visit(slots, index, n // 2, n // 2 + BLOCK, n, n)
-    times, groups = np.arange(n), np.arange(0, n + 1, 4)
-    absorb_runs(Runs(np.ascontiguousarray(points), times, groups, groups[:-1]), times.copy(), times + n, n)
+    ids, links = np.arange(n) // 4, np.full(n, -1)
+    chains = Chains(slots.points, slots.clocks, ids, np.empty(n, np.int64), links, np.zeros(n, np.int64))
+    chain(chains, 0, n // 2)
+    absorb_chains(chains, n // 2, n, n)
 
 
 def _by_key() -> None:

@@ -16,8 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.kernels import k_dominant_indices, top_delta_indices
+from skypane.operators.by_preference import is_count, take_rows
 from skypane.operators.query import Query
-from skypane.operators.skyline import Skyline, is_count, take_rows
+from skypane.operators.skyline import Skyline
+from skypane.operators.sliding_skyline import SlidingSkyline, sliding_skyline
 from skypane.preference import Columns, Preference
 from skypane.preference.groups import group_codes
 from skypane.types import ConfigError, FloatArray, IntArray
@@ -52,6 +54,10 @@ class _SkylineFilter(Query):
 
     def lift(self, rows: pa.Table) -> pa.Table:
         return self.skyline.lift(rows)
+
+    def queue(self, schema: pa.Schema, panes: int) -> SlidingSkyline | None:
+        """Return what knows the skyline of a window, which lower() is asked of."""
+        return sliding_skyline(self.preference, self.skyline.groups, schema, panes, self.lower)
 
     def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
         return self.skyline.combine(partials)

@@ -88,8 +88,11 @@ class Queue(Protocol):
 class QueueQuery(Query, Protocol):
     """A query with a queue of its own, cheaper than combining tables: windows that overlap then share all merges."""
 
-    def queue(self, schema: pa.Schema) -> Queue | None:
-        """Return a queue for partials of `schema`, empty; None if it has none for them."""
+    def queue(self, schema: pa.Schema, panes: int) -> Queue | None:
+        """Return a queue for partials of `schema`, empty; None if it has none for them.
+
+        panes   of a window: after evict_before(p) no pane from p + panes on is pushed until the next answer
+        """
         ...
 
 

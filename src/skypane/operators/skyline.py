@@ -2,65 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from skypane.operators.query import Query
-from skypane.preference import Columns, Preference
-from skypane.preference.schema import check_group, column_names
-from skypane.types import ConfigError
-
-GROWTH: Final = (0.0, 0.11, 0.27, 0.40, 0.50, 0.59, 0.69, 0.76, 0.81, 0.86, 0.90, 0.93)
-"""Of n independent points in 1, 2, .. dimensions about n^growth are their skyline, from 50 points to 20,000 (the simulator's
-fitted_size). Of anticorrelated points more are, of correlated ones fewer."""
-
-
-@dataclass(frozen=True, init=False)
-class ByPreference(Query):
-    """What queries for the best rows under a preference share: a partial holds rows, and is lifted once more to combine it."""
-
-    preference: Preference
-    #: one answer per distinct value of these columns and of the preference's diff() columns; nulls are a value
-    by: tuple[str, ...]
-
-    def __init__(self, preference: Preference | str, by: Columns = ()) -> None:
-        object.__setattr__(self, "preference", Preference.of(preference))
-        object.__setattr__(self, "by", column_names(by, "by"))
-        if not self.preference.levels:
-            raise ConfigError(f"need at least one of low, high or around, got {self.preference!r}")
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """The ranked columns; columns that only form groups may be null."""
-        return self.preference.ranked
-
-    @property
-    def growth(self) -> float:
-        """That of independent points in as many dimensions as the first level has criteria."""
-        return GROWTH[min(len(self.preference.levels[0]), len(GROWTH)) - 1]
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """All columns that form groups."""
-        return self.preference.group_columns(self.by)
-
-    def validate(self, schema: pa.Schema) -> None:
-        self.preference.validate(schema)
-        for column in self.by:
-            check_group(schema, column)
-
-    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
-        return partials[0] if len(partials) == 1 else self.lift(pa.concat_tables(partials))
-
-    def lower(self, partial: pa.Table) -> pa.Table:
-        return partial
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
+from skypane.operators.by_preference import ByPreference, one_per, take_rows
+from skypane.operators.sliding_skyline import SlidingSkyline, sliding_skyline
 
 
 @dataclass(frozen=True, init=False)
@@ -74,6 +22,10 @@ class Skyline(ByPreference):
     def lift(self, rows: pa.Table) -> pa.Table:
         return take_rows(rows, self.preference.best(rows, self.by))
 
+    def queue(self, schema: pa.Schema, panes: int) -> SlidingSkyline | None:
+        """Return what compares a row once, however many windows it is in; None where one level follows another."""
+        return sliding_skyline(self.preference, self.groups, schema, panes, self.lower)
+
     def describe(self) -> dict[str, Any]:
         levels = self.preference.describe()["levels"]
         return {"query": "skyline", "levels": levels, "by": sorted(self.groups)}
@@ -81,18 +33,3 @@ class Skyline(ByPreference):
     def __str__(self) -> str:
         """The query in a few words."""
         return f"skyline of {self.preference}{one_per(self.by)}"
-
-
-def one_per(by: Sequence[str]) -> str:
-    """Return the grouping columns in words."""
-    return f", one per {', '.join(by)}" if by else ""
-
-
-def is_count(value: object) -> bool:
-    """Whether `value` is a whole number; True and False are not."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def take_rows(rows: pa.Table, indices: Any) -> pa.Table:
-    """Return the rows at different, ascending `indices`; `rows` itself, uncopied, if that is all of them."""
-    return rows if len(indices) == rows.num_rows else pc.take(rows, pa.array(indices), boundscheck=False)

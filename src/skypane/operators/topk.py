@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skypane.operators.by_preference import is_count, one_per, take_rows
 from skypane.operators.query import Query
-from skypane.operators.skyline import is_count, one_per, take_rows
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.content import content_keys
 from skypane.preference.groups import group_codes

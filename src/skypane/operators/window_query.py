@@ -142,7 +142,7 @@ class WindowWorker:
 
     def _new_queue(self) -> Queue:
         query, one = self._query.query, next(iter(self._panes.values()))
-        own = query.queue(one.schema) if isinstance(query, QueueQuery) else None
+        own = query.queue(one.schema, self._query.windows.panes_per_window) if isinstance(query, QueueQuery) else None
         self._own = own is not None
         return TwoStacks(query) if own is None else own
 

@@ -12,6 +12,8 @@ from skypane.preference.ranks import rankable, row_ranks
 from skypane.types import IntArray
 
 _ROOM = 2**62
+_SPARSE = 4
+"""Whole numbers are their own codes where they span at most so many times as many numbers as there are rows."""
 
 
 def group_codes(table: pa.Table, by: Sequence[str]) -> IntArray | None:
@@ -35,6 +37,12 @@ def group_codes(table: pa.Table, by: Sequence[str]) -> IntArray | None:
 def _codes(column: pa.ChunkedArray) -> tuple[IntArray, int]:
     """Return codes in [0, size) and size >= 1."""
     values = rankable(column)
+    if pa.types.is_integer(values.type) and not values.null_count and len(values):
+        numbers = values.to_numpy()
+        least, most = int(numbers.min()), int(numbers.max())
+        if most - least < _SPARSE * len(numbers):  # quicker than to look each up
+            wide = numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64)
+            return (wide - wide.dtype.type(least)).astype(np.int64), most - least + 1
     if pa.types.is_floating(values.type):
         zero, nan = (pa.scalar(x, values.type) for x in (0.0, float("nan")))
         values = pc.if_else(pc.is_nan(values), nan, pc.add(values, zero))  # one NaN, and -0.0 + 0.0 = 0.0

@@ -222,7 +222,7 @@ def test_having_and_top_choose_rows_of_each_window_before_they_are_written():
     for query, wanted in by_hand.values():
         assert set(answer(query, rows)["key"].to_pylist()) == wanted
         partial = query.lift(rows)
-        queue = query.queue(partial.schema)
+        queue = query.queue(partial.schema, 3)
         assert queue is not None
         queue.push(0, partial)
         assert queue.answer().equals(answer(query, rows))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import skypane as sp
 from skypane.operators.continuous import ContinuousSkyline, RowFront
-from skypane.operators.continuous import rows as rows_module
+from skypane.operators.continuous import front_rows as rows_module
 from skypane.operators.continuous.eager import Eager, Update, net
 from skypane.operators.continuous.fronts import Asking
 from skypane.preference.groups import group_codes
@@ -166,9 +166,9 @@ def test_a_group_that_vanishes_is_forgotten_and_may_come_again(shards: int, monk
     front = RowFront(ContinuousSkyline("price MIN", "ts", WINDOW, "city"), rows.schema)
     asking = Asking(shards)
     front.step(rows.slice(0, 2), 50, asking)
-    assert sorted(front._keys["city"].to_pylist()) == ["Basel", "Bern"]
+    assert sorted(front._rows.keys["city"].to_pylist()) == ["Basel", "Bern"]
     assert plain(front.step(rows.slice(2, 1), 95, asking))[-1] == (90, "ADD", 2)
     front.step(rows.slice(3, 1), 101, asking)
-    assert front._keys["city"].to_pylist() == ["Bern"]
+    assert front._rows.keys["city"].to_pylist() == ["Bern"]
     assert (101, "ADD", 4) in plain(front.step(rows.slice(4, 1), 102, asking))
     assert sorted(front.current()["city"].to_pylist()) == ["Basel", "Bern"]

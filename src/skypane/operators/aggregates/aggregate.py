@@ -21,8 +21,8 @@ from skypane.operators.aggregates.hashes import can_be_hashed, key_hashes
 from skypane.operators.aggregates.layout import Layout, layout_of
 from skypane.operators.aggregates.parts import Rows
 from skypane.operators.aggregates.sliding import SlidingStates
+from skypane.operators.by_preference import one_per
 from skypane.operators.query import Query
-from skypane.operators.skyline import one_per
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.column import column_name
 from skypane.preference.schema import check_group, column_names, field_of, value_type
@@ -142,8 +142,9 @@ class Aggregate(Query):
         keys = [field_of(schema, name) for name in self.by]
         return pa.schema([*keys, *list(self._layout(schema).answers)[len(keys) :]])
 
-    def queue(self, schema: pa.Schema) -> SlidingStates | None:
+    def queue(self, schema: pa.Schema, panes: int) -> SlidingStates | None:
         """Return what shares merges between windows of partials of `schema`; None if they hold more than integers."""
+        del panes  # those that are evicted say how long a window is
         layout = layout_of(self, schema)
         return None if layout.wide else SlidingStates(self.by, layout, self.choice)
 

@@ -7,14 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.kernels import keyed
-from skypane.kernels.key_table import number_keys
+from skypane.kernels.key_table import KeyTable
 from skypane.kernels.layout import frozen
 from skypane.operators.aggregates.grouping import dense_codes
 from skypane.operators.aggregates.keys64 import fits, keys_of
 from skypane.operators.aggregates.lists import whole
 from skypane.types import BoolArray, IntArray
-
-_LEAST = 1_024
 
 
 class KeyNumbers:
@@ -38,7 +36,7 @@ class KeyNumbers:
         if not self._by:
             return frozen(np.zeros(partial.num_rows, np.int64))
         known = self.count
-        ids = self._looked_up(_words(keys)) if self._in_words else self._compared(keys)
+        ids = self._table.of(_words(keys)) if self._in_words else self._compared(keys)
         new = np.flatnonzero(ids >= known)
         if len(new):
             self.keys = pa.concat_tables([self.keys, keys.take(pa.array(new))]).combine_chunks()
@@ -53,24 +51,9 @@ class KeyNumbers:
         return numbers
 
     def _forget(self) -> None:
-        self._slots = np.full(_LEAST, -1, np.int32)
-        self._known = np.empty((0, len(self._by) + 1), np.int64)
+        self._table = KeyTable(len(self._by) + 1)
         if self._in_words and self.keys.num_rows:
-            keys, self.keys = self.keys, self.keys.slice(0, 0)
-            self._looked_up(_words(keys))
-            self.keys = keys
-
-    def _looked_up(self, words: IntArray) -> IntArray:
-        count = self.keys.num_rows
-        needed = count + len(words)
-        if needed > len(self._known):
-            room = np.empty((2 * needed, words.shape[1]), np.int64)
-            room[:count] = self._known[:count]
-            self._known = room
-        if 2 * needed > len(self._slots):
-            self._slots = np.full(1 << (2 * needed).bit_length(), -1, np.int32)
-            number_keys(self._slots, self._known, 0, frozen(self._known[:count].copy()))
-        return number_keys(self._slots, self._known, count, words)
+            self._table.of(_words(self.keys))
 
     def _compared(self, keys: pa.Table) -> IntArray:
         together = pa.concat_tables([self.keys, keys]).combine_chunks()

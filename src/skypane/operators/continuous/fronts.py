@@ -79,6 +79,14 @@ class Fronts:
             return form.step(arrivals, groups, until, asking.shards, asking.ask_groups)
         return form.step(arrivals, until) if isinstance(form, Front) else form.step(arrivals, groups, until)
 
+    def take(self, arrivals: Arrivals, groups: IntArray | None, until: Micros) -> None:
+        """Do as step(), whole, without telling the updates."""
+        form = self._form = _whole(self._form)
+        if isinstance(form, Front):
+            form.take(arrivals, until)
+        else:
+            form.take(arrivals, np.empty(0, np.int64) if groups is None else groups, until)
+
 
 def _whole(form: _Form) -> Front | GroupedFronts:
     return form.whole() if isinstance(form, ShardedFront | ShardedGroups) else form

@@ -30,7 +30,8 @@ def stays(points: FloatArray, times: IntArray, window: Micros, groups: IntArray 
     if groups is None:
         updates = Front(points.shape[1], window).step(arrivals, until)
     else:
-        updates = GroupedFronts(points.shape[1], window).step(arrivals, groups, until)
+        numbers = np.unique(groups, return_inverse=True)[1]
+        updates = GroupedFronts(points.shape[1], window).step(arrivals, numbers, until)
     order = np.argsort(updates.rows, kind="stable")  # of one row, ADD comes before DEL
     enters = updates.actions[order] == ADD
     return Stays(updates.rows[order][enters], updates.times[order][enters], updates.times[order][~enters])

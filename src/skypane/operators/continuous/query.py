@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skypane.operators.by_preference import ByPreference, one_per, take_rows
 from skypane.operators.continuous.history import Stays, stays
 from skypane.operators.continuous.updates import check_window
 from skypane.operators.entry.gate import times_of
-from skypane.operators.skyline import ByPreference, one_per, take_rows
 from skypane.preference import Columns, Preference
 from skypane.preference.groups import group_codes
 from skypane.types import IntArray, Length, Micros

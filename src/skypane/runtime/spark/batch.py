@@ -26,6 +26,7 @@ from skypane.operators.query import DivisibleQuery, Query
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
 from skypane.runtime.gather import as_tables, decoded, encoded, gathered
+from skypane.runtime.spark.machine.collector import keep_loaded
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import answer_schema, from_spark
 from skypane.runtime.spark.versions import partitioned
@@ -135,6 +136,7 @@ class _LiftAll:
             partials.append(self.query.lift(usable))
         if partials:
             yield pa.RecordBatch.from_pydict({"partial": [_packed(self.query.combine(partials))]})
+        keep_loaded(_LiftAll)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ class _LiftPanes:
             columns = {"pane": [part.pane] * count, "first": [first] * count, "last": [last] * count}
             numbers = pa.array(range(count), pa.int32())
             yield pa.RecordBatch.from_pydict({**columns, "part": numbers, "partial": [*map(_packed, divided)]})
+        keep_loaded(_LiftPanes)
 
     def _divided(self, partial: pa.Table) -> list[pa.Table]:
         if self.parts == 1 or not isinstance(self.query, DivisibleQuery):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from skypane.control.measured import PaneWork, TaskWork
 from skypane.control.splitting import Routing
@@ -26,12 +26,16 @@ from skypane.progress.arrivals import SourceCount
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
+from skypane.runtime.spark.machine.collector import keep_loaded
 from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.store import Store
 from skypane.runtime.spark.versions import partitioned
 from skypane.windows import Windows
 
 REJECTED = "rejected"
+
+_REPORT = StructType([StructField("report", StringType())])
+"""A text would be sent to Java to be read, in every batch."""
 
 _SLOTS = 64
 """Places among which the rows of a pane are spread; a share is met to within one of them."""
@@ -114,6 +118,7 @@ class LiftStage:
             busy += clock() - began
         began = clock()
         report = self._report(worker.close(), seen, lambda: busy + clock() - began)
+        keep_loaded(LiftStage)
         yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
 
     def _report(self, lifted: LiftResult, seen: Fingerprint, busy: Callable[[], float]) -> TaskReport:
@@ -186,7 +191,7 @@ def run(rows: DataFrame, stage: LiftStage, routing: Routing | None, tasks: int |
         rows = routed(rows, stage.gate, routing)
     elif tasks is not None:
         rows = rows.coalesce(tasks)
-    reports = rows.mapInArrow(stage, "report string").collect()
+    reports = rows.mapInArrow(stage, _REPORT).collect()
     return PaneLevel(tuple(TaskReport.from_json(row.report) for row in reports))
 
 

@@ -24,6 +24,7 @@ from skypane.operators.continuous.shards import Question, Spans
 from skypane.operators.continuous.updates import Updates
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.partials import PartialReader, PartialRef, attempt_name
+from skypane.runtime.spark.machine.collector import keep_loaded
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, FloatArray, IntArray, Micros
 
@@ -127,6 +128,7 @@ class ShardStage:
                 damage = str(error)
             told = {"shard": shard, "refs": [ref.to_json() for ref in refs], "damage": damage}
             yield pa.RecordBatch.from_pydict({"answer": [json.dumps(told | {"busy": time.perf_counter() - began})]})
+        keep_loaded(type(self))
 
 
 def _answer(arrivals: pa.Table, stored: pa.Table, setting: tuple[Any, ...]) -> list[pa.Table]:

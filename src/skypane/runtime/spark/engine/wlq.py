@@ -21,6 +21,7 @@ from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import DivisibleQuery
 from skypane.operators.window_query import WindowQuery, WindowWorker
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef
+from skypane.runtime.spark.machine.collector import keep_loaded
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
@@ -76,6 +77,7 @@ class RunStage:
                 damage = str(error)
             told = {"file": name, "windows": windows, "damage": damage, "busy": time.perf_counter() - began}
             yield pa.RecordBatch.from_pydict({"run": [json.dumps(told)]})
+        keep_loaded(RunStage)
 
     def _answers(self, number: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Yield the rows of each window; note its number and row count in `windows`."""

@@ -32,6 +32,7 @@ from pyspark.sql.types import StructType
 
 from skypane.places import Place
 from skypane.runtime.spark import versions
+from skypane.runtime.spark.machine.collector import keep_loaded
 from skypane.runtime.spark.sources.generated import generated, read_parameters
 from skypane.runtime.spark.sources.recordings import FORMAT, Recording, Replayable
 from skypane.types import CheckpointError, ConfigError
@@ -249,4 +250,5 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         part = cast("Rows", partition)
-        return self.source.slice(part.start, part.end, part.since)
+        yield from self.source.slice(part.start, part.end, part.since)
+        keep_loaded(ReplayStreamReader)

@@ -1,0 +1,70 @@
+"""The skyline of a window that slides over panes: each row is compared once, however many windows it is in.
+
+A row of pane p is in the windows whose last pane is p up to p + w - 1, w panes long. Of those it is in the answer of the ones
+that hold none of the panes with a row that is better: the youngest such pane before p says from which window on, the first one
+after p until which. That is the continuous skyline (continuous/) with panes for instants, and the answer of a window is its
+front then. So a window costs what its last pane brings, and a copy of its answer: nothing is merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.operators.continuous.front_rows import FrontRows
+from skypane.preference import Preference
+
+FEW_PANES: Final = 5
+MANY_CRITERIA: Final = 10
+"""Of more criteria most rows are on the skyline, and a compare in two directions is worth two: with 12 criteria a
+window of 5 panes takes 15.2 ms instead of 12.8 for a merge, one of 10 panes 24 instead of 63; with 10 criteria and 5 panes 6.9
+instead of 9.3 (CPU, 10,000 independent rows a pane)."""
+
+
+class SlidingSkyline:
+    """A queue of partials, each a skyline: the answer is `lower` of the skyline of `panes` panes, from that of the last eviction on."""
+
+    def __init__(self, rows: FrontRows, schema: pa.Schema, panes: int, lower: Callable[[pa.Table], pa.Table]) -> None:
+        self._rows = rows
+        self._panes = panes
+        self._lower = lower
+        self._none = schema.empty_table()
+        #: pushed since the last answer
+        self._coming: list[tuple[int, pa.Table]] = []
+        self._first = 0
+
+    def push(self, pane: int, partial: pa.Table) -> None:
+        """Add a pane younger than all."""
+        self._coming.append((pane, partial))
+
+    def evict_before(self, pane: int) -> None:
+        """Forget every pane older than `pane`."""
+        self._first = pane
+
+    def answer(self) -> pa.Table:
+        """Return the answer of the window that begins with the pane evicted up to."""
+        coming, self._coming = self._coming, []
+        rows = pa.concat_tables([self._none, *(partial for _, partial in coming)])
+        sizes = [partial.num_rows for _, partial in coming]
+        panes = np.repeat(np.array([pane for pane, _ in coming], np.int64), sizes)
+        self._rows.take(rows, panes, self._first + self._panes)
+        return self._lower(self._rows.current())
+
+
+def sliding_skyline(
+    preference: Preference,
+    groups: tuple[str, ...],
+    schema: pa.Schema,
+    panes: int,
+    lower: Callable[[pa.Table], pa.Table],
+) -> SlidingSkyline | None:
+    """Return an empty queue for windows of `panes` panes; None for a chain of levels, of which each is a skyline of its own.
+
+    None, too, where one merge a window is cheaper.
+    """
+    if len(preference.levels) > 1 or (not groups and panes <= FEW_PANES and len(preference.levels[0]) > MANY_CRITERIA):
+        return None
+    return SlidingSkyline(FrontRows(preference, groups, panes, schema), schema, panes, lower)

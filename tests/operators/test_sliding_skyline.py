@@ -1,0 +1,116 @@
+"""The skyline of a window that slides: what one merge of all its panes gives, however panes come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rows import multiset
+
+import skypane as sp
+from skypane.operators.continuous import chained, front_rows, groups
+from skypane.operators.query import QueueQuery
+
+PREFERENCES = {
+    "floats": sp.low("price") * sp.high("rating"),
+    "decimals, ranked in each table": sp.low("cost") * sp.high("rating"),
+    "whole numbers beyond 2**53": sp.high("serial") * sp.low("price"),
+    "a chain for a criterion": (sp.low("price") & sp.high("rating")) * sp.low("cost"),
+}
+BY = [(), ("city",), ("size",), ("city", "size")]
+
+
+@st.composite
+def panes(draw) -> list[tuple[int, pa.Table]]:
+    """Rows of ascending panes with gaps, with few distinct values."""
+    gaps = draw(st.lists(st.sampled_from([1, 1, 1, 2, 3, 9]), min_size=1, max_size=12))
+    return [(int(pane), draw(rows())) for pane in np.cumsum(gaps) - 5]
+
+
+@st.composite
+def rows(draw) -> pa.Table:
+    n = draw(st.integers(1, 8))
+    small = st.lists(st.integers(0, 3), min_size=n, max_size=n)
+    return pa.table({
+        "id": pa.array(draw(st.lists(st.integers(0, 10**6), min_size=n, max_size=n)), pa.int64()),
+        "city": pa.array([["a", "b", None, "a"][i] for i in draw(small)], pa.string()),
+        "size": pa.array([[0.0, -0.0, float("nan"), None][i] for i in draw(small)], pa.float64()),
+        "price": pa.array([[0.0, -0.0, 1.0, float("inf")][i] for i in draw(small)], pa.float64()),
+        "rating": pa.array([[float("-inf"), 1.0, 2.0, 3.0][i] for i in draw(small)], pa.float64()),
+        "cost": pa.array([Decimal(i) / 10 for i in draw(small)], pa.decimal128(20, 2)),
+        "serial": pa.array([2**60 + i for i in draw(small)], pa.int64()),
+    })  # fmt: skip
+
+
+@contextmanager
+def tight() -> Iterator[None]:
+    """With room for next to nothing, so that all is made anew often; and with groups that are large at once."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(front_rows, "_SPARE", 0)
+        patched.setattr(chained, "_LEAST_SPARE", 2)
+        patched.setattr(groups, "LARGE", 3)
+        yield
+
+
+@pytest.mark.parametrize("preference", PREFERENCES.values(), ids=PREFERENCES)
+@given(panes=panes(), data=st.data())
+def test_is_the_skyline_of_all_panes_of_each_window(preference, panes, data):
+    by, length = data.draw(st.sampled_from(BY)), data.draw(st.integers(1, 9))
+    query = data.draw(
+        st.sampled_from([sp.Skyline(preference, by), sp.KDominant(1, preference, by), sp.TopDelta(1, preference, by)])
+    )
+    lifted = [(pane, query.lift(table)) for pane, table in panes]
+    with tight() if data.draw(st.booleans()) else pytest.MonkeyPatch.context():
+        queue = query.queue(lifted[0][1].schema, length)
+        assert queue is not None
+        begun = set()
+        for first in range(lifted[0][0] - length + 1, lifted[-1][0] + 1):
+            inside = [(pane, partial) for pane, partial in lifted if first <= pane < first + length]
+            if not inside or data.draw(st.integers(0, 4)) == 0:
+                continue  # windows may slide by several panes
+            queue.evict_before(first)
+            for pane, partial in inside:
+                if pane not in begun:
+                    begun.add(pane)
+                    queue.push(pane, partial)
+            expected = query.lower(query.combine([partial for _, partial in inside]))
+            assert multiset(queue.answer()) == multiset(expected)
+
+
+def test_a_preference_of_several_levels_has_no_queue():
+    chain = (sp.low("price") * sp.low("cost")) & sp.high("rating")
+    assert isinstance(sp.Skyline(chain), QueueQuery)
+    assert sp.Skyline(chain).queue(pa.schema([("price", pa.float64())]), 5) is None
+
+
+def test_few_panes_of_many_criteria_are_merged_unless_there_are_groups():
+    names = [f"c{index}" for index in range(12)]
+    schema = pa.schema([(name, pa.float64()) for name in [*names, "city"]])
+    wide = sp.from_sense(names, ["min"] * 12)
+    made = {
+        (by, panes): sp.Skyline(wide, by).queue(schema, panes) is not None for by in ((), ("city",)) for panes in (5, 6)
+    }
+    assert made == {((), 5): False, ((), 6): True, (("city",), 5): True, (("city",), 6): True}
+
+
+def test_what_no_window_needs_any_more_is_forgotten():
+    query = sp.Skyline("price MIN, rating MAX", "city")
+    none = pa.schema([("price", pa.float64()), ("rating", pa.float64()), ("city", pa.int64())])
+    queue = query.queue(none, 3)
+    assert queue is not None
+    rng = np.random.default_rng(0)
+    for pane in range(120):
+        keys = rng.integers(pane * 100, pane * 100 + 2_000, 2_000)  # most of them never come again
+        rows = pa.table({"price": rng.random(2_000), "rating": rng.random(2_000), "city": keys})
+        queue.evict_before(pane - 2)
+        queue.push(pane, query.lift(rows))
+        queue.answer()
+    kept = queue._rows
+    assert kept._rows.count < 100_000
+    assert kept.keys.num_rows < 40_000
