@@ -66,7 +66,9 @@ class Profile:
 def begun(master: str) -> SparkSession:
     """Return a session whose executors and their Python workers have started."""
     root = Path(__file__).resolve().parents[1]
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(root / "src"), str(root)])  # executors inherit it, and find the query by it
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(root / "src"), str(root)]
+    )  # executors inherit it, and find the query by it
     spark = session(
         master,
         "skypane-elastic",
