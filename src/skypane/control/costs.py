@@ -16,7 +16,6 @@ class Costs:
 
     exchange, exchange_per_row   moving the rows of a batch between tasks: once, and for each row (nine columns)
     window, window_per_row       answering a window: once, and for each row that is merged once (eight criteria)
-    divide_per_row               a row of a partial whose keys are divided among workers: each looks at all of them
     front_per_row, front_per_pair
                                  a row that comes to a continuous skyline: once, and for each stored one (five criteria)
     group_per_row                a row that comes to one of many small fronts
@@ -29,7 +28,6 @@ class Costs:
     exchange_per_row: float = 0.35e-6
     window: float = 0.8e-3
     window_per_row: float = 0.4e-6
-    divide_per_row: float = 0.06e-6
     job: float = 0.15
     front_per_row: float = 0.1e-6
     front_per_pair: float = 30e-12

@@ -44,6 +44,8 @@ class Place:
         return self.runs * self.parts
 
 
+DIVIDING = 0.15
+"""What a row of a partial costs whose keys workers divide, as a part of merging it: each worker looks at all of them."""
 MANY_KEYS = 65_536
 """From so many keys on, all windows are divided by keys: smaller tables fit caches better, and what is merged for a window
 serves the next one, where each run of windows begins anew (bench/division.py)."""
@@ -62,7 +64,7 @@ class Placement(StatelessLaw[None, DueWindows, Place]):
         rows_merged = known.row_count * min(known.overlap, 3)
         alone = known.windows * self.costs.window + rows_merged * self.costs.window_per_row
         shared = _shared(known)
-        dividing = known.row_count * self.costs.divide_per_row if shared.parts > 1 else 0.0
+        dividing = known.row_count * self.costs.window_per_row * DIVIDING if shared.parts > 1 else 0.0
         together = self.costs.job + alone / shared.tasks + dividing
         by_keys = f", each by keys in {shared.parts} parts" if shared.parts > 1 else ""
         because = (
