@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from bench.record import markdown_table, replace_between
@@ -73,16 +73,19 @@ class Driver:
             self.command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
         assert process.stdout is not None
-        threading.Thread(target=self._watch, args=(process.stdout,), daemon=True).start()
+        self.watch = threading.Thread(target=self._watch, args=(process.stdout,), daemon=True)
+        self.watch.start()
 
-    def _watch(self, lines: Iterator[str]) -> None:
-        for line in lines:
-            (self.batch if line.startswith("batch ") else self.ready).set()
+    def _watch(self, lines: IO[str]) -> None:
+        with lines:
+            for line in lines:
+                (self.batch if line.startswith("batch ") else self.ready).set()
 
     def kill(self) -> None:
         if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+            self.watch.join()
 
     def restart(self) -> None:
         self.kill()
@@ -147,7 +150,7 @@ def _received(folder: Path, scale: Scale, share: float, stack: ExitStack) -> tup
     receipts: list[dict[str, Any]] = [
         {"name": f"tcp-{at:02}", "listen": f"127.0.0.1:{port}"} for at, port in enumerate(ports)
     ]
-    feeds = load.sockets(folder / "received", ports, share * scale.tcp)
+    feeds = load.sockets(folder / "received", ports, share * scale.tcp, stack)
     if scale.mqtt:
         port, client = stack.enter_context(_mosquitto(folder / "mosquitto"))
         address = f"mqtt://127.0.0.1:{port}"

@@ -10,6 +10,7 @@ import json
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -131,15 +132,15 @@ def files(folder: Path, count: int, total: float) -> list[Feed]:
     return feeds
 
 
-def sockets(folder: Path, ports: Sequence[int], total: float) -> list[Feed]:
-    """Return lines over TCP to receivers that listen at `ports`, and write in `folder`."""
+def sockets(folder: Path, ports: Sequence[int], total: float, stack: ExitStack) -> list[Feed]:
+    """Return lines over TCP to receivers that listen at `ports`, and write in `folder`; `stack` ends the connections."""
 
     def sender(port: int) -> Callable[[list[bytes]], None]:
         held: list[socket.socket] = []
 
         def send(rows: list[bytes]) -> None:
             if not held:
-                held.append(_connected(port))
+                held.append(stack.enter_context(_connected(port)))
             held[0].sendall(b"".join(row + b"\n" for row in rows))
 
         return send
