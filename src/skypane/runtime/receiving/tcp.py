@@ -27,7 +27,9 @@ async def listen(given: Listen, intake: Intake) -> None:
         assert own is not None  # noqa: S101 - a coroutine runs in a task
         clients.add(own)
         try:
-            await _received(reader, writer, intake, acknowledge=given.acknowledge)
+            # listen() alone cancels a client, at its end; Python 3.11 prints a trace of a client's task that ends so.
+            with suppress(asyncio.CancelledError):
+                await _received(reader, writer, intake, acknowledge=given.acknowledge)
         except OSError as error:
             intake.seen.failed(f"a client's connection has ended: {error}")
         finally:
