@@ -2,8 +2,7 @@
 
 Partials travel as bytes, one row per pane and partition, so that any query's partial fits through the same exchange.
 Windows are cut into runs of consecutive ones; a pane goes to every run that holds a window of it, which is one run
-for most panes, so merges are shared inside a run and hardly anything moves twice. Where a run is much work, since windows hold
-many slides, workers share it by keys, if the query's keys have nothing to do with each other.
+for most panes, so merges are shared inside a run and hardly anything moves twice.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import rankable
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
-from skypane.operators.query import DivisibleQuery, Query
+from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
 from skypane.runtime.gather import as_tables, decoded, encoded, gathered
@@ -37,9 +36,6 @@ Invalid: TypeAlias = Literal["error", "drop"]
 
 RUN_OVERLAPS = 8
 """Windows in a run, as a multiple of how many windows overlap: one pane in eight is sent to two runs."""
-
-PART_OVERLAP = 8
-"""Windows that hold a pane, for each part into which keys are divided."""
 
 
 def whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -> DataFrame:
@@ -63,19 +59,12 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -
     workers = parallelism(rows.sparkSession)
     run = query.windows.overlap * RUN_OVERLAPS
     lifted = rows.mapInArrow(
-        _LiftPanes(query.query, gate, run, _parts(query, schema, workers), invalid),
-        "pane long, first long, last long, part int, partial binary",
+        _LiftPanes(query.query, gate, run, invalid), "pane long, first long, last long, partial binary"
     )
     runs = sf.explode(sf.sequence("first", "last")).alias("run")
-    placed = lifted.select("pane", "part", "partial", runs)
-    routed = partitioned(placed, workers, sf.pmod(sf.col("run") + sf.col("part"), sf.lit(workers)).cast("int"))
+    placed = lifted.select("pane", "partial", runs)
+    routed = partitioned(placed, workers, sf.pmod("run", sf.lit(workers)).cast("int"))
     return routed.mapInArrow(_AnswerRuns(query, run), answer_schema(query.output_schema(schema), rows, schema))
-
-
-def _parts(query: WindowQuery, schema: pa.Schema, workers: int) -> int:
-    """Return into how many parts the keys of a run's windows are divided."""
-    divisible = isinstance(query.query, DivisibleQuery) and query.query.divisible(schema)
-    return max(1, min(workers, query.windows.overlap // PART_OVERLAP)) if divisible else 1
 
 
 def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[DataFrame, pa.Schema]:
@@ -153,12 +142,11 @@ class _CombineAll:
 
 @dataclass(frozen=True, slots=True)
 class _LiftPanes:
-    """Lifts a partition pane by pane; says which runs, of `run` windows each, hold each pane, and divides it by keys."""
+    """Lifts a partition pane by pane; says which runs, of `run` windows each, hold each pane."""
 
     query: Query
     gate: Gate
     run: int
-    parts: int
     invalid: Invalid
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -170,35 +158,26 @@ class _LiftPanes:
         for part in lifted.partials:
             windows = self.gate.windows.windows_of(part.pane)
             first, last = windows[0] // self.run, windows[-1] // self.run
-            divided = self._divided(part.partial)
-            count = len(divided)
-            columns = {"pane": [part.pane] * count, "first": [first] * count, "last": [last] * count}
-            numbers = pa.array(range(count), pa.int32())
-            yield pa.RecordBatch.from_pydict({**columns, "part": numbers, "partial": [*map(_packed, divided)]})
+            row = {"pane": [part.pane], "first": [first], "last": [last], "partial": [_packed(part.partial)]}
+            yield pa.RecordBatch.from_pydict(row)
         keep_loaded(_LiftPanes)
-
-    def _divided(self, partial: pa.Table) -> list[pa.Table]:
-        if self.parts == 1 or not isinstance(self.query, DivisibleQuery):
-            return [partial]
-        return [self.query.part_of(partial, part, self.parts) for part in range(self.parts)]
 
 
 @dataclass(frozen=True, slots=True)
 class _AnswerRuns:
-    """Answers every window of the runs whose panes come, for the keys that come; `run` is how many windows a run has."""
+    """Answers every window of the runs whose panes come; `run` is how many windows a run has."""
 
     query: WindowQuery
     run: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        runs: defaultdict[tuple[int, int], list[tuple[int, pa.BinaryScalar]]] = defaultdict(list)
+        runs: defaultdict[int, list[tuple[int, pa.BinaryScalar]]] = defaultdict(list)
         for batch in batches:
-            run_parts = zip(batch.column("run").to_pylist(), batch.column("part").to_pylist(), strict=True)
-            columns = run_parts, batch.column("pane").to_pylist(), batch.column("partial")
-            for key, pane, partial in zip(*columns, strict=True):
-                runs[key].append((pane, partial))
-        for run, part in sorted(runs):
-            yield from self._answer(run, runs[run, part])
+            columns = batch.column("run").to_pylist(), batch.column("pane").to_pylist(), batch.column("partial")
+            for run, pane, partial in zip(*columns, strict=True):
+                runs[run].append((pane, partial))
+        for run in sorted(runs):
+            yield from self._answer(run, runs[run])
 
     def _answer(self, run: int, partials: list[tuple[int, pa.BinaryScalar]]) -> Iterator[pa.RecordBatch]:
         panes: OpenPanes[pa.BinaryScalar] = OpenPanes.empty(self.query.windows).add(partials)
