@@ -32,7 +32,7 @@ from experiments.elastic_service import Asked
 from skypane.runtime.resources import cores
 
 PHASES: Final = ("alone", "with hogs", "alone", "with hogs")
-RATE: Final = 70.0
+RATE: Final = 40.0
 ROUNDS: Final = 40_000
 """Of hashing for each row: some ten milliseconds of a core."""
 
