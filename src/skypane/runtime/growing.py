@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 _BLOCK = 1 << 20
+LOOK = 1 << 16
+"""Bytes that are looked at for the length of lines."""
 _CHUNK = 4 << 20
 """Bytes of lines that are handed on at a time."""
 
@@ -52,6 +54,12 @@ class Growing:
                     counted, end = counted + len(ends), at + int(ends[-1]) + 1
                 at += len(block)
         return end, counted
+
+    def line_length(self, start: int) -> float | None:
+        """Return how many bytes a line after `start` has, on average, as far as a look tells; None if none is complete there."""
+        block = self.read(start, start + LOOK)
+        lines = block.count(b"\n")
+        return (block.rfind(b"\n") + 1) / lines if lines else None
 
     def read(self, start: int, end: int) -> bytes:
         """Return bytes [start, end); fewer if the file has become shorter."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,20 +12,17 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
-from skypane.runtime.growing import Growing
+from skypane.runtime.growing import LOOK, Growing
 from skypane.runtime.spark.sources.many import parquet
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
 from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed, header, parse
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
-from skypane.runtime.spark.sources.many.patterns import is_pattern, matches, settle
+from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError, ConfigError
-
-_LOOK = 1 << 16
-"""Bytes of a file that are looked at for the length of its lines."""
 
 
 @dataclass(frozen=True, slots=True)
-class FileInput:
+class FileInput(AtPath):
     """A file that grows by whole lines, or a pattern (*, ?, [..], **) for many of them.
 
     path     it may not be there yet
@@ -45,7 +42,7 @@ class FileInput:
     unit: ClassVar[str] = "byte"
 
     def __post_init__(self) -> None:
-        settle(self, "path")
+        self.settle()
         if self.format is None:
             ending = Path(self.path).suffix.lstrip(".").lower()
             object.__setattr__(
@@ -54,39 +51,20 @@ class FileInput:
         if self.format not in FORMATS:
             raise ConfigError(f"cannot tell from its name how {self.path} is written; need format csv or json")
 
-    @property
-    def is_pattern(self) -> bool:
-        return is_pattern(self.path)
-
-    @property
-    def claims(self) -> frozenset[str]:
-        return frozenset({self.name, self.path} - {""})
-
-    @property
-    def identity(self) -> str:
-        return self.path
-
     def plain(self) -> dict[str, Any]:
         return {"path": self.path, "name": self.name, "format": self.format, "header": self.header,
                 "meta": plain_meta(self.meta)}  # fmt: skip
 
-    def found(self) -> Iterable[FileInput]:
-        """Yield the inputs that there are now: itself, or what the pattern finds."""
-        if not self.is_pattern:
-            yield self
-            return
-        for path in matches(self.path):
-            if os.path.isfile(path):  # noqa: PTH113
-                yield FileInput(path, path, self.format, self.header, self.meta)
+    def is_input(self, path: str) -> bool:
+        return os.path.isfile(path)  # noqa: PTH113
 
     # A file may go away at any moment: then nothing more of it is complete.
 
     def per_row(self, start: int) -> float:
         with suppress(FileNotFoundError):
-            block = Growing(self.path).read(start, start + _LOOK)
-            if lines := block.count(b"\n"):
-                return (block.rfind(b"\n") + 1) / lines
-        return float(_LOOK)
+            if length := Growing(self.path).line_length(start):
+                return length
+        return float(LOOK)
 
     def complete(self, start: int, last: int) -> int:
         with suppress(FileNotFoundError):

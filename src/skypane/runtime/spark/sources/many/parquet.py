@@ -7,7 +7,7 @@ found by name; one that a file lacks is null, and one that cannot be what the sc
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from skypane.control.admission import MetaData
 from skypane.naming import shortened
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
 from skypane.runtime.spark.sources.many.lines import Malformed
-from skypane.runtime.spark.sources.many.patterns import is_pattern, matches, settle
+from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError
 
 _ROWS = 1 << 16
@@ -29,7 +29,7 @@ _FOOTERS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetInput:
+class ParquetInput(AtPath):
     """A finished parquet file, or a pattern (*, ?, [..], **) for many of them.
 
     parquet  it may not be there yet
@@ -45,30 +45,10 @@ class ParquetInput:
     unit: ClassVar[str] = "row"
 
     def __post_init__(self) -> None:
-        settle(self, "parquet")
-
-    @property
-    def is_pattern(self) -> bool:
-        return is_pattern(self.parquet)
-
-    @property
-    def claims(self) -> frozenset[str]:
-        return frozenset({self.name, self.parquet} - {""})
-
-    @property
-    def identity(self) -> str:
-        return self.parquet
+        self.settle()
 
     def plain(self) -> dict[str, Any]:
         return {"parquet": self.parquet, "name": self.name, "meta": plain_meta(self.meta)}
-
-    def found(self) -> Iterable[ParquetInput]:
-        """Yield the inputs that there are now: itself, or what the pattern finds."""
-        if not self.is_pattern:
-            yield self
-            return
-        for path in matches(self.parquet):
-            yield ParquetInput(path, path, self.meta)
 
     def per_row(self, _start: int) -> float:
         return 1.0

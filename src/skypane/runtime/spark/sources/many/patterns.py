@@ -4,25 +4,59 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 from skypane.places import Place
 from skypane.types import ConfigError
 
-is_pattern = glob.has_magic
 
+class AtPath:
+    """An entry of the list that is a path, or a pattern for many; a frozen dataclass with the field of its kind's name, and `name`."""
 
-def settle(entry: Any, field: str) -> None:
-    """Make the path of a frozen entry one from the root, and its name, if it has none, the path.
+    __slots__ = ()
 
-    Raises ConfigError for a path of another machine, and for a name that many inputs would have.
-    """
-    path = Place.of(getattr(entry, field), f"{field} of an input").of_this_machine("an input reads")
-    object.__setattr__(entry, field, path)
-    if is_pattern(path) and entry.name:
-        raise ConfigError(f"a pattern finds many inputs, each called by its path; leave out name={entry.name!r}")
-    if not is_pattern(path) and not entry.name:
-        object.__setattr__(entry, "name", path)
+    kind: ClassVar[str]
+    name: str
+
+    def settle(self) -> None:
+        """Make the path one from the root, and the name, if there is none, the path.
+
+        Raises ConfigError for a path of another machine, and for a name that many inputs would have.
+        """
+        path = Place.of(self.identity, f"{self.kind} of an input").of_this_machine("an input reads")
+        object.__setattr__(self, self.kind, path)
+        if self.is_pattern and self.name:
+            raise ConfigError(f"a pattern finds many inputs, each called by its path; leave out name={self.name!r}")
+        if not self.is_pattern and not self.name:
+            object.__setattr__(self, "name", path)
+
+    @property
+    def is_pattern(self) -> bool:
+        return glob.has_magic(self.identity)
+
+    @property
+    def claims(self) -> frozenset[str]:
+        return frozenset({self.name, self.identity} - {""})
+
+    @property
+    def identity(self) -> str:
+        """The path or pattern."""
+        path: str = getattr(self, self.kind)
+        return path
+
+    def is_input(self, path: str) -> bool:  # noqa: ARG002 - a kind may look
+        """Return whether what a pattern has found is an input."""
+        return True
+
+    def found(self) -> Iterator[Self]:
+        """Yield the inputs that there are now: itself, or what the pattern finds."""
+        if not self.is_pattern:
+            yield self
+            return
+        for path in filter(self.is_input, matches(self.identity)):
+            entry: Any = self
+            yield replace(entry, **{self.kind: path, "name": path})
 
 
 def matches(pattern: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ What is there is read up to where it is on disk for good, so it is whole lines, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -13,19 +13,16 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
-from skypane.runtime.growing import Growing
+from skypane.runtime.growing import LOOK, Growing
 from skypane.runtime.receiving.segments import between, end_of, first_of, is_log, segments_of
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
 from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed, parse
-from skypane.runtime.spark.sources.many.patterns import is_pattern, matches, settle
+from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError, ConfigError
-
-_LOOK = 1 << 16
-"""Bytes that are looked at for the length of lines."""
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentsInput:
+class SegmentsInput(AtPath):
     """What one receiver writes, or a pattern (*, ?, [..], **) for many of them.
 
     segments  the folder; it may not be there yet
@@ -43,43 +40,24 @@ class SegmentsInput:
     unit: ClassVar[str] = "byte"
 
     def __post_init__(self) -> None:
-        settle(self, "segments")
+        self.settle()
         if self.format not in FORMATS:
             raise ConfigError(f"format of {self.segments} must be csv or json, got {self.format!r}")
-
-    @property
-    def is_pattern(self) -> bool:
-        return is_pattern(self.segments)
-
-    @property
-    def claims(self) -> frozenset[str]:
-        return frozenset({self.name, self.segments} - {""})
-
-    @property
-    def identity(self) -> str:
-        return self.segments
 
     def plain(self) -> dict[str, Any]:
         return {"segments": self.segments, "name": self.name, "format": self.format, "meta": plain_meta(self.meta)}
 
-    def found(self) -> Iterable[SegmentsInput]:
-        """Yield the inputs that there are now: itself, or what the pattern finds."""
-        if not self.is_pattern:
-            yield self
-            return
-        for path in matches(self.segments):
-            if is_log(path):
-                yield SegmentsInput(path, path, self.format, self.meta)
+    def is_input(self, path: str) -> bool:
+        return is_log(path)
 
     def per_row(self, start: int) -> float:
         with suppress(OSError):
             for part in segments_of(self.segments):
-                if part.end > start:
-                    begin = max(start - part.begin, 0)
-                    block = Growing(part.path).read(begin, begin + _LOOK)
-                    if lines := block.count(b"\n"):
-                        return (block.rfind(b"\n") + 1) / lines
-        return float(_LOOK)
+                if part.end <= start:
+                    continue
+                if length := Growing(part.path).line_length(max(start - part.begin, 0)):
+                    return length
+        return float(LOOK)
 
     def complete(self, start: int, last: int) -> int:
         return max(start, last)
