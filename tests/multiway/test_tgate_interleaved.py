@@ -161,13 +161,13 @@ MUTANTS = {
         "    find_places(gate, source, time)\n": "    publish(gate.words, gate.written + source * PAD, serial + 1)\n"
         "    if serial == 0:\n        add(gate.words, gate.shared + SILENT, -1)\n    find_places(gate, source, time)\n",
         "    publish(gate.words, gate.written + source * PAD, serial + 1)\n    if serial == 0:\n"
-        "        add(gate.words, gate.shared + SILENT, -1)\n    if (node": "    if (node",
+        "        add(gate.words, gate.shared + SILENT, -1)\n    if node": "    if node",
     },
     "the node after the head is not looked at again": {
-        "if load(gate.words, gate.next + head * LEVELS) == node:": "if True:",
+        "if load(gate.words, link_of(gate, head, 0)) == node:": "if True:",
     },
     "a link is written where another has been written since": {
-        "if swap_if(gate.words, gate.next + place * LEVELS + level, following, node):": "store(gate.words, gate.next + place * LEVELS + level, node)\n        if True:",
+        "if swap_if(gate.words, link_of(gate, place, level), following, node):": "store(gate.words, link_of(gate, place, level), node)\n        if True:",
     },
 }
 

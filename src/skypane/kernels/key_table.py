@@ -18,21 +18,31 @@ _LEAST = 1_024
 
 
 @inlined
-def slot_of(slots: Any, known: Any, keys: Any, row: int) -> int:
-    """Return the slot that holds a key, or the free one that it would take."""
-    word = np.uint64(0)
+def is_key(known: Any, number: int, keys: Any, row: int) -> bool:
+    """Whether a number is that of a key."""
+    same = True
     for column in range(keys.shape[1]):
-        word = (word ^ np.uint64(keys[row, column])) * np.uint64(0x9E3779B97F4A7C15)
-        word ^= word >> np.uint64(32)
+        same &= known[number, column] == keys[row, column]
+    return same
+
+
+@inlined
+def slot_of(slots: Any, known: Any, keys: Any, row: int) -> int:
+    """Return the slot that holds a key, or the free one that it would take.
+
+    The first one looked at is that of its first word as it is: keys that count from somewhere on do not meet there. What
+    meets another goes where all its words, mixed, lead it, and on from there.
+    """
     mask = slots.size - 1
-    slot: int = np.int64(word) & mask
-    while slots[slot] >= 0:
-        number, same = slots[slot], True
+    slot: int = keys[row, 0] & mask
+    if slots[slot] >= 0 and not is_key(known, slots[slot], keys, row):
+        word = np.uint64(0)
         for column in range(keys.shape[1]):
-            same &= known[number, column] == keys[row, column]
-        if same:
-            break
-        slot = (slot + 1) & mask
+            word = (word ^ np.uint64(keys[row, column])) * np.uint64(0x9E3779B97F4A7C15)
+            word ^= word >> np.uint64(32)
+        slot = np.int64(word) & mask
+        while slots[slot] >= 0 and not is_key(known, slots[slot], keys, row):
+            slot = (slot + 1) & mask
     return slot
 
 
