@@ -47,8 +47,10 @@ def slot_of(slots: Any, known: Any, keys: Any, row: int) -> int:
 
 
 @kernel
-def number_keys(slots: Any, known: Any, count: int, keys: IntArray) -> IntArray:
-    """Return the number of each key, row by row of `keys` (n, w); those not known, of `count`, get the next ones.
+def number_keys(slots: Any, known: Any, count: int, keys: IntArray) -> tuple[IntArray, int]:
+    """Return the number of each key, row by row of `keys` (n, w), and how many are known then.
+
+    Those not known, of `count`, get the next numbers.
 
     There must be room for n keys more in `known`, and for twice as many as that and those known in `slots`.
     """
@@ -60,7 +62,7 @@ def number_keys(slots: Any, known: Any, count: int, keys: IntArray) -> IntArray:
             known[count] = keys[row]
             count += 1
         ids[row] = slots[slot]
-    return ids
+    return ids, count
 
 
 class KeyTable:
@@ -86,6 +88,5 @@ class KeyTable:
         if 2 * needed > len(self._slots):
             self._slots = np.full(1 << (2 * needed).bit_length(), -1, np.int32)
             number_keys(self._slots, self._known, 0, frozen(self.keys.copy()))
-        ids = number_keys(self._slots, self._known, self.count, frozen(np.ascontiguousarray(keys)))
-        self.count = max(self.count, int(ids.max(initial=-1)) + 1)
+        ids, self.count = number_keys(self._slots, self._known, self.count, frozen(np.ascontiguousarray(keys)))
         return ids
