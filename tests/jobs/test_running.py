@@ -347,7 +347,7 @@ def test_what_is_a_users_own_is_found_in_the_working_folder_by_sparks_workers_to
     query = {
         "kind": "aggregate",
         "by": "city",
-        "time": "at",
+        "time": "ts",
         "required": "price",
         "functions": {
             "rises": "in_order(my_module.rises, price, returns=int64)",

@@ -109,7 +109,8 @@ def test_sums_of_any_size_come_and_go_and_leave_nothing_behind(sizes: list[float
         for pane, size in enumerate(sizes)
     ]
     worker = WindowQuery(query, windows, None).worker()
-    for task in OpenPanes.empty(windows).add(enumerate(panes)).all_windows():
+    held: OpenPanes[pa.Table] = OpenPanes.empty(windows).add(enumerate(panes))
+    for task in held.all_windows():
         direct = query.lower(query.combine([partial for _, (partial,) in task.panes]))
         shared = worker.answer(task, lambda partial: partial).rows.drop(["window_start", "window_end"])
         assert sorted(map(repr, shared.to_pylist())) == sorted(map(repr, direct.to_pylist()))
