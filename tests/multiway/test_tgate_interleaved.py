@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -140,6 +140,12 @@ def check(seeds: range) -> None:
 
 def test_histories_of_threads_that_take_turns_are_those_of_a_tgate():
     check(range(400))
+
+
+def test_a_list_whose_consumer_asks_all_inputs_gives_what_definition_1_does():
+    for seed in range(100):
+        script = replace(Script.of(seed), rule=tgate.ASKED)
+        assert script.holds()[0], script
 
 
 @pytest.mark.slow
