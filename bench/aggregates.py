@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -125,7 +126,8 @@ def native_few(rows: DataFrame, case: Case) -> DataFrame:
 
 def few(rows: DataFrame, case: Case) -> DataFrame:
     """Ours, with few of the answers: the others do not leave the workers."""
-    query = sp.Aggregate(QUERY.by, having=f"n > {case.many}", **dict(QUERY.functions))
+    functions: dict[str, Any] = dict(QUERY.functions)
+    query = sp.Aggregate(QUERY.by, having=f"n > {case.many}", **functions)
     return sp.ask(rows, query, time="at", window=WINDOW, slide=case.slide)
 
 
