@@ -11,6 +11,7 @@ once to get warm; then all take turns. Wall seconds say little on a busy machine
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -67,7 +68,7 @@ class Case:
     def many(self) -> int:
         """How many rows of a key in a window are many: of keys that are all alike, one in a hundred has more."""
         mean = self.rows / self.keys / 2
-        return round(mean + 2.33 * mean**0.5)
+        return round(mean + 2.33 * math.sqrt(mean))
 
     def table(self) -> pa.Table:
         """Return the rows, in the order of time."""
