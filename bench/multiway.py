@@ -2,7 +2,8 @@
 
     python -m bench.multiway [--quick] [--inputs N ...] [--tuples N]
 
-Merging: T-Gate, two producer threads and one consumer, without the GIL; the columnar merge, pushes of `PUSH` tuples from all
+Merging: T-Gate, two producer threads and one consumer: "compiled" producers are loops without the GIL, others call from Python,
+a batch of an input at a time; the columnar merge, pushes of `PUSH` tuples from all
 inputs; heapq.merge, and Java's PriorityQueue, of heads of complete arrays. Designs: query k-OI of paper 2 (count by 243 meters,
 ten windows hold a tuple) on two producer threads and an output thread. All take turns; medians of M tuples per wall second, and
 per CPU second of the process.
@@ -20,11 +21,14 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from bench.record import markdown_table, replace_between
+from skypane.kernels import tgate
+from skypane.kernels.compiled import kernel
 from skypane.multiway import Ready, ReadyMerge, TGate
 from skypane.reproduce.multiway_runs import Run, measured
 from skypane.types import IntArray
@@ -32,6 +36,10 @@ from skypane.types import IntArray
 BATCH = 500
 """Tuples of one input that are inserted in a call."""
 PUSH = 100_000
+SEGMENT = 256
+"""Nodes of a segment of T-Gate's arena."""
+REST = 1e-4
+"""Seconds that the consumer rests for which nothing is ready."""
 
 Inputs = Sequence[IntArray]
 
@@ -44,12 +52,12 @@ def inputs_of(count: int, tuples: int) -> list[IntArray]:
 
 
 def by_tgate(inputs: Inputs) -> int:
-    """Merge by T-Gate; return how many tuples came out."""
+    """Merge by T-Gate, called from Python; return how many tuples came out."""
     gate = TGate(len(inputs), ready=Ready.LAST_HELD, room=len(inputs[0]))  # no producer waits for room
-    size = max(20, BATCH * 20 // len(inputs))
+    size = _call(inputs)
 
-    def produce(mine: range) -> None:
-        at = dict.fromkeys(mine, 0)
+    def produce(first: int, end: int) -> None:
+        at = dict.fromkeys(range(first, end), 0)
         while at:
             for source in list(at):
                 times = inputs[source][at[source] : at[source] + size]
@@ -58,13 +66,49 @@ def by_tgate(inputs: Inputs) -> int:
                     del at[source]
                     gate.leave(source)
 
+    return _merged(inputs, produce, lambda: len(gate.get_ready_tuples(4_096).times))
+
+
+def by_compiled_tgate(inputs: Inputs) -> int:
+    """Merge by T-Gate, its producers compiled too."""
+    ring = -(-len(inputs[0]) // SEGMENT) + 2
+    gate = tgate.new_gate(len(inputs), 1, ring, SEGMENT, tgate.LAST_HELD)
+    table, size, columns = np.array(inputs), _call(inputs), [np.empty(4_096, np.int64) for _ in range(3)]
+    return _merged(
+        inputs,
+        lambda first, end: insert_all(gate, first, end, table, size),
+        lambda: tgate.get_ready_tuples(gate, 0, *columns),
+    )
+
+
+@kernel
+def insert_all(gate: Any, first: int, end: int, times: Any, size: int) -> None:
+    """Insert all tuples of some inputs, `size` of each in turn."""
+    for begin in range(0, times.shape[1], size):
+        for source in range(first, end):
+            part = times[source, begin : begin + size]
+            tgate.insert_tuples(gate, source, part, part)
+    for source in range(first, end):
+        tgate.leave_gate(gate, source)
+
+
+def _call(inputs: Inputs) -> int:
+    """Return how many tuples of one input are inserted in a call."""
+    return max(20, BATCH * 20 // len(inputs))
+
+
+def _merged(inputs: Inputs, produce: Callable[[int, int], None], take: Callable[[], int]) -> int:
+    """Run two producers, each with half of the inputs, and a consumer."""
     half = len(inputs) // 2
-    producers = [threading.Thread(target=produce, args=(mine,)) for mine in (range(half), range(half, len(inputs)))]
+    producers = [threading.Thread(target=produce, args=part) for part in ((0, half), (half, len(inputs)))]
     for producer in producers:
         producer.start()
     done, total = 0, sum(map(len, inputs))
     while done < total:
-        done += len(gate.get_ready_tuples(4_096).times)
+        count = take()
+        done += count
+        if not count:
+            time.sleep(REST)
     for producer in producers:
         producer.join()
     return done
@@ -90,7 +134,8 @@ def by_heap(inputs: Inputs) -> int:
 
 
 WAYS: dict[str, tuple[Callable[[Inputs], int], int]] = {
-    "T-Gate": (by_tgate, 1),
+    "T-Gate, compiled": (by_compiled_tgate, 1),
+    "T-Gate, called": (by_tgate, 1),
     "columnar merge": (by_columns, 1),
     "heapq.merge": (by_heap, 4),
 }

@@ -3,7 +3,11 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -86,7 +90,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def job_of(folder, **changed):
+def text_of(folder, **changed):
     job: dict[str, Any] = {
         "name": "offers",
         "source": {
@@ -106,7 +110,11 @@ def job_of(folder, **changed):
         "trigger": "available now",
     }
     parts = {name: value for name, value in (job | changed).items() if value is not None}
-    return parse(yaml.safe_dump(parts))
+    return yaml.safe_dump(parts)
+
+
+def job_of(folder, **changed):
+    return parse(text_of(folder, **changed))
 
 
 def batch_of(folder, **changed):
@@ -293,3 +301,75 @@ def test_the_example_without_data(spark, tmp_path, monkeypatch):
     assert table is not None
     assert set(table.column("city").to_pylist()) <= {"Athens", "Bergen", "Cusco"}
     assert log.batches()[-1].drop_ratio <= 0.01
+
+
+MINE = """
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+
+def rises(rows: pa.Table) -> int:
+    prices = rows["price"].to_pylist()
+    return sum(after > before for before, after in zip(prices, prices[1:]))
+
+
+@dataclass(frozen=True)
+class Total:
+    column: str
+
+    @property
+    def columns(self):
+        return (self.column,)
+
+    def state_type(self, schema):
+        return pa.float64()
+
+    def output_type(self, schema):
+        return pa.float64()
+
+    def lift(self, rows, groups, n):
+        return pa.array(np.bincount(groups, rows[self.column].to_numpy(), n))
+
+    def combine(self, states, groups, n):
+        return pa.array(np.bincount(groups, states.to_numpy(), n))
+
+    def lower(self, states):
+        return states
+"""
+
+
+@pytest.mark.slow
+def test_what_is_a_users_own_is_found_in_the_working_folder_by_sparks_workers_too(folder):
+    """As a user runs it: the program itself, in a folder that is on nobody's path."""
+    (folder / "my_module.py").write_text(MINE)
+    query = {
+        "kind": "aggregate",
+        "by": "city",
+        "time": "ts",
+        "required": "price",
+        "functions": {
+            "rises": "in_order(my_module.rises, price, returns=int64)",
+            "total": "keep(my_module.Total(price))",
+        },
+    }
+    (folder / "job.yaml").write_text(text_of(folder, query=query))
+    program = Path(sys.executable).with_name("skypane")
+    said = subprocess.run(
+        [program, "run", "job.yaml", "--drain"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+    wanted: dict[tuple[int, str], list[float]] = {}
+    for minute, row in enumerate(offers()):
+        if row["price"] is not None:
+            wanted.setdefault((minute // 60, row["city"]), []).append(row["price"])
+    found = answers(folder / "out")
+    assert found is not None
+    rows = found.to_pylist()
+    assert {((row["window_start"] - START) // timedelta(hours=1), row["city"]): row["total"] for row in rows} == {
+        key: sum(prices) for key, prices in wanted.items()
+    }
+    assert {((row["window_start"] - START) // timedelta(hours=1), row["city"]): row["rises"] for row in rows} == {
+        key: sum(after > before for before, after in pairwise(prices)) for key, prices in wanted.items()
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -142,6 +142,12 @@ def test_histories_of_threads_that_take_turns_are_those_of_a_tgate():
     check(range(400))
 
 
+def test_a_list_whose_consumer_asks_all_inputs_gives_what_definition_1_does():
+    for seed in range(100):
+        script = replace(Script.of(seed), rule=tgate.ASKED)
+        assert script.holds()[0], script
+
+
 @pytest.mark.slow
 def test_ten_thousand_histories_are_those_of_a_tgate():
     check(range(10_000, 20_000))
@@ -161,13 +167,13 @@ MUTANTS = {
         "    find_places(gate, source, time)\n": "    publish(gate.words, gate.written + source * PAD, serial + 1)\n"
         "    if serial == 0:\n        add(gate.words, gate.shared + SILENT, -1)\n    find_places(gate, source, time)\n",
         "    publish(gate.words, gate.written + source * PAD, serial + 1)\n    if serial == 0:\n"
-        "        add(gate.words, gate.shared + SILENT, -1)\n    if (node": "    if (node",
+        "        add(gate.words, gate.shared + SILENT, -1)\n    if node": "    if node",
     },
     "the node after the head is not looked at again": {
-        "if load(gate.words, gate.next + head * LEVELS) == node:": "if True:",
+        "if load(gate.words, link_of(gate, head, 0)) == node:": "if True:",
     },
     "a link is written where another has been written since": {
-        "if swap_if(gate.words, gate.next + place * LEVELS + level, following, node):": "store(gate.words, gate.next + place * LEVELS + level, node)\n        if True:",
+        "if swap_if(gate.words, link_of(gate, place, level), following, node):": "store(gate.words, link_of(gate, place, level), node)\n        if True:",
     },
 }
 

@@ -72,18 +72,18 @@ def deposit(state: Any, row: int, at: int, bits: int) -> None:
 
 
 @inlined
-def merge_exact(state: Any, row: int, at: int, other: Any, other_row: int) -> None:
+def merge_exact(state: Any, row: int, at: int, other: Any, other_row: int, other_at: int) -> None:
     """Add another sum."""
-    shift = state[row, at] - other[other_row, at]
+    shift = state[row, at] - other[other_row, other_at]
     if shift < 0:
-        raise_top(state, row, at, other[other_row, at])
+        raise_top(state, row, at, other[other_row, other_at])
         shift = 0
     if shift == 0:  # numbers of about one size: four additions
         for place in range(1, WIDTH):
-            state[row, at + place] += other[other_row, at + place]
+            state[row, at + place] += other[other_row, other_at + place]
     else:
         for place in range(1 + shift, WIDTH):
-            state[row, at + place] += other[other_row, at + place - shift]
+            state[row, at + place] += other[other_row, other_at + place - shift]
 
 
 @kernel
@@ -147,7 +147,11 @@ def special_value(state: Any, row: int, at: int) -> float:
     return math.inf if plus else -math.inf
 
 
-_SCALES: Final = frozen(np.array([math.ldexp(1.0, max(32 * (top - LIMBS + 1) - _LOWEST, -1022)) for top in range(67)]))
+_TOPS: Final = 128
+"""A power of two above all tops but SPECIAL, so that any top finds a place in a table of so many."""
+_SCALES: Final = frozen(
+    np.array([math.ldexp(1.0, min(max(32 * (top - LIMBS + 1) - _LOWEST, -1022), 1023)) for top in range(_TOPS)])
+)
 """The unit of a sum's lowest limb, by its top limb, where that is a normal float64: from _NORMAL on."""
 _NORMAL: Final = 5
 _BASE: Final = 4_294_967_296.0
@@ -155,28 +159,53 @@ _BASE: Final = 4_294_967_296.0
 
 @kernel
 def exact_values(state: Any, at: int) -> FloatArray:
-    """Return each group's sum, off by less than one unit in the last place."""
+    """Return each group's sum, off by less than one unit in the last place.
+
+    A loop without jumps, that becomes one of vectors, for all but the few that are not normal.
+    """
     values = np.empty(state.shape[0], np.float64)
+    unusual = 0
+    for row in range(values.size):
+        top = state[row, at]
+        a, b, c, d = state[row, at + 1], state[row, at + 2], state[row, at + 3], state[row, at + 4]
+        # Each limb by itself: to choose among tuples of them would be a jump.
+        negative = ((((d >> 32) + c >> 32) + b >> 32) + a) < 0
+        a = -a if negative else a
+        b = -b if negative else b
+        c = -c if negative else c
+        d = -d if negative else d
+        value = horner(a, b, c, d) * _SCALES[np.uint64(top & (_TOPS - 1))]
+        values[row] = -value if negative else value
+        unusual |= (top >= 0) & (top < _NORMAL) | (top == SPECIAL)
+    if unusual > 0:
+        set_unusual(values, state, at)
+    return values
+
+
+@inlined
+def horner(a: int, b: int, c: int, d: int) -> float:
+    """Return limbs of a sum that is not negative as a number, in units of the lowest."""
+    # Digits to base 2**32, each what is left of a limb when the ones below it have been carried.
+    c += d >> 32
+    b += c >> 32
+    a += b >> 32
+    value = float(a >> 32) * _BASE + float(a & _MASK)
+    return ((value * _BASE + float(b & _MASK)) * _BASE + float(c & _MASK)) * _BASE + float(d & _MASK)
+
+
+@inlined
+def set_unusual(values: FloatArray, state: Any, at: int) -> None:
+    """Set the sums that are not finite, or so small that they may be no normal float64."""
     for row in range(values.size):
         top = state[row, at]
         if top == SPECIAL:
             values[row] = special_value(state, row, at)
-            continue
-        sign = 1
-        a, b, c, d = state[row, at + 1], state[row, at + 2], state[row, at + 3], state[row, at + 4]
-        if ((((d >> 32) + c >> 32) + b >> 32) + a) < 0:
-            sign, a, b, c, d = -1, -a, -b, -c, -d
-        # Digits to base 2**32, each what is left of a limb when the ones below it have been carried.
-        c += d >> 32
-        b += c >> 32
-        a += b >> 32
-        value = float(a >> 32) * _BASE + float(a & _MASK)
-        value = ((value * _BASE + float(b & _MASK)) * _BASE + float(c & _MASK)) * _BASE + float(d & _MASK)
-        if top >= _NORMAL:
-            values[row] = sign * value * _SCALES[top]
-        else:
-            values[row] = sign * math.ldexp(value, 32 * (top - LIMBS + 1) - _LOWEST)
-    return values
+        elif 0 <= top < _NORMAL:
+            a, b, c, d = state[row, at + 1], state[row, at + 2], state[row, at + 3], state[row, at + 4]
+            sign = 1
+            if ((((d >> 32) + c >> 32) + b >> 32) + a) < 0:
+                sign, a, b, c, d = -1, -a, -b, -c, -d
+            values[row] = sign * math.ldexp(horner(a, b, c, d), 32 * (top - LIMBS + 1) - _LOWEST)
 
 
 @inlined

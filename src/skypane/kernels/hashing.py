@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skypane.kernels.compiled import kernel
+from skypane.kernels.compiled import inlined, kernel
 from skypane.types import IntArray
+
+
+@inlined
+def place_in(room: int, key: int) -> int:
+    """Return where in a table of so many places, a power of two, a key is looked for first (Knuth's multiplicative hash)."""
+    return ((key & 0x7FFFFFFF) * 2_654_435_761 >> 16) & (room - 1)
 
 
 @kernel

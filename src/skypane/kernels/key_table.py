@@ -18,27 +18,39 @@ _LEAST = 1_024
 
 
 @inlined
-def slot_of(slots: Any, known: Any, keys: Any, row: int) -> int:
-    """Return the slot that holds a key, or the free one that it would take."""
-    word = np.uint64(0)
+def is_key(known: Any, number: int, keys: Any, row: int) -> bool:
+    """Whether a number is that of a key."""
+    same = True
     for column in range(keys.shape[1]):
-        word = (word ^ np.uint64(keys[row, column])) * np.uint64(0x9E3779B97F4A7C15)
-        word ^= word >> np.uint64(32)
+        same &= known[number, column] == keys[row, column]
+    return same
+
+
+@inlined
+def slot_of(slots: Any, known: Any, keys: Any, row: int) -> int:
+    """Return the slot that holds a key, or the free one that it would take.
+
+    The first one looked at is that of its first word as it is: keys that count from somewhere on do not meet there. What
+    meets another goes where all its words, mixed, lead it, and on from there.
+    """
     mask = slots.size - 1
-    slot: int = np.int64(word) & mask
-    while slots[slot] >= 0:
-        number, same = slots[slot], True
+    slot: int = keys[row, 0] & mask
+    if slots[slot] >= 0 and not is_key(known, slots[slot], keys, row):
+        word = np.uint64(0)
         for column in range(keys.shape[1]):
-            same &= known[number, column] == keys[row, column]
-        if same:
-            break
-        slot = (slot + 1) & mask
+            word = (word ^ np.uint64(keys[row, column])) * np.uint64(0x9E3779B97F4A7C15)
+            word ^= word >> np.uint64(32)
+        slot = np.int64(word) & mask
+        while slots[slot] >= 0 and not is_key(known, slots[slot], keys, row):
+            slot = (slot + 1) & mask
     return slot
 
 
 @kernel
-def number_keys(slots: Any, known: Any, count: int, keys: IntArray) -> IntArray:
-    """Return the number of each key, row by row of `keys` (n, w); those not known, of `count`, get the next ones.
+def number_keys(slots: Any, known: Any, count: int, keys: IntArray) -> tuple[IntArray, int]:
+    """Return the number of each key, row by row of `keys` (n, w), and how many are known then.
+
+    Those not known, of `count`, get the next numbers.
 
     There must be room for n keys more in `known`, and for twice as many as that and those known in `slots`.
     """
@@ -50,7 +62,7 @@ def number_keys(slots: Any, known: Any, count: int, keys: IntArray) -> IntArray:
             known[count] = keys[row]
             count += 1
         ids[row] = slots[slot]
-    return ids
+    return ids, count
 
 
 class KeyTable:
@@ -76,6 +88,5 @@ class KeyTable:
         if 2 * needed > len(self._slots):
             self._slots = np.full(1 << (2 * needed).bit_length(), -1, np.int32)
             number_keys(self._slots, self._known, 0, frozen(self.keys.copy()))
-        ids = number_keys(self._slots, self._known, self.count, frozen(np.ascontiguousarray(keys)))
-        self.count = max(self.count, int(ids.max(initial=-1)) + 1)
+        ids, self.count = number_keys(self._slots, self._known, self.count, frozen(np.ascontiguousarray(keys)))
         return ids

@@ -17,7 +17,7 @@ import numpy as np
 
 from skypane.kernels.compiled import inlined, kernel
 from skypane.kernels.exact import WIDTH, merge_exact
-from skypane.types import BoolArray, IntArray
+from skypane.types import BoolArray, FloatArray, IntArray
 
 ADD: Final = 0
 EXACT: Final = 1
@@ -83,7 +83,14 @@ def merge_states(states: Any, ids: IntArray, others: Any, parts: IntArray) -> No
                     states[ids[row], column] += others[row, column]
         elif way == EXACT:
             for row in range(ids.size):
-                merge_exact(states, ids[row], at, others, row)
+                merge_exact(states, ids[row], at, others, row, at)
+        elif width == 2:  # a minimum or a maximum: a choice, without a jump
+            for row in range(ids.size):
+                none, key = states[ids[row], at], states[ids[row], at + 1]
+                other_none, other = others[row, at], others[row, at + 1]
+                smaller = (other_none < none) | ((other_none == none) & (other < key))
+                states[ids[row], at] = other_none if smaller else none
+                states[ids[row], at + 1] = other if smaller else key
         else:
             for row in range(ids.size):
                 keep_smaller(states, ids[row], others, row, at, width)
@@ -108,53 +115,54 @@ def put_states(states: Any, ids: IntArray, others: Any) -> None:
             states[ids[row], column] = others[row, column]
 
 
-@kernel
-def merged_states(front: Any, back: Any, n: int, parts: IntArray) -> Any:
-    """Return the first n rows of two tables of states merged, row by row; column by column in memory, as they are.
-
-    All rows go the same way, those without anything too, so that most loops are of vectors.
-    """
-    merged = np.empty((front.shape[1], n), np.int64).T
-    for part in range(parts.shape[0]):
-        way, at, width = parts[part, 0], parts[part, 1], parts[part, 2]
-        if way == LEAST:
-            merge_least(merged, front, back, n, at, width)
-            continue
-        for column in range(at, at + width):
-            for row in range(n):
-                merged[row, column] = front[row, column] + back[row, column]
-        if way == EXACT:
-            merge_tops(merged, front, back, n, at)
-    return merged
-
-
 @inlined
-def merge_least(merged: Any, front: Any, back: Any, n: int, at: int, width: int) -> None:
-    """Merge a LEAST part of two tables."""
+def merge_least(merged: Any, target: int, front: Any, back: Any, n: int, at: int, width: int) -> None:
+    """Merge a LEAST part of two tables, from column `at` on, into columns of a third, from `target` on."""
     if width == 2:  # a minimum or a maximum: a choice, without a jump
         for row in range(n):
             none, key = front[row, at], front[row, at + 1]
             other_none, other = back[row, at], back[row, at + 1]
             smaller = (other_none < none) | ((other_none == none) & (other < key))
-            merged[row, at] = other_none if smaller else none
-            merged[row, at + 1] = other if smaller else key
+            merged[row, target] = other_none if smaller else none
+            merged[row, target + 1] = other if smaller else key
         return
     for row in range(n):
+        smaller = False
         for column in range(at, at + width):
-            merged[row, column] = front[row, column]
-        keep_smaller(merged, row, back, row, at, width)
+            if front[row, column] != back[row, column]:
+                smaller = back[row, column] < front[row, column]
+                break
+        for column in range(width):
+            merged[row, target + column] = back[row, at + column] if smaller else front[row, at + column]
 
 
 @inlined
-def merge_tops(merged: Any, front: Any, back: Any, n: int, at: int) -> None:
-    """Set right the sums of two tables whose limbs were added one by one: those whose numbers are of different size."""
+def merge_exact_rows(merged: Any, target: int, front: Any, back: Any, n: int, at: int) -> None:
+    """Merge exact sums of two tables, from column `at` on, into columns of a third, from `target` on."""
     for row in range(n):
-        top, other = front[row, at], back[row, at]
-        merged[row, at] = max(top, other)
-        if top != other and min(top, other) >= 0:
-            for column in range(at, at + WIDTH):
-                merged[row, column] = front[row, column]
-            merge_exact(merged, row, at, back, row)
+        for column in range(WIDTH):
+            merged[row, target + column] = front[row, at + column]
+        merge_exact(merged, row, target, back, row, at)
+
+
+@kernel
+def divide(sums: FloatArray, counts: IntArray) -> bool:
+    """Divide sums by counts in place; return whether one of these is 0, of which there is no mean."""
+    none = False
+    for row in range(sums.size):
+        none |= counts[row] == 0
+        sums[row] /= max(counts[row], 1)
+    return none
+
+
+@kernel
+def numbers_of(keys: IntArray, largest: bool) -> FloatArray:
+    """Return the float64 numbers whose keys these are (operators/aggregates/keys64.py); `largest`: of keys turned around."""
+    bits = np.empty(keys.size, np.int64)
+    for row in range(keys.size):
+        key = ~keys[row] if largest else keys[row]
+        bits[row] = key ^ ((key >> 63) & 0x7FFFFFFFFFFFFFFF)
+    return bits.view(np.float64)
 
 
 @kernel
@@ -222,12 +230,15 @@ __all__ = [
     "WIDTH",
     "add_counts",
     "add_integers",
+    "divide",
     "empty_states",
     "keep_least",
+    "merge_exact_rows",
+    "merge_least",
     "merge_noting",
     "merge_states",
-    "merged_states",
     "number_groups",
+    "numbers_of",
     "put_states",
     "rows_with",
     "take_states",

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numba.core import event
 
-from skypane.kernels import exact, keyed
+from skypane.kernels import exact, keyed, sliding
 from skypane.kernels.blocks import BLOCK
 from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_indices_by_group
@@ -21,7 +21,8 @@ from skypane.kernels.key_table import number_keys
 from skypane.kernels.layout import columns_of, frozen
 from skypane.kernels.ranks import byte_ranks
 from skypane.kernels.skyline import skyline_indices
-from skypane.types import FloatArray
+from skypane.kernels.split import Split, tops_in
+from skypane.types import FloatArray, IntArray
 
 _USUAL_SECONDS: Final = 20
 
@@ -88,15 +89,29 @@ def _by_key() -> None:
     keyed.keep_least(states, least, ids, frozen(np.zeros((1, 1), np.int64)), keep)
     others = frozen(states.copy())
     keyed.merge_states(states, ids, others, parts)
-    table = np.asfortranarray(keyed.empty_states(2, least + 2, parts))  # as a window's states lie
-    keyed.merge_states(table, ids, others, parts)
-    keyed.put_states(table, ids, keyed.merge_noting(table, ids, others, parts))
-    merged = keyed.merged_states(table, table, 2, parts)
-    for states_of_keys in (others, merged, keyed.take_states(merged, keyed.rows_with(merged))):
+    for states_of_keys in (others, _slide(others, ids, parts)):
         exact.exact_values(states_of_keys, sums)
         exact.squared_deviations(states_of_keys, 0, sums, squares)
+    counts = np.ones(1, np.int64)
+    keyed.divide(np.ones(1), counts)
+    keyed.numbers_of(counts, largest=True)
     number_keys(np.full(2, -1, np.int32), np.zeros((1, 2), np.int64), 0, frozen(np.zeros((1, 2), np.int64)))
     hash_bytes(frozen(np.zeros(1, np.uint8)), frozen(np.zeros(2, np.int64)))
+
+
+def _slide(states: IntArray, ids: IntArray, plan: IntArray) -> Any:
+    """Push a pane of one key into an empty window, put it into the other stack, and take it away; return the states."""
+    split = Split.of(plan, [tops_in(states, plan)])
+    order = frozen(sliding.rows_by_number(ids, 1))
+    sums = sliding.sums_of(states, order, split.sums, split.sums_width)
+    stacked = sliding.stacked_of(states, order, split.stacked, split.stacked_width)
+    totals, stack = np.zeros((split.sums_width, 1), np.int64).T, split.empty_stack(1)
+    sliding.add_sums(totals, ids, sums)
+    keyed.merge_states(stack, ids, stacked, split.stacked)
+    keyed.put_states(stack, ids, keyed.merge_noting(stack, ids, stacked, split.stacked))
+    sliding.take_away(totals, ids, sums)
+    found = sliding.window_states(totals, stack, stack, 1, split.width, split.sums, split.stacked)
+    return keyed.take_states(found, keyed.rows_with(found))
 
 
 def _points(n: int, d: int) -> FloatArray:

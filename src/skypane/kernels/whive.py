@@ -21,6 +21,7 @@ import numpy as np
 
 from skypane.kernels.atomics import add, load, publish, store, swap_if
 from skypane.kernels.compiled import inlined, kernel
+from skypane.kernels.hashing import place_in
 from skypane.kernels.texts import ANY, contributes
 from skypane.types import BytesArray, IntArray
 
@@ -137,7 +138,7 @@ def winset_from(hive: Any, place: int, start: int) -> int:
 def place_of(hive: Any, slot: int, key: int) -> int:
     """Return where a key's state is in a winset, making room for it; END if the table is full."""
     first = slot * hive.room
-    at = ((key & 0x7FFFFFFF) * 2_654_435_761 >> 16) & (hive.room - 1)
+    at = place_in(hive.room, key)
     for _ in range(hive.room):
         known = load(hive.words, hive.keys + first + at)
         if known == NOTHING and swap_if(hive.words, hive.keys + first + at, NOTHING, key):

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from skypane.kernels.compiled import inlined, kernel
+from skypane.kernels.hashing import place_in
 from skypane.kernels.texts import ANY, contributes
 from skypane.kernels.whive import COUNT, END, FIRST, MAX, NO_TEXTS, NOTHING
 from skypane.types import BytesArray, IntArray
@@ -44,7 +45,7 @@ class Winsets(NamedTuple):
 def place_of(winsets: Any, slot: int, key: int) -> Any:
     """Return where a key's state is in a winset; END if the table is full."""
     first = slot * winsets.room
-    at = ((key & 0x7FFFFFFF) * 2_654_435_761 >> 16) & (winsets.room - 1)
+    at = place_in(winsets.room, key)
     for _ in range(winsets.room):
         known = winsets.keys[first + at]
         if known == key:

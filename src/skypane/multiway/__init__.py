@@ -6,7 +6,7 @@ from skypane.multiway.by_hive import TuMLMC, WiML
 from skypane.multiway.design import Multiway
 from skypane.multiway.in_order import MQ, MQLF, TuMLSC
 from skypane.multiway.ready_merge import MergeState, Ready, ReadyMerge
-from skypane.multiway.tgate import ReadyTuples, TGate
+from skypane.multiway.tgate import ReadyTuples, SkipList, TGate
 from skypane.multiway.whive import WHive
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Ready",
     "ReadyMerge",
     "ReadyTuples",
+    "SkipList",
     "TGate",
     "TuMLMC",
     "TuMLSC",

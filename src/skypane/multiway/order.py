@@ -13,6 +13,9 @@ def check_order(source: str, newest: Micros, times: IntArray) -> None:
     back = np.flatnonzero(times < before)
     if len(back):
         at = back[0]
-        raise BadInputError(
-            f"{source} goes backwards: tuple {at} is of time {times[at]}, after one of time {before[at]}"
-        )
+        raise backwards(source, int(at), times[at], before[at])
+
+
+def backwards(source: str, at: int, time: Micros, before: Micros) -> BadInputError:
+    """Return the error of a tuple that is older than the one before it."""
+    return BadInputError(f"{source} goes backwards: tuple {at} is of time {time}, after one of time {before}")

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from skypane.kernels import tgate
-from skypane.multiway.order import check_order
+from skypane.multiway.order import backwards
 from skypane.multiway.ready_merge import Ready
 from skypane.types import BadInputError, ConfigError, IntArray, Micros
 
@@ -69,7 +69,6 @@ class TGate:
         ring = max(_LEAST_RING, -(-room // segment) + 1)
         self._most = inputs + later
         self._gate = tgate.new_gate(self._most, consumers, ring, segment, _RULES[ready], later)
-        self._newest = np.full(self._most, np.iinfo(np.int64).min)
         self._left = [False] * self._most
 
     def insert_tuple(self, source: int, time: Micros, payload: int) -> bool:
@@ -83,10 +82,11 @@ class TGate:
         """
         self._check(source)
         times = np.ascontiguousarray(times, np.int64)
-        check_order(f"input {source}", self._newest[source], times)
         done = tgate.insert_tuples(self._gate, source, times, np.ascontiguousarray(payloads, np.int64))
-        if done:
-            self._newest[source] = times[done - 1]
+        if done < 0:
+            at = -1 - done
+            before = times[at - 1] if at else tgate.newest_time(self._gate, source)
+            raise backwards(f"input {source}", at, times[at], before)
         return done
 
     def get_next_ready_tuple(self, consumer: int = 0) -> tuple[Micros, int, int] | None:
@@ -109,7 +109,7 @@ class TGate:
         """
         if self.inputs == self._most:
             raise ConfigError(f"there is room for {self._most} inputs only: say how many may join, later=")
-        self._newest[self.inputs] = tgate.join_gate(self._gate)
+        tgate.join_gate(self._gate, self.inputs)
         self.inputs += 1
         return self.inputs - 1
 
@@ -126,4 +126,15 @@ class TGate:
             raise BadInputError(f"input {source} has left: it may not send again")
 
 
-__all__ = ["ReadyTuples", "TGate"]
+class SkipList(TGate):
+    """For comparison (paper 2, section 7.2): the same list, whose consumer has to ask every input about every tuple.
+
+    A tuple is ready by definition 1.
+    """
+
+    def __init__(self, inputs: int, *, room: int = 4_096) -> None:
+        super().__init__(inputs, room=room)
+        self._gate = self._gate._replace(rule=tgate.ASKED)
+
+
+__all__ = ["ReadyTuples", "SkipList", "TGate"]

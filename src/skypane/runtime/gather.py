@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+from skypane.runtime.narrow import narrowed, widened
+
 
 def gathered(tables: Iterable[pa.Table], row_count: int) -> Iterator[pa.Table]:
     """Yield the same rows, in order, in tables of at least `row_count` rows, the last one excepted; nothing is copied."""
@@ -27,13 +29,14 @@ def as_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def encoded(table: pa.Table) -> pa.Buffer:
-    """Return the table as one Arrow stream, in a single batch."""
+    """Return the table as one Arrow stream, in a single batch, its integers narrow."""
+    table = narrowed(table.combine_chunks())
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
+        writer.write_table(table)
     return sink.getvalue()
 
 
 def decoded(stream: pa.Buffer) -> pa.Table:
-    """Return the table of which encoded() made the stream; nothing is copied."""
-    return pa.ipc.open_stream(stream).read_all()
+    """Return the table of which encoded() made the stream; only narrow integers are copied."""
+    return widened(pa.ipc.open_stream(stream).read_all())

@@ -9,10 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.operators.aggregates.oracle import ORACLE, groups
 from tests.operators.aggregates.tables import FUNCTIONS, INF, NAN, SCHEMA, VALUES, tables
 
 import skypane as sp
+from skypane.operators.aggregates import aggregate
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.window_query import WindowQuery
 from skypane.testing import check_query
@@ -90,6 +92,53 @@ def test_windows_share_merges_and_answer_as_if_they_did_not(length: int, slide: 
         direct = query.lower(query.combine([partial for _, (partial,) in task.panes]))
         shared = worker.answer(task, lambda partial: partial).rows.drop(["window_start", "window_end"])
         assert sorted(map(repr, shared.to_pylist())) == sorted(map(repr, direct.to_pylist()))
+
+
+SIZES = (1.0, 1e-9, 1e4, 0.0, 1e30, -1e30, 1e300, 5e-324, INF, NAN)
+"""Of numbers that are summed: of one size, of two beside each other, and too different for one grid, or not finite."""
+
+
+@given(st.lists(st.sampled_from(SIZES), min_size=8, max_size=30), st.integers(2, 6))
+@settings(max_examples=60)
+def test_sums_of_any_size_come_and_go_and_leave_nothing_behind(sizes: list[float], length: int):
+    """A pane for each, of two keys; sums are on a grid, lie in stacks, and are on a grid again: to the bit."""
+    windows = Windows(length, 1)
+    query = sp.Aggregate("key", total=sp.sum("x"), spread=sp.variance("x"), n=sp.count(), least=sp.min("x"))
+    panes = [
+        query.lift(pa.table({"key": [1, 2 + pane % 3], "x": [0.1 * size, size * (pane - 7) / 3]}))
+        for pane, size in enumerate(sizes)
+    ]
+    worker = WindowQuery(query, windows, None).worker()
+    held: OpenPanes[pa.Table] = OpenPanes.empty(windows).add(enumerate(panes))
+    for task in held.all_windows():
+        direct = query.lower(query.combine([partial for _, (partial,) in task.panes]))
+        shared = worker.answer(task, lambda partial: partial).rows.drop(["window_start", "window_end"])
+        assert sorted(map(repr, shared.to_pylist())) == sorted(map(repr, direct.to_pylist()))
+
+
+def test_a_number_of_another_size_is_no_reason_to_stack_sums_for_ever():
+    query = sp.Aggregate("key", total=sp.sum("x"))
+    panes = [query.lift(pa.table({"key": [1], "x": [x]})) for x in (1.0, 2.0, 1e300, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)]
+    queue = query.queue(panes[0].schema, 3)
+    assert queue is not None
+    stacked = []
+    for pane, partial in enumerate(panes):
+        queue.evict_before(pane - 2)
+        queue.push(pane, partial)
+        stacked.append(queue._split.stacked_width > 0)
+    assert stacked[:3] == [False, False, True]
+    assert not stacked[-1]
+
+
+def test_panes_lifted_together_or_in_groups_are_the_same(monkeypatch: pytest.MonkeyPatch):
+    rows = tables_of(np.random.default_rng(5), 200)
+    starts = [0, 3, 3, 50, 51, 120, 199]
+    whole = ALL.lift_panes(rows, starts)
+    monkeypatch.setattr(aggregate, "TOGETHER", 40)
+    parts = ALL.lift_panes(rows, starts)
+    assert len(parts) == len(whole) == len(starts)
+    for one, other in zip(parts, whole, strict=True):
+        assert repr(ALL.lower(one).to_pylist()) == repr(ALL.lower(other).to_pylist())
 
 
 def is_wide(name: str) -> bool:

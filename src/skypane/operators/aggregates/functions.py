@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from skypane.kernels import exact
+from skypane.kernels import exact, keyed
 from skypane.operators.aggregates.condition import Condition
 from skypane.operators.aggregates.keys64 import fits, nullable, values_of
 from skypane.operators.aggregates.parts import Count, IntegerSum, Least, NumberSum, Part
@@ -189,7 +189,8 @@ class Mean(_Numeric):
 
         def lower(states: States) -> pa.Array:
             n = _column(*states[count])
-            return nullable(sums(*states[total]) / np.maximum(n, 1), n == 0)
+            means = sums(*states[total])
+            return pa.array(means, mask=n == 0) if keyed.divide(means, n) else pa.array(means)
 
         return lower
 
@@ -266,12 +267,9 @@ class Chosen(Function):
             matrix, at = states[least]
             missing = _column(matrix, at) == 1
             if self.order == self.column:
-                keys = _column(matrix, at + 1)
-                keys = ~keys if self.largest else keys
-            else:
-                missing = missing | (_column(matrix, at + 2) == 1)
-                keys = _column(matrix, at + 3)
-            return values_of(keys, kind, missing)
+                return values_of(_column(matrix, at + 1), kind, missing, largest=self.largest)
+            missing = missing | (_column(matrix, at + 2) == 1)
+            return values_of(_column(matrix, at + 3), kind, missing)
 
         return lower
 

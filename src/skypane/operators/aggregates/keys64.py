@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from skypane.kernels import keyed
 from skypane.types import BoolArray, FloatArray, IntArray
 
 _LAST = np.iinfo(np.int64).max
@@ -31,11 +32,11 @@ def keys_of(values: pa.Array) -> IntArray:
     return np.ascontiguousarray(values.cast(_storage(kind)).to_numpy(zero_copy_only=False), np.int64)
 
 
-def values_of(keys: IntArray, kind: pa.DataType, missing: BoolArray) -> pa.Array:
-    """Return the values whose keys these are, null where they are missing."""
+def values_of(keys: IntArray, kind: pa.DataType, missing: BoolArray, *, largest: bool = False) -> pa.Array:
+    """Return the values whose keys these are, null where they are missing; `largest`: whose keys were turned around."""
     if pa.types.is_floating(kind):
-        numbers = (keys ^ ((keys >> 63) & _LAST)).view(np.float64)
-        return nullable(numbers, missing).cast(kind)
+        return nullable(keyed.numbers_of(keys, largest), missing).cast(kind)
+    keys = ~keys if largest else keys
     return nullable(np.where(missing, 0, keys), missing).cast(_storage(kind)).cast(kind)
 
 

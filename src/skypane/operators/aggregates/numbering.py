@@ -37,7 +37,7 @@ class KeyNumbers:
             return frozen(np.zeros(partial.num_rows, np.int64))
         known = self.count
         ids = self._table.of(_words(keys)) if self._in_words else self._compared(keys)
-        new = np.flatnonzero(ids >= known)
+        new = np.flatnonzero(ids >= known) if not self._in_words or self._table.count > known else ()
         if len(new):
             self.keys = pa.concat_tables([self.keys, keys.take(pa.array(new))]).combine_chunks()
         return frozen(ids)
