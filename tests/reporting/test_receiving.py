@@ -12,7 +12,7 @@ from skypane.runtime.receiving.seen import Seen
 GIVEN = {"folder": "received", "inputs": [
     {"name": "a", "listen": "localhost:1", "acknowledge": True},
     {"name": "b", "connect": "there:1"},
-    {"name": "c", "mqtt": "mqtt://there", "topic": "t/+", "by_topic": True, "password_env": "C_PASSWORD"},
+    {"name": "c", "mqtt": "mqtt://there", "topic": "t/+", "by_topic": True, "password": "$C_PASSWORD"},
     {"name": "d", "http": "http://there/now?key=swordfish", "every": "90 seconds"},
 ]}  # fmt: skip
 
