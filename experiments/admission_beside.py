@@ -1,6 +1,6 @@
 """Many inputs beside Spark's own Kafka source: the same 200 partitions, in one session, in turn.
 
-    python -m experiments.admission_beside [--docs docs] [--rounds 3]
+    python -m experiments.admission_beside [--docs docs] [--rounds 3] [--share 1]
 
 Two loads wait in topics of their own, spread over the partitions by Zipf's law: one is read in small batches, as when
 little comes at a time, the other in large ones, as after a standstill.
@@ -13,7 +13,7 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,8 @@ CONNECTOR = (
     "org.apache.commons:commons-pool2:2.13.1",
 )
 """Spark's own source, and what it needs that Spark does not have."""
+CONSUMERS = {"spark.kafka.consumer.cache.capacity": "400"}
+"""Spark's own source keeps a consumer per partition; of its default of 64, each batch would make 200 anew."""
 SCHEMA = "n long, at double"
 TOPICS, PARTITIONS = 50, 4
 
@@ -62,7 +64,8 @@ class Batch:
 
 def fill(kafka: Broker, waiting: Waiting) -> dict[str, int]:
     """Send the rows; return how many each input has."""
-    producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 50, "log_level": 2})
+    most = {"queue.buffering.max.messages": 2_000_000}
+    producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 50, "log_level": 2, **most})
     for at in range(TOPICS):
         kafka.create(f"{waiting.prefix}-{at:02}", PARTITIONS)
     counts = {}
@@ -149,15 +152,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--docs", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--share", type=float, default=1.0, help="of the rows, to see whether it runs")
     given = parser.parse_args(arguments)
     jars = classpath(*CONNECTOR, alone=True).split(os.pathsep)
-    spark = sp.session("local[2]", "beside", {"spark.jars": ",".join(jars), "spark.ui.enabled": "false"})
+    spark = sp.session("local[2]", "beside", {"spark.jars": ",".join(jars), "spark.ui.enabled": "false", **CONSUMERS})
     lines = []
     with (
         tempfile.TemporaryDirectory() as folder,
         broker(known_classpath(cache_directory() / "kafka-classpath")) as kafka,
     ):
-        for waiting in LOADS:
+        for waiting in (replace(one, rows=round(one.rows * given.share)) for one in LOADS):
             counts = {name: count for name, count in fill(kafka, waiting).items() if count}
             runs: dict[str, list[list[Batch]]] = {name: [] for name in SOURCES}
             for at in range(given.rounds):
