@@ -21,4 +21,4 @@ def test_a_secret_must_be_a_name(text: object):
     assert not is_named(text)
     with pytest.raises(ConfigError, match=r'password must be "\$NAME"') as caught:
         check_named(text, "password")
-    assert "sword" not in str(caught.value)
+    assert "fish" not in str(caught.value)
