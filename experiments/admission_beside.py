@@ -155,7 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--share", type=float, default=1.0, help="of the rows, to see whether it runs")
     given = parser.parse_args(arguments)
     jars = classpath(*CONNECTOR, alone=True).split(os.pathsep)
-    spark = sp.session("local[2]", "beside", {"spark.jars": ",".join(jars), "spark.ui.enabled": "false", **CONSUMERS})
+    settings = {"spark.jars": ",".join(jars), "spark.ui.enabled": "false", "spark.driver.memory": "4g", **CONSUMERS}
+    spark = sp.session("local[2]", "beside", settings)
     lines = []
     with (
         tempfile.TemporaryDirectory() as folder,

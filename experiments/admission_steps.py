@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,8 +37,10 @@ MOST: Final = 8
 SLIDE: Final = 2.0
 BOUND: Final = 5.0
 """L, in seconds."""
-LEAD: Final = 0.3
-"""Share of a step, at x1, before what is measured begins: the query starts."""
+LEAD: Final = 5.0
+"""Seconds at x1 before what is measured begins."""
+PATIENCE: Final = 150.0
+"""Seconds until the first rows are answered: workers start, and kernels are compiled."""
 RUNS: dict[str, dict[str, Any]] = {
     "planned": {
         "readers": sp.Readers(most=MOST, latency=f"{BOUND:g} seconds"),
@@ -85,14 +86,18 @@ def run(spark: SparkSession, folder: Path, port: int, step: float, readers: int 
         offers, Asked(port), time="ts", window=f"{2 * SLIDE:g} seconds", slide=f"{SLIDE:g} seconds", wlq_workers=1,
         progress=sp.Watermark("1 second"), checkpoint=folder / "checkpoint", output=folder / "out", **options,
     )  # fmt: skip
+    for feed in feeds:
+        feed.send([b'{"n": -1, "at": %.3f}' % time.time()])
     handle = job.start(on_batch=seen.append)
-    lead = LEAD * step
-    seconds = lead + len(FACTORS) * step
-    load = Load(feeds, factor=lambda share: FACTORS[max(0, int((share * seconds - lead) / step))])
-    begin = time.time() + lead
-    feeding = threading.Thread(target=load.run, args=(seconds,))
-    feeding.start()
-    feeding.join()
+    deadline = time.monotonic() + PATIENCE
+    while not seen:
+        if time.monotonic() > deadline:
+            raise TimeoutError("the query does not start")
+        time.sleep(0.1)
+    seconds = LEAD + len(FACTORS) * step
+    load = Load(feeds, factor=lambda share: FACTORS[max(0, int((share * seconds - LEAD) / step))])
+    begin = time.time() + LEAD
+    load.run(seconds)
     handle.stop(patience=1)
     print(handle.explain())
     return shown(seen, begin, begin + len(FACTORS) * step)
