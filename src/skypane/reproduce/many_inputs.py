@@ -39,7 +39,7 @@ FLEETS: Final[dict[str, Callable[[float], Fleet]]] = {
     "ptfcw": _fluctuating("trend", "constant"),
     "sfvar": _fluctuating("step", "varying"),
     "tfvar": _fluctuating("trend", "varying"),
-    "bursty": lambda slower: BurstyFleet(LOW + HIGH, *[f"{slower * BURST:g} seconds"] * 2),
+    "bursty": lambda slower: BurstyFleet(LOW + HIGH, f"{slower * BURST:g} seconds", f"{slower * BURST:g} seconds"),
 }
 
 
@@ -96,7 +96,8 @@ def _run(
     law = Admission(capacity=capacity, most=NODES, strategy=strategy, give_back=give_back)
     setup = Inputs(came, law, capacity, most=NODES, meta=said(workload, came, slower), every=EVERY)
     shown = pd.DataFrame(simulate_inputs(setup))[SETTLED:].drop(columns=["time", "because"])
-    return {"workload": workload, "strategy": strategy, **shown.mean().to_dict()}
+    means = {str(column): float(mean) for column, mean in shown.mean().items()}
+    return {"workload": workload, "strategy": strategy, **means}
 
 
 def each(found: pd.DataFrame, figure: str, strategy: str, workloads: Sequence[str] = tuple(FLEETS)) -> list[float]:

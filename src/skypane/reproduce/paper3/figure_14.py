@@ -57,18 +57,19 @@ def _shown(
     load: str, came: FloatArray, meta: Sequence[MetaData], capacity: float, headroom: float, start: IntArray | None
 ) -> pd.DataFrame:
     """Return a row for each period and strategy; `start`, the nodes at which the streams are first."""
-    found = []
-    for name in ("DRF-M", "ARD", STATIC):
-        law, most, begin = None, HIGHEST, _even(came.mean(axis=0))
-        if name != STATIC:
-            law, most, begin = (
-                Admission(capacity=capacity, most=NODES, give_back=0.85, strategy=name, headroom=headroom),
-                NODES,
-                start,
-            )
-        setup = Inputs(came, law, capacity, most=most, meta=meta, start=begin, every=EVERY)
-        found.append(pd.DataFrame(simulate_inputs(setup)).drop(columns="because").assign(load=load, strategy=name))
-    return pd.concat(found)
+    static = Inputs(came, None, capacity, most=HIGHEST, start=_even(came.mean(axis=0)), every=EVERY)
+    setups = {
+        name: Inputs(came, _law(name, capacity, headroom), capacity, most=NODES, meta=meta, start=start, every=EVERY)
+        for name in ("DRF-M", "ARD")
+    }
+    return pd.concat(
+        pd.DataFrame(simulate_inputs(setup)).drop(columns="because").assign(load=load, strategy=name)
+        for name, setup in (setups | {STATIC: static}).items()
+    )
+
+
+def _law(strategy: str, capacity: float, headroom: float) -> Admission:
+    return Admission(capacity=capacity, most=NODES, give_back=0.85, strategy=strategy, headroom=headroom)
 
 
 def _even(rates: FloatArray) -> IntArray:
