@@ -100,7 +100,8 @@ def run(spark: SparkSession, folder: Path, port: int, step: float, readers: int 
     begin = time.time() + LEAD
     load.run(seconds)
     handle.stop(patience=1)
-    print(handle.explain())
+    for batch in seen:
+        print(f"{batch.started_at - begin:6.1f} s {batch}, {len(batch.task_rows)} readers", batch.workers, flush=True)
     return shown(seen, begin, begin + len(FACTORS) * step)
 
 
