@@ -49,19 +49,23 @@ class Certificates:
         if not self.tls:
             return None
         purpose = ssl.Purpose.CLIENT_AUTH if server else ssl.Purpose.SERVER_AUTH
-        reading = "ca"
         try:
             made = ssl.create_default_context(purpose, cafile=self.ca)
-            if server and self.ca is not None:
-                made.verify_mode = ssl.CERT_REQUIRED
-            if self.certificate is not None:
-                reading = "certificate"
+        except OSError as error:
+            raise _unusable(f"ca {self.ca}", error) from error
+        if server and self.ca is not None:
+            made.verify_mode = ssl.CERT_REQUIRED
+        if self.certificate is not None:
+            try:
                 made.load_cert_chain(self.certificate, self.key, password=_no_password)
-        except OSError as error:  # ssl.SSLError is one
-            said = error.strerror or str(error)
-            files = self.ca if reading == "ca" else f"{self.certificate} with key {self.key or 'in it'}"
-            raise ConfigError(f"{reading} {files} cannot be used: {said}") from error
+            except OSError as error:
+                named = "" if self.key is None else f" with key {self.key}"
+                raise _unusable(f"certificate {self.certificate}{named}", error) from error
         return made
+
+
+def _unusable(what: str, error: OSError) -> ConfigError:
+    return ConfigError(f"{what} cannot be used: {error.strerror or error}")
 
 
 def _no_password() -> str:
