@@ -125,14 +125,15 @@ def line(source: str, runs: Sequence[Sequence[Batch]], counts: dict[str, int]) -
     tasks = int(np.median([batch.tasks for batch in later]))
     ends = {name: _ended(runs[0], name, count) for name, count in counts.items()}
     half, hot = sorted(ends.values())[len(ends) // 2], ends[max(counts, key=counts.__getitem__)]
+    waited = [float(np.median([sum(batch.seconds for batch in run[1:upto]) for run in runs])) for upto in (half, hot)]
     return (
         source,
         str(tasks),
         f"{1000 * seconds:,.0f}",
         f"{rate:,.0f}",
         f"{len(runs[0][0].rows)}",
-        str(half),
-        str(hot),
+        f"{half} ({waited[0]:.1f} s)",
+        f"{hot} ({waited[1]:.1f} s)",
     )
 
 
@@ -143,8 +144,8 @@ def _ended(run: Sequence[Batch], name: str, count: int) -> int:
     return int(np.searchsorted(read_, count)) + 1
 
 
-HEAD = ("", "tasks a batch", "ms a batch", "rows/s", "inputs in the first batch", "batch after which half of the inputs have nothing left",
-        "and the hottest")  # fmt: skip
+HEAD = ("", "tasks a batch", "ms a batch", "rows/s", "inputs in the first batch",
+        "batch that brings the last of half of the inputs (seconds after the first batch)", "of the hottest")  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
