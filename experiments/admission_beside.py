@@ -172,7 +172,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     runs[name].append(
                         read(source(spark, kafka, waiting), Path(folder) / f"{waiting.prefix}-{at}-{name[:3]}")
                     )
-                    print(f"{waiting.prefix} {name} {time.monotonic() - began:.1f} s", flush=True)
+                    took = ", ".join(f"{batch.seconds:.2f}" for batch in runs[name][-1])
+                    print(f"{waiting.prefix} {name} {time.monotonic() - began:.1f} s: {took}", flush=True)
             lines += [line(f"{name}, {waiting.batch:,} rows a batch", runs[name], counts) for name in SOURCES]
     text = markdown_table(HEAD, lines)
     print(text)

@@ -133,6 +133,7 @@ def test_each_line_and_each_message_comes_once_over_kills(tmp_path, kafka):
     assert sorted((Path(row["input"]).stem, row["n"]) for row in rows) == sorted(expected)
 
 
+@pytest.mark.slow
 def test_with_readiness_the_answers_are_the_same_however_many_inputs_are_read(spark, tmp_path):
     """Three inputs in one go by one task, and a few rows of each at a time by two: sums to the last bit, lists in order."""
     rng, names = np.random.default_rng(7), ("a", "b", "c")
