@@ -1,6 +1,6 @@
 """Many inputs beside Spark's own Kafka source: the same 200 partitions, in one session, in turn.
 
-    python -m experiments.admission_beside [--docs docs] [--rounds 3]
+    python -m experiments.admission_beside [--docs docs] [--rounds 3] [--share 1]
 
 Two loads wait in topics of their own, spread over the partitions by Zipf's law: one is read in small batches, as when
 little comes at a time, the other in large ones, as after a standstill.
@@ -13,7 +13,7 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,8 @@ CONNECTOR = (
     "org.apache.commons:commons-pool2:2.13.1",
 )
 """Spark's own source, and what it needs that Spark does not have."""
+CONSUMERS = {"spark.kafka.consumer.cache.capacity": "400"}
+"""Spark's own source keeps a consumer per partition; of its default of 64, each batch would make 200 anew."""
 SCHEMA = "n long, at double"
 TOPICS, PARTITIONS = 50, 4
 
@@ -62,7 +64,8 @@ class Batch:
 
 def fill(kafka: Broker, waiting: Waiting) -> dict[str, int]:
     """Send the rows; return how many each input has."""
-    producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 50, "log_level": 2})
+    most = {"queue.buffering.max.messages": 2_000_000}
+    producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 50, "log_level": 2, **most})
     for at in range(TOPICS):
         kafka.create(f"{waiting.prefix}-{at:02}", PARTITIONS)
     counts = {}
@@ -122,14 +125,15 @@ def line(source: str, runs: Sequence[Sequence[Batch]], counts: dict[str, int]) -
     tasks = int(np.median([batch.tasks for batch in later]))
     ends = {name: _ended(runs[0], name, count) for name, count in counts.items()}
     half, hot = sorted(ends.values())[len(ends) // 2], ends[max(counts, key=counts.__getitem__)]
+    waited = [float(np.median([sum(batch.seconds for batch in run[1:upto]) for run in runs])) for upto in (half, hot)]
     return (
         source,
         str(tasks),
         f"{1000 * seconds:,.0f}",
         f"{rate:,.0f}",
         f"{len(runs[0][0].rows)}",
-        str(half),
-        str(hot),
+        f"{half} ({waited[0]:.1f} s)",
+        f"{hot} ({waited[1]:.1f} s)",
     )
 
 
@@ -140,8 +144,8 @@ def _ended(run: Sequence[Batch], name: str, count: int) -> int:
     return int(np.searchsorted(read_, count)) + 1
 
 
-HEAD = ("", "tasks a batch", "ms a batch", "rows/s", "inputs in the first batch", "batch after which half of the inputs have nothing left",
-        "and the hottest")  # fmt: skip
+HEAD = ("", "tasks a batch", "ms a batch", "rows/s", "inputs in the first batch",
+        "batch that brings the last of half of the inputs (seconds after the first batch)", "of the hottest")  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -149,15 +153,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--docs", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--share", type=float, default=1.0, help="of the rows, to see whether it runs")
     given = parser.parse_args(arguments)
     jars = classpath(*CONNECTOR, alone=True).split(os.pathsep)
-    spark = sp.session("local[2]", "beside", {"spark.jars": ",".join(jars), "spark.ui.enabled": "false"})
+    settings = {"spark.jars": ",".join(jars), "spark.ui.enabled": "false", "spark.driver.memory": "4g", **CONSUMERS}
+    spark = sp.session("local[2]", "beside", settings)
     lines = []
     with (
         tempfile.TemporaryDirectory() as folder,
         broker(known_classpath(cache_directory() / "kafka-classpath")) as kafka,
     ):
-        for waiting in LOADS:
+        for waiting in (replace(one, rows=round(one.rows * given.share)) for one in LOADS):
             counts = {name: count for name, count in fill(kafka, waiting).items() if count}
             runs: dict[str, list[list[Batch]]] = {name: [] for name in SOURCES}
             for at in range(given.rounds):
@@ -166,7 +172,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     runs[name].append(
                         read(source(spark, kafka, waiting), Path(folder) / f"{waiting.prefix}-{at}-{name[:3]}")
                     )
-                    print(f"{waiting.prefix} {name} {time.monotonic() - began:.1f} s", flush=True)
+                    took = ", ".join(f"{batch.seconds:.2f}" for batch in runs[name][-1])
+                    print(f"{waiting.prefix} {name} {time.monotonic() - began:.1f} s: {took}", flush=True)
             lines += [line(f"{name}, {waiting.batch:,} rows a batch", runs[name], counts) for name in SOURCES]
     text = markdown_table(HEAD, lines)
     print(text)

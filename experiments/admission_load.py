@@ -49,13 +49,19 @@ class Feed:
             self.sent += rows
 
 
+def burst(share: float) -> float:
+    """Return by how much all rates are higher at a share of the run: five-fold for a tenth of it."""
+    return BURST if 0.5 <= share < 0.6 else 1.0
+
+
 @dataclass
 class Load:
-    """All inputs; `events` happen once, at their shares of the run."""
+    """All inputs; `events` happen once, at their shares of the run; `factor` is what rates are multiplied by there."""
 
     feeds: list[Feed]
     events: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     flush: Callable[[], None] = lambda: None
+    factor: Callable[[float], float] = burst
     #: seconds that the sender was behind its own clock, at most: rates are then lower than they say
     late: float = 0.0
 
@@ -67,7 +73,7 @@ class Load:
             share = tick * TICK / seconds
             while waiting and waiting[0][0] <= share:
                 waiting.pop(0)[1]()
-            factor = BURST if 0.5 <= share < 0.6 else 1.0
+            factor = self.factor(share)
             for feed in self.feeds:
                 feed.tick(share, factor)
             self.flush()

@@ -23,6 +23,7 @@ class Verdict:
     missing, twice   rows, of `rows` that were sent
     tasks            most tasks of a batch
     excess           of batches with a hundred rows and more, how much the busier task had beyond an even share
+    beyond           the same beyond the packing bound: an even share, or the largest input, which is not cut in two
     starved          most batches in a row in which an input had rows waiting, and none was read
     waits            seconds from a row's sending to the end of its batch; those of the hottest input
     """
@@ -34,6 +35,7 @@ class Verdict:
     batches: int
     tasks: int
     excess: FloatArray
+    beyond: FloatArray
     starved: int
     waits: FloatArray
     hot: FloatArray
@@ -59,6 +61,8 @@ def verdict(out: Path, expected: Mapping[str, int], away: frozenset[str] = froze
     known = int(sent.sum())
     loads = [np.unique(task[batch == each], return_counts=True)[1] for each in range(len(tables))]
     hottest = int(np.argmax(np.bincount(of)))
+    large = [each for each in range(len(tables)) if loads[each].sum() >= 100]
+    least = [max(loads[each].sum() / 2, np.bincount(of[batch == each]).max()) for each in large]
     return Verdict(
         inputs=len(expected),
         rows=sum(expected.values()),
@@ -66,7 +70,8 @@ def verdict(out: Path, expected: Mapping[str, int], away: frozenset[str] = froze
         twice=len(n) - distinct + int((n >= sent[of]).sum()),
         batches=len(tables),
         tasks=max(map(len, loads)),
-        excess=np.array([load.max() / (load.sum() / 2) - 1 for load in loads if load.sum() >= 100]),
+        excess=np.array([loads[each].max() / (loads[each].sum() / 2) - 1 for each in large]),
+        beyond=np.array([loads[each].max() / bound - 1 for each, bound in zip(large, least, strict=True)]),
         starved=max(_starved(batch[of == each], at[of == each], planned)
                     for each, name in enumerate(names) if name not in away),
         waits=done - at,

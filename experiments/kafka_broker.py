@@ -37,7 +37,7 @@ listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{liste
 advertised.listeners=PLAINTEXT://127.0.0.1:{port}{listeners}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,GUARDED:{protocol}
 log.dirs={folder}/data
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
@@ -51,8 +51,11 @@ log.cleaner.backoff.ms=200
 log.segment.delete.delay.ms=100
 file.delete.delay.ms=100
 sasl.enabled.mechanisms=PLAIN
-listener.name.sasl_plaintext.plain.sasl.jaas.config=\
+listener.name.guarded.plain.sasl.jaas.config=\
 org.apache.kafka.common.security.plain.PlainLoginModule required user_reader="{password}";
+"""
+_KEYSTORE = """listener.name.guarded.ssl.keystore.type=PEM
+listener.name.guarded.ssl.keystore.location={keystore}
 """
 PASSWORD = "unheard-of"  # noqa: S105 - of a broker that lives for a test
 
@@ -99,18 +102,19 @@ def free_ports(count: int) -> list[int]:
 
 
 class Broker:
-    """A broker that runs, with its data in `folder`."""
+    """A broker that runs, with its data in `folder`; with a keystore (PEM), its guarded port is encrypted."""
 
-    def __init__(self, jars: str, folder: Path) -> None:
+    def __init__(self, jars: str, folder: Path, keystore: Path | None = None) -> None:
         self.jars, self.folder = jars, folder
         self.port, controller, self.guarded_port = free_ports(3)
         self.address = f"127.0.0.1:{self.port}"
         #: the same broker, for who can log in
         self.guarded = f"127.0.0.1:{self.guarded_port}"
-        listeners = f",SASL_PLAINTEXT://{self.guarded}"
         text = _PROPERTIES.format(
-            port=self.port, controller=controller, folder=folder, listeners=listeners, password=PASSWORD
-        )
+            port=self.port, controller=controller, folder=folder, listeners=f",GUARDED://{self.guarded}",
+            password=PASSWORD, protocol="SASL_SSL" if keystore else "SASL_PLAINTEXT",
+        )  # fmt: skip
+        text += _KEYSTORE.format(keystore=keystore) if keystore else ""
         (folder / "server.properties").write_text(text)
         (folder / "data").mkdir()
         # What Kafka's own command for it writes, without a JVM for it.
@@ -179,10 +183,10 @@ class Broker:
 
 
 @contextmanager
-def broker(jars: str) -> Iterator[Broker]:
+def broker(jars: str, keystore: Path | None = None) -> Iterator[Broker]:
     """A broker for as long as the block lasts."""
     with tempfile.TemporaryDirectory(prefix="skypane-kafka-") as folder:
-        one = Broker(jars, Path(folder))
+        one = Broker(jars, Path(folder), keystore)
         try:
             one.start()
             yield one

@@ -10,7 +10,7 @@ import yaml
 
 from skypane.cli.main import main
 
-METERS = {"name": "meters", "mqtt": "mqtt://broker", "topic": "meters/+", "password_env": "METERS_PASSWORD"}
+METERS = {"name": "meters", "mqtt": "mqtt://broker", "topic": "meters/+", "password": "$METERS_PASSWORD"}
 
 
 def listing(folder: Path, *inputs: Mapping[str, object]) -> str:
@@ -22,7 +22,10 @@ def listing(folder: Path, *inputs: Mapping[str, object]) -> str:
 def test_a_dry_run_checks_the_list_and_its_secrets_and_makes_nothing(tmp_path, monkeypatch, capsys):
     path = listing(tmp_path, METERS, {"name": "a", "listen": "localhost:7001"})
     assert main(["receive", path, "--dry-run"]) == 1
-    assert "input meters: the environment variable METERS_PASSWORD is not set" in capsys.readouterr().err
+    assert (
+        "input meters: password is in the environment variable METERS_PASSWORD, which is not set"
+        in capsys.readouterr().err
+    )
     monkeypatch.setenv("METERS_PASSWORD", "swordfish")
     assert main(["receive", path, "--dry-run"]) == 0
     said = capsys.readouterr().out

@@ -11,8 +11,8 @@ from skypane.runtime.receiving.seen import Seen
 
 GIVEN = {"folder": "received", "inputs": [
     {"name": "a", "listen": "localhost:1", "acknowledge": True},
-    {"name": "b", "connect": "there:1"},
-    {"name": "c", "mqtt": "mqtt://there", "topic": "t/+", "by_topic": True, "password_env": "C_PASSWORD"},
+    {"name": "b", "connect": "there:1", "tls": True},
+    {"name": "c", "mqtt": "mqtt://there", "topic": "t/+", "by_topic": True, "password": "$C_PASSWORD"},
     {"name": "d", "http": "http://there/now?key=swordfish", "every": "90 seconds"},
 ]}  # fmt: skip
 
@@ -20,6 +20,7 @@ GIVEN = {"folder": "received", "inputs": [
 def test_what_will_be_received_is_told_without_what_may_be_secret():
     said = dict(settings(Receipts.of(GIVEN)))
     assert said["a"] == "lines that clients send to localhost:1, acknowledged"
+    assert said["b"] == "lines that there:1 sends, encrypted"
     assert said["c"] == "messages of t/+ from mqtt://there, as client skypane-c, each topic an input"
     assert said["d"] == "what http://there/now answers, every 1.5 min"
     assert said["kept"] == "for ever"

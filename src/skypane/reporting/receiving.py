@@ -32,14 +32,19 @@ def settings(receipts: Receipts) -> Iterator[tuple[str, str]]:
 def _source(one: Received) -> str:
     match one:
         case Listen():
-            return f"lines that clients send to {one.listen}{', acknowledged' if one.acknowledge else ''}"
+            acknowledged = ", acknowledged" if one.acknowledge else ""
+            return f"lines that clients send to {one.listen}{_encrypted(one)}{acknowledged}"
         case Connect():
-            return f"lines that {one.connect} sends"
+            return f"lines that {one.connect} sends{_encrypted(one)}"
         case Mqtt():
             return f"messages of {one.topic} from {one.mqtt}, as client {one.client}{_by_topic(one)}"
         case Http():
             # what comes after a question mark may be a key
             return f"what {one.http.partition('?')[0]} answers, every {seconds(int(one.every) / 1e6)}"  # type: ignore[arg-type]
+
+
+def _encrypted(one: Listen | Connect) -> str:
+    return ", encrypted" if one.tls else ""
 
 
 def _by_topic(one: Mqtt) -> str:

@@ -11,7 +11,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from experiments.kafka_broker import PASSWORD, Broker
+from experiments.kafka_broker import PASSWORD, Broker, broker
+from tests.runtime.receiving.authority import authority, signed
 
 from skypane.runtime.spark.sources.many import kafka as kind
 from skypane.runtime.spark.sources.many.brokers import Asking, At
@@ -309,6 +310,26 @@ def test_a_login_is_from_the_environment_and_is_shown_nowhere(kafka: Broker, nam
     monkeypatch.delenv("KAFKA_PASSWORD")
     with pytest.raises(ConfigError, match="environment variable KAFKA_PASSWORD, which is not set"):
         planner(entry).latest(NOTHING, None)
+
+
+@pytest.mark.slow
+def test_a_cluster_is_read_over_tls_if_its_authority_is_believed(kafka: Broker, name: str, tmp_path: Path, monkeypatch):
+    ca = authority(tmp_path)
+    certificate, key = signed(ca, "broker")
+    (tmp_path / "keystore.pem").write_text(key.read_text() + certificate.read_text())
+    monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
+    with broker(kafka.jars, tmp_path / "keystore.pem") as encrypted:
+        encrypted.create(name)
+        encrypted.send(name, numbers(1, 2))
+        login = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "reader",
+                 "sasl.password": "$KAFKA_PASSWORD", "ssl.ca.location": str(ca)}  # fmt: skip
+        entry = {**topic(encrypted, name), "kafka": encrypted.guarded, "options": login}
+        plan = planner(entry)
+        assert rows(plan, NOTHING, plan.latest(NOTHING, None)) == [(f"{name}[0]", 1), (f"{name}[0]", 2)]
+        (tmp_path / "other").mkdir()
+        other = {**entry, "options": {**login, "ssl.ca.location": str(authority(tmp_path / "other"))}}
+        with pytest.raises(ConfigError, match="certificate verify failed"):
+            planner(other).latest(NOTHING, None)
 
 
 @pytest.mark.parametrize(("given", "said"), [

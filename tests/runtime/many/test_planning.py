@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -47,6 +48,19 @@ def test_every_input_is_read_within_three_batches_of_a_budget_of_a_third(tmp_pat
     for _ in range(3):
         place = plan.latest(place, 10)
     assert set(rows(NOTHING, place)) == set(names)
+
+
+def test_tasks_stay_even_while_rates_of_zipf_s_law_jump_and_inputs_fall_silent(tmp_path):
+    """The fastest inputs are too large to be moved: it is the slow ones that even out."""
+    rng = np.random.default_rng(0)
+    plan, place = planner(tmp_path), NOTHING
+    for batch in range(24):
+        means = 2000 / np.arange(1, 61) * np.where(rng.random(60) < 0.2, 0, 1) * (5 if batch % 5 == 4 else 1)
+        grow(tmp_path, **{f"s{at:02}": count for at, count in enumerate(rng.poisson(means).tolist())})
+        after = plan.latest(place, None)
+        loads = [sum(part.end - part.start for part in task) for task in plan.assigned(place, after)]
+        assert max(loads) <= sum(loads) / 2 * 1.04
+        place = after
 
 
 @pytest.mark.parametrize("budget", [None, 10])

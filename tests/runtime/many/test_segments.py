@@ -9,8 +9,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.runtime.receiving.test_retention import checkpoint
 
 from skypane.runtime.receiving.log import SegmentLog
+from skypane.runtime.receiving.retention import passed
 from skypane.runtime.receiving.segments import segments_of
 from skypane.runtime.spark.sources.many import segments
 from skypane.runtime.spark.sources.many.kinds import Range
@@ -88,6 +90,18 @@ def test_what_was_removed_is_no_loss_for_who_has_read_it_or_begins(tmp_path):
     assert len(rows(plan, read, plan.latest(read, None))) == len(
         rows(plan, Offsets({}), plan.latest(Offsets({}), None))
     )
+
+
+def test_a_log_with_a_name_of_its_own_is_known_to_who_removes_what_was_read(tmp_path):
+    log = tmp_path / "log"
+    write(log, range(40))
+    plan = planner(log, name="basel")
+    read = plan.latest(Offsets({}), 30)
+    state = checkpoint(tmp_path / "state", 0, read.to_json())
+    assert read.at.keys() == {"basel"}
+    assert 0 < passed(log, [state])[-1].end <= read.at["basel"]
+    again = planner(log, name="bern").latest(Offsets.of(read.to_json()), 5)  # called otherwise, it is begun anew
+    assert passed(log, [checkpoint(tmp_path / "again", 0, again.to_json())]) == []
 
 
 def test_what_was_removed_before_it_was_read_is_an_error_or_skipped_and_counted(tmp_path):

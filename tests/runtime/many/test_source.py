@@ -11,11 +11,15 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from experiments.kafka_broker import PASSWORD
+from pyspark.sql import functions as sf
+from tests.runtime.streams import finish, parquet_rows
 
+import skypane as sp
 from skypane.runtime.spark.sources.many.door import inputs
 from skypane.types import ConfigError
 
@@ -127,6 +131,30 @@ def test_each_line_and_each_message_comes_once_over_kills(tmp_path, kafka):
     subprocess.run([*command, "last"], cwd=ROOT, check=True, capture_output=True, timeout=400)
     rows = pa.concat_tables(pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))).to_pylist()
     assert sorted((Path(row["input"]).stem, row["n"]) for row in rows) == sorted(expected)
+
+
+@pytest.mark.slow
+def test_with_readiness_the_answers_are_the_same_however_many_inputs_are_read(spark, tmp_path):
+    """Three inputs in one go by one task, and a few rows of each at a time by two: sums to the last bit, lists in order."""
+    rng, names = np.random.default_rng(7), ("a", "b", "c")
+    for name in names:
+        times = np.cumsum(rng.integers(0, 4, 40))
+        (tmp_path / f"{name}.csv").write_text("".join(f"{at},{rng.normal()}\n" for at in times))
+    query = sp.Aggregate("input", time="ts", all=sp.collect("x"), total=sp.sum("x"))
+    found = []
+    for readers, budget in ((1, None), (2, 25)):
+        listed = [{"path": f"{tmp_path}/{name}.csv", "name": name} for name in names]
+        rows = inputs(spark, listed, "at long, x double", readers=readers, rows_per_trigger=budget)
+        job = sp.stream(
+            rows.select(sf.timestamp_seconds("at").alias("ts"), "x", "input"), query, time="ts", window="12 s", slide="5 s",
+            progress=sp.Readiness("1 s", sources=names), source="input", checkpoint=tmp_path / f"state-{readers}",
+            output=tmp_path / f"out-{readers}",
+        )  # fmt: skip
+        seen = finish(job)
+        assert not any(batch.late_rows or batch.quarantined for batch in seen)
+        found.append(sorted(map(repr, parquet_rows(tmp_path / f"out-{readers}").to_pylist())))
+    assert found[0] == found[1]
+    assert len(found[0]) > 20
 
 
 def test_what_cannot_be_read_is_refused_at_the_call(spark, tmp_path):

@@ -160,7 +160,7 @@ def test_a_secret_goes_to_the_server_and_nowhere_else(tmp_path, server, caplog):
         thread.start()
         other.says(b'{"n": 1}')
         server.says(b"", 302, Location=other.url.partition("?")[0])
-        secret = {"header_env": {"Authorization": "PRICES_TOKEN"}}
+        secret = {"headers": {"Authorization": "$PRICES_TOKEN"}}
         with Receiver(asking(tmp_path, server, **secret), {"PRICES_TOKEN": "Bearer 12345"}) as receiving:
             until(lambda: receiving.seen[0].lines == 1, "lines are missing")
             server.says(b"", 500)

@@ -13,7 +13,7 @@ def test_what_a_list_says(tmp_path):
         {"name": "a", "listen": "0.0.0.0:7001", "acknowledge": True},
         {"name": "b", "connect": "[::1]:7001"},
         {"name": "c", "mqtt": "mqtts://broker", "topic": "t/#", "held_for": "1 day"},
-        {"name": "d", "http": "https://prices/now", "every": "1 minute", "header_env": {"Authorization": "TOKEN"}},
+        {"name": "d", "http": "https://prices/now", "every": "1 minute", "headers": {"Authorization": "$TOKEN"}},
     ]}  # fmt: skip
     receipts = Receipts.of(given)
     assert receipts.folder == str(tmp_path)
@@ -42,10 +42,27 @@ def test_what_a_list_says(tmp_path):
     ([{"name": "a", "http": "http://b", "timeout": "0 s"}], "timeout must be longer than nothing"),
     ([{"name": "a", "http": "http://b", "format": "xml"}], "format must be json or lines, got 'xml'"),
     ([{"name": "a", "http": "http://b", "header": True}], "header is for format lines"),
+    ([{"name": "a", "http": "http://b", "ca": "ca.pem"}], "ca is for encrypted connections, https://; leave it out"),
+    ([{"name": "a", "mqtt": "mqtt://b", "topic": "t", "key": "k"}], "key is for encrypted connections, mqtts://"),
+    ([{"name": "a", "connect": "b:1", "certificate": "c"}], "certificate is for encrypted connections, tls: true"),
+    ([{"name": "a", "connect": "b:1", "tls": True, "key": "k"}], "key is that of a certificate"),
+    ([{**TCP, "ca": "ca.pem"}], "listen with ca needs certificate"),
 ])  # fmt: skip
 def test_a_list_that_cannot_be_is_refused(inputs, said: str):
     with pytest.raises(ConfigError, match=said):
         Receipts.of({"folder": "received", "inputs": inputs})
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"mqtt": "mqtt://b", "topic": "t", "password": "swordfish"}, r'password must be "\$NAME", with the name of'),
+    ({"mqtt": "mqtt://b", "topic": "t", "password": "$sword-fish"}, r'password must be "\$NAME"'),
+    ({"http": "http://b", "headers": {"Authorization": "Bearer swordfish"}}, r'header Authorization must be "\$NAME"'),
+    ({"http": "http://b", "headers": "swordfish"}, "headers must be a mapping"),
+])  # fmt: skip
+def test_a_secret_that_is_given_itself_is_refused_and_not_repeated(given, said: str):
+    with pytest.raises(ConfigError, match=said) as caught:
+        Receipts.of({"folder": "r", "inputs": [{"name": "a", **given}]})
+    assert "swordfish" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["mqtt://me:swordfish@b", "http://me:swordfish@b", "http://swordfish@b"])

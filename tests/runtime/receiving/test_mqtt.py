@@ -142,9 +142,11 @@ def test_a_broker_that_restarts_or_refuses_is_tried_again_and_no_secret_is_told(
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
     monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.2)
     port, secret = free_port(), "swordfish"
-    asked = given(tmp_path, port, user_env="METERS_USER", password_env="METERS_PASSWORD")  # noqa: S106 - a name
+    asked = given(tmp_path, port, user="$METERS_USER", password="${METERS_PASSWORD}")  # noqa: S106 - a name
     environment = {"METERS_USER": "meter", "METERS_PASSWORD": secret}
-    with pytest.raises(ConfigError, match="input meters: the environment variable METERS_USER is not set"):
+    with pytest.raises(
+        ConfigError, match="input meters: user is in the environment variable METERS_USER, which is not set"
+    ):
         Receiver(asked, {})
     with Receiver(asked, environment) as receiving:
         seen = receiving.seen[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.runtime.receiving.logs import content
@@ -14,16 +15,15 @@ from skypane.runtime.receiving.segments import segments_of
 from skypane.types import CheckpointError
 
 
-def checkpoint(folder: Path, done: int, *batches: dict[str, int]) -> Path:
+def checkpoint(folder: Path, done: int, *batches: dict[str, Any]) -> Path:
     """Write what Spark writes: offsets of batches, of which those up to `done` are committed."""
     for name in ("offsets", "commits"):
         (folder / name).mkdir(parents=True)
     (folder / "metadata").touch()
-    for number, at in enumerate(batches):
+    for number, said in enumerate(batches):
         other = json.dumps({"logOffset": number})
-        text = "\n".join(
-            ["v1", json.dumps({"batchWatermarkMs": 0}), other, json.dumps({"at": at, "turn": 0, "lost": 0})]
-        )
+        offset = said if "at" in said else {"at": said, "turn": 0, "lost": 0}
+        text = "\n".join(["v1", json.dumps({"batchWatermarkMs": 0}), other, json.dumps(offset)])
         (folder / "offsets" / str(number)).write_text(text)
         (folder / "offsets" / f".{number}.crc").touch()
         if number <= done:

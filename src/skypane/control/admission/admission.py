@@ -75,6 +75,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
     """Paper 3's Algorithm 1, once in a period.
 
     capacity    C: rows per second that one reader reads; None: what all streams bring is shared out evenly among `most`
+    even        share by which a reader may exceed an even share: below it streams would move for the noise in their rates
     most        readers that there may be; None: as many as it takes
     strategy    PAR, ARI, ARD, DRF or DRF-M
     every       the length of a period
@@ -89,6 +90,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
     """
 
     capacity: float | None = None
+    even: float = 0.05
     most: int | None = None
     strategy: str = "DRF-M"
     every: Duration = "10 seconds"
@@ -116,7 +118,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
         for name in ("ahead", "history"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} counts periods, need at least 1, got {getattr(self, name)}")
-        for name in ("headroom", "unknown", "give_back"):
+        for name in ("headroom", "unknown", "give_back", "even"):
             share = getattr(self, name)
             if share is not None and not 0 <= share < 1:
                 raise ConfigError(f"{name} is a share of the capacity, need 0 <= {name} < 1, got {share}")
@@ -221,14 +223,10 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
         return [reader for reader in readers if reader.streams]
 
     def _even_share(self, load: float) -> float:
-        return max(load, 1e-9) / (self.most or 1) * (1 + _EVEN)
+        return max(load, 1e-9) / (self.most or 1) * (1 + self.even)
 
     def _limits(self, capacity: float) -> Limits:
         return Limits(capacity * (1 - self.headroom), micros(self.latency, "latency") / 1e6, self.accepts, self.most)
-
-
-_EVEN = 0.05
-"""Share by which a reader may exceed an even share: below it streams would move for the noise in their rates."""
 
 
 def _because(strategy: Strategy, over: list[Reader], assignment: Assignment, limits: Limits, note: str) -> str:

@@ -4,7 +4,7 @@ segments.py    how a log lies on disk, for those who read it
 log.py         who writes it: one receiver at a time, durable before it returns
 retention.py   segments that every reader has passed, removed when asked to
 intake.py      from many senders into one log, synced in groups
-inputs.py      what a user lists: kinds of inputs, checked; secrets by the names of environment variables
+inputs.py      what a user lists: kinds of inputs, checked; certificates.py   TLS, and the files that it takes
 tcp.py, mqtt.py, http.py   the kinds
 seen.py        what a receiver says of itself
 receiver.py    all inputs of a list at once, each by itself, until it is stopped

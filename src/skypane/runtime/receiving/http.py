@@ -21,8 +21,9 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from skypane.places import whole
+from skypane.runtime.environment import held
 from skypane.runtime.receiving.aside import aside
-from skypane.runtime.receiving.inputs import Http, secret
+from skypane.runtime.receiving.inputs import Http
 from skypane.runtime.receiving.intake import Intake
 from skypane.runtime.receiving.messages import lines_of, values_of
 from skypane.types import micros
@@ -107,14 +108,14 @@ def _header(given: Http, body: bytes, known: str | None) -> tuple[str | None, by
 
 def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> Answer:
     request = Request(given.http, headers={"Accept-Encoding": "identity", "User-Agent": "skypane"})  # noqa: S310 - checked
-    for name, variable in given.header_env.items():
-        request.add_unredirected_header(name, secret(variable, environment))  # another host is not told
+    for name, value in given.headers.items():
+        request.add_unredirected_header(name, held(value, f"header {name}", environment))  # another host is not told
     if note.etag is not None:
         request.add_header("If-None-Match", note.etag)
     if note.modified is not None:
         request.add_header("If-Modified-Since", note.modified)
     try:
-        with urlopen(request, timeout=micros(given.timeout) / 1e6) as answer:  # noqa: S310 - http and https only
+        with urlopen(request, timeout=micros(given.timeout) / 1e6, context=given.context()) as answer:  # noqa: S310 - http and https only
             body = answer.read(LARGEST + 1)
             if len(body) > LARGEST:
                 raise AnswerError(f"its answer is longer than {LARGEST:,} bytes")

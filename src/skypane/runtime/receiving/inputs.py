@@ -4,11 +4,11 @@
     inputs:
       - {name: basel, listen: "0.0.0.0:7001", acknowledge: true}
       - {name: bern, connect: "bern.example:7001"}
-      - {name: meters, mqtt: "mqtts://broker.example", topic: "meters/+", password_env: METERS_PASSWORD}
+      - {name: meters, mqtt: "mqtts://broker.example", topic: "meters/+", user: skypane, password: $METERS_PASSWORD}
       - {name: prices, http: "https://prices.example/now.json", every: 10 seconds}
 
-The key that says where an input comes from chooses its kind. Secrets are named by the environment variables that hold
-them: a list, a log and a state hold names only.
+The key that says where an input comes from chooses its kind. A secret is "$NAME", with the environment variable that
+holds it: a list, a log and a state hold names only.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from urllib.parse import urlsplit
 
 from skypane.naming import instead
 from skypane.places import Place
+from skypane.runtime.environment import check_named
+from skypane.runtime.receiving.certificates import Certificates
 from skypane.runtime.receiving.log import SEGMENT_BYTES
 from skypane.types import ConfigError, Duration, micros
 
@@ -32,12 +34,13 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listen:
+class Listen(Certificates):
     """Lines that clients send over TCP to a port of ours.
 
     listen       "address:port"; 0.0.0.0 is every address of this machine
     acknowledge  tell a client after each block how many of its connection's lines are on disk, a number a line
 
+    With a certificate it is TLS, and with ca as well only clients with a certificate of that authority are let in.
     Without acknowledge a client cannot know what was received when a receiver dies.
     """
 
@@ -49,30 +52,43 @@ class Listen:
     def __post_init__(self) -> None:
         _check_name(self.name)
         address(self.listen, "listen")
+        if self.ca is not None and self.certificate is None:
+            raise ConfigError("listen with ca needs certificate: who checks clients' certificates shows one of his own")
+        self.settle()
+
+    @property
+    def tls(self) -> bool:
+        return self.certificate is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connect:
-    """Lines that a server sends over TCP to whoever connects: from which line on, when we come back, is its affair."""
+class Connect(Certificates):
+    """Lines that a server sends over TCP to whoever connects: from which line on, when we come back, is its affair.
+
+    connect  "host:port"
+    tls      whether the connection is encrypted; the server's certificate must be that of its host
+    """
 
     kind: ClassVar = "connect"
     name: str
     connect: str
+    tls: bool = False
 
     def __post_init__(self) -> None:
         _check_name(self.name)
         address(self.connect, "connect")
+        self.settle_for("tls: true")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mqtt:
+class Mqtt(Certificates):
     """Messages of an MQTT 5 broker, a line each, acknowledged (QoS 1) when they are on disk.
 
     mqtt          "mqtt://host:port", or mqtts:// for TLS; ports are 1883 and 8883 if not given
     topic         the filter to subscribe to: +, # and $share/... as MQTT has them
     by_topic      whether each topic is an input of its own, in a folder below that of the name
     client        what the broker keeps what it holds for us by: no other client of the broker's may have it
-    user_env, password_env   environment variables with what to log in with
+    user, password   what to log in with; the password, "$NAME", stands in the environment, and the user may
     held_for      how long the broker is to keep what comes while no receiver runs
     """
 
@@ -82,15 +98,18 @@ class Mqtt:
     topic: str
     by_topic: bool = False
     client: str = ""
-    user_env: str | None = None
-    password_env: str | None = None
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
     held_for: Duration = "7 days"
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        _check_url("mqtt", self.mqtt, ("mqtt", "mqtts"), "user_env and password_env")
+        _check_url("mqtt", self.mqtt, ("mqtt", "mqtts"), 'user, and password: "$NAME"')
         _check_text("topic", self.topic, "a filter such as 'meters/+'")
+        if self.password is not None:
+            check_named(self.password, "password")
         _set_length(self, "held_for")
+        self.settle_for("mqtts://")
         object.__setattr__(self, "client", self.client or f"skypane-{self.name}")
 
     @property
@@ -107,7 +126,7 @@ class Mqtt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Http:
+class Http(Certificates):
     """What an address answers, asked for again and again; an answer that is as before adds nothing.
 
     http        http:// or https://
@@ -115,7 +134,7 @@ class Http:
     timeout     how long to wait for an answer
     format      "json": an object is a line, a list is a line for each of its values; "lines": as they are
     header      lines: the first names columns, and is left out; another than before is an error
-    header_env  headers of the request by name -> the environment variable that holds the value
+    headers     of the request by name, each "$NAME": they may hold what to log in with
     """
 
     kind: ClassVar = "http"
@@ -125,18 +144,23 @@ class Http:
     timeout: Duration = "10 seconds"
     format: str = "json"
     header: bool = False
-    header_env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        _check_url("http", self.http, ("http", "https"), "header_env, such as {Authorization: NAME}")
+        _check_url("http", self.http, ("http", "https"), 'headers: {Authorization: "$NAME"}')
         for name in ("every", "timeout"):
             _set_length(self, name)
         if self.format not in {"json", "lines"}:
             raise ConfigError(f"format must be json or lines, got {self.format!r}")
         if self.header and self.format == "json":
             raise ConfigError("header is for format lines; leave it out")
-        _check_names("header_env", self.header_env)
+        _check_headers(self.headers)
+        self.settle_for("https://")
+
+    @property
+    def tls(self) -> bool:
+        return urlsplit(self.http).scheme == "https"
 
 
 Received: TypeAlias = Listen | Connect | Mqtt | Http
@@ -218,13 +242,6 @@ def address(text: object, name: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def secret(variable: str, environment: Mapping[str, str]) -> str:
-    """Return what an environment variable holds; ConfigError if it is not set."""
-    if variable not in environment:
-        raise ConfigError(f"the environment variable {variable} is not set; it is to hold what to log in with")
-    return environment[variable]
-
-
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigError(f"name is that of a folder, letters, digits and _ . - in it, got {name!r}")
@@ -254,10 +271,11 @@ def _check_text(name: str, text: Any, what: str) -> None:
         raise ConfigError(f"{name} must be {what}, got {text!r}")
 
 
-def _check_names(name: str, given: Any) -> None:
-    if not isinstance(given, Mapping) or not all(isinstance(one, str) for pair in given.items() for one in pair):
-        # what is there may be the secret itself: it is not repeated
-        raise ConfigError(f"{name} must be headers, each with the name of an environment variable")
+def _check_headers(given: Any) -> None:
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise ConfigError('headers must be a mapping, {Authorization: "$NAME"}')  # it may hold a secret: not repeated
+    for name, value in given.items():
+        check_named(value, f"header {name}")
 
 
 def _check_size(given: Any) -> None:

@@ -9,15 +9,15 @@ acknowledges all that is written, and nothing comes twice.
 from __future__ import annotations
 
 import asyncio
-import ssl
 import threading
 from asyncio import Future
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from skypane.runtime.environment import held
 from skypane.runtime.receiving.aside import aside
-from skypane.runtime.receiving.inputs import Mqtt, secret
+from skypane.runtime.receiving.inputs import Mqtt
 from skypane.runtime.receiving.intake import Intake
 from skypane.runtime.receiving.messages import line_of
 from skypane.runtime.receiving.seen import Seen
@@ -42,9 +42,13 @@ def check(given: Mqtt, environment: Mapping[str, str]) -> None:
         import paho.mqtt.client  # noqa: F401, PLC0415
     except ImportError as error:
         raise ConfigError("MQTT needs paho-mqtt, which is not installed: pip install 'skypane[mqtt]'") from error
-    for variable in (given.user_env, given.password_env):
-        if variable is not None:
-            secret(variable, environment)
+    _login(given, environment)
+
+
+def _login(given: Mqtt, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """Return user and password; ConfigError for an environment variable that is not set."""
+    user = None if given.user is None else held(given.user, "user", environment)
+    return user, None if given.password is None else held(given.password, "password", environment)
 
 
 async def subscribe(
@@ -90,13 +94,11 @@ class _Session:
             CallbackAPIVersion.VERSION2, given.client, protocol=MQTTProtocolVersion.MQTTv5, manual_ack=True,
             reconnect_on_failure=False,
         )  # fmt: skip
-        if given.user_env is not None or given.password_env is not None:
-            user = None if given.user_env is None else secret(given.user_env, environment)
-            client.username_pw_set(
-                user, None if given.password_env is None else secret(given.password_env, environment)
-            )
-        if given.tls:
-            client.tls_set_context(ssl.create_default_context())
+        user, password = _login(given, environment)
+        if user is not None or password is not None:
+            client.username_pw_set(user, password)
+        if (encrypted := given.context()) is not None:
+            client.tls_set_context(encrypted)
         client.connect_timeout = _GIVE_UP
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe

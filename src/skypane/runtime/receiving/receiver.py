@@ -15,9 +15,10 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
+from skypane.runtime.environment import held
 from skypane.runtime.receiving import http, mqtt, tcp
 from skypane.runtime.receiving.hold import Hold
-from skypane.runtime.receiving.inputs import Connect, Http, Listen, Mqtt, Receipts, Received, secret
+from skypane.runtime.receiving.inputs import Connect, Http, Listen, Mqtt, Receipts, Received
 from skypane.runtime.receiving.intake import Intake
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.retention import remove_passed
@@ -177,11 +178,12 @@ class Receiver:
 
 def _check(one: Received, environment: Mapping[str, str]) -> None:
     try:
+        one.context(server=isinstance(one, Listen))
         if isinstance(one, Mqtt):
             mqtt.check(one, environment)
         elif isinstance(one, Http):
-            for variable in one.header_env.values():
-                secret(variable, environment)
+            for name, value in one.headers.items():
+                held(value, f"header {name}", environment)
     except ConfigError as error:
         raise ConfigError(f"input {one.name}: {error}") from None
 

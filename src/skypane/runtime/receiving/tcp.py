@@ -37,7 +37,7 @@ async def listen(given: Listen, intake: Intake) -> None:
             await _hang_up(writer)
 
     host, port = address(given.listen, "listen")
-    server = await asyncio.start_server(serve, host, port, reuse_address=True)
+    server = await asyncio.start_server(serve, host, port, reuse_address=True, ssl=given.context(server=True))
     try:
         await server.serve_forever()
     finally:
@@ -51,7 +51,7 @@ async def listen(given: Listen, intake: Intake) -> None:
 async def connect(given: Connect, intake: Intake) -> None:
     """Receive from a server until it hangs up: an OSError, so that it is tried again."""
     async with asyncio.timeout(_PATIENCE):
-        reader, writer = await asyncio.open_connection(*address(given.connect, "connect"))
+        reader, writer = await asyncio.open_connection(*address(given.connect, "connect"), ssl=given.context())
     try:
         intake.seen.answers()
         await _received(reader, writer, intake, acknowledge=False)

@@ -16,12 +16,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from skypane.runtime.environment import held
 from skypane.types import ConfigError
 
 SECRET = re.compile(r"password|secret|token|pem|oauthbearer\.config", re.IGNORECASE)
 """Options of the client that no plan, log or checkpoint may show."""
 OWN = ("bootstrap.servers", "auto.offset.reset", "enable.auto.commit", "enable.partition.eof", "isolation.level")
 """Options of the client that decide what is read: they are the source's own."""
+
+_REMEDY = "set it before the Spark session is started"
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +41,7 @@ class At(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where brokers are, what the client is told (values beginning with $ stand in the environment), and patience in s."""
+    """Where brokers are, what the client is told ("$NAME" stands in the environment), and patience in s."""
 
     servers: str
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -47,7 +50,9 @@ class Cluster:
     def resolved(self) -> Cluster:
         """Return the cluster with what the environment holds in its place; ConfigError for what it does not hold."""
         return Cluster(
-            self.servers, tuple((key, _of_environment(key, text)) for key, text in self.options), self.timeout
+            self.servers,
+            tuple((key, held(text, f"option {key}", os.environ, _REMEDY)) for key, text in self.options),
+            self.timeout,
         )
 
     def told(self, reasons: Reasons) -> dict[str, Any]:
@@ -55,17 +60,6 @@ class Cluster:
         # The client prints connection errors by itself, again and again: here they are a part of the error that counts.
         quiet = {"log_level": 2, "error_cb": reasons, "reconnect.backoff.max.ms": 1000}
         return {**quiet, **dict(self.options), "bootstrap.servers": self.servers}
-
-
-def _of_environment(key: str, text: str) -> str:
-    if not text.startswith("$"):
-        return text
-    name = text[1:].strip("{}")
-    if name not in os.environ:
-        raise ConfigError(
-            f"option {key} is in the environment variable {name}, which is not set; set it before the Spark session is started"
-        )
-    return os.environ[name]
 
 
 class Reasons:

@@ -39,6 +39,7 @@ class FileInput(AtPath):
     meta: MetaData = field(default_factory=MetaData)
 
     kind: ClassVar[str] = "path"
+    log: ClassVar[None] = None
     unit: ClassVar[str] = "byte"
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
+from skypane.runtime.environment import is_named
 from skypane.runtime.spark.sources.many.brokers import OWN, SECRET, Answer, At, Cluster, asking
 from skypane.runtime.spark.sources.many.consuming import consuming
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
@@ -86,7 +87,7 @@ class Topics:
 
     def plain(self) -> dict[str, Any]:
         for key, value in self.options.items():
-            if SECRET.search(key) and not value.startswith("$"):
+            if SECRET.search(key) and not is_named(value):
                 raise ConfigError(
                     f"topic {self.topic}: option {key} would stand in Spark's plan; give the name of an environment variable "
                     f'that holds it, "$NAME", or list the inputs in a file'
@@ -125,6 +126,7 @@ class Partition:
     meta: MetaData
 
     kind: ClassVar[str] = "kafka"
+    log: ClassVar[None] = None
     unit: ClassVar[str] = "offset"
 
     @property

@@ -55,6 +55,10 @@ class Input(Protocol):
     def meta(self) -> MetaData: ...
 
     @property
+    def log(self) -> str | None:
+        """The folder of the log that it is, which a receiver writes; None if it is none."""
+
+    @property
     def unit(self) -> str:
         """What a place counts, in the singular: byte, offset."""
 

@@ -42,6 +42,7 @@ class ParquetInput(AtPath):
     meta: MetaData = field(default_factory=MetaData)
 
     kind: ClassVar[str] = "parquet"
+    log: ClassVar[None] = None
     unit: ClassVar[str] = "row"
 
     def __post_init__(self) -> None:

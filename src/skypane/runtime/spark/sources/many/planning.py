@@ -2,7 +2,8 @@
 
 A batch's budget of rows is shared fairly (control/admission/sharing.py). Tasks are the readers of paper 3, and Algorithm 1
 says which inputs each of them reads. Here what every input brings is known before it is read, and handing an input to
-another task is no more than naming its place to it; so last rates (ARD) are the right ones, and nothing is forecast.
+another task is no more than naming its place to it. So nothing is forecast, and what moves first is what evens out best:
+the slowest inputs (ARI). ARD's fastest ones are too large to fit elsewhere, and stay.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from skypane.types import CheckpointError
 
 ON_LOSS = ("fail", "skip")
 
+_EVEN = 0.02
+"""Share by which a task may have more rows than an even share. It could be less: then more inputs change their task."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -38,21 +42,24 @@ class Offsets:
     lost   how often something that was to be read was not there any more, and was skipped
     begun  name -> where the batch that ends here began to read, of inputs that did not begin where the last one ended:
            the first one of what is new there is later than 0, or something was skipped
+    logs   name -> its folder, of receivers' logs with a name of their own: by it a receiver finds what was read
     """
 
     at: Mapping[str, int]
     turn: int = 0
     lost: int = 0
     begun: Mapping[str, int] = field(default_factory=dict)
+    logs: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, offset: Mapping[str, Any]) -> Offsets:
         """Return the offsets that Spark's log holds."""
-        return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]), dict(offset.get("begun", {})))
+        more = {name: dict(offset.get(name, {})) for name in ("begun", "logs")}
+        return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]), **more)
 
     def to_json(self) -> dict[str, Any]:
-        said = {"at": dict(self.at), "turn": self.turn, "lost": self.lost}
-        return {**said, "begun": dict(self.begun)} if self.begun else said
+        more = {name: dict(said) for name in ("begun", "logs") if (said := getattr(self, name))}
+        return {"at": dict(self.at), "turn": self.turn, "lost": self.lost, **more}
 
 
 class Planner:
@@ -61,7 +68,8 @@ class Planner:
     def __init__(self, listing: Callable[[], Sequence[Listed]], readers: int | Readers, on_loss: str = "fail") -> None:
         self.listing = listing
         self.on_loss = on_loss
-        self.law = Admission(most=readers.most if isinstance(readers, Readers) else readers, strategy="ARD")
+        most = readers.most if isinstance(readers, Readers) else readers
+        self.law = Admission(most=most, strategy="ARI", even=_EVEN)
         self.sizing = Sizing(readers) if isinstance(readers, Readers) else None
         self.state = self.law.init()
         #: what the last look found, by name
@@ -124,7 +132,15 @@ class Planner:
         if not moved:
             return start
         begun = {name: begins[name] for name in moved if begins[name] != start.at.get(name, 0)}
-        return Offsets({**start.at, **moved}, start.turn + (rows or 0), start.lost + lost, begun)
+        return Offsets(
+            {**start.at, **moved}, start.turn + (rows or 0), start.lost + lost, begun, self._logs(start.logs)
+        )
+
+    def _logs(self, before: Mapping[str, str]) -> dict[str, str]:
+        """Return the folders of logs with a name of their own; a log that is called otherwise now has its new name."""
+        there = {name: one.input.log for name, one in self.found.items() if one.input.log is not None}
+        gone = {name: log for name, log in before.items() if log not in there.values()}
+        return gone | {name: log for name, log in there.items() if log != name}
 
     def _begins(self, start: Offsets) -> tuple[dict[str, int], int]:
         """Return where each input goes on, and of how many something was lost."""

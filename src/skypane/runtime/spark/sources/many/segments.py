@@ -47,6 +47,10 @@ class SegmentsInput(AtPath):
     def plain(self) -> dict[str, Any]:
         return {"segments": self.segments, "name": self.name, "format": self.format, "meta": plain_meta(self.meta)}
 
+    @property
+    def log(self) -> str:
+        return self.segments
+
     def is_input(self, path: str) -> bool:
         return is_log(path)
 
