@@ -2,8 +2,8 @@
 
     python -m experiments.elastic_hog [--docs docs] [--master "local[8]"] [--hogs 2] [--seconds 60]
 
-One query at a rate that does not change, whose rows are arithmetic; by turns it has the machine to itself, and shares it with
-`hogs` processes for each core. It wants a machine that nobody else uses.
+One query at a rate that does not change, whose rows are arithmetic: half of what one worker can do. By turns it has the machine
+to itself, and shares it with `hogs` processes for each core. It wants a machine that nobody else uses.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ from pathlib import Path
 from threading import Timer
 from typing import Final
 
+import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 from bench.record import markdown_table, replace_between
+from matplotlib.figure import Figure
 
 import skypane as sp
 from experiments.elastic_runs import ELASTIC, LEAD, Profile, begun, run
 from experiments.elastic_service import Asked
+from skypane.reporting.style import PLAIN
 from skypane.runtime.resources import cores
 
 PHASES: Final = ("alone", "with hogs", "alone", "with hogs")
-RATE: Final = 40.0
+RATE: Final = 55.0
 ROUNDS: Final = 40_000
 """Of hashing for each row: some ten milliseconds of a core."""
 
@@ -80,14 +83,47 @@ def table(seen: Sequence[sp.BatchMetrics], seconds: float) -> list[list[str]]:
     lines = []
     for phase, (since, until) in zip(PHASES, pairwise(np.arange(len(PHASES) + 1) * seconds), strict=True):
         own = [batch for batch in seen if since + seconds / 4 <= batch.started_at - seen[0].started_at < until]
-        lines.append([
-            phase,
-            f"{np.median([1e3 * sum(batch.busy) / batch.rows for batch in own]):.1f}",
-            f"{np.median([batch.rho or np.nan for batch in own]):.2f}",
-            f"{np.mean([batch.workers['plq'] for batch in own]):.2f}",
-            f"{max(batch.rows for batch in own)}",
-        ])  # fmt: skip
+        lines.append([phase, *(_told(own) if own else ["no batch ended"] + ["-"] * 4)])
     return lines
+
+
+def _told(own: Sequence[sp.BatchMetrics]) -> list[str]:
+    workers = [batch.workers["plq"] for batch in own]
+    return [
+        f"{np.median([_cost(batch) for batch in own]):.1f}",
+        f"{np.median([batch.rho or np.nan for batch in own]):.2f}",
+        f"{np.mean(workers):.2f}",
+        f"{workers[-1]}",
+        f"{max(batch.rows for batch in own)}",
+    ]
+
+
+def _cost(batch: sp.BatchMetrics) -> float:
+    """Return the milliseconds that a task was busy with a row."""
+    return 1e3 * sum(batch.busy) / batch.rows if batch.rows else np.nan
+
+
+def draw(path: Path, seen: Sequence[sp.BatchMetrics], seconds: float) -> None:
+    """Draw cost, utilisation and workers over time; the phases with hogs are grey."""
+    at = [batch.started_at - seen[0].started_at for batch in seen]
+    with mpl.rc_context(PLAIN):
+        figure = Figure(figsize=(9.5, 5.5), layout="constrained")
+        cost, rho, workers = figure.subplots(3, 1, sharex=True)
+        for axes in (cost, rho, workers):
+            for number, phase in enumerate(PHASES):
+                if phase != "alone":
+                    axes.axvspan(number * seconds, (number + 1) * seconds, color="#8a8f98", alpha=0.2, linewidth=0)
+        cost.plot(at, [_cost(batch) for batch in seen], ".-", color="#1b6ca8")
+        cost.set_ylabel("ms for a row")
+        rho.plot(at, [batch.rho if batch.rho is not None else np.nan for batch in seen], ".-", color="#1b6ca8")
+        rho.axhline(1.0, color="#d1495b", linewidth=0.8)
+        rho.set_ylabel("rho")
+        workers.step(at, [batch.workers["plq"] for batch in seen], where="post", color="#1b6ca8")
+        workers.set_ylabel("workers")
+        workers.set_xlabel("seconds")
+        for axes in (cost, rho, workers):
+            axes.set_ylim(bottom=0)
+        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 def main() -> None:
@@ -104,11 +140,15 @@ def main() -> None:
         with hogs(given.hogs * cores(), profile):
             seen = run(spark, profile, Ground(0), Path(temporary), elastic=ELASTIC, plq_workers=1)
         spark.stop()
-    head = ["machine", "ms of a task for a row", "rho", "workers", "rows of a batch, at most"]
+    for batch in seen:
+        why = batch.decision("workers")
+        print(batch, batch.workers, f"rho {batch.rho}", "" if why is None else why.because)
+    head = ["machine", "ms of a task for a row", "rho", "workers", "at the end", "rows of a batch, at most"]
     text = f"{given.hogs} for each of {cores()} cores, {given.seconds:g} s a phase.\n\n{markdown_table(head, table(seen, given.seconds))}"
     print(text)
     if given.docs is not None:
-        replace_between(given.docs / "control.md", "elastic hog", text)
+        draw(given.docs / "elastic-hog.svg", seen, given.seconds)
+        replace_between(given.docs / "control.md", "elastic hog", f"{text}\n\n![beside hogs](elastic-hog.svg)")
 
 
 if __name__ == "__main__":

@@ -22,9 +22,12 @@ from skypane.types import FloatArray
 LEAD: Final = 15.0
 """Seconds before a profile begins, in which its query does."""
 MOST: Final = 8
-"""Source partitions, and workers at most."""
+"""Workers at most."""
+PARTITIONS: Final = 3 * MOST
+"""Of the source: with as many as workers, five to seven of them would be no faster than four."""
 SLIDE: Final = 2.0
-ELASTIC: Final = sp.Fuzzy(max_workers=MOST + 1, most_plq=MOST, most_wlq=1, every=2)
+BOUNDS: Final[dict[str, Any]] = {"max_workers": 2 * MOST, "most_plq": MOST, "most_wlq": 1}
+ELASTIC: Final = sp.Fuzzy(**BOUNDS)
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,11 @@ class Profile:
     def offers(self, spark: SparkSession) -> DataFrame:
         """Return the stream: Spark's own rate source at the largest factor, of which as many rows are kept as the factor says."""
         most = max(self.factors)
-        rows = spark.readStream.format("rate").options(rowsPerSecond=round(most * self.rate), numPartitions=MOST).load()
+        rows = (
+            spark.readStream.format("rate")
+            .options(rowsPerSecond=round(most * self.rate), numPartitions=PARTITIONS)
+            .load()
+        )
         factor = sf.lit(self.factors[0])
         for number, kept in enumerate(self.factors[1:], 1):
             factor = sf.when(

@@ -47,6 +47,8 @@ def test_the_controllers_own_settings_are_passed_on():
     (lambda: sp.Fuzzy(max_workers=8, least_plq=5, least_wlq=4), r"the least of both stages, 5 \+ 4, exceeds 8"),
     (lambda: sp.Fuzzy(max_workers=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=8, every=0), "need every >= 1"),
+    (lambda: sp.Fuzzy(max_workers=8, every=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
+    (lambda: sp.Fuzzy(max_workers=8, every="soon"), "every: cannot read 'soon' as a length of time"),
     (lambda: sp.Fuzzy(max_workers=8, idle=1.5), "whole numbers, got 1.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=float("nan")), "whole numbers, got nan"),  # type: ignore[arg-type]
     (lambda: sp.Model(max_workers=8, latency="0 s"), "latency must be longer than nothing"),
