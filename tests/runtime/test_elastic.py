@@ -157,8 +157,10 @@ def stepped(option: Any, *, most: int = 8, step: float = 50.0, trigger: float = 
         tasks = steering.workers.plq
         took = 0.8 + work / tasks
         task = TaskWork(round(50 * work / tasks), work / tasks, ())
-        shown = Measured((task,) * tasks, 0.1, interval, False, (RunWork(2, 0.1),), work / tasks,
-                         overrun=max(0.0, took - trigger))  # fmt: skip
+        shown = Measured(
+            (task,) * tasks, 0.1, interval, exchanged=False, runs=(RunWork(2, 0.1),), lift_seconds=work / tasks,
+            overrun=max(0.0, took - trigger),
+        )  # fmt: skip
         state = law.observe(state, shown)
         interval = max(took, trigger)
         at = min(int(began / step), len(rates) - 1)

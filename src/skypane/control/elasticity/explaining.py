@@ -10,7 +10,7 @@ import numpy as np
 
 from skypane.control.elasticity.fuzzy import FuzzyController, Inference
 from skypane.control.elasticity.rules import SPEEDS, SPLITTINGS, Rule
-from skypane.control.elasticity.situation import Policy, Proposal, Situation
+from skypane.control.elasticity.situation import Policy, Proposal, Situation, fitted
 from skypane.control.workers import Workers
 from skypane.types import FloatArray
 
@@ -37,7 +37,7 @@ class FuzzyPolicy(Policy):
     def _after(self, controller: FuzzyController, situation: Situation, most: int) -> Workers:
         now = situation.workers
         n, m = controller.decide(*self._inputs(situation), now.plq, now.wlq, most)
-        return Workers(int(n), now.wlq if math.isnan(situation.rho_wlq) else int(m))
+        return fitted(int(n), now.wlq if math.isnan(situation.rho_wlq) else int(m), most)
 
     def _inputs(self, situation: Situation) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the controller's inputs; a WLQ of which nothing is known, as no window was due, is acceptable."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from skypane.control.workers import Workers
 from skypane.types import ConfigError, Duration, Length, micros
+
+Cadence: TypeAlias = "int | Duration"
+"""So many sampling intervals, or a length of time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +34,7 @@ class Limits:
     most_plq: int | None = None
     least_wlq: int = 1
     most_wlq: int | None = None
-    every: int | Duration = 10
+    every: Cadence = 10
     catch_up: Duration | None = None
     hysteresis: float = 0.0
     cooldown: int = 0

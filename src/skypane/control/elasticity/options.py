@@ -17,7 +17,7 @@ from typing import Any
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import PROMPT, FuzzyController
-from skypane.control.elasticity.limits import Limits
+from skypane.control.elasticity.limits import Cadence, Limits
 from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Policy
 from skypane.control.elasticity.threshold import ThresholdPolicy
@@ -34,7 +34,7 @@ class Elasticity(Limits, ABC):
     """
 
     max_workers: int | None = None
-    every: int | Duration = "2.5 seconds"
+    every: Cadence = "2.5 seconds"
     catch_up: Duration | None = "5 seconds"
     cooldown: int = 1
     idle: int = 6
