@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -40,8 +40,8 @@ def ended_within(spark: SparkSession, seconds: float, job: Callable[[], T]) -> T
     return outcome()
 
 
-def _raising(error: Exception) -> Callable[[], T]:
-    def outcome() -> T:
+def _raising(error: Exception) -> Callable[[], NoReturn]:
+    def outcome() -> NoReturn:
         raise error
 
     return outcome
