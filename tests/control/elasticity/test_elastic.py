@@ -81,7 +81,7 @@ def test_what_waits_is_work_too():
     """A thousand tuples are five seconds of work: within five seconds, for two workers, half of their time."""
     assert waiting(1_000, catch_up=None) == "0.25, nan"
     assert waiting(0) == "0.25, nan"
-    assert waiting(1_000) == "0.75, nan; 1,000 rows wait, which counts in rho"
+    assert waiting(1_000) == "0.75, nan; 1,000 rows wait"
     assert waiting(1_000, workers=4).startswith("0.50, nan")
     assert waiting(1_000, seconds=10.0).startswith("0.50, nan"), "a control interval of ten seconds is what it has"
     assert waiting(10**9).startswith("10.25, nan"), "the cap of rho is one of this too"

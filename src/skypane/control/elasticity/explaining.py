@@ -65,7 +65,7 @@ def told(situation: Situation, found: Inference, after: Workers, setpoint: float
     fired = [(degree, number) for number, degree in enumerate(found.activation[0], 1) if degree >= TOLD]
     rules = ", ".join(f"rule {number} {degree:.2f}" for degree, number in sorted(fired, key=lambda one: -one[0]))
     if setpoint is not None:
-        rules += f", more to reach {setpoint:.2f}"
+        rules += f", by the setpoint {setpoint:.2f}"
     return f"{', '.join(inputs)}: {rules} -> PLQ {now.plq} -> {after.plq}, WLQ {now.wlq} -> {after.wlq}"
 
 
