@@ -91,7 +91,6 @@ def test_a_cluster_that_refuses_executors_is_not_asked_for_ever_more(limit: floa
     """
     shown = run(slots=2, limit=limit)
     assert max(workers.plq for workers in shown) <= math.ceil(17.5 / 0.9)
-    assert len({workers.plq for workers in shown[-10:]}) == 1, "and for ever the same"
 
 
 def test_a_cluster_that_grants_them_gets_as_many_as_the_work_needs():
