@@ -22,16 +22,13 @@ from pathlib import Path
 from threading import Timer
 from typing import Final
 
-import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 from bench.record import markdown_table, replace_between
-from matplotlib.figure import Figure
 
 import skypane as sp
 from experiments.elastic_runs import ELASTIC, LEAD, Profile, begun, run
 from experiments.elastic_service import Asked
-from skypane.reporting.style import PLAIN
 from skypane.runtime.resources import cores
 
 PHASES: Final = ("alone", "with hogs", "alone", "with hogs")
@@ -103,29 +100,6 @@ def _cost(batch: sp.BatchMetrics) -> float:
     return 1e3 * sum(batch.busy) / batch.rows if batch.rows else np.nan
 
 
-def draw(path: Path, seen: Sequence[sp.BatchMetrics], seconds: float) -> None:
-    """Draw cost, utilisation and workers over time; the phases with hogs are grey."""
-    at = [batch.started_at - seen[0].started_at for batch in seen]
-    with mpl.rc_context(PLAIN):
-        figure = Figure(figsize=(9.5, 5.5), layout="constrained")
-        cost, rho, workers = figure.subplots(3, 1, sharex=True)
-        for axes in (cost, rho, workers):
-            for number, phase in enumerate(PHASES):
-                if phase != "alone":
-                    axes.axvspan(number * seconds, (number + 1) * seconds, color="#8a8f98", alpha=0.2, linewidth=0)
-        cost.plot(at, [_cost(batch) for batch in seen], ".-", color="#1b6ca8")
-        cost.set_ylabel("ms for a row")
-        rho.plot(at, [batch.rho if batch.rho is not None else np.nan for batch in seen], ".-", color="#1b6ca8")
-        rho.axhline(1.0, color="#d1495b", linewidth=0.8)
-        rho.set_ylabel("rho")
-        workers.step(at, [batch.workers["plq"] for batch in seen], where="post", color="#1b6ca8")
-        workers.set_ylabel("workers")
-        workers.set_xlabel("seconds")
-        for axes in (cost, rho, workers):
-            axes.set_ylim(bottom=0)
-        figure.savefig(path, format="svg", metadata={"Date": None})
-
-
 def main() -> None:
     """Run the query, and tell what each phase was like."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -147,8 +121,7 @@ def main() -> None:
     text = f"{given.hogs} for each of {cores()} cores, {given.seconds:g} s a phase.\n\n{markdown_table(head, table(seen, given.seconds))}"
     print(text)
     if given.docs is not None:
-        draw(given.docs / "elastic-hog.svg", seen, given.seconds)
-        replace_between(given.docs / "control.md", "elastic hog", f"{text}\n\n![beside hogs](elastic-hog.svg)")
+        replace_between(given.docs / "control.md", "elastic hog", text)
 
 
 if __name__ == "__main__":
