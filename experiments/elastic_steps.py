@@ -13,7 +13,6 @@ batch ends, from a window's end to its answer, and how many workers there may be
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -32,6 +31,7 @@ from experiments.elastic_runs import BOUNDS, ELASTIC, LEAD, MOST, SLIDE, Profile
 from experiments.elastic_service import SECONDS, Asked, service
 from skypane.control.elasticity.fuzzy import FuzzyController
 from skypane.reporting.style import PLAIN
+from skypane.runtime.resources import cores
 from skypane.types import FloatArray
 
 FACTORS: Final = (1, 4, 1, 8, 1)
@@ -181,7 +181,7 @@ def main() -> None:
         "latency, median (s)",
         "95 %",
     ]
-    told = f"{given.master}, steps of {given.step:g} s, load of the machine {os.getloadavg()[2]:.1f}."
+    told = f"{given.master} on {cores()} cores, steps of {given.step:g} s."
     text = f"{told}\n\n{markdown_table(head, table(runs))}"
     print(text)
     if given.docs is not None:
