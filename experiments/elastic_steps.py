@@ -44,7 +44,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "fewest": {"elastic": None, "plq_workers": 1},
     "most": {"elastic": None, "plq_workers": MOST},
 }
-COLOURS: Final = ("#1b6ca8", "#e09f3e", "#7b5ea7", "#d1495b", "#3a7d44")
+COLOURS: Final = dict(zip(RUNS, ("#1b6ca8", "#e09f3e", "#7b5ea7", "#d1495b", "#3a7d44"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,8 @@ def draw(path: Path, runs: dict[str, Shown], step: float) -> None:
         rate, backlog, latency, workers = figure.subplots(4, 1, sharex=True)
         rate.stairs([factor * RATE for factor in FACTORS], np.arange(len(FACTORS) + 1) * step, color="#8a8f98")
         _named(rate, "rows/s")
-        for (name, one), colour in zip(runs.items(), COLOURS, strict=False):
+        for name, one in runs.items():
+            colour = COLOURS[name]
             backlog.plot(one.ended, one.backlog, color=colour, label=name)
             latency.plot(one.answered, one.latencies, ".", markersize=3, color=colour)
             workers.step(one.ended[:-1], one.workers, where="post", color=colour)
@@ -131,7 +132,6 @@ def draw(path: Path, runs: dict[str, Shown], step: float) -> None:
         backlog.set_yscale("symlog", linthresh=100)
         backlog.legend(loc="upper left")
         _named(latency, "window's end\nto answer, s")
-        latency.set_yscale("log")
         _named(workers, "workers")
         workers.set_xlabel("seconds")
         workers.set_xlim(0, len(FACTORS) * step)
