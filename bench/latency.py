@@ -42,6 +42,9 @@ LATE_MICROS: Final = 200_000
 SLIDE_MICROS: Final = 200_000
 WINDOW_MICROS: Final = 1_000_000
 WARM_SECONDS: Final = 5
+WARM_WINDOWS: Final = 100
+"""Windows of a stream that goes before all others: Java compiles what it runs often."""
+
 SMALL_ROWS: Final = 10_000
 DOCUMENT: Final = Path("docs/bench-streaming.md")
 
@@ -150,7 +153,7 @@ def small_batches(spark: SparkSession, asked: Asked, criteria: Sequence[int], ro
         case = Case(SMALL_ROWS, d, WARM_UP + 40)
         rates = measure(spark, asked, case, rounds, {"identity": identity, "engine": engine})
         floor, whole = (SMALL_ROWS / rates[name] * 1e3 for name in ("identity", "engine"))
-        lines.append([str(d), f"{floor:.0f}", f"{whole:.0f}", f"{whole - floor:.0f}"])
+        lines.append([str(d), f"{floor:.0f}", f"{whole:.0f}", f"{round(whole - floor)}"])
     return lines
 
 
@@ -169,6 +172,7 @@ def main() -> None:
     spark, _ = listened(asked)
     lines = []
     for d in arguments.criteria:
+        latencies(spark, asked, 10_000, d, WARM_WINDOWS)
         for rate in arguments.rates:
             found = latencies(spark, asked, rate, d, arguments.windows)
             quantiles = (f"{value:.0f}" for value in np.quantile(found, [0.5, 0.95, 0.99]))
