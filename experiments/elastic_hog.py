@@ -2,8 +2,8 @@
 
     python -m experiments.elastic_hog [--docs docs] [--master "local[8]"] [--hogs 2] [--seconds 60]
 
-One query at a rate that does not change, whose rows are arithmetic; by turns it has the machine to itself, and shares it with
-`hogs` processes for each core. It wants a machine that nobody else uses.
+One query at a rate that does not change, whose rows are arithmetic: half of what one worker can do. By turns it has the machine
+to itself, and shares it with `hogs` processes for each core. It wants a machine that nobody else uses.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from experiments.elastic_service import Asked
 from skypane.runtime.resources import cores
 
 PHASES: Final = ("alone", "with hogs", "alone", "with hogs")
-RATE: Final = 40.0
+RATE: Final = 55.0
 ROUNDS: Final = 40_000
 """Of hashing for each row: some ten milliseconds of a core."""
 
@@ -80,14 +80,24 @@ def table(seen: Sequence[sp.BatchMetrics], seconds: float) -> list[list[str]]:
     lines = []
     for phase, (since, until) in zip(PHASES, pairwise(np.arange(len(PHASES) + 1) * seconds), strict=True):
         own = [batch for batch in seen if since + seconds / 4 <= batch.started_at - seen[0].started_at < until]
-        lines.append([
-            phase,
-            f"{np.median([1e3 * sum(batch.busy) / batch.rows for batch in own]):.1f}",
-            f"{np.median([batch.rho or np.nan for batch in own]):.2f}",
-            f"{np.mean([batch.workers['plq'] for batch in own]):.2f}",
-            f"{max(batch.rows for batch in own)}",
-        ])  # fmt: skip
+        lines.append([phase, *(_told(own) if own else ["no batch ended"] + ["-"] * 4)])
     return lines
+
+
+def _told(own: Sequence[sp.BatchMetrics]) -> list[str]:
+    workers = [batch.workers["plq"] for batch in own]
+    return [
+        f"{np.median([_cost(batch) for batch in own]):.1f}",
+        f"{np.median([batch.rho or np.nan for batch in own]):.2f}",
+        f"{np.mean(workers):.2f}",
+        f"{workers[-1]}",
+        f"{max(batch.rows for batch in own)}",
+    ]
+
+
+def _cost(batch: sp.BatchMetrics) -> float:
+    """Return the milliseconds that a task was busy with a row."""
+    return 1e3 * sum(batch.busy) / batch.rows if batch.rows else np.nan
 
 
 def main() -> None:
@@ -104,7 +114,10 @@ def main() -> None:
         with hogs(given.hogs * cores(), profile):
             seen = run(spark, profile, Ground(0), Path(temporary), elastic=ELASTIC, plq_workers=1)
         spark.stop()
-    head = ["machine", "ms of a task for a row", "rho", "workers", "rows of a batch, at most"]
+    for batch in seen:
+        why = batch.decision("workers")
+        print(batch, batch.workers, f"rho {batch.rho}", "" if why is None else why.because)
+    head = ["machine", "ms of a task for a row", "rho", "workers", "at the end", "rows of a batch, at most"]
     text = f"{given.hogs} for each of {cores()} cores, {given.seconds:g} s a phase.\n\n{markdown_table(head, table(seen, given.seconds))}"
     print(text)
     if given.docs is not None:

@@ -1,17 +1,18 @@
 """A stream whose rate steps x1, x4, x1, x8, x1 on Spark: elastic workers against the fewest and the most of them.
 
-    python -m experiments.elastic_steps [--docs docs] [--master "local-cluster[8,1,512]"] [--step 50]
+    python -m experiments.elastic_steps [--docs docs] [--master "local-cluster[8,1,512]"] [--step 50] [--runs elastic most]
+        [--keep FOLDER]
 
 Each row's work is to wait 20 ms for a service (elastic_service.py), so that eight workers are eight workers on any machine:
 a worker does 50 rows a second, x1 is half of what one can do. The runs follow each other in one session, whose eight
-executors stay: a worker is a task that may run at a time. What is measured: rows that have come and are not lifted when a
+executors stay: a worker is a task that may run at a time. Runs that are kept in a folder are not made again, so that they may
+be made one by one. What is measured: rows that have come and are not lifted when a
 batch ends, from a window's end to its answer, and how many workers there may be, summed over time.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -26,9 +27,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import skypane as sp
-from experiments.elastic_runs import ELASTIC, LEAD, MOST, SLIDE, Profile, begun, run
+from experiments.elastic_runs import BOUNDS, ELASTIC, LEAD, MOST, SLIDE, Profile, begun, run
 from experiments.elastic_service import SECONDS, Asked, service
+from skypane.control.elasticity.fuzzy import FuzzyController
 from skypane.reporting.style import PLAIN
+from skypane.runtime.resources import cores
 from skypane.types import FloatArray
 
 FACTORS: Final = (1, 4, 1, 8, 1)
@@ -36,9 +39,12 @@ RATE: Final = 0.5 / SECONDS
 """Rows a second at x1."""
 RUNS: dict[str, dict[str, Any]] = {
     "elastic": {"elastic": ELASTIC, "plq_workers": 1},
+    "paper 5": {"elastic": sp.Fuzzy(**BOUNDS, every=2, catch_up=None, controller=FuzzyController()), "plq_workers": 1},
+    "model": {"elastic": sp.Model(**BOUNDS), "plq_workers": 1},
     "fewest": {"elastic": None, "plq_workers": 1},
     "most": {"elastic": None, "plq_workers": MOST},
 }
+COLOURS: Final = dict(zip(RUNS, ("#1b6ca8", "#e09f3e", "#7b5ea7", "#d1495b", "#3a7d44"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,14 @@ class Shown:
     lasted: FloatArray
     answered: FloatArray
     latencies: FloatArray
+
+    def keep(self, path: Path) -> None:
+        np.savez(path, **vars(self))
+
+    @classmethod
+    def kept(cls, path: Path) -> Shown:
+        with np.load(path) as arrays:
+            return cls(**arrays)
 
     @property
     def worker_seconds(self) -> float:
@@ -87,7 +101,7 @@ def _closed(batch: sp.BatchMetrics) -> list[float]:
 
 def table(runs: dict[str, Shown]) -> list[list[str]]:
     """Return a line for each run."""
-    most = runs["most"].worker_seconds
+    most = runs["most"].worker_seconds if "most" in runs else np.nan
     return [
         [
             name,
@@ -109,7 +123,8 @@ def draw(path: Path, runs: dict[str, Shown], step: float) -> None:
         rate, backlog, latency, workers = figure.subplots(4, 1, sharex=True)
         rate.stairs([factor * RATE for factor in FACTORS], np.arange(len(FACTORS) + 1) * step, color="#8a8f98")
         _named(rate, "rows/s")
-        for (name, one), colour in zip(runs.items(), ("#1b6ca8", "#d1495b", "#3a7d44"), strict=True):
+        for name, one in runs.items():
+            colour = COLOURS[name]
             backlog.plot(one.ended, one.backlog, color=colour, label=name)
             latency.plot(one.answered, one.latencies, ".", markersize=3, color=colour)
             workers.step(one.ended[:-1], one.workers, where="post", color=colour)
@@ -117,7 +132,6 @@ def draw(path: Path, runs: dict[str, Shown], step: float) -> None:
         backlog.set_yscale("symlog", linthresh=100)
         backlog.legend(loc="upper left")
         _named(latency, "window's end\nto answer, s")
-        latency.set_yscale("log")
         _named(workers, "workers")
         workers.set_xlabel("seconds")
         workers.set_xlim(0, len(FACTORS) * step)
@@ -129,19 +143,35 @@ def _named(axes: Axes, name: str) -> None:
     axes.set_ylim(bottom=0)
 
 
+def measure(names: Sequence[str], master: str, step: float, kept: Path) -> None:
+    """Make these runs, one after the other."""
+    with tempfile.TemporaryDirectory(prefix="skypane-elastic-") as temporary, service() as port:
+        spark = begun(master)
+        for name in names:
+            profile = Profile(RATE, FACTORS, step, begin=time.time() + LEAD)
+            seen = run(spark, profile, Asked(port), Path(temporary) / name.replace(" ", "-"), **RUNS[name])
+            shown(seen, profile).keep(kept / f"{name}.npz")
+            for batch in seen:
+                why = batch.decision("workers")
+                print(batch, batch.workers, f"rho {batch.rho}", "" if why is None else why.because)
+        spark.stop()
+
+
 def main() -> None:
-    """Run all three, and tell what they come to."""
+    """Make the runs, and tell what they come to."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--docs", type=Path)
     options.add_argument("--master", default=f"local-cluster[{MOST},1,512]")
     options.add_argument("--step", type=float, default=50.0)
+    options.add_argument("--runs", nargs="*", choices=RUNS, default=list(RUNS))
+    options.add_argument("--keep", type=Path)
     given = options.parse_args()
-    with tempfile.TemporaryDirectory(prefix="skypane-elastic-") as temporary, service() as port:
-        spark, runs = begun(given.master), {}
-        for name, chosen in RUNS.items():
-            profile = Profile(RATE, FACTORS, given.step, begin=time.time() + LEAD)
-            runs[name] = shown(run(spark, profile, Asked(port), Path(temporary) / name, **chosen), profile)
-        spark.stop()
+    with tempfile.TemporaryDirectory(prefix="skypane-elastic-") as temporary:
+        kept = given.keep or Path(temporary)
+        todo = [name for name in given.runs if not (kept / f"{name}.npz").exists()]
+        if todo:
+            measure(todo, given.master, given.step, kept)
+        runs = {name: Shown.kept(kept / f"{name}.npz") for name in given.runs}
     head = [
         "workers",
         "on average",
@@ -151,7 +181,7 @@ def main() -> None:
         "latency, median (s)",
         "95 %",
     ]
-    told = f"{given.master}, steps of {given.step:g} s, load of the machine {os.getloadavg()[2]:.1f}."
+    told = f"{given.master} on {cores()} cores, steps of {given.step:g} s."
     text = f"{told}\n\n{markdown_table(head, table(runs))}"
     print(text)
     if given.docs is not None:

@@ -98,7 +98,8 @@ def test_the_policies_keep_their_own_defaults(progress, built):
 
 @pytest.mark.parametrize(("elastic", "built"), [
     ({"law": "fuzzy", "max_workers": 16}, Fuzzy(max_workers=16)),
-    ({"law": "model", "latency": "5 s", "dry_run": True}, Model(latency="5 s", dry_run=True)),
+    ({"law": "fuzzy", "every": "10 s", "catch_up": None}, Fuzzy(every="10 s", catch_up=None)),
+    ({"law": "model", "latency": "5 s", "dry_run": True, "every": 4}, Model(latency="5 s", dry_run=True, every=4)),
     ({"law": "threshold", "max_workers": 8, "least_plq": 2, "target": 0.7}, Threshold(max_workers=8, least_plq=2, target=0.7)),
 ])  # fmt: skip
 def test_the_elastic_laws_keep_their_own_defaults(elastic, built):
@@ -177,6 +178,10 @@ def test_workers_of_a_batch_are_not_elastic():
         (
             {"workers": {"elastic": {"law": "fuzzy", "max_workers": 1}}},
             "workers.elastic: max_workers must be at least 2, one for each stage, got 1",
+        ),
+        (
+            {"workers": {"elastic": {"law": "fuzzy", "every": 2.5}}},
+            "workers.elastic.every: must be a whole number, or a length of time such as '10 seconds', got 2.5",
         ),
         ({"name": ""}, "name: String should have at least 1 character, got ''"),
         ({"derive": ["a"]}, "derive: must be a section with fields of its own, got ['a']"),

@@ -25,6 +25,7 @@ from tests.runtime.streams import (
 
 import skypane as sp
 from skypane.control.costs import Costs
+from skypane.control.elasticity.fuzzy import FuzzyController
 from skypane.control.exchange import Exchange, ExchangeState
 from skypane.control.measured import Measured, PaneWork, RunWork, TaskWork
 from skypane.control.placement import Placement
@@ -39,7 +40,8 @@ from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, ConfigError, Length
 from skypane.windows import Windows
 
-FUZZY = sp.Fuzzy(max_workers=16, every=2)
+PAPER: dict[str, Any] = {"controller": FuzzyController(), "catch_up": None}
+FUZZY = sp.Fuzzy(max_workers=16, every=2, **PAPER)
 
 
 FOUR = Workers(4, 4)
@@ -71,7 +73,7 @@ def test_workers_follow_at_the_end_of_a_control_interval():
     assert steering.workers == state.workers == Workers(5, 6)
     assert steering.elastic is not None
     assert steering.elastic.because == law.explained(state)
-    assert law.explained(state).startswith("PLQ slow 1.00 (rho 2.00), splitting moderate 1.00")
+    assert law.explained(state).startswith("PLQ slow 1.00 (rho 1.90), splitting moderate 1.00")
 
 
 def test_few_workers_need_no_exchange():
@@ -98,6 +100,40 @@ def test_both_stages_share_the_interval():
     assert window_period_of(replace(batch(5.0), interval=None)) is None
 
 
+def test_a_slow_pane_level_does_not_make_little_windows_slow():
+    """Rows of ten seconds took thirty, and a second went to windows: each stage has its share of the ten."""
+    late = replace(batch(30.0, runs=1), lift_seconds=30.0)
+    shown = stages_of(late)
+    assert shown.plq is not None
+    assert shown.wlq is not None
+    assert (shown.plq.seconds, shown.wlq.seconds) == pytest.approx((10 * 30 / 31, 10 / 31))
+    law = controlled(sp.Fuzzy(max_workers=64, every=1), Workers(4, 4))
+    state = law.decide(after(law, law.init(), late))[0]
+    assert state.workers.plq == round(4 * 3.1 / 0.9), (
+        "as many as its work needs, not a quarter more for the windows' sake"
+    )
+
+
+def test_rows_that_came_while_a_batch_lasted_too_long_wait():
+    """100,000 rows in ten seconds; the batch took four more than the trigger allows."""
+    late = replace(batch(5.0), overrun=4.0)
+    arrived = sum(task.rows for task in late.tasks)
+    assert stages_of(late).backlog == round(0.4 * arrived)
+    assert stages_of(replace(late, backlog=7)).backlog == round(0.4 * arrived) + 7, (
+        "beside those that the source tells of"
+    )
+    assert stages_of(replace(late, interval=None)).backlog == 0
+    law = controlled(sp.Fuzzy(max_workers=64, every=1))
+    assert "rows wait" in law.explained(law.decide(after(law, law.init(), late))[0])
+
+
+def test_a_batch_without_a_window_says_nothing_of_the_window_level():
+    none_due = replace(batch(18.0), runs=(RunWork(0, 1e-4),))
+    assert (stages_of(none_due).wlq, stages_of(none_due).used_wlq) == (None, None)
+    law = controlled(sp.Fuzzy(max_workers=16, every=1))
+    assert law.decide(after(law, law.init(), none_due))[0].workers == Workers(8, 4)
+
+
 def test_rows_that_wait_at_the_source_are_to_be_worked_off_within_the_bound():
     """Ten times as many rows wait as came: the model has more workers for them, within a bound of a second."""
     law = controlled(sp.Model(max_workers=64, every=1, cooldown=0, latency="1 second"), Workers(2, 2))
@@ -105,6 +141,46 @@ def test_rows_that_wait_at_the_source_are_to_be_worked_off_within_the_bound():
     without, within = (law.decide(after(law, law.init(), one, one))[0].workers for one in (calm, busy))
     assert within.plq > without.plq
     assert stages_of(busy).backlog == 100_000_000
+
+
+def stepped(option: Any, *, most: int = 8, step: float = 50.0, trigger: float = 3.0) -> tuple[float, list[float]]:
+    """Return the worker-seconds over those of `most`, and the seconds of the last batch of each step.
+
+    A rate of x1, x4, x1, x8, x1, of which x1 is half of what a worker can do; a batch has the rows of the interval before it,
+    and takes 0.8 s beside them.
+    """
+    law, rates = controlled(option, Workers(1, 1)), (0.5, 2.0, 0.5, 4.0, 0.5)
+    state, began, interval, work, used = law.init(), 0.0, None, 0.0, 0.0
+    lasts = [0.0] * len(rates)
+    while began < step * len(rates):
+        state, steering = law.decide(state)
+        tasks = steering.workers.plq
+        took = 0.8 + work / tasks
+        task = TaskWork(round(50 * work / tasks), work / tasks, ())
+        shown = Measured(
+            (task,) * tasks, 0.1, interval, exchanged=False, runs=(RunWork(2, 0.1),), lift_seconds=work / tasks,
+            overrun=max(0.0, took - trigger),
+        )  # fmt: skip
+        state = law.observe(state, shown)
+        interval = max(took, trigger)
+        at = min(int(began / step), len(rates) - 1)
+        lasts[at] = took
+        work = sum(
+            rates[min(int((began + part * interval / 100) / step), len(rates) - 1)] * interval / 100
+            for part in range(100)
+        )
+        used += tasks * interval
+        began += interval
+    return used / (most * began), lasts
+
+
+def test_workers_that_follow_a_rate_in_steps_leave_no_backlog_and_take_few_worker_seconds():
+    bounds: dict[str, Any] = {"max_workers": 16, "most_plq": 8, "most_wlq": 1}
+    for option in (sp.Fuzzy(**bounds), sp.Model(**bounds), sp.Threshold(**bounds)):
+        used, lasts = stepped(option)
+        assert used < 0.4, option
+        assert max(lasts) < 6.0, f"{option}: a batch is no longer than two intervals of the trigger when a step ends"
+    assert max(stepped(sp.Fuzzy(**bounds, every=2, **PAPER))[1]) > 20.0, "the paper's factors, a batch after the other"
 
 
 def test_workers_without_work_are_known_where_rows_are_exchanged():
@@ -131,7 +207,7 @@ def test_no_more_window_workers_than_there_are_windows():
 
 
 def test_a_dry_run_tells_and_changes_nothing():
-    law = controlled(sp.Fuzzy(max_workers=16, every=1, dry_run=True))
+    law = controlled(sp.Fuzzy(max_workers=16, every=1, dry_run=True, **PAPER))
     state, steering = law.decide(after(law, law.init(), batch(18.0)))
     assert steering.workers == Workers(4, 4)
     assert "PLQ 4 -> 5, WLQ 4 -> 6; dry run: not done" in law.explained(state)
@@ -151,7 +227,7 @@ def test_scale_holds_until_the_next_decision_which_goes_on_from_there():
 
 def test_splitting_keeps_its_alpha_when_workers_change():
     """The first level goes on from what it has found: rows go to as many workers as the second level allows."""
-    law = replace(controlled(sp.Fuzzy(max_workers=16, every=3)), splitting=PidSplitting())
+    law = replace(controlled(sp.Fuzzy(max_workers=16, every=3, **PAPER)), splitting=PidSplitting())
     state = replace(law.init(), exchange=ExchangeState(needed=True))
     state = after(law, state, *[batch(18.0, exchanged=True)] * 3)
     before = law.splitting.alpha(state.splitting)  # type: ignore[attr-defined]
@@ -182,7 +258,7 @@ def test_what_a_job_asks_for_goes_before_what_the_law_had_found():
     assert law.restore(grown).workers == Workers(5, 6)
     assert controlled(asked=Workers(2, 2)).restore(grown).workers == Workers(2, 2), "other numbers were asked for"
     assert replace(law, elastic=None).restore(grown).workers == Workers(4, 4), "nothing changes them any more"
-    narrow = controlled(sp.Fuzzy(max_workers=16, every=2, most_wlq=4))
+    narrow = controlled(sp.Fuzzy(max_workers=16, every=2, most_wlq=4, **PAPER))
     assert narrow.restore(grown).workers == Workers(5, 4), "within bounds that are narrower now"
     other = controlled(sp.Threshold(max_workers=16)).restore(grown)
     assert (other.workers, other.elastic and other.elastic.because) == (Workers(5, 6), ""), "another law begins anew"
@@ -256,7 +332,9 @@ def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: Sp
     write_batches(tmp_path / "in", batches, files=6)
     spark.conf.set("spark.sql.files.openCostInBytes", "1g")  # a partition for each file
     try:
-        job = job_of(spark, tmp_path, batches, files=6, elastic=sp.Fuzzy(max_workers=4), plq_workers=2, wlq_workers=2)
+        job = job_of(
+            spark, tmp_path, batches, files=6, elastic=sp.Fuzzy(max_workers=4, every=10), plq_workers=2, wlq_workers=2
+        )
         handle = job.start(trigger="available now")
         assert handle.await_termination(120)
     finally:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.runtime.cluster import standalone
 from tests.runtime.driver import WINDOWS
 from tests.runtime.executors_driver import FILES, SECONDS, batches
 from tests.runtime.streams import CountBySensor, expected, parquet_rows, windows_of
@@ -98,6 +99,17 @@ def test_a_cluster_that_refuses_executors_lets_tasks_wait(tmp_path: Path, on_a_c
     assert len(told["executors"]) == 1
     assert told["batches"][-1]["tasks"] == 1, "the stream has gone on"
     assert answered_as_undisturbed(tmp_path, told)
+
+
+@pytest.mark.slow
+def test_doctor_says_within_seconds_that_a_cluster_grants_nothing(tmp_path: Path):
+    """A master without a worker: Spark itself would wait for ever."""
+    with standalone(tmp_path, cores=0) as master:
+        command = [sys.executable, "-m", "skypane", "doctor", "--master", master, "--patience", "10"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert done.returncode == 1, done.stderr
+    assert f"{master}: after 10 s no task has started: the cluster grants no executor" in done.stdout
+    assert "executors stay as many as they are" in done.stdout, "the checks after it still run"
 
 
 def _seconds(time: str) -> float:

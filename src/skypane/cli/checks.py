@@ -25,6 +25,7 @@ from skypane.runtime.spark.machine import interpreter
 from skypane.runtime.spark.machine.executors import FOLLOWING_OPTIONS, following
 from skypane.runtime.spark.machine.interpreter import Interpreter
 from skypane.runtime.spark.machine.java import JavaError, find_java
+from skypane.runtime.spark.machine.patience import ended_within
 from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.store import Store
 
@@ -186,13 +187,22 @@ def costs() -> Finding:
     return Finding("costs", f"{known.measured} ({machine.file})")
 
 
-def spark(master: str = "local[2]") -> Finding:
-    """Run a job that passes rows of each type through a Python worker and back."""
+PATIENCE = 90.0
+"""Seconds that a job of a few rows may take: a cluster has to start an executor for it."""
+
+
+def spark(master: str = "local[2]", patience: float = PATIENCE) -> Finding:
+    """Run a job that passes rows of each type through a Python worker and back; wait so many seconds for it at most."""
     name = "Spark job"
     # The session is left to this process, which ends next; one that was running already is not ours to stop.
     running = session(master, "skypane-doctor")
     sent = _sample()
-    returned = running.createDataFrame(sent).mapInArrow(_signed, _ANSWER).toArrow()
+    job = running.createDataFrame(sent).mapInArrow(_signed, _ANSWER).toArrow
+    try:
+        returned = ended_within(running, patience, job)
+    except TimeoutError as error:
+        mend = "ask for executors that fit what is free (spark.executor.cores, spark.executor.memory), or wait longer: --patience"
+        return Finding(name, f"{master}: {error}", mend)
     (worker,) = returned["worker"].unique().to_pylist()
     if not returned.select(sent.column_names).cast(sent.schema).sort_by("id").equals(sent):
         return Finding(name, "rows came back changed", "report this as a bug, with the versions above")

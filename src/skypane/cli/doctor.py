@@ -24,6 +24,9 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         "--checkpoint", metavar="DIR", help="also check that a stream can commit here (a path or a URI)"
     )
     parser.add_argument("--master", default="local[2]", metavar="URL", help="where Spark is to run (local[2])")
+    parser.add_argument(
+        "--patience", type=float, default=checks.PATIENCE, metavar="SECONDS", help="that Spark's job may take (90)"
+    )
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark")
     return parser
 
@@ -32,7 +35,8 @@ def run(arguments: Namespace) -> int:
     """Print every finding as it comes; return 1 if one failed."""
     paint = _coloured if sys.stdout.isatty() else _plain
     failed = 0
-    for finding in findings(_checks(arguments.checkpoint, None if arguments.no_spark else arguments.master)):
+    master = None if arguments.no_spark else arguments.master
+    for finding in findings(_checks(arguments.checkpoint, master, arguments.patience)):
         print(paint(finding), flush=True)
         failed += not finding.ok
     if failed:
@@ -53,7 +57,7 @@ def findings(todo: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
             )
 
 
-def _checks(checkpoint: str | None, master: str | None) -> Iterator[tuple[str, Check]]:
+def _checks(checkpoint: str | None, master: str | None, patience: float) -> Iterator[tuple[str, Check]]:
     yield "Python", checks.python
     yield "Java", checks.java
     yield "workers' interpreter", checks.worker_interpreter
@@ -64,7 +68,7 @@ def _checks(checkpoint: str | None, master: str | None) -> Iterator[tuple[str, C
     yield "kernels", checks.kernels
     yield "costs", checks.costs
     if master is not None:
-        yield "Spark job", partial(checks.spark, master)
+        yield "Spark job", partial(checks.spark, master, patience)
         yield "executors", partial(checks.executors, master)
 
 

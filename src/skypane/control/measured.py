@@ -45,6 +45,7 @@ class Measured:
     runs            of the window-level query
     lift_seconds    what the pane-level query took
     backlog         rows that wait at the source, where it tells of them
+    overrun         seconds that the batch has lasted beyond the trigger's interval: rows that came in them wait too
 
     A task's busy seconds over the interval are the utilisation factor of the worker that ran it.
     """
@@ -56,3 +57,4 @@ class Measured:
     runs: tuple[RunWork, ...] = ()
     lift_seconds: float = 0.0
     backlog: int = 0
+    overrun: float = 0.0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlia
 from pydantic import Field, create_model, model_validator
 
 from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Threshold
-from skypane.jobs.fields import Part, Time
+from skypane.jobs.fields import Cadence, Part, Time
 
 LAWS: Final[dict[str, type[Elasticity]]] = {"fuzzy": Fuzzy, "model": Model, "threshold": Threshold}
 
@@ -34,7 +34,9 @@ class ElasticPart(Part):
 
 
 def _part(law: str, option: type[Elasticity]) -> type[ElasticPart]:
-    kinds = get_type_hints(option, localns={"Duration": Time}, include_extras=True)  # in a file it is a text
+    kinds = get_type_hints(
+        option, localns={"Duration": Time, "Cadence": Cadence}, include_extras=True
+    )  # in a file it is a text
     taken: dict[str, Any] = {item.name: (kinds[item.name], item.default) for item in fields(option) if item.repr}
     taken["law"] = (Literal[law], ...)
     return create_model(f"{option.__name__}Part", __base__=ElasticPart, __doc__=option.__doc__, **taken)

@@ -32,7 +32,15 @@ def _is_duration(text: str) -> str:
     return text
 
 
+def _is_cadence(value: Any) -> Any:
+    if type(value) is not int and not isinstance(value, str):
+        raise ConfigError(f"must be a whole number, or a length of time such as '10 seconds', got {value!r}")
+    return _is_duration(value) if isinstance(value, str) else value
+
+
 #: one column, or a list of them
 Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
 #: "1 hour 30 minutes"
 Time: TypeAlias = Annotated[str, AfterValidator(_is_duration)]
+#: so many, or a length of time; checked as a whole, so that there is one complaint
+Cadence: TypeAlias = Annotated[Any, AfterValidator(_is_cadence)]

@@ -22,7 +22,7 @@ from skypane.reproduce.streams import MOST_DELAY, disordered
 from skypane.runtime.sim.costs import INDEPENDENT_8D, CostModel
 from skypane.runtime.sim.simulation import Sampled, Setup, simulate
 from skypane.runtime.sim.stream import Stream
-from skypane.types import IntArray, Micros
+from skypane.types import Duration, IntArray, Micros
 from skypane.windows import Windows
 from skypane.workloads import Map2, ParetoSlots, RandomWalk, Steps
 
@@ -136,7 +136,8 @@ GAME1: Final = SOURCES[8]
 class Run:
     """How a stream is run: its law, at most N workers, measured each `sampling` seconds, decided every `every` of them.
 
-    idle   control intervals after which workers without work go, as a user's do; 0: they stay, as in the paper
+    idle       control intervals after which workers without work go, as a user's do; 0: they stay, as in the paper
+    catch_up   within which what waits is to be worked off; None: it is not seen, as in the paper
     """
 
     policy: Policy | None = field(default_factory=lambda: FuzzyPolicy(AS_RUN))
@@ -146,6 +147,7 @@ class Run:
     sampling: float = 0.25
     every: int = 10
     idle: int = 6
+    catch_up: Duration | None = None
     most: int = N
     scheduling: str | None = "WIN_FB_MERGE"
 
@@ -154,7 +156,9 @@ class Run:
         law = (
             None
             if self.policy is None
-            else Elastic(self.policy, self.most, self.start, every=self.every, idle=self.idle)
+            else Elastic(
+                self.policy, self.most, self.start, every=self.every, idle=self.idle, catch_up=self.catch_up
+            )
         )
         setup = Setup(
             stream, windows, self.cost, self.splitting, self.start, self.scheduling, law, self.sampling, drain=True

@@ -57,6 +57,61 @@ def test_a_policy_is_asked_once_in_a_control_interval():
     assert after(law, [stages(1.0)], state)[1].because.startswith("1 of 3")
 
 
+def test_a_control_interval_may_be_a_time():
+    law = Elastic(Wants(Workers(3, 4)), most=10, every="2.5 seconds")
+    state, decision = after(law, [stages(1.0)] * 2)
+    assert (decision.value, decision.because) == (Workers(1, 1), "2 s of 2.5 s measured")
+    state, decision = after(law, [stages(1.6)], state)
+    assert decision.value == Workers(3, 4)
+    assert state.sums.samples == 0
+    long = replace(stages(1.0), plq=Period(60.0, (0.5,), (100,), (100,)))
+    assert after(law, [long])[1].value == Workers(3, 4), "of which one may be longer"
+    unknown = Stages(None, None)
+    assert after(law, [unknown] * 9)[1].because == "0 s of 2.5 s measured"
+
+
+def waiting(rows: int, *, catch_up: str | None = "5 seconds", seconds: float = 1.0, workers: int = 2) -> str:
+    """Return the rho that a policy hears of, where a tuple costs 5 ms and so many wait."""
+    law = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(workers, 1), every=1, catch_up=catch_up)
+    plq = Period(seconds, (0.25 * seconds,) * 2, (round(50 * seconds),) * 2, (round(50 * seconds),) * 2)
+    return after(law, [Stages(plq, None, arrived=100, backlog=rows)])[1].because
+
+
+def test_what_waits_is_work_too():
+    """A thousand tuples are five seconds of work: within five seconds, for two workers, half of their time."""
+    assert waiting(1_000, catch_up=None) == "0.25, nan"
+    assert waiting(0) == "0.25, nan"
+    assert waiting(1_000) == "0.75, nan; 1,000 rows wait"
+    assert waiting(1_000, workers=4).startswith("0.50, nan")
+    assert waiting(1_000, seconds=10.0).startswith("0.50, nan"), "a control interval of ten seconds is what it has"
+    assert waiting(10**9).startswith("10.25, nan"), "the cap of rho is one of this too"
+
+
+def test_what_waits_while_nothing_comes_is_worked_off():
+    law = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1), every=1, catch_up="5 seconds")
+    state, _ = after(law, [stages(0.9)])
+    silent = Stages(Period(1.0, (1.0, 1.0), (200, 200), (0, 0)), None, backlog=5_000)
+    state = law.observe(state, silent)
+    assert state.sums.mean_rho_plq == 0
+    state, decision = law.decide(state)
+    assert "PLQ slow 1.00 (rho 2.50)" in decision.because
+    assert decision.value.plq == 3
+
+
+def test_where_no_window_was_due_the_pane_level_is_decided_on_alone():
+    """Windows of an hour, batches of seconds: most of them answer no window."""
+    law = Elastic(FuzzyPolicy(), most=60, start=Workers(4, 5), every=1)
+    busy = replace(stages(2.0), wlq=None)
+    state, decision = after(law, [busy])
+    assert state.workers == Workers(6, 5)
+    assert decision.because == (
+        "PLQ slow 1.00 (rho 2.00), splitting moderate 1.00 (sigma 1.50), WLQ not measured: rule 11 1.00 "
+        "-> PLQ 4 -> 6, WLQ 5 -> 5"
+    )
+    assert "rho wlq" not in decision.figures
+    assert after(law, [replace(stages(0.2), wlq=None)])[0].workers == Workers(2, 5)
+
+
 def test_changes_too_small_to_matter_are_not_made():
     law = Elastic(Wants(Workers(11, 20)), most=60, start=Workers(10, 10), every=1, hysteresis=0.2)
     _, decision = after(law, [stages(1.0)])
@@ -145,10 +200,10 @@ def test_the_model_follows_a_rate_that_rises():
 
 @given(st.lists(st.tuples(st.floats(0, 3), st.integers(0, 3), st.integers(0, 9)), max_size=12), st.integers(1, 4))
 def test_a_restart_at_any_interval_goes_on_as_before(shown, every):
-    law = Elastic(FuzzyPolicy(), most=20, every=every, cooldown=1, idle=2)
+    law = Elastic(FuzzyPolicy(), most=20, every=every, cooldown=1, idle=2, catch_up="5 seconds")
     state = restarted = law.init()
     for rho, panes, partitions in shown:
-        measured = replace(stages(rho, panes=panes, partitions=partitions), used_plq=panes)
+        measured = replace(stages(rho, panes=panes, partitions=partitions), used_plq=panes, backlog=100 * partitions)
         state, decision = law.decide(law.observe(state, measured))
         restarted = law.restore(json.loads(json.dumps(law.snapshot(restarted))))
         restarted, other = law.decide(law.observe(restarted, measured))
@@ -177,6 +232,9 @@ def test_no_bound_is_ever_crossed(wanted, least, span):
     ({"most_wlq": 11}, "least_wlq <= most_wlq <= 10"),
     ({"least_plq": 6, "least_wlq": 5}, "the least of both stages, 6 \\+ 5, exceeds 10"),
     ({"every": 0}, "need every >= 1"),
+    ({"every": "-1 second"}, "need every >= 1"),
+    ({"catch_up": "0 seconds"}, "catch_up must be longer than nothing, got '0 seconds'"),
+    ({"catch_up": 5}, "catch_up must be a text such as '10 minutes' or a timedelta, got 5"),
     ({"hysteresis": 1.0}, "0 <= hysteresis < 1"),
     ({"idle": -1}, "idle >= 0"),
 ])  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.elasticity.fuzzy import AS_RUN, SMALL_COUNTS, FuzzyController, SmallCount
+from skypane.control.elasticity.fuzzy import AS_RUN, PROMPT, SMALL_COUNTS, FuzzyController, SmallCount
 from skypane.control.elasticity.membership import Speeds, Splittings, Trapezoid
 from skypane.control.elasticity.rules import RULES, Factors
 from skypane.types import ConfigError
@@ -122,7 +122,7 @@ situations = st.tuples(
 )
 
 
-@pytest.mark.parametrize("controller", [FuzzyController(), PLAIN, AS_RUN, replace(AS_RUN, served_first="plq")])
+@pytest.mark.parametrize("controller", [FuzzyController(), PLAIN, PROMPT, AS_RUN, replace(AS_RUN, served_first="plq")])
 @given(table=st.lists(situations, min_size=1, max_size=6))
 def test_a_table_is_decided_row_by_row_within_the_limits(controller, table):
     columns = [np.array(column) for column in zip(*table, strict=True)]
@@ -186,8 +186,36 @@ def flaps(controller: FuzzyController, load: float, workers: int) -> bool:
 def test_few_workers_do_not_flap():
     loads = np.linspace(0.05, 3.5, 36)
     assert not [load for load in loads for workers in (1, 2, 3, 4) if flaps(FuzzyController(), load, workers)]
+    assert not [load for load in 2 * loads for workers in range(1, 9) if flaps(PROMPT, load, workers)]
     assert flaps(PLAIN, 2.25, 2), "rounding alone: three, two, three, ..."
     assert decided(PLAIN, 1.1, 1.0, 0.9, 1, 10)[0] == 1, "rounding alone: one for good"
+
+
+@pytest.mark.parametrize(("workers", "rho", "after", "by_rules"), [
+    (2, 4.5, 10, 3),  # far too slow: all that it needs, at once
+    (1, 0.95, 1, 1),  # 1.06 needed
+    (4, 1.3, 6, 6),   # up to a factor of 1.5 the rules say as much
+    (3, 0.7, 3, 2),   # two would be 1.05 utilised
+    (8, 0.5, 5, 4),   # four would be full
+    (8, 0.2, 4, 4),   # at most halved, as by the rules
+])  # fmt: skip
+def test_with_a_setpoint_a_stage_has_what_its_work_needs(workers: int, rho: float, after: int, by_rules: int):
+    assert decided(PROMPT, rho, 1.0, 0.9, workers, 10)[0] == after
+    assert decided(replace(PROMPT, setpoint=None), rho, 1.0, 0.9, workers, 10)[0] == by_rules
+
+
+def test_a_stage_that_is_far_too_slow_leaves_the_other_one_what_it_needs():
+    """Both would have more than there may be: each gives up in proportion."""
+    assert decided(PROMPT, 3.0, 1.0, 3.0, 9, 9, 30) == [15, 15]
+    assert decided(PROMPT, math.inf, 1.0, 0.9, 9, 9, 30) == [29, 1]
+
+
+@given(rho=st.floats(0, 20), workers=st.integers(1, 40))
+def test_a_setpoint_takes_nothing_from_what_the_rules_give_and_leaves_no_stage_short(rho, workers):
+    found, by_rules = (decided(one, rho, 1.0, 0.9, workers, 1, 10_000)[0] for one in (PROMPT, FuzzyController()))
+    assert found >= by_rules
+    assert found >= min(workers, rho * workers / 0.9 - 1e-6), "none went that would be missed"
+    assert found >= rho * workers / 0.9 - 0.5 - 1e-6, "those that lack come, but for half a worker"
 
 
 def test_rounding_of_halves_is_a_field():
@@ -225,6 +253,7 @@ def test_recorded_decisions_of_the_authors_are_met_with_the_settings_that_they_r
 
 
 @pytest.mark.parametrize(("make", "message"), [
+    (lambda: FuzzyController(setpoint=1.1), "need 0 < setpoint <= 1, got 1.1"),
     (lambda: FuzzyController().decide(1, 1, 1, 0, 1, 60), "n and m must be at least 1"),
     (lambda: FuzzyController().decide(1, 1, 1, 1, 1, 1), "at least two workers, one for each stage, got N=1"),
     (lambda: Trapezoid(0, 2, 1, 3), "vertices of a trapezoid must ascend"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -47,6 +48,8 @@ def test_the_controllers_own_settings_are_passed_on():
     (lambda: sp.Fuzzy(max_workers=8, least_plq=5, least_wlq=4), r"the least of both stages, 5 \+ 4, exceeds 8"),
     (lambda: sp.Fuzzy(max_workers=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=8, every=0), "need every >= 1"),
+    (lambda: sp.Fuzzy(max_workers=8, every=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
+    (lambda: sp.Fuzzy(max_workers=8, every="soon"), "every: cannot read 'soon' as a length of time"),
     (lambda: sp.Fuzzy(max_workers=8, idle=1.5), "whole numbers, got 1.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=float("nan")), "whole numbers, got nan"),  # type: ignore[arg-type]
     (lambda: sp.Model(max_workers=8, latency="0 s"), "latency must be longer than nothing"),
@@ -61,27 +64,33 @@ def test_what_cannot_be_is_refused_when_it_is_written(make: Any, message: str):
 def run(*, slots: int, limit: float, intervals: int = 40) -> list[Workers]:
     """Return the workers over time of a query whose tasks share `slots` cores, however many tasks there are.
 
-    A second brings rows that take five seconds of work. A batch has the rows of the interval before it, unless they are
-    more than the source hands out at once: work for `limit` seconds.
+    A second brings 400 rows that take five seconds of work. A batch has the rows of the interval before it, unless they are
+    more than the source hands out at once: work for `limit` seconds. What comes while it lasts longer than a second waits.
     """
     law = sp.Fuzzy(max_workers=60, every=1).law(Workers(1, 1))
     state, shown, interval = law.init(), [], 1.0
     for _ in range(intervals):
         tasks = state.workers.plq
         work = min(5.0 * interval, limit)
-        plq = Period(interval, (work / tasks,) * tasks, (100,) * tasks, (100,) * tasks)
+        rows, took = round(80 * work / tasks), work / min(slots, tasks)
+        plq = Period(interval, (work / tasks,) * tasks, (rows,) * tasks, (rows,) * tasks)
         wlq = Period(interval, (0.9 * interval,), (10,), (10,))
-        state, decision = law.decide(law.observe(state, Stages(plq, wlq)))
+        waiting = round(rows * tasks / interval * max(0.0, took - 1.0))
+        state, decision = law.decide(law.observe(state, Stages(plq, wlq, backlog=waiting)))
         shown.append(decision.value)
-        interval = max(1.0, work / min(slots, tasks))
+        interval = max(1.0, took)
     return shown
 
 
 @pytest.mark.parametrize("limit", [1e9, 5.0], ids=["a source that hands out all", "a source that holds back"])
 def test_a_cluster_that_refuses_executors_is_not_asked_for_ever_more(limit: float):
-    """Two slots, and work for five: the rest waits, and the law asks for no more than the work would need."""
+    """Two slots, and work for five: the rest waits, and the law asks for no more than the work and the rest would need.
+
+    Each batch lasts two and a half times as long as the one before, so that with the work of an interval that of two and a
+    half waits: five workers for the one, twelve and a half for the other, nine tenths busy.
+    """
     shown = run(slots=2, limit=limit)
-    assert max(workers.plq for workers in shown) <= 7
+    assert max(workers.plq for workers in shown) <= math.ceil(17.5 / 0.9)
 
 
 def test_a_cluster_that_grants_them_gets_as_many_as_the_work_needs():

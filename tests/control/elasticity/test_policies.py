@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.fuzzy import PROMPT
 from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Situation, fitted
 from skypane.control.elasticity.threshold import ThresholdPolicy
@@ -28,10 +29,16 @@ def test_a_decision_of_the_fuzzy_policy_reads_as_one_line():
 
 
 def test_what_was_not_measured_is_told_so():
-    proposal = FuzzyPolicy().propose(replace(SITUATION, rho_wlq=math.nan), 60)
+    proposal = FuzzyPolicy().propose(replace(SITUATION, rho_plq=math.nan), 60)
     assert proposal.workers == SITUATION.workers
     assert "not measured" in proposal.because
-    assert "WLQ nan" in proposal.because
+    assert "PLQ nan" in proposal.because
+
+
+def test_a_setpoint_is_told_where_it_adds_workers():
+    slow = replace(SITUATION, rho_plq=3.6)
+    assert "rule 11 1.00, by the setpoint 0.90 -> PLQ 4 -> 16" in FuzzyPolicy(PROMPT).propose(slow, 60).because
+    assert "setpoint" not in FuzzyPolicy(PROMPT).propose(SITUATION, 60).because
 
 
 def test_equations_1a_and_1b_by_hand():

@@ -17,7 +17,11 @@ from skypane.control.forecast import Holt, HoltState
 from skypane.control.law import ControlLaw, Decision
 from skypane.control.snapshots import JsonState
 from skypane.control.workers import Workers
-from skypane.types import ConfigError
+from skypane.types import ConfigError, micros
+from skypane.wording import count, seconds
+
+TOLD = 0.05
+"""What waits is told where it adds so much to rho."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,15 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
 
     def due(self, state: ElasticState) -> bool:
         """Return whether a control interval has ended, so that decide() asks the policy."""
-        return state.sums.samples >= self.every
+        intervals, seconds = self.cadence
+        return state.sums.samples >= intervals and state.sums.seconds >= seconds
+
+    def so_far(self, state: ElasticState, intervals: str = "sampling intervals") -> str:
+        """Return how far the control interval has come: "2 of 10 sampling intervals", "1.2 s of 2.5 s"."""
+        needed, duration = self.cadence
+        if not duration:
+            return f"{state.sums.samples} of {needed} {intervals}"
+        return f"{seconds(state.sums.seconds)} of {seconds(duration)}"
 
     def moved(self, state: ElasticState, workers: Workers) -> ElasticState:
         """Return the state after workers were changed by another hand; ConfigError if they are out of bounds."""
@@ -86,8 +98,7 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
         """Decide at the end of a control interval; before it, workers stay as they are."""
         now = state.workers
         if not self.due(state):
-            because = f"{state.sums.samples} of {self.every} sampling intervals measured"
-            return state, Decision("workers", now, because)
+            return state, Decision("workers", now, f"{self.so_far(state)} measured")
         if state.sums.seconds > 0:
             forecast = self.holt.observe(state.forecast, state.sums.arrived / state.sums.seconds)
         else:
@@ -95,6 +106,8 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
         situation = self._situation(state, forecast)
         proposal = self.policy.propose(situation, self.most)
         after, notes = self._made(state, proposal.workers)
+        if self._waiting(state, situation.cost_plq, state.workers.plq) >= TOLD:
+            notes.insert(0, f"{count(state.backlog)} rows wait")
         because = "; ".join([proposal.because, *notes])
         figures = {
             "rho plq": situation.rho_plq,
@@ -173,14 +186,26 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
         return now if abs(wanted - now) < self.hysteresis * now else wanted
 
     def _situation(self, state: ElasticState, forecast: HoltState) -> Situation:
-        sums = state.sums
+        sums, now = state.sums, state.workers
+        cost_plq = sums.busy_plq / sums.processed if sums.processed else None
+        cost_wlq = sums.busy_wlq / sums.processed if sums.processed and sums.wlq_samples else None
         return Situation(
-            workers=state.workers,
-            rho_plq=sums.mean_rho_plq,
-            rho_wlq=sums.mean_rho_wlq,
+            workers=now,
+            rho_plq=sums.mean_rho_plq + self._waiting(state, cost_plq, now.plq),
+            rho_wlq=sums.mean_rho_wlq + self._waiting(state, cost_wlq, now.wlq),
             sigma=sums.partitions / sums.panes if sums.panes else math.nan,
             rate=self.holt.forecast(forecast),
             backlog=state.backlog,
-            cost_plq=sums.busy_plq / sums.processed if sums.processed else None,
-            cost_wlq=sums.busy_wlq / sums.processed if sums.processed and sums.wlq_samples else None,
+            cost_plq=cost_plq,
+            cost_wlq=cost_wlq,
         )
+
+    def _waiting(self, state: ElasticState, cost: float | None, workers: int) -> float:
+        """Return by how much a stage would be utilised by what waits alone, were it worked off within `catch_up`.
+
+        A control interval that is longer than that is what it has: nothing is decided before its end.
+        """
+        if self.catch_up is None or cost is None:
+            return 0.0
+        within = max(micros(self.catch_up) / 1e6, state.sums.seconds)
+        return min(state.backlog * cost / (workers * within), self.rho_cap)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
 from skypane.control.elasticity.fuzzy import FuzzyController, Inference
 from skypane.control.elasticity.rules import SPEEDS, SPLITTINGS, Rule
-from skypane.control.elasticity.situation import Policy, Proposal, Situation
+from skypane.control.elasticity.situation import Policy, Proposal, Situation, fitted
 from skypane.control.workers import Workers
 from skypane.types import FloatArray
 
@@ -25,15 +26,28 @@ class FuzzyPolicy(Policy):
     name: ClassVar[str] = "fuzzy"
 
     def propose(self, situation: Situation, most: int) -> Proposal:
+        controller = self.controller
+        after, by_rules = (
+            self._after(one, situation, most) for one in (controller, replace(controller, setpoint=None))
+        )
+        found = controller.infer(*self._inputs(situation), np.array(most))
+        setpoint = controller.setpoint if after != by_rules else None
+        return Proposal(after, told(situation, found, after, setpoint), figures(found, controller.rules))
+
+    def _after(self, controller: FuzzyController, situation: Situation, most: int) -> Workers:
         now = situation.workers
-        rho1, sigma, rho2 = (np.array(x) for x in (situation.rho_plq, situation.sigma, situation.rho_wlq))
-        n, m = self.controller.decide(rho1, sigma, rho2, now.plq, now.wlq, most)
-        after = Workers(int(n), int(m))
-        found = self.controller.infer(rho1, sigma, rho2, np.array(most))
-        return Proposal(after, told(situation, found, after), figures(found, self.controller.rules))
+        n, m = controller.decide(*self._inputs(situation), now.plq, now.wlq, most)
+        return fitted(int(n), now.wlq if math.isnan(situation.rho_wlq) else int(m), most)
+
+    def _inputs(self, situation: Situation) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the controller's inputs; a WLQ of which nothing is known, as no window was due, is acceptable."""
+        rho_wlq = situation.rho_wlq
+        if math.isnan(rho_wlq) and not math.isnan(situation.rho_plq):
+            rho_wlq = self.controller.rho_wlq.acceptable.left
+        return np.array(situation.rho_plq), np.array(situation.sigma), np.array(rho_wlq)
 
 
-def told(situation: Situation, found: Inference, after: Workers) -> str:
+def told(situation: Situation, found: Inference, after: Workers, setpoint: float | None = None) -> str:
     """Return one line: "PLQ slow 0.80 (rho 1.22), WLQ acceptable 1.00 (rho 0.90): rule 11 0.80 -> PLQ 4 -> 6, ..."."""
     now = situation.workers
     if not found.activation.any():
@@ -44,10 +58,14 @@ def told(situation: Situation, found: Inference, after: Workers) -> str:
     inputs = [
         f"PLQ {_grades(found.plq[0], SPEEDS)} (rho {situation.rho_plq:.2f})",
         f"splitting {_grades(found.splitting[0], SPLITTINGS)} (sigma {situation.sigma:.2f})",
-        f"WLQ {_grades(found.wlq[0], SPEEDS)} (rho {situation.rho_wlq:.2f})",
+        "WLQ not measured"
+        if math.isnan(situation.rho_wlq)
+        else f"WLQ {_grades(found.wlq[0], SPEEDS)} (rho {situation.rho_wlq:.2f})",
     ]
     fired = [(degree, number) for number, degree in enumerate(found.activation[0], 1) if degree >= TOLD]
     rules = ", ".join(f"rule {number} {degree:.2f}" for degree, number in sorted(fired, key=lambda one: -one[0]))
+    if setpoint is not None:
+        rules += f", by the setpoint {setpoint:.2f}"
     return f"{', '.join(inputs)}: {rules} -> PLQ {now.plq} -> {after.plq}, WLQ {now.wlq} -> {after.wlq}"
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from skypane.control.elasticity.membership import Speeds, Splittings, Trapezoid
 from skypane.control.elasticity.rules import CHANGES, RULES, SPEEDS, SPLITTINGS, Change, Factors, Rule
-from skypane.types import ConfigError, FloatArray, IntArray
+from skypane.types import BoolArray, ConfigError, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,9 @@ class FuzzyController:
     rounding                      of halves: "up", or to the "even" number
     small                         stages of few workers
     served_first                  the stage that gives up nothing by rounding when N is short
+    setpoint                      a stage has no fewer workers than its work would keep busy for this share of the time,
+                                  if it has or lacks them: where it is far too slow they come at once, and none go that the
+                                  others would miss. None: the factors alone, as in the paper
     """
 
     rho_plq: Speeds = field(default_factory=Speeds)
@@ -72,6 +75,11 @@ class FuzzyController:
     rounding: Literal["up", "even"] = "up"
     small: tuple[SmallCount, ...] = SMALL_COUNTS
     served_first: Literal["plq", "wlq"] = "wlq"
+    setpoint: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.setpoint is not None and not 0 < self.setpoint <= 1:
+            raise ConfigError(f"a setpoint is a share of a worker's time, need 0 < setpoint <= 1, got {self.setpoint}")
 
     def decide(self, rho1: Any, sigma: Any, rho2: Any, n: Any, m: Any, N: Any) -> tuple[IntArray, IntArray]:
         """Return the workers of both stages after each of k situations (or one: arrays have the inputs' shape).
@@ -87,9 +95,13 @@ class FuzzyController:
             raise ConfigError("each stage has at least one worker: n and m must be at least 1")
         if (most < 2).any():
             raise ConfigError(f"need at least two workers, one for each stage, got N={int(most.min())}")
-        found = self.infer(rho1, sigma, rho2, most)
+        found, measured = self.infer(rho1, sigma, rho2, most), _measured(rho1, rho2)
         shape = np.broadcast_shapes(*(values.shape for values in (rho1, sigma, rho2, n, m, most)))
-        after = self._fitted(self._scaled(n, found.factor_plq), self._scaled(m, found.factor_wlq), most)
+        wanted_n, wanted_m = (
+            np.maximum(self._scaled(workers, factor), self._needed(workers, rho, measured))
+            for workers, factor, rho in ((n, found.factor_plq, rho1), (m, found.factor_wlq, rho2))
+        )
+        after = self._fitted(wanted_n, wanted_m, most)
         return after[0].reshape(shape), after[1].reshape(shape)
 
     def infer(self, rho1: FloatArray, sigma: FloatArray, rho2: FloatArray, most: IntArray) -> Inference:
@@ -112,8 +124,7 @@ class FuzzyController:
             axis=-1,
         )
         activation = np.where(np.isnan(activation), 0.0, activation)
-        unmeasured = ~((rho1 >= 0) & (rho2 >= 0))  # NaN is neither
-        activation[unmeasured] = 0.0
+        activation[~_measured(rho1, rho2)] = 0.0
         factors = (self._factor(activation, [getattr(rule, change) for rule in self.rules]) for change in _CHANGED)
         return Inference(plq, splitting, wlq, activation, *factors)
 
@@ -140,6 +151,19 @@ class FuzzyController:
             scaled = np.where(here, np.where(stays, workers, np.where(factor >= few.high, least, most)), scaled)
         return np.maximum(scaled, 1)
 
+    def _needed(self, workers: IntArray, rho: FloatArray, measured: BoolArray) -> IntArray:
+        """Return the workers that a stage's work needs by the setpoint: rounded where they are more than there are.
+
+        Rounded, as one worker that is 0.91 utilised is not yet two; of those there are, none goes that keeps the others
+        below the setpoint.
+        """
+        if self.setpoint is None:
+            return np.ones(1, np.int64)
+        load = np.where(measured, workers * self._capped(rho) / self.setpoint, 0.0)
+        load = np.minimum(load, _MANY)
+        kept = np.minimum(np.ceil(np.round(load, 9)), workers)
+        return np.asarray(np.where(load > workers, self._rounded(load), kept), np.int64)
+
     def _rounded(self, x: FloatArray) -> IntArray:
         # Weighted means of halves and quarters miss a half by a rounding error; those are meant as halves.
         x = np.round(x, 9)
@@ -155,6 +179,12 @@ class FuzzyController:
         return (second, first) if self.served_first == "wlq" else (first, second)
 
 
+def _measured(rho1: FloatArray, rho2: FloatArray) -> BoolArray:
+    return np.asarray((rho1 >= 0) & (rho2 >= 0))  # NaN is neither
+
+
+_MANY = 1e9
+"""Workers that nobody has: what is wanted at an infinite utilisation."""
 _CHANGED = ("change_plq", "change_wlq")
 
 
@@ -164,6 +194,9 @@ def _strongest(activation: FloatArray, changes: list[Change]) -> tuple[FloatArra
     columns = [activation[..., [at for at, change in enumerate(changes) if change == term]] for term in terms]
     return np.stack([column.max(axis=-1) for column in columns], axis=-1), terms
 
+
+PROMPT = FuzzyController(setpoint=0.9)
+"""For micro-batches: they last for seconds, and a factor of 1.5 from one to the next would take too long after a burst."""
 
 _ENDING = replace(Speeds(), slow=Trapezoid(0.9, 1.3, 2.0, 2.0))
 

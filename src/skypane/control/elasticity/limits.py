@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from datetime import timedelta
+from typing import Any, TypeAlias
 
 from skypane.control.workers import Workers
-from skypane.types import ConfigError
+from skypane.types import ConfigError, Duration, Length, micros
+
+Cadence: TypeAlias = "int | Duration"
+"""So many sampling intervals, or a length of time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,8 +18,11 @@ class Limits:
     """What a policy's proposals are held to; the defaults are those of paper 5, where nothing holds them.
 
     least_plq, most_plq   bounds of the pane level; least_wlq, most_wlq of the window level; None: as many as there may be
-    every                 sampling intervals (micro-batches, on Spark) in a control interval: tens of them let splitting
+    every                 how long a control interval is: so many sampling intervals (micro-batches, on Spark), or a
+                          time, "2.5 s", after which the next sampling interval ends it; tens of them let splitting
                           settle first
+    catch_up              what waits is to be worked off within this time, or a control interval that is longer: so much
+                          more is a stage utilised. None: rho is that of what came alone
     hysteresis            a change of a stage by a smaller share of its workers is not made
     cooldown              control intervals in which none are taken away after a change; more come at any time
     idle                  control intervals after which workers that got no work are taken away; none are added beside
@@ -27,7 +34,8 @@ class Limits:
     most_plq: int | None = None
     least_wlq: int = 1
     most_wlq: int | None = None
-    every: int = 10
+    every: Cadence = 10
+    catch_up: Duration | None = None
     hysteresis: float = 0.0
     cooldown: int = 0
     idle: int = 0
@@ -43,11 +51,21 @@ class Limits:
                 raise ConfigError(f"need 1 <= least_{stage} <= most_{stage} <= {most}, got {low} and {high}")
         if self.least_plq + self.least_wlq > most:
             raise ConfigError(f"the least of both stages, {self.least_plq} + {self.least_wlq}, exceeds {most}")
-        if self.every < 1 or self.cooldown < 0 or self.idle < 0 or not 0 <= self.hysteresis < 1:
+        intervals, seconds = self.cadence
+        if intervals < 1 or seconds < 0 or self.cooldown < 0 or self.idle < 0 or not 0 <= self.hysteresis < 1:
             raise ConfigError(
                 f"need every >= 1, cooldown >= 0, idle >= 0, 0 <= hysteresis < 1, got {self.every}, {self.cooldown}, "
                 f"{self.idle}, {self.hysteresis}"
             )
+        if self.catch_up is not None and micros(self.catch_up, "catch_up") <= 0:
+            raise ConfigError(f"catch_up must be longer than nothing, got {self.catch_up!r}")
+
+    @property
+    def cadence(self) -> tuple[int, float]:
+        """The sampling intervals and the seconds after which a control interval ends: the later of both."""
+        if isinstance(self.every, (str, timedelta, Length)):
+            return 1, micros(self.every, "every") / 1e6
+        return self.every, 0.0
 
     def bounds(self, stage: str, most: int) -> tuple[int, int]:
         """Return the least and the most workers of a stage, "plq" or "wlq"."""

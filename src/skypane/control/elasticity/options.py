@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from typing import Any
 
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
-from skypane.control.elasticity.fuzzy import FuzzyController
-from skypane.control.elasticity.limits import Limits
+from skypane.control.elasticity.fuzzy import PROMPT, FuzzyController
+from skypane.control.elasticity.limits import Cadence, Limits
 from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Policy
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.workers import Workers
-from skypane.types import ConfigError, Duration
+from skypane.types import ConfigError, Duration, Length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,8 @@ class Elasticity(Limits, ABC):
     """
 
     max_workers: int | None = None
+    every: Cadence = "2.5 seconds"
+    catch_up: Duration | None = "5 seconds"
     cooldown: int = 1
     idle: int = 6
 
@@ -54,10 +58,16 @@ class Elasticity(Limits, ABC):
         """Return the law that begins with these workers, as far as they are within the bounds."""
         return Elastic(self.policy, self._most(parallelism), start, **self.limits())
 
-    def _most(self, parallelism: int) -> int:
+    def _whole(self) -> dict[str, Any]:
         counts = {"max_workers": self.max_workers, **self.limits()}
-        for name, value in counts.items():
-            if name not in {"hysteresis", "dry_run"} and value is not None and type(value) is not int:
+        timed = {"hysteresis", "dry_run", "catch_up"} | (
+            {"every"} if isinstance(self.every, (str, timedelta, Length)) else set()
+        )
+        return {name: value for name, value in counts.items() if name not in timed}
+
+    def _most(self, parallelism: int) -> int:
+        for value in self._whole().values():
+            if value is not None and type(value) is not int:
                 raise ConfigError(
                     f"elastic: workers and intervals are counted in whole numbers, got {value!r} in {self}"
                 )
@@ -70,9 +80,9 @@ class Elasticity(Limits, ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Fuzzy(Elasticity):
-    """Workers by the fuzzy controller of paper 5, section 4.2."""
+    """Workers by the fuzzy controller of paper 5, section 4.2; of the paper to the letter with FuzzyController()."""
 
-    controller: FuzzyController = field(default_factory=FuzzyController, repr=False)
+    controller: FuzzyController = field(default=PROMPT, repr=False)
 
     @property
     def policy(self) -> Policy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -79,7 +80,7 @@ class Job:
         try_workers(spark)
         kernels.warm(log.warning)
         told = InputsTold()
-        engine = Engine(self.setting, self.workers, on_batch, told)
+        engine = Engine(self.setting, self.workers, on_batch, told, pace=_pace(when))
         engine.finish_drain(spark)
         turns = Turns(engine, ArrowBatches.of(self.setting.schema))
         where = Place.of(self.setting.checkpoint)
@@ -97,6 +98,13 @@ class Job:
                 f"is lost: make room or give the right to write there, and start again"
             ) from error
         return StreamHandle(turns.query, engine, turns, spark, told)
+
+
+def _pace(when: dict[str, Any] | None) -> float:
+    """Return the seconds that Spark's trigger leaves between batches: none, or so many that nothing comes meanwhile."""
+    if when is None:
+        return 0.0
+    return micros(when["processingTime"]) / 1e6 if "processingTime" in when else math.inf
 
 
 def _trigger(text: str) -> dict[str, Any]:

@@ -178,7 +178,7 @@ class Control:
         if self.elastic is None or state.elastic is None:
             return f"{now}: as asked for, nothing changes them by itself (elastic=None)"
         if not state.elastic.because:
-            return f"{now}: {state.elastic.sums.samples} of {self.elastic.every} batches measured, nothing decided yet"
+            return f"{now}: {self.elastic.so_far(state.elastic, 'batches')} measured, nothing decided yet"
         return state.elastic.because
 
     def observe(self, state: ControlState, measured: Measured) -> ControlState:

@@ -53,8 +53,11 @@ class Engine:
         workers: Workers,
         on_batch: Callable[[BatchMetrics], None] | None = None,
         told: Callable[[], Told] = Told,
+        pace: float = 0.0,
     ) -> None:
+        """`pace`: seconds from one batch to the next by the trigger; 0: at once, infinite: nothing more comes."""
         self._setting = setting
+        self._pace = pace
         self._on_batch = on_batch
         self._told = told
         self._store = Store.at(setting.checkpoint).child("skypane")
@@ -186,9 +189,9 @@ class Engine:
         with timer("commit"):
             # A drain shows nothing of how long batches take, and Spark knows nothing of it.
             seen = before.fingerprint if drain else outcome.fingerprint
-            control = (
-                asked if drain else self._control.observe(control, replace(outcome.measured, backlog=told.backlog))
-            )
+            overrun = max(0.0, timer.stop()["total"] - self._pace)
+            measured = replace(outcome.measured, backlog=told.backlog, overrun=overrun)
+            control = asked if drain else self._control.observe(control, measured)
             after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
             if kept := sorted(outcome.written & outcome.state.files):
                 self._partials.sync(*kept, "")

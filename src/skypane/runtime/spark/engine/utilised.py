@@ -1,6 +1,8 @@
 """A batch as a sampling interval of both stages, from which utilisation factors follow (control/monitoring.py).
 
-The stages take turns on the same cores: a stage may use what is left of the interval by the other one.
+The stages take turns on the same cores: a stage may use what is left of the interval by the other one. Where both take
+longer than the interval together, each has its share of it: otherwise a stage would have nothing left, however little it
+needs, because the other is slow.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def period_of(measured: Measured) -> Period | None:
     rows = tuple(task.rows for task in measured.tasks)
     panes = panes_of(measured)
     return Period(
-        seconds=max(measured.interval - measured.merge_seconds, _SHORTEST),
+        seconds=_left(measured.interval, measured.lift_seconds, measured.merge_seconds),
         busy=tuple(task.busy for task in measured.tasks),
         processed=rows,
         scheduled=rows,
@@ -36,16 +38,21 @@ def period_of(measured: Measured) -> Period | None:
 
 
 def window_period_of(measured: Measured) -> Period | None:
-    """Return the window level's interval, its tasks being windows; None where period_of() is."""
-    if measured.interval is None or measured.interval <= 0 or not measured.runs:
-        return None
+    """Return the window level's interval, its tasks being windows; None where period_of() is, or no window was due."""
     windows = tuple(run.windows for run in measured.runs)
+    if measured.interval is None or measured.interval <= 0 or not any(windows):
+        return None
     return Period(
-        seconds=max(measured.interval - measured.lift_seconds, _SHORTEST),
+        seconds=_left(measured.interval, measured.merge_seconds, measured.lift_seconds),
         busy=tuple(run.busy for run in measured.runs),
         processed=windows,
         scheduled=windows,
     )
+
+
+def _left(interval: float, own: float, other: float) -> float:
+    share = own / (own + other) if own > 0 else 0.0
+    return max(interval - other, interval * share, _SHORTEST)
 
 
 def stages_of(measured: Measured) -> Stages:
@@ -61,11 +68,18 @@ def stages_of(measured: Measured) -> Stages:
         plq,
         window_period_of(measured),
         arrived=sum(task.rows for task in measured.tasks),
-        backlog=measured.backlog,
+        backlog=measured.backlog + _overdue(measured),
         wlq_tasks=sum(run.windows for run in measured.runs),
         used_plq=plq.needed() if plq is not None and measured.exchanged else None,
-        used_wlq=len(measured.runs) if measured.runs else None,
+        used_wlq=sum(run.windows > 0 for run in measured.runs) or None,
     )
+
+
+def _overdue(measured: Measured) -> int:
+    """Return the rows that have come while the batch lasted longer than its trigger allows, at the rate of its own rows."""
+    if not measured.interval or measured.interval <= 0:
+        return 0
+    return round(sum(task.rows for task in measured.tasks) / measured.interval * measured.overrun)
 
 
 def panes_of(measured: Measured) -> list[PaneWork]:
