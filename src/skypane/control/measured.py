@@ -45,6 +45,7 @@ class Measured:
     runs            of the window-level query
     lift_seconds    what the pane-level query took
     backlog         rows that wait at the source, where it tells of them
+    sized           whether the source sets the tasks that read a batch by what waits
 
     A task's busy seconds over the interval are the utilisation factor of the worker that ran it.
     """
@@ -56,3 +57,4 @@ class Measured:
     runs: tuple[RunWork, ...] = ()
     lift_seconds: float = 0.0
     backlog: int = 0
+    sized: bool = False

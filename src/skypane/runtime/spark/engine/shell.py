@@ -187,7 +187,9 @@ class Engine:
             # A drain shows nothing of how long batches take, and Spark knows nothing of it.
             seen = before.fingerprint if drain else outcome.fingerprint
             control = (
-                asked if drain else self._control.observe(control, replace(outcome.measured, backlog=told.backlog))
+                asked
+                if drain
+                else self._control.observe(control, replace(outcome.measured, backlog=told.backlog, sized=told.sized))
             )
             after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
             if kept := sorted(outcome.written & outcome.state.files):
