@@ -35,8 +35,8 @@ from bench.streaming import WARM_UP, Case, Pipeline, Progress, identity, measure
 from skypane.control.costs import Costs
 from skypane.control.placement import DueRows, FrontPlacement
 from skypane.reproduce.farms import DRAWS
+from skypane.runtime.spark.arrow_batches import ROWS, ArrowBatches
 from skypane.runtime.spark.calibration import costs_of
-from skypane.runtime.spark.turns import ARROW_BATCH_ROWS
 
 RATE: Final = 100_000
 SECOND: Final = 1_000_000
@@ -195,7 +195,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     spark = sp.session("local[2]", "skypane-bench")
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
+    ArrowBatches(ROWS, measured=True).settle(spark)
     listener = Progress()
     spark.streams.addListener(listener)
     quick = arguments.quick

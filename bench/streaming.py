@@ -8,6 +8,7 @@ criteria, tuples up to 0.2 s out of order.
 
   scan       the source alone, to Spark's no-op sink: no Python
   identity   the source, a map stage that passes Arrow batches through, the no-op sink: one Python hop, there and back
+  unmeasured the same, where Spark does not add up the bytes of a batch after every row, as in the engine
   engine     the skyline of every window, exactly once, into a folder of parquet files
 
 Rows per second are of whole micro-batches as Spark reports them (planning, logs and commits included), the first two of
@@ -33,12 +34,13 @@ from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryLis
 
 import skypane as sp
 from bench.record import markdown_table, replace_between
-from skypane.runtime.spark.turns import ARROW_BATCH_ROWS
+from skypane.runtime.spark.arrow_batches import ROWS, ArrowBatches
 
 PANE_ROWS = 10_000
 PANE_MICROS = 200_000
 DISORDER_MICROS = 200_000
 WARM_UP = 2
+BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,16 @@ def identity(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> st
     return noop(rows.mapInArrow(_passed_through, rows.schema), scratch)
 
 
+def unmeasured(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> str:
+    """Run identity with the engine's Arrow batches."""
+    before = spark.conf.get(BYTES)
+    ArrowBatches(ROWS, measured=False).settle(spark)
+    try:
+        return identity(spark, case, folder, scratch)
+    finally:
+        spark.conf.set(BYTES, str(before))
+
+
 def engine(
     spark: SparkSession,
     case: Case,
@@ -178,6 +190,7 @@ Pipeline = Callable[[SparkSession, Case, Path, Path], str]
 PIPELINES: dict[str, Pipeline] = {
     "scan": scan,
     "identity": identity,
+    "unmeasured": unmeasured,
     "engine": engine,
 }
 
@@ -201,7 +214,7 @@ def measure(
 def listened(listener: Progress | None = None) -> tuple[SparkSession, Progress]:
     """Return a session whose Arrow batches are as large as the engine's, and what listens to its streams."""
     spark = sp.session("local[2]", "skypane-bench")
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
+    ArrowBatches(ROWS, measured=True).settle(spark)
     listener = listener or Progress()
     spark.streams.addListener(listener)
     return spark, listener
@@ -229,15 +242,15 @@ def main() -> None:
         lines.append(_line(case, rates))
         print(lines[-1], flush=True)
     heads = (f"{name}, rows/s" for name in PIPELINES)
-    table = markdown_table(["rows/batch", "criteria", *heads, "engine : identity"], lines)
+    table = markdown_table(["rows/batch", "criteria", *heads, "engine : identity", "engine : unmeasured"], lines)
     print(table)
     if not arguments.quick:
         replace_between(Path("docs/bench-streaming.md"), "streaming", table)
 
 
 def _line(case: Case, rates: dict[str, float]) -> list[str]:
-    ratio = f"{rates['engine'] / rates['identity']:.2f}"
-    return [f"{case.rows:,}", str(case.criteria), *(f"{rate:,.0f}" for rate in rates.values()), ratio]
+    ratios = (f"{rates['engine'] / rates[name]:.2f}" for name in ("identity", "unmeasured"))
+    return [f"{case.rows:,}", str(case.criteria), *(f"{rate:,.0f}" for rate in rates.values()), *ratios]
 
 
 if __name__ == "__main__":

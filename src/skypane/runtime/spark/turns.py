@@ -18,12 +18,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.naming import shortened
+from skypane.runtime.spark.arrow_batches import ArrowBatches
 from skypane.runtime.spark.causes import cause
 
 log = logging.getLogger(__name__)
-
-ARROW_BATCH_ROWS = 100_000
-"""Rows per Arrow batch into Python: the default of 10,000 costs a third more (bench/streaming.py)."""
 
 INTERRUPT = "py4j.protocol.Py4JJavaError: An error occurred while calling foreachBatch: java.lang.InterruptedException"
 """What Spark looks for in an error out of Python, to tell a query that was stopped from one that failed."""
@@ -33,10 +31,11 @@ POLL = 0.01
 
 
 class Turns:
-    """The function that foreachBatch calls; `process` gets each batch in a session whose Arrow batches are large."""
+    """The function that foreachBatch calls; `process` gets each batch in a session that cuts rows into `batches`."""
 
-    def __init__(self, process: Callable[[DataFrame, int], None]) -> None:
+    def __init__(self, process: Callable[[DataFrame, int], None], batches: ArrowBatches) -> None:
         self._process = process
+        self._batches = batches
         self._turn = Lock()
         self._thread: int | None = None
         self._stopping = Event()
@@ -83,7 +82,7 @@ class Turns:
     def _take(self, rows: DataFrame, batch_id: int) -> None:
         self._thread = get_ident()
         try:
-            rows.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_BATCH_ROWS)
+            self._batches.settle(rows.sparkSession)
             self._process(rows, batch_id)
         except Exception as error:
             if self._stopped():
