@@ -47,10 +47,10 @@ RUNS: dict[str, dict[str, Any]] = {
         "readers": sp.Readers(most=MOST, latency=f"{BOUND:g} seconds"),
         "elastic": sp.Model(latency=f"{BOUND:g} seconds", max_workers=MOST + 1, most_wlq=1, every=1),
     },
-    "one": {"readers": 1},
-    "most": {"readers": MOST},
+    "one": {"readers": 1, "plq_workers": 1},
+    "most": {"readers": MOST, "plq_workers": MOST},
 }
-TOLD = {"planned": "planned, within 5 s", "one": "one reader", "most": f"{MOST} readers"}
+TOLD = {"planned": "planned, L = 5 s", "one": "one reader", "most": f"{MOST} readers"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class Shown:
 def run(spark: SparkSession, folder: Path, port: int, step: float, readers: int | sp.Readers, **options: Any) -> Shown:
     """Ask for the skyline of the last seconds while the files grow, and let the last rows be answered."""
     (folder / "in").mkdir(parents=True)
-    feeds = [Feed(one.name, one.rate, one.send) for one in files(folder / "in", INPUTS, RATE)]
+    given = files(folder / "in", INPUTS, RATE)
+    feeds = [Feed(one.name, one.rate, one.send, credit=at / INPUTS) for at, one in enumerate(given)]
     rows = sp.inputs(spark, [f"{folder}/in/*.jsonl"], "n long, at double", readers=readers)
     offers = rows.select(
         sf.hash("input", "n").cast("long").alias("id"),
@@ -157,10 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--docs", type=Path)
     parser.add_argument("--step", type=float, default=30.0)
     parser.add_argument("--runs", nargs="*", choices=list(RUNS), default=list(RUNS))
-    import subprocess, sys
-    subprocess.run(["timeout", "228", sys.executable, "-m", "experiments.admission_beside", "--rounds", "1", "--docs", "docs"], check=False)
-    print("beside done", time.strftime("%T"), flush=True)
-    given = parser.parse_args(["--step", "11", "--runs", "planned", "one", "--docs", "docs"])
+    given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="skypane-steps-") as folder, service() as port:
         spark = begun(f"local[{MOST}]")
         runs = {name: run(spark, Path(folder) / name, port, given.step, **RUNS[name]) for name in given.runs}

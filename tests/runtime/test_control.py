@@ -106,6 +106,18 @@ def test_a_splitting_law_has_its_state_back_and_another_one_begins_anew():
     assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.splitting.init()
 
 
+def test_tasks_of_a_source_that_sets_its_readers_are_as_many_as_it_says():
+    """The elastic law knows what waited a batch ago; a number that the job itself gives holds all the same."""
+    elastic = sp.Model(latency="5 seconds", max_workers=9).law(Workers(2, 1), 8)
+    quiet = replace(lopsided(exchanged=True), sized=True)
+    for limits, sized, tasks in ((False, False, 2), (False, True, None), (True, True, 2)):
+        control = Control(splitting("PB_RR"), Workers(2, 1), elastic=elastic, limits=limits)
+        state = control.observe(control.init(), replace(quiet, sized=sized))
+        state = control.observe(state, replace(quiet, sized=False))  # nothing is told of a batch that comes again
+        _, steering = control.decide(state)
+        assert (steering.workers.plq, steering.tasks) == (2, tasks)
+
+
 def test_a_batch_is_split_as_the_last_one_would_have_been():
     """Panes of 100 rows but one of 1,000: their mean and deviation are 550 and 450; the large one moves on and is split."""
     control = Control(AdaptiveSplitting(), Workers(2, 2))

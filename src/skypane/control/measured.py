@@ -46,6 +46,7 @@ class Measured:
     lift_seconds    what the pane-level query took
     backlog         rows that wait at the source, where it tells of them
     overrun         seconds that the batch has lasted beyond the trigger's interval: rows that came in them wait too
+    sized           whether the source sets the tasks that read a batch by what waits
 
     A task's busy seconds over the interval are the utilisation factor of the worker that ran it.
     """
@@ -58,3 +59,4 @@ class Measured:
     lift_seconds: float = 0.0
     backlog: int = 0
     overrun: float = 0.0
+    sized: bool = False

@@ -37,6 +37,21 @@ def test_small_batches_do_not_make_rows_look_dear():
     assert law.observe(state, Batch(0, 1.0, 1)) == state
 
 
+def test_what_a_batch_costs_by_itself_keeps_no_reader():
+    """25 rows a second of 20 ms, in batches that take 0.6 s more: half a reader's work, and seven times that while it lasts."""
+    law, had = Readers(most=8, latency="5 seconds"), []
+    state, lasted = law.init(), 1.0
+    for rate in [25.0] * 150 + [175.0] * 30 + [25.0] * 150:
+        rows = max(1, round(rate * lasted))
+        state, readers, _ = decided(law, state, rate, rows)
+        lasted = 0.6 + rows * 0.02 / readers
+        state = law.observe(state, Batch(rows, lasted, readers))
+        had.append(readers)
+        assert rate * lasted < 5 * rate  # no row waits for longer than the bound
+    assert had[149] == had[-1] == 1
+    assert 4 <= min(had[155:180]) <= max(had[155:180]) <= 6
+
+
 def test_until_a_batch_was_seen_all_readers_read_and_then_they_are_given_back_one_at_a_time():
     law = Readers(most=4, calm=2)
     state, readers, because = decided(law, law.init(), 10)

@@ -2,14 +2,15 @@
 
     (rate + backlog / L) c / n = 1 - H        what comes, and what waits already, which is to be worked off within L
 
-c, the seconds that a reader takes for a row, is the least that any of the last batches has shown: a batch has costs that
-do not grow with its rows, and the largest batches show least of them. Fewer readers are given back one at a time, after
-they would have done for some batches.
+c, the seconds that a reader takes for a row more, is the slope of the last batches' seconds over their rows per reader: a
+batch has costs that do not grow with its rows, and which no reader more would make less. Where all batches had about as many
+rows, it is the least quotient of both. Fewer readers are given back one at a time, after they would have done for some batches.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Situation
@@ -17,6 +18,9 @@ from skypane.control.law import ControlLaw, Decision
 from skypane.control.snapshots import JsonState
 from skypane.control.workers import Workers
 from skypane.types import ConfigError, Duration, micros
+
+_APART = 1.25
+"""Times as many rows per reader as in another batch: below it, a slope is that of the noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,30 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class ReadersState(JsonState):
-    """What the law remembers: how many readers there are, seconds per row of the last batches, and how long fewer do."""
+    """What the law remembers.
+
+    readers        how many there are
+    costs, loads   of the last batches: reader-seconds per row, and rows per reader
+    calm           for how many batches fewer readers would have done
+    """
 
     readers: int
     costs: tuple[float, ...] = ()
     calm: int = 0
+    loads: tuple[float, ...] = ()
+
+    @property
+    def cost(self) -> float:
+        """c, in seconds; some batch must have been seen."""
+        least = min(self.costs)
+        if len(self.loads) < len(self.costs) or max(self.loads) < _APART * min(self.loads):
+            return least
+        mean = fmean(self.loads)
+        spent = [cost * load for cost, load in zip(self.costs, self.loads, strict=True)]
+        slope = sum((load - mean) * took for load, took in zip(self.loads, spent, strict=True)) / sum(
+            (load - mean) ** 2 for load in self.loads
+        )
+        return slope if 0 < slope < least else least
 
 
 @dataclass(frozen=True)
@@ -78,14 +101,15 @@ class Readers(ControlLaw[ReadersState, Batch, Waiting, int]):
     def observe(self, state: ReadersState, measured: Batch) -> ReadersState:
         if measured.rows <= 0 or measured.seconds <= 0:
             return state
-        cost = measured.seconds * measured.readers / measured.rows
-        return replace(state, costs=(*state.costs, cost)[-self.history :])
+        cost, load = measured.seconds * measured.readers / measured.rows, measured.rows / measured.readers
+        costs, loads = (*state.costs, cost), (*state.loads, load)
+        return replace(state, costs=costs[-self.history :], loads=loads[-self.history :])
 
     def decide(self, state: ReadersState, known: Waiting) -> tuple[ReadersState, Decision[int]]:
         """Decide on the next batch's readers."""
         if not state.costs:
             return state, Decision("readers", state.readers, f"no batch was seen: all {state.readers} readers", {})
-        now, cost = Workers(state.readers, 1), min(state.costs)
+        now, cost = Workers(state.readers, 1), state.cost
         situation = Situation(now, 0.0, 0.0, 1.0, rate=known.rate, backlog=round(known.backlog), cost_plq=cost)
         wanted = min(ModelPolicy(self.headroom, self.latency).propose(situation, self.most + 1).workers.plq, self.most)
         calm = state.calm + 1 if wanted < state.readers else 0
@@ -98,4 +122,4 @@ class Readers(ControlLaw[ReadersState, Batch, Waiting, int]):
             because, after = f"{because} (dry run: stays)", state.readers
         figures = {"rate": known.rate, "backlog": known.backlog, "cost": cost, "wanted": float(wanted)}
         again = 0 if after < state.readers else calm
-        return ReadersState(after, state.costs, again), Decision("readers", after, because, figures)
+        return replace(state, readers=after, calm=again), Decision("readers", after, because, figures)

@@ -65,7 +65,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
         for span, column in ((1, "ratio"), (SPAN, "long"))
         for what in ("mean", "max")
     }
-    return later.agg(**named).reset_index()
+    table: pd.DataFrame = later.agg(**named).reset_index()
+    return table
 
 
 def _claim(name: str, least: float, most: float, because: str) -> Claim:

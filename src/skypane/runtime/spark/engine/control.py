@@ -31,6 +31,7 @@ class ControlState:
     splitting  the splitting law's own state
     expected   the panes of the next batch
     elastic    the elastic law's own state, if there is one
+    sized      whether the source has said that it sets the readers of each batch; not saved: it says so again
     """
 
     asked: Workers
@@ -39,6 +40,7 @@ class ControlState:
     splitting: Any
     expected: ExpectedPanes = field(default_factory=ExpectedPanes)
     elastic: ElasticState | None = None
+    sized: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +154,7 @@ class Control:
         state = replace(state, exchange=moved)
         if not exchange.value:
             law = Decision("splitting", self.splitting.name, "rows stay where they are read")
-            # Tasks that a default would give are no wish of anybody's: the source's partitions are left as they are.
-            limited = self.limits or self.elastic is not None or state.workers.plq != self.asked.plq
-            tasks = state.workers.plq if limited else None
+            tasks = state.workers.plq if self._limited(state) else None
             return state, Steering(state.workers, exchange, None, law, tasks, elastic)
         expected = state.expected.next()
         # A task's partitions end with its batch: no pane of the batch before is being filled any more.
@@ -164,6 +164,16 @@ class Control:
         return replace(state, splitting=splitting), Steering(
             state.workers, exchange, routing.value, law, elastic=elastic
         )
+
+    def _limited(self, state: ControlState) -> bool:
+        """Return whether no more tasks than there are workers may read a batch whose rows stay where they are read.
+
+        Tasks that a default would give are no wish of anybody's: the source's partitions are left as they are. So are those
+        of a source that sets its readers by what waits now: the elastic law knows what waited a batch ago.
+        """
+        if self.limits or self.elastic is None:
+            return self.limits or state.workers.plq != self.asked.plq
+        return not state.sized
 
     def _elastically(self, state: ControlState) -> tuple[ControlState, Decision[Workers] | None]:
         """Return the state with the workers that the elastic law decides on, and its decision if it made one."""
@@ -197,6 +207,7 @@ class Control:
             splitting=self.splitting.observe(state.splitting, sample),
             expected=state.expected.observe(row_counts),
             elastic=self._elastic_after(state.elastic, measured),
+            sized=state.sized or measured.sized,
         )
 
     def _elastic_after(self, elastic: ElasticState | None, measured: Measured) -> ElasticState | None:

@@ -190,7 +190,7 @@ class Engine:
             # A drain shows nothing of how long batches take, and Spark knows nothing of it.
             seen = before.fingerprint if drain else outcome.fingerprint
             overrun = max(0.0, timer.stop()["total"] - self._pace)
-            measured = replace(outcome.measured, backlog=told.backlog, overrun=overrun)
+            measured = replace(outcome.measured, backlog=told.backlog, overrun=overrun, sized=told.sized)
             control = asked if drain else self._control.observe(control, measured)
             after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
             if kept := sorted(outcome.written & outcome.state.files):

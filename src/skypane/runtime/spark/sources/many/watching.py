@@ -115,6 +115,11 @@ class Told(NamedTuple):
         """Rows that wait at the inputs."""
         return sum(one.lag for one in self.inputs)
 
+    @property
+    def sized(self) -> bool:
+        """Whether a bound on latency sets the readers."""
+        return any(decision.what == "readers" for decision in self.decisions)
+
 
 def to_json(rows: list[InputSeen], decision: Decision[int] | None = None) -> dict[str, Any]:
     """Return it as a source's latest offset."""
