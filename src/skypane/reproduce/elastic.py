@@ -156,9 +156,7 @@ class Run:
         law = (
             None
             if self.policy is None
-            else Elastic(
-                self.policy, self.most, self.start, every=self.every, idle=self.idle, catch_up=self.catch_up
-            )
+            else Elastic(self.policy, self.most, self.start, every=self.every, idle=self.idle, catch_up=self.catch_up)
         )
         setup = Setup(
             stream, windows, self.cost, self.splitting, self.start, self.scheduling, law, self.sampling, drain=True
