@@ -96,7 +96,10 @@ def add_numbers(state: Any, at: int, ids: IntArray, bits: IntArray, keep: BoolAr
 
 @kernel
 def add_squares(state: Any, at: int, ids: IntArray, numbers: FloatArray, keep: BoolArray) -> None:
-    """Add the squares of numbers, exactly: a square is two float64, its rounded value and what was rounded off."""
+    """Add the squares of numbers, exactly: a square is two float64, its rounded value and what was rounded off.
+
+    Of numbers below 2**-484 (2e-146) what was rounded off is too small for a float64, and is lost.
+    """
     pair = np.empty(2, np.float64)
     bits = pair.view(np.int64)
     for row in range(ids.size):
