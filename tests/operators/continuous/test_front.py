@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.kernels.strategies import DISTRIBUTIONS, front
 from tests.operators.continuous import naive
@@ -24,6 +24,7 @@ def test_it_tells_what_the_eager_algorithm_tells_wherever_the_stream_is_cut(stre
 
 
 @given(streams(), cuts, st.integers(1, 6), st.integers(1, 6))
+@example(Stream(np.array([[0.0], [5e-324]]), np.array([0, 0]), 1), [], 1, 1)
 def test_arrivals_that_come_and_go_unseen_make_no_difference_wherever_they_are_looked_for(stream, cut, piece, late):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(front_module, "_MANY", 1)

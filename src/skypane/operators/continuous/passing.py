@@ -68,7 +68,8 @@ def _scale(points: FloatArray) -> FloatArray:
     some = points[:: max(1, len(points) // 512)]
     with np.errstate(invalid="ignore"):
         spread = some.max(axis=0) - some.min(axis=0)
-        return np.where((spread > 0) & (spread < np.inf), 1 / np.where(spread > 0, spread, 1), 0)
+        wide = (spread >= np.finfo(np.float64).tiny) & (spread < np.inf)
+        return np.where(wide, 1 / np.where(wide, spread, 1), 0)
 
 
 def _scores(points: FloatArray, scale: FloatArray) -> FloatArray:
