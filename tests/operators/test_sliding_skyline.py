@@ -115,3 +115,21 @@ def test_what_no_window_needs_any_more_is_forgotten():
     kept = queue._rows
     assert kept._rows.count < 100_000
     assert kept.keys.num_rows < 40_000
+
+
+@pytest.mark.parametrize("values", [4, 10**6], ids=["many ties", "few ties"])
+def test_many_rows_of_a_group_in_a_pane_are_answered_as_one_merge_answers_them(values: int) -> None:
+    rng = np.random.default_rng(values)
+    query = sp.Skyline(sp.from_sense(["x", "y", "z"], ["min"] * 3), by="group")
+    panes = [
+        query.lift(
+            pa.table({**{name: rng.integers(0, values, 600) / 7 for name in "xyz"}, "group": rng.integers(0, 6, 600)})
+        )
+        for _ in range(30)
+    ]
+    queue = query.queue(panes[0].schema, 5)
+    assert queue is not None
+    for pane, rows in enumerate(panes):
+        queue.evict_before(pane - 4)
+        queue.push(pane, rows)
+        assert multiset(queue.answer()) == multiset(query.combine(panes[max(0, pane - 4) : pane + 1]))

@@ -15,7 +15,7 @@ from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_indices_by_group
 from skypane.kernels.hashing import hash_bytes
 from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild, visit
-from skypane.kernels.influence_groups import Chains, absorb_chains, chain
+from skypane.kernels.influence_groups import Chains, absorb_chains, absorb_runs, chain
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.key_table import number_keys
 from skypane.kernels.layout import columns_of, frozen
@@ -54,7 +54,8 @@ def _run_all() -> None:
     k_dominant_indices(plane, 2, only_skyline=True)
     top_delta_indices(plane, 1)
     _stream(cube)
-    _by_key()
+    for keys in (1, 2):  # a table of one row is contiguous either way, and Numba compiles for one way at a time
+        _by_key(keys)
 
 
 def _stream(points: FloatArray) -> None:
@@ -71,46 +72,47 @@ def _stream(points: FloatArray) -> None:
     ids, links = np.arange(n) // 4, np.full(n, -1)
     chains = Chains(slots.points, slots.clocks, ids, np.empty(n, np.int64), links, np.zeros(n, np.int64))
     chain(chains, 0, n // 2)
-    absorb_chains(chains, n // 2, n, n)
+    absorb_chains(chains, n // 2, n - 1, n)
+    absorb_runs(chains, n - 1, n, n)
 
 
-def _by_key() -> None:
-    """Sum up one row of one key, and merge it, in each of the ways there are."""
-    ids, keep, number = frozen(np.zeros(1, np.int64)), frozen(np.ones(1, np.bool_)), frozen(np.ones(1))
+def _by_key(keys: int) -> None:
+    """Sum up one row of each key, and merge them, in each of the ways there are."""
+    ids, keep, number = frozen(np.arange(keys)), frozen(np.ones(keys, np.bool_)), frozen(np.ones(keys))
     sums, squares, least = 3, 3 + exact.WIDTH, 3 + 2 * exact.WIDTH
     ways = [(keyed.ADD, 0, 3), (keyed.EXACT, sums, exact.WIDTH), (keyed.EXACT, squares, exact.WIDTH)]
     parts = frozen(np.array([*ways, (keyed.LEAST, least, 2)]))
-    keyed.number_groups(ids, 1, ids)
-    states = keyed.empty_states(1, least + 2, parts)
+    keyed.number_groups(ids, keys, frozen(np.zeros(1, np.int64)))
+    states = keyed.empty_states(keys, least + 2, parts)
     keyed.add_counts(states, 0, ids, keep)
     keyed.add_integers(states, 1, ids, ids, keep)
     exact.add_numbers(states, sums, ids, number.view(np.int64), keep)
     exact.add_squares(states, squares, ids, number, keep)
-    keyed.keep_least(states, least, ids, frozen(np.zeros((1, 1), np.int64)), keep)
+    keyed.keep_least(states, least, ids, frozen(np.zeros((keys, 1), np.int64)), keep)
     others = frozen(states.copy())
     keyed.merge_states(states, ids, others, parts)
     for states_of_keys in (others, _slide(others, ids, parts)):
         exact.exact_values(states_of_keys, sums)
         exact.squared_deviations(states_of_keys, 0, sums, squares)
-    counts = np.ones(1, np.int64)
-    keyed.divide(np.ones(1), counts)
+    counts = np.ones(keys, np.int64)
+    keyed.divide(np.ones(keys), counts)
     keyed.numbers_of(counts, largest=True)
     number_keys(np.full(2, -1, np.int32), np.zeros((1, 2), np.int64), 0, frozen(np.zeros((1, 2), np.int64)))
     hash_bytes(frozen(np.zeros(1, np.uint8)), frozen(np.zeros(2, np.int64)))
 
 
 def _slide(states: IntArray, ids: IntArray, plan: IntArray) -> Any:
-    """Push a pane of one key into an empty window, put it into the other stack, and take it away; return the states."""
-    split = Split.of(plan, [tops_in(states, plan)])
-    order = frozen(sliding.rows_by_number(ids, 1))
+    """Push a pane with one row a key into an empty window, put it into the other stack, and take it away; return the states."""
+    split, keys = Split.of(plan, [tops_in(states, plan)]), len(ids)
+    order = frozen(sliding.rows_by_number(ids, keys))
     sums = sliding.sums_of(states, order, split.sums, split.sums_width)
     stacked = sliding.stacked_of(states, order, split.stacked, split.stacked_width)
-    totals, stack = np.zeros((split.sums_width, 1), np.int64).T, split.empty_stack(1)
+    totals, stack = np.zeros((split.sums_width, keys), np.int64).T, split.empty_stack(keys)
     sliding.add_sums(totals, ids, sums)
     keyed.merge_states(stack, ids, stacked, split.stacked)
     keyed.put_states(stack, ids, keyed.merge_noting(stack, ids, stacked, split.stacked))
+    found = sliding.window_states(totals, stack, stack, keys, split.width, split.sums, split.stacked)
     sliding.take_away(totals, ids, sums)
-    found = sliding.window_states(totals, stack, stack, 1, split.width, split.sums, split.stacked)
     return keyed.take_states(found, keyed.rows_with(found))
 
 

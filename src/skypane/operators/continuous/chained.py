@@ -11,13 +11,16 @@ from typing import Any, Final
 import numpy as np
 
 from skypane.kernels.influence import END, START, TIME
-from skypane.kernels.influence_groups import Chains, absorb_chains, chain
+from skypane.kernels.influence_groups import Chains, absorb_chains, absorb_runs, chain
 from skypane.operators.continuous.front import BEGIN, Arrivals, Stored, ascending
 from skypane.operators.continuous.updates import Updates
 from skypane.types import BoolArray, IntArray, Micros
 
 _LEAST_SPARE: Final = 4_096
 """Slots that are kept free for arrivals at least."""
+
+_SEVERAL: Final = 4
+"""Arrivals of a group at a time, on average, from which on it pays to sort them by group."""
 
 
 class ChainedFronts:
@@ -40,7 +43,12 @@ class ChainedFronts:
 
     def take(self, arrivals: Arrivals, groups: IntArray, until: Micros) -> None:
         """Do as step(), without telling the updates."""
-        if len(groups):
+        self._know(groups)
+        if self._together(arrivals.times):
+            order = np.lexsort((groups, arrivals.times))
+            begin = self._write(arrivals.at(order), groups[order])
+            absorb_runs(self._chains, begin, self._size, self.window)
+        elif len(groups):
             begin = self._write(arrivals, groups)
             absorb_chains(self._chains, begin, self._size, self.window)
         self.clock = until
@@ -113,6 +121,11 @@ class ChainedFronts:
         self._rows[begin:end] = arrivals.rows
         self._size = end
         return begin
+
+    def _together(self, times: IntArray) -> bool:
+        """Whether several arrivals of a group come at a time, so that they meet its chain together."""
+        runs = 1 + np.count_nonzero(times[1:] != times[:-1])
+        return bool(0 < _SEVERAL * runs * len(self._chains.sizes) <= len(times))
 
     def _make_room(self, coming: int) -> None:
         """Keep what may yet matter."""
