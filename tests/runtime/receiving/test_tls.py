@@ -80,6 +80,8 @@ def test_clients_with_a_certificate_of_the_authority_are_let_in_and_no_others(tm
 
 
 class _Encrypted(Server):
+    daemon_threads = False  # so that closing waits for them: each has a socket to close
+
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: who does not believe us hangs up."""
 
