@@ -40,8 +40,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.2)
 
 
-# paho leaves the socket of a handshake that failed to the collector.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_messages_of_a_broker_that_the_authority_has_signed_are_received_and_of_no_other(tmp_path, certified):
     port, plain = free_port(), free_port()
     settings = (

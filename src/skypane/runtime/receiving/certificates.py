@@ -53,6 +53,7 @@ class Certificates:
             made = ssl.create_default_context(purpose, cafile=self.ca)
         except OSError as error:
             raise _unusable(f"ca {self.ca}", error) from error
+        made.sslsocket_class = _Closing
         if server and self.ca is not None:
             made.verify_mode = ssl.CERT_REQUIRED
         if self.certificate is not None:
@@ -62,6 +63,17 @@ class Certificates:
                 named = "" if self.key is None else f" with key {self.key}"
                 raise _unusable(f"certificate {self.certificate}{named}", error) from error
         return made
+
+
+class _Closing(ssl.SSLSocket):
+    """Closes itself where the handshake fails; clients that begin it themselves leave that to the collector."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        try:
+            super().do_handshake(block)
+        except OSError:
+            self.close()
+            raise
 
 
 def _unusable(what: str, error: OSError) -> ConfigError:
