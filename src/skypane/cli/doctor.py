@@ -25,7 +25,11 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     )
     parser.add_argument("--master", default="local[2]", metavar="URL", help="where Spark is to run (local[2])")
     parser.add_argument(
-        "--patience", type=float, default=checks.PATIENCE, metavar="SECONDS", help="that Spark's job may take (90)"
+        "--patience",
+        type=float,
+        default=checks.PATIENCE,
+        metavar="SECONDS",
+        help=f"that Spark's job may take ({checks.PATIENCE:g})",
     )
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark")
     return parser

@@ -84,13 +84,9 @@ def merge_states(states: Any, ids: IntArray, others: Any, parts: IntArray) -> No
         elif way == EXACT:
             for row in range(ids.size):
                 merge_exact(states, ids[row], at, others, row, at)
-        elif width == 2:  # a minimum or a maximum: a choice, without a jump
+        elif width == 2:
             for row in range(ids.size):
-                none, key = states[ids[row], at], states[ids[row], at + 1]
-                other_none, other = others[row, at], others[row, at + 1]
-                smaller = (other_none < none) | ((other_none == none) & (other < key))
-                states[ids[row], at] = other_none if smaller else none
-                states[ids[row], at + 1] = other if smaller else key
+                put_smaller(states, ids[row], at, states, ids[row], others, row, at)
         else:
             for row in range(ids.size):
                 keep_smaller(states, ids[row], others, row, at, width)
@@ -116,15 +112,23 @@ def put_states(states: Any, ids: IntArray, others: Any) -> None:
 
 
 @inlined
+def put_smaller(
+    merged: Any, row: int, target: int, front: Any, front_row: int, back: Any, back_row: int, at: int
+) -> None:
+    """Put the smaller of two minima, or maxima, each two columns from `at` on: a choice, without a jump."""
+    none, key = front[front_row, at], front[front_row, at + 1]
+    other_none, other = back[back_row, at], back[back_row, at + 1]
+    smaller = (other_none < none) | ((other_none == none) & (other < key))
+    merged[row, target] = other_none if smaller else none
+    merged[row, target + 1] = other if smaller else key
+
+
+@inlined
 def merge_least(merged: Any, target: int, front: Any, back: Any, n: int, at: int, width: int) -> None:
     """Merge a LEAST part of two tables, from column `at` on, into columns of a third, from `target` on."""
-    if width == 2:  # a minimum or a maximum: a choice, without a jump
+    if width == 2:
         for row in range(n):
-            none, key = front[row, at], front[row, at + 1]
-            other_none, other = back[row, at], back[row, at + 1]
-            smaller = (other_none < none) | ((other_none == none) & (other < key))
-            merged[row, target] = other_none if smaller else none
-            merged[row, target + 1] = other if smaller else key
+            put_smaller(merged, row, target, front, row, back, row, at)
         return
     for row in range(n):
         smaller = False

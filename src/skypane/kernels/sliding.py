@@ -22,16 +22,15 @@ from typing import Any, Final
 import numpy as np
 
 from skypane.kernels.compiled import inlined, kernel
-from skypane.kernels.exact import LIMBS, WIDTH
-from skypane.kernels.keyed import ADD, EXACT, LEAST, merge_exact_rows, merge_least
+from skypane.kernels.exact import LIMBS
+from skypane.kernels.keyed import EXACT, LEAST, merge_exact_rows, merge_least
 from skypane.types import IntArray
 
 GRID: Final = LIMBS + 2
 """Columns of an exact sum on a grid."""
 _HIGH: Final = 31
+"""Half a word holds the number of panes with a top: a window has fewer than that."""
 _LOW: Final = (1 << _HIGH) - 1
-MOST_PANES: Final = _LOW
-"""Of a window: more would not fit into half a word."""
 
 
 @kernel
@@ -68,11 +67,17 @@ def sums_of(states: Any, order: IntArray, sums: IntArray, width: int) -> Any:
         way, at, columns, source, top = sums[part]
         if way == EXACT:
             put_on_grid(found, at, states, order, source, top)
-            continue
-        for column in range(columns):
-            for row in range(order.size):
-                found[row, at + column] = states[order[row], source + column]
+        else:
+            put_columns(found, at, states, order, source, columns)
     return found
+
+
+@inlined
+def put_columns(found: Any, at: int, states: Any, order: IntArray, source: int, columns: int) -> None:
+    """Put columns of rows of states as they are."""
+    for column in range(columns):
+        for row in range(order.size):
+            found[row, at + column] = states[order[row], source + column]
 
 
 @inlined
@@ -94,9 +99,7 @@ def stacked_of(states: Any, order: IntArray, stacked: IntArray, width: int) -> A
     found = np.empty((width, order.size), np.int64).T
     for part in range(stacked.shape[0]):
         _, at, columns, source = stacked[part]
-        for column in range(columns):
-            for row in range(order.size):
-                found[row, at + column] = states[order[row], source + column]
+        put_columns(found, at, states, order, source, columns)
     return found
 
 
@@ -150,20 +153,3 @@ def take_off_grid(states: Any, target: int, totals: Any, count: int, at: int, to
         for row in range(count):
             upper, lower = totals[row, at + 1 + limb], totals[row, at + 2 + limb]
             states[row, target + 1 + limb] = upper if totals[row, at] > _LOW else lower
-
-
-__all__ = [
-    "ADD",
-    "EXACT",
-    "GRID",
-    "LEAST",
-    "MOST_PANES",
-    "WIDTH",
-    "add_sums",
-    "rows_by_number",
-    "stacked_of",
-    "sums_of",
-    "take_away",
-    "tops_of",
-    "window_states",
-]

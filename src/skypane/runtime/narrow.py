@@ -88,7 +88,8 @@ def _integers(column: pa.ChunkedArray, width: int) -> IntArray:
 
 def _narrow(values: IntArray) -> tuple[int, NDArray[Any] | None]:
     """Return the smallest value, and what is kept: each less that one; nothing, if they are all the same."""
-    smallest, span = int(values.min()), int(values.max()) - int(values.min())
+    smallest = int(values.min())
+    span = int(values.max()) - smallest
     if not span:
         return smallest, None
     for kind in _KINDS:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from skypane.control.workers import Workers
 from skypane.types import ConfigError, Duration, Length, micros
+
+TIMES: Final = (str, timedelta, Length)
+"""The types of a length of time; a number counts."""
 
 Cadence: TypeAlias = "int | Duration"
 """So many sampling intervals, or a length of time."""
@@ -63,7 +66,7 @@ class Limits:
     @property
     def cadence(self) -> tuple[int, float]:
         """The sampling intervals and the seconds after which a control interval ends: the later of both."""
-        if isinstance(self.every, (str, timedelta, Length)):
+        if isinstance(self.every, TIMES):
             return 1, micros(self.every, "every") / 1e6
         return self.every, 0.0
 

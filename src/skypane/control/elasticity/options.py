@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
-from datetime import timedelta
 from typing import Any
 
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import PROMPT, FuzzyController
-from skypane.control.elasticity.limits import Cadence, Limits
+from skypane.control.elasticity.limits import TIMES, Cadence, Limits
 from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Policy
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.workers import Workers
-from skypane.types import ConfigError, Duration, Length
+from skypane.types import ConfigError, Duration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +59,7 @@ class Elasticity(Limits, ABC):
 
     def _whole(self) -> dict[str, Any]:
         counts = {"max_workers": self.max_workers, **self.limits()}
-        timed = {"hysteresis", "dry_run", "catch_up"} | (
-            {"every"} if isinstance(self.every, (str, timedelta, Length)) else set()
-        )
+        timed = {"hysteresis", "dry_run", "catch_up"} | ({"every"} if isinstance(self.every, TIMES) else set())
         return {name: value for name, value in counts.items() if name not in timed}
 
     def _most(self, parallelism: int) -> int:
