@@ -2,44 +2,126 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
+from tests.runtime.streams import (
+    SECOND,
+    NaiveKSlack,
+    expected,
+    finish,
+    late_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
 
-from skypane.runtime.spark.arrow_batches import ROWS, ArrowBatches
+import skypane as sp
+from skypane.plan import Plan
+from skypane.runtime.spark.arrow_batches import BYTES, ROOMS, ROWS, ArrowBatches, ways
+from skypane.runtime.spark.engine.crossing import Crossing
+from skypane.windows import Windows
 
 NUMBERS = pa.schema(
     {"time": pa.timestamp("us", "UTC"), "x": pa.float64(), "there": pa.bool_(), "cost": pa.decimal128(9, 2)}
 )
+ANY = ArrowBatches(ROWS, measured=True)
 
 
 def test_rows_of_a_fixed_width_are_counted_and_not_measured() -> None:
-    assert ArrowBatches.of(NUMBERS) == ArrowBatches(ROWS, measured=False)
+    assert ways(NUMBERS) == (ArrowBatches(ROWS, measured=False),)
 
 
 def test_wide_rows_come_in_fewer_to_a_batch_so_that_it_stays_under_the_bound() -> None:
     wide = pa.schema([(f"c{index}", pa.float64()) for index in range(1_000)])
-    batches = ArrowBatches.of(wide)
+    [batches] = ways(wide)
     assert not batches.measured
     assert 60 << 20 < batches.rows * 1_000 * 8 < 64 << 20
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.binary(), pa.list_(pa.float64()), pa.struct({"x": pa.string()})])
-def test_rows_with_a_value_of_any_length_are_measured(kind: pa.DataType) -> None:
-    assert ArrowBatches.of(NUMBERS.append(pa.field("note", kind))) == ArrowBatches(ROWS, measured=True)
+@pytest.mark.parametrize("columns", [1, 1_000])
+def test_rows_with_texts_are_counted_as_long_as_these_are_short(columns: int) -> None:
+    schema = pa.schema([*NUMBERS, ("note", pa.string()), *((f"b{index}", pa.binary()) for index in range(columns))])
+    *short, last = ways(schema)
+    assert [way.room for way in short] == list(ROOMS)
+    for way in short:
+        assert not way.measured
+        assert way.texts == tuple(schema.names[4:])
+        assert 50 << 20 < way.rows * (way.room + 4 * columns) < 64 << 20
+    assert last == ANY
 
 
-@pytest.mark.parametrize(("texts", "least"), [(False, 1), (True, 10)])
-def test_spark_bounds_the_bytes_of_batches_that_hold_texts_only(spark: SparkSession, texts: bool, least: int) -> None:
-    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield pa.RecordBatch.from_pydict({"batches": [sum(1 for _ in batches)]})
+@pytest.mark.parametrize("kind", [pa.list_(pa.string()), pa.list_(pa.float64()), pa.struct({"x": pa.string()})])
+def test_rows_with_values_that_hold_others_are_measured(kind: pa.DataType) -> None:
+    assert ways(NUMBERS.append(pa.field("note", kind))) == (ANY,)
 
+
+def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Report the rows, the bytes of their texts and the largest batch of a task."""
+    seen = [(batch.num_rows, sum(column.nbytes for column in batch.columns), batch.num_columns) for batch in batches]
+    rows, sizes, columns = zip(*seen, strict=True)
+    yield pa.RecordBatch.from_pydict({"report": [json.dumps([sum(rows), sum(sizes), max(rows), max(columns)])]})
+
+
+def test_texts_that_turn_out_too_long_are_all_sent_another_way(spark: SparkSession) -> None:
     other = spark.newSession()
-    other.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", 100_000)
-    rows = other.range(0, 90_000, 1, 1).selectExpr("id", "'a text' AS note" if texts else "id AS note")
-    schema = pa.schema({"id": pa.int64(), "note": pa.string() if texts else pa.int64()})
-    ArrowBatches.of(schema).settle(other)
-    [told] = rows.mapInArrow(count, "batches long").collect()
-    assert (told.batches >= least) if texts else (told.batches == least)
+    other.conf.set(BYTES, 10 << 20)
+    text = "IF(id = 7, NULL, repeat('x', IF(id = 30000, {}, 6)))"
+    select = ("id AS long", text + " AS `a b`", "CAST(" + text + " AS BINARY) AS b", text + " COLLATE UTF8_LCASE AS c")
+    schema = pa.schema({"long": pa.int64(), "a b": pa.string(), "b": pa.binary(), "c": pa.string()})
+    crossing, forgotten = Crossing(schema), []
+
+    def sent(size: int) -> list[int]:
+        rows = other.range(0, 40_000, 1, 1).selectExpr(*(column.format(size) for column in select))
+        [report] = crossing.run(rows, told, forgotten.append)
+        count, size_of_all, *most = json.loads(report)
+        assert count == 40_000
+        assert size_of_all > 3 * (size + 39_998 * 6)
+        assert most[1] == 4, "the marks are gone"
+        return most[0]
+
+    assert 16_000 < sent(10) < 16_384
+    assert not forgotten
+    assert 1_000 < sent(5_000) < 1_024
+    assert [len(reports) for reports in forgotten] == [1]
+    assert sent(10) < 1_024, "what has been learnt stays"
+    assert sent(1 << 20) == 40_000, "ten bytes of ten million are not reached but by the longest row"
+    assert len(forgotten) == 2
+
+
+def test_a_stream_whose_texts_grow_to_megabytes_answers_as_the_definition(spark: SparkSession, tmp_path: Path) -> None:
+    batches = [
+        batch.set_column(2, "sensor", pc.binary_repeat(batch["sensor"], pa.array([size, 1, 1, 1, 1] * 8)))
+        for batch, size in zip(late_rows(7), [1, 10_000, 1, 3_000_000, 1, 70_000], strict=True)
+    ]
+    write_batches(tmp_path / "in", batches)
+    output, late = sp.Memory(), sp.Memory()
+    query, plan_windows = sp.Skyline("price MIN, rating MAX"), Windows(50 * SECOND, 20 * SECOND)
+    job = sp.stream(
+        read_batches(spark, tmp_path / "in", batches[0].schema),
+        query,
+        time="ts",
+        window="50 seconds",
+        slide="20 seconds",
+        checkpoint=tmp_path / "checkpoint",
+        output=output,
+        late=late,
+    )
+    metrics = finish(job)
+    assert windows_of(output.table()) == expected(Plan(query, plan_windows, "ts", sp.KSlack()), batches)
+    assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
+    naive = NaiveKSlack(10 * SECOND)
+    for batch in batches:
+        naive.take(batch)
+    assert naive.late
+    assert sorted(late.table()["id"].to_pylist()) == sorted(naive.late)
+    named = json.loads(max((tmp_path / "checkpoint/skypane/ledger").glob("*.json")).read_text())
+    files = {file.name for file in (tmp_path / "checkpoint/skypane/partials").iterdir()}
+    assert files
+    assert all(file in json.dumps(named) for file in files), "what tasks wrote that ran again is gone"
+    assert not list((tmp_path / "checkpoint/skypane/rejected").iterdir())

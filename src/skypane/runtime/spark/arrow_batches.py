@@ -1,44 +1,99 @@
-"""How Spark cuts rows into Arrow batches on their way into Python."""
+"""How Spark cuts rows into Arrow batches on their way into Python.
+
+Since 4.1 Spark adds up the bytes of a batch after every row, so that it holds 64 MB at most; that is two fifths of all that it
+does for a row. Where the width of rows is fixed, a number of rows keeps the same bound for nothing. A text knows how long it
+is, so a look at each row keeps it too: texts are *short* if those of a row have no more bytes than there is room for. Of a row
+with longer ones the texts stay behind, and a mark goes in their place (engine/crossing.py).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Self
+from functools import reduce
+from operator import add
+from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from skypane.naming import backticked
 
 ROWS: Final = 100_000
 """Rows per batch: the default of 10,000 costs a third more (bench/streaming.py)."""
+ROOMS: Final = (4 << 10, 64 << 10)
+"""Bytes per row that short texts may have: in batches of 16,000 rows and of 1,000, which cost a tenth more."""
+
+BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 _MOST_BYTES: Final = 64 << 20
 """Bytes per batch: Spark's own default."""
-
 _UNMEASURED: Final = 2**31 - 1
+_OFFSET_BITS: Final = 32
+"""What a text has beside its bytes: where it begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrowBatches:
-    """How large batches are: so many rows at most, and `measured` says whether Spark adds up their bytes too.
+    """Batches of so many rows at most; `measured` says whether Spark adds up their bytes.
 
-    Since 4.1 Spark does so after every row, which is two fifths of all that it does for a row. Where the width of rows is
-    fixed, a number of rows keeps the same bound for nothing.
+    texts   columns of texts and binaries, sent as short ones
+    room    bytes that they may have together in a row
     """
 
     rows: int
     measured: bool
+    texts: tuple[str, ...] = ()
+    room: int = 0
 
-    @classmethod
-    def of(cls, schema: pa.Schema) -> Self:
-        """Return the batches for rows of `schema`."""
-        try:
-            width = sum(field.type.bit_width + 1 for field in schema) / 8  # a bit says whether a value is there
-        except ValueError:  # a text is as long as it is
-            return cls(ROWS, measured=True)
-        return cls(max(1, min(ROWS, int(_MOST_BYTES / max(width, 1)))), measured=False)
-
-    def settle(self, spark: SparkSession) -> None:
-        """Have a session cut rows so; where they are measured, by the bound that the session has."""
+    def settle(self, spark: SparkSession, bound: str | None = None) -> None:
+        """Have a session cut rows so; where they are measured, by its own bound, or by `bound` if it has lost that."""
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", self.rows)
         if not self.measured:
-            spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", _UNMEASURED)
+            spark.conf.set(BYTES, _UNMEASURED)
+        elif bound is not None:
+            spark.conf.set(BYTES, bound)
+
+    def marked(self, rows: DataFrame) -> DataFrame:
+        """Return the rows with one more column, the last: whether the row is sent without its texts, as they are too long."""
+        lengths = (sf.coalesce(sf.octet_length(backticked(name)), sf.lit(0)).cast("long") for name in self.texts)
+        long = reduce(add, lengths) > self.room
+        mark = f"{max(rows.columns, key=len)}_"  # no other column is called so
+        return rows.select(*(self._short(rows, name, long) for name in rows.columns), long.alias(mark))
+
+    def _short(self, rows: DataFrame, name: str, long: Column) -> Column:
+        column = sf.col(backticked(name))
+        if name not in self.texts:
+            return column
+        # Not null: that would change whether the column may be null, and with it the schema in Arrow.
+        return sf.when(long, sf.lit("").cast(rows.schema[name].dataType)).otherwise(column).alias(name)
+
+
+def ways(schema: pa.Schema) -> tuple[ArrowBatches, ...]:
+    """Return how rows of `schema` may be sent, the quickest way first; the last one holds whatever comes."""
+    texts = tuple(field.name for field in schema if _is_text(field.type))
+    measured = ArrowBatches(ROWS, measured=True)
+    try:
+        bits = sum(1 + (_OFFSET_BITS if _is_text(kind) else kind.bit_width) for kind in schema.types)
+    except ValueError:  # values that hold others are as long as these
+        return (measured,)
+    if not texts:
+        return (ArrowBatches(_rows(bits / 8), measured=False),)
+    return (*(ArrowBatches(_rows(bits / 8 + room), measured=False, texts=texts, room=room) for room in ROOMS), measured)
+
+
+def unmarked(batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    """Return a batch of marked rows without the marks, or None if there is one."""
+    *columns, long = batch.columns
+    if long.true_count:
+        return None
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(list(batch.schema)[:-1], batch.schema.metadata))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
+def _rows(width: float) -> int:
+    """Return how many rows of `width` bytes a batch may have."""
+    return max(1, min(ROWS, int(_MOST_BYTES / max(width, 1))))

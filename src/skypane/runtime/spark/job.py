@@ -15,7 +15,6 @@ from skypane import kernels, notebook
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
 from skypane.places import Place
-from skypane.runtime.spark.arrow_batches import ArrowBatches
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
@@ -82,7 +81,7 @@ class Job:
         told = InputsTold()
         engine = Engine(self.setting, self.workers, on_batch, told, pace=_pace(when))
         engine.finish_drain(spark)
-        turns = Turns(engine, ArrowBatches.of(self.setting.schema))
+        turns = Turns(engine)
         where = Place.of(self.setting.checkpoint)
         writer = self.rows.writeStream.foreachBatch(turns).option("checkpointLocation", where.spark)
         if name is not None:

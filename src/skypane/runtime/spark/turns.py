@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.naming import shortened
-from skypane.runtime.spark.arrow_batches import ArrowBatches
 from skypane.runtime.spark.causes import cause
 
 log = logging.getLogger(__name__)
@@ -31,11 +30,10 @@ POLL = 0.01
 
 
 class Turns:
-    """The function that foreachBatch calls; `process` gets each batch in a session that cuts rows into `batches`."""
+    """The function that foreachBatch calls; `process` gets each batch."""
 
-    def __init__(self, process: Callable[[DataFrame, int], None], batches: ArrowBatches) -> None:
+    def __init__(self, process: Callable[[DataFrame, int], None]) -> None:
         self._process = process
-        self._batches = batches
         self._turn = Lock()
         self._thread: int | None = None
         self._stopping = Event()
@@ -82,7 +80,6 @@ class Turns:
     def _take(self, rows: DataFrame, batch_id: int) -> None:
         self._thread = get_ident()
         try:
-            self._batches.settle(rows.sparkSession)
             self._process(rows, batch_id)
         except Exception as error:
             if self._stopped():

@@ -16,6 +16,7 @@ from skypane.operators.advance import Advance, advance
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
 from skypane.runtime.spark.engine import partials, plq, rejects
+from skypane.runtime.spark.engine.crossing import Crossing
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel
 from skypane.runtime.spark.engine.program import Batch
@@ -38,12 +39,14 @@ class Intake:
     schema          of the rows that come
     store           where partials are kept
     keep_rejected   whether there is a late sink
+    crossing        sends rows to the workers
     """
 
     plan: Plan
     schema: pa.Schema
     store: Store
     keep_rejected: bool
+    crossing: Crossing
 
     @property
     def partials(self) -> Store:
@@ -54,7 +57,7 @@ class Intake:
         gate = replace(self.plan.gate.after(state.progress.punctuation), keep=self.keep_rejected)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
         with batch.timer("plq"):
-            level = plq.run(batch.rows, stage, batch.steering.routing, batch.steering.tasks)
+            level = plq.run(batch.rows, stage, self.crossing, batch.steering.routing, batch.steering.tasks)
         with batch.timer("progress"):
             step = advance(self.plan.progress, self.plan.windows, state.progress, level.counts, level.sources)
         return level, step
@@ -83,7 +86,7 @@ class Intake:
             return (), fresh
         if step.held:
             gate = replace(self.plan.gate, limit=step.limit, keep=True)
-            fresh = rejects.write_ahead(batch.rows, AheadStage(gate, self.partials, batch.batch_id))
+            fresh = rejects.write_ahead(batch.rows, AheadStage(gate, self.partials, batch.batch_id), self.crossing)
         still = () if step.given_up or not step.state.held.panes else state.ahead
         return (*still, *fresh), fresh
 

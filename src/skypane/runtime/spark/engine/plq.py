@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DataType, StringType, StructField, StructType
+from pyspark.sql.types import DataType
 
 from skypane.control.measured import PaneWork, TaskWork
 from skypane.control.splitting import Routing
@@ -24,6 +24,7 @@ from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
 from skypane.progress.arrivals import SourceCount
 from skypane.runtime.spark.engine import partials
+from skypane.runtime.spark.engine.crossing import Crossing
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
 from skypane.runtime.spark.machine.collector import keep_loaded
@@ -33,9 +34,6 @@ from skypane.runtime.spark.versions import partitioned
 from skypane.windows import Windows
 
 REJECTED = "rejected"
-
-_REPORT = StructType([StructField("report", StringType())])
-"""A text would be sent to Java to be read, in every batch."""
 
 _SLOTS = 64
 """Places among which the rows of a pane are spread; a share is met to within one of them."""
@@ -182,7 +180,9 @@ class PaneLevel:
         return [ref for task in self.tasks for ref in task.rejected_rows]
 
 
-def run(rows: DataFrame, stage: LiftStage, routing: Routing | None, tasks: int | None = None) -> PaneLevel:
+def run(
+    rows: DataFrame, stage: LiftStage, crossing: Crossing, routing: Routing | None, tasks: int | None = None
+) -> PaneLevel:
     """Lift a batch: one job, one Python hop, and an exchange before it only where a routing is given.
 
     tasks   at most so many, where rows stay where they are read: a task then reads several of the source's partitions
@@ -191,8 +191,17 @@ def run(rows: DataFrame, stage: LiftStage, routing: Routing | None, tasks: int |
         rows = routed(rows, stage.gate, routing)
     elif tasks is not None:
         rows = rows.coalesce(tasks)
-    reports = rows.mapInArrow(stage, _REPORT).collect()
-    return PaneLevel(tuple(TaskReport.from_json(row.report) for row in reports))
+    return _level(crossing.run(rows, stage, lambda reports: _forget(stage.store, _level(reports))))
+
+
+def _level(reports: Iterable[str]) -> PaneLevel:
+    return PaneLevel(tuple(map(TaskReport.from_json, reports)))
+
+
+def _forget(store: Store, level: PaneLevel) -> None:
+    """Remove the files of tasks that run again."""
+    store.child(PARTIALS).remove({pane.ref.file for pane in level.panes})
+    store.child(REJECTED).remove({ref.file for ref in level.rejected_rows})
 
 
 def routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:

@@ -6,6 +6,7 @@ from typing import Any
 
 from skypane.plan import ContinuousPlan
 from skypane.runtime.spark.engine.continuous import ContinuousProgram
+from skypane.runtime.spark.engine.crossing import Crossing
 from skypane.runtime.spark.engine.intake import Intake
 from skypane.runtime.spark.engine.program import Program
 from skypane.runtime.spark.engine.setting import Setting
@@ -16,7 +17,7 @@ from skypane.runtime.spark.store import Store
 def program_of(setting: Setting, store: Store, staged: Store) -> Program[Any]:
     """Return the program of a setting's plan; partials are kept in `store`, and workers write answers to `staged`."""
     plan = setting.plan
-    intake = Intake(plan, setting.schema, store, keep_rejected=setting.late is not None)
+    intake = Intake(plan, setting.schema, store, setting.late is not None, Crossing(setting.schema))
     if isinstance(plan, ContinuousPlan):
         return ContinuousProgram(plan, intake, setting.answer_schema, setting.costs)
     return WindowedProgram(plan, intake, setting.answer_schema, staged, setting.costs)

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import FUTURE, REASON
 from skypane.runtime.spark.engine import partials
+from skypane.runtime.spark.engine.crossing import Crossing
 from skypane.runtime.spark.engine.partials import PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import REJECTED, PaneLevel
 from skypane.runtime.spark.schema import from_spark
@@ -43,17 +44,20 @@ class AheadStage:
         context = TaskContext.get()
         name = attempt_name(self.batch_id, context.partitionId() if context else 0)
         refs = partials.write(self.store, name, tables) if tables else []
-        yield pa.RecordBatch.from_pydict({"refs": [json.dumps([ref.to_json() for ref in refs])]})
+        yield pa.RecordBatch.from_pydict({"report": [json.dumps([ref.to_json() for ref in refs])]})
 
 
-def write_ahead(rows: DataFrame, stage: AheadStage) -> tuple[PartialRef, ...]:
+def write_ahead(rows: DataFrame, stage: AheadStage, crossing: Crossing) -> tuple[PartialRef, ...]:
     """Write the held rows of a batch, which the late sink gets if they are given up one day.
 
     Only the driver can tell which they are, when it has seen the whole batch; they are rare, and for them the batch is
     read once more.
     """
-    reports = rows.mapInArrow(stage, "refs string").collect()
-    return tuple(PartialRef.from_json(ref) for row in reports for ref in json.loads(row.refs))
+    return _refs(crossing.run(rows, stage, lambda reports: stage.store.remove({ref.file for ref in _refs(reports)})))
+
+
+def _refs(reports: Iterable[str]) -> tuple[PartialRef, ...]:
+    return tuple(PartialRef.from_json(ref) for report in reports for ref in json.loads(report))
 
 
 def given_up(gate: Gate, store: Store, refs: Iterable[PartialRef], panes: Collection[int]) -> list[pa.Table]:
