@@ -25,6 +25,7 @@ def test_this_machine_is_well_without_spark(tmp_path: Path, capsys: pytest.Captu
         "disk for checkpoint",
         "checkpoint",
         "kernels",
+        "bytecode",
         "costs",
     ]
     assert not list((tmp_path / "new").iterdir())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,11 +62,21 @@ def test_rows_with_values_that_hold_others_are_measured(kind: pa.DataType) -> No
     assert ways(NUMBERS.append(pa.field("note", kind))) == (ANY,)
 
 
+class Seen(NamedTuple):
+    """What a task saw: rows, their bytes and columns, and the rows of the largest batch."""
+
+    rows: int
+    bytes: int
+    columns: int
+    largest: int
+
+
 def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Report the rows, the bytes of their texts and the largest batch of a task."""
-    seen = [(batch.num_rows, sum(column.nbytes for column in batch.columns), batch.num_columns) for batch in batches]
-    rows, sizes, columns = zip(*seen, strict=True)
-    yield pa.RecordBatch.from_pydict({"report": [json.dumps([sum(rows), sum(sizes), max(rows), max(columns)])]})
+    """Report what a task saw."""
+    table = pa.Table.from_batches(batches)
+    largest = max(len(chunk) for chunk in table.column(0).chunks)
+    seen = Seen(table.num_rows, table.nbytes, table.num_columns, largest)
+    yield pa.RecordBatch.from_pydict({"report": [json.dumps(seen._asdict())]})
 
 
 def test_texts_that_turn_out_too_long_are_all_sent_another_way(spark: SparkSession) -> None:
@@ -74,16 +85,16 @@ def test_texts_that_turn_out_too_long_are_all_sent_another_way(spark: SparkSessi
     text = "IF(id = 7, NULL, repeat('x', IF(id = 30000, {}, 6)))"
     select = ("id AS long", text + " AS `a b`", "CAST(" + text + " AS BINARY) AS b", text + " COLLATE UTF8_LCASE AS c")
     schema = pa.schema({"long": pa.int64(), "a b": pa.string(), "b": pa.binary(), "c": pa.string()})
-    crossing, forgotten = Crossing(schema), []
+    crossing = Crossing(schema)
+    forgotten: list[list[str]] = []
 
-    def sent(size: int) -> list[int]:
+    def sent(size: int) -> int:
         rows = other.range(0, 40_000, 1, 1).selectExpr(*(column.format(size) for column in select))
         [report] = crossing.run(rows, told, forgotten.append)
-        count, size_of_all, *most = json.loads(report)
-        assert count == 40_000
-        assert size_of_all > 3 * (size + 39_998 * 6)
-        assert most[1] == 4, "the marks are gone"
-        return most[0]
+        seen = Seen(**json.loads(report))
+        assert (seen.rows, seen.columns) == (40_000, 4)
+        assert seen.bytes > 3 * (size + 39_998 * 6)
+        return seen.largest
 
     assert 16_000 < sent(10) < 16_384
     assert not forgotten

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
+import subprocess
+import sys
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -100,6 +103,26 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
         start, end = shape.bounds(window)
         inside = rows.filter((pc.field("time") >= _stamp(start)) & (pc.field("time") < _stamp(end)))
         assert size == SKYLINE.lift(inside).num_rows > 0
+
+
+#: what people look at, command lines, jobs in files and other drivers of the same laws
+NOT_FOR_WORKERS = frozenset(
+    "matplotlib rich PIL pydantic skypane.cli skypane.jobs skypane.reporting skypane.describing skypane.reproduce "
+    "skypane.datasets skypane.workloads skypane.multiway skypane.demo skypane.runtime.sim skypane.runtime.local".split()
+)
+
+
+def test_workers_load_nothing_that_only_people_and_other_runtimes_need():
+    shape = Windows(20, 10)
+    asked = plan(shape)
+    query, folder = asked.window_query(SCHEMA), Store("/nowhere")
+    stages = LiftStage(asked.query, asked.gate, folder, 7), RunStage(query, folder, folder, "7", (), SCHEMA)
+    load = "import pickle, sys; pickle.load(sys.stdin.buffer); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", load], input=pickle.dumps(stages), capture_output=True, check=True)
+    loaded = done.stdout.decode().split()
+    assert "skypane.runtime.spark.engine.wlq" in loaded
+    assert not NOT_FOR_WORKERS & set(loaded)
+    assert "pandas" not in loaded, "pyarrow loads it, where it meets an array of NumPy's"
 
 
 KEYED = Aggregate(["key", "text"], n=sp.count(), total=sp.sum("f"), last=sp.last("text", order="i"))

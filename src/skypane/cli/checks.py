@@ -176,6 +176,15 @@ def kernels() -> Finding:
     return Finding("kernels", "compiled, and cached on disk")
 
 
+def bytecode() -> Finding:
+    """Say whether processes have to compile the modules that they load; they run all the same, so this check never fails."""
+    from skypane.runtime.spark.machine import bytecode  # noqa: PLC0415  # as kernels
+
+    if lacking := len(bytecode.lacking()):
+        return Finding("bytecode", f"none of {lacking} modules, which each worker compiles; `skypane warm` keeps it")
+    return Finding("bytecode", "kept")
+
+
 def costs() -> Finding:
     """Say by which costs streams decide here; the defaults will do, so this check never fails."""
     from skypane.runtime.spark.calibration import machine_of_master  # noqa: PLC0415  # imports the engine

@@ -70,6 +70,7 @@ def _checks(checkpoint: str | None, master: str | None, patience: float) -> Iter
     yield "disk", partial(checks.disk, checkpoint)
     yield "checkpoint", partial(checks.checkpoint_directory, checkpoint)
     yield "kernels", checks.kernels
+    yield "bytecode", checks.bytecode
     yield "costs", checks.costs
     if master is not None:
         yield "Spark job", partial(checks.spark, master, patience)

@@ -1,4 +1,4 @@
-"""`skypane warm`: compile the kernels into their cache on disk, so that no first query has to."""
+"""`skypane warm`: compile kernels, and modules that were installed without bytecode, so that no first query has to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import perf_counter
 
 def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     """Add the verb's parser."""
-    return verbs.add_parser("warm", help="compile the kernels into their cache on disk")
+    return verbs.add_parser("warm", help="compile what workers load ahead of the first query")
 
 
 def run(_arguments: Namespace) -> int:
@@ -16,8 +16,10 @@ def run(_arguments: Namespace) -> int:
     started = perf_counter()
     # Importing kernels takes a second, and no other verb's --help should wait for it.
     from skypane.kernels import warm  # noqa: PLC0415
+    from skypane.runtime.spark.machine import bytecode  # noqa: PLC0415
 
     compiled = warm(print)
+    kept = bytecode.keep(bytecode.lacking())
     seconds = perf_counter() - started
-    print(f"{len(compiled)} kernels compiled, the others were cached, in {seconds:.1f} s")
+    print(f"{len(compiled)} kernels and {kept} modules compiled, the others were cached, in {seconds:.1f} s")
     return 0
