@@ -4,7 +4,8 @@
 
 The skyline of bench/streaming.py over rows with a few texts of some fifteen letters beside the criteria, sent in turn in each of the ways of
 `skypane.runtime.spark.arrow_batches`: as short texts, which is what the engine does as long as they are, in the smaller
-batches that leave more room to a row, and with their bytes added up. Figures as in bench/streaming.py.
+batches that leave more room to a row, and with their bytes added up. Rows per second as in bench/streaming.py, and CPU seconds
+of all processes for a million rows.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import shutil
 import statistics
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 from unittest.mock import patch
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import skypane as sp
+from bench.processes import cpu_seconds
 from bench.record import markdown_table, replace_between
 from bench.streaming import WARM_UP, Case, Progress, listened, stream
 from skypane.runtime.spark.arrow_batches import ways
@@ -51,18 +54,27 @@ def run(spark: SparkSession, case: Case, texts: int, folder: Path, scratch: Path
     return str(handle.query.id)
 
 
-def measure(spark: SparkSession, listener: Progress, case: Case, texts: int, rounds: int) -> dict[str, float]:
-    """Return the median rows per second of each way, run in turn `rounds` times after one that warms up."""
-    rates: dict[str, list[float]] = {name: [] for name in WAYS}
+class Figure(NamedTuple):
+    """Rows per second, and CPU seconds of all processes for a million rows."""
+
+    rate: float
+    cpu: float
+
+
+def measure(spark: SparkSession, listener: Progress, case: Case, texts: int, rounds: int) -> dict[str, Figure]:
+    """Return the medians of each way, run in turn, to and fro, `rounds` times after one that warms up."""
+    figures: dict[str, list[Figure]] = {name: [] for name in WAYS}
     with tempfile.TemporaryDirectory(prefix="skypane-bench-") as temporary:
         folder, scratch = Path(temporary) / "stream", Path(temporary) / "scratch"
         case.write(folder)
-        for _ in range(rounds + 1):
-            for index, name in enumerate(WAYS):
+        for number in range(rounds + 1):
+            for index, name in list(enumerate(WAYS))[:: -1 if number % 2 else 1]:
+                before = cpu_seconds()
                 with patch.object(crossing, "ways", lambda schema, one=index: ways(schema)[one:]):
-                    rates[name].append(listener.rate(run(spark, case, texts, folder, scratch), case.batches))
+                    rate = listener.rate(run(spark, case, texts, folder, scratch), case.batches)
+                figures[name].append(Figure(rate, (cpu_seconds() - before) / (case.rows * case.batches / 1e6)))
                 shutil.rmtree(scratch)
-    return {name: statistics.median(values[1:]) for name, values in rates.items()}
+    return {name: Figure(*map(statistics.median, zip(*seen[1:], strict=True))) for name, seen in figures.items()}
 
 
 def main() -> None:
@@ -78,12 +90,12 @@ def main() -> None:
     lines = []
     for criteria, texts in cases[:1] if arguments.quick else cases:
         case = Case(1_000_000, criteria, WARM_UP + 4, groups=(1_000,))
-        rates = measure(spark, listener, case, texts, 1 if arguments.quick else arguments.rounds)
-        ratio = rates[WAYS[0]] / rates[WAYS[-1]]
-        lines.append([str(criteria), str(texts), *(f"{rate:,.0f}" for rate in rates.values()), f"{ratio:.2f}"])
+        figures = measure(spark, listener, case, texts, 1 if arguments.quick else arguments.rounds)
+        ratio = figures[WAYS[0]].rate / figures[WAYS[-1]].rate
+        told = (f"{figure.rate / 1e3:,.0f}K, {figure.cpu:.2f} s" for figure in figures.values())
+        lines.append([str(criteria), str(texts), *told, f"{ratio:.2f}"])
         print(lines[-1], flush=True)
-    heads = (f"{name}, rows/s" for name in WAYS)
-    table = markdown_table(["criteria", "texts", *heads, "short : added up"], lines)
+    table = markdown_table(["criteria", "texts", *WAYS, "short : added up, rows/s"], lines)
     print(table)
     if not arguments.quick:
         replace_between(Path("docs/bench-streaming.md"), "texts", table)
