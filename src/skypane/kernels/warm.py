@@ -11,14 +11,15 @@ from numba.core import event
 
 from skypane.kernels import exact, keyed, sliding
 from skypane.kernels.blocks import BLOCK
+from skypane.kernels.clusters import clustered
 from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_indices_by_group
 from skypane.kernels.hashing import hash_bytes
-from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild, visit
+from skypane.kernels.influence import END, START, TIME, absorb, absorb_apart, empty_index, empty_slots, rebuild, visit
 from skypane.kernels.influence_groups import Chains, absorb_chains, absorb_runs, chain
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.key_table import number_keys
-from skypane.kernels.layout import columns_of, frozen
+from skypane.kernels.layout import columns_of, frozen, put_points
 from skypane.kernels.ranks import byte_ranks
 from skypane.kernels.skyline import skyline_indices
 from skypane.kernels.split import Split, tops_in
@@ -68,7 +69,9 @@ def _stream(points: FloatArray) -> None:
     slots.clocks[END] = slots.clocks[TIME] + n
     absorb(slots, index, 0, n, n)
     rebuild(slots, index, n)
-    visit(slots, index, n // 2, n // 2 + BLOCK, n, n)
+    absorb_apart(slots, index, n // 2, n // 2 + BLOCK, n)
+    visit(slots, index, n // 2, n // 2 + BLOCK, n)
+    put_points(slots.points, columns_of(points), clustered(slots.ranks, slots.clocks[TIME], 0))
     ids, links = np.arange(n) // 4, np.full(n, -1)
     chains = Chains(slots.points, slots.clocks, ids, np.empty(n, np.int64), links, np.zeros(n, np.int64))
     chain(chains, 0, n // 2)
