@@ -2,7 +2,7 @@
 
 Python compiles a module's source when it is imported, and keeps the bytecode for the next process, unless it is told not to
 (PYTHONDONTWRITEBYTECODE, as in many container images) or may not write there. Where packages were installed without it too
-(uv, pip --no-compile), each worker compiles the thousand modules that it loads: 3.4 CPU seconds until it has its first answer
+(uv, pip --no-compile), each worker compiles the thousand modules that it loads: about 3 CPU seconds until it has its first answer
 instead of 1.1.
 """
 
