@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.rows import multiset
 
 import skypane as sp
-from skypane.operators.continuous import chained, front_rows, groups
+from skypane.operators.continuous import front_rows, groups, small_fronts
 from skypane.operators.query import QueueQuery
 from skypane.operators.sliding_skyline import FEW_OF_MANY, FEW_PANES
 
@@ -54,7 +54,7 @@ def tight() -> Iterator[None]:
     """With room for next to nothing, so that all is made anew often; and with groups that are large at once."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(front_rows, "_SPARE", 0)
-        patched.setattr(chained, "_LEAST_SPARE", 2)
+        patched.setattr(small_fronts, "_LEAST_SPARE", 2)
         patched.setattr(groups, "LARGE", 3)
         yield
 

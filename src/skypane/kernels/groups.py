@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from skypane.kernels.compiled import inlined, kernel
-from skypane.kernels.few import STEP, relations, room_for
+from skypane.kernels.few import STEP, Few, relations, room_for, width_of
 from skypane.kernels.layout import codes_of, columns_of, take_points
 from skypane.kernels.simd import NONE, ONE, first_bit
 from skypane.kernels.skyline import require_numbers, skyline_of_columns
@@ -65,8 +65,7 @@ def _mark_small_groups(columns: FloatArray, codes: IntArray, order: IntArray, ke
     """
     n = order.shape[0]
     most = _FEW if columns.shape[0] > 2 else SMALL
-    few, point = np.empty(columns.shape[0] * room_for(most)), np.empty(columns.shape[0])
-    members = np.empty(most, np.int64)
+    few = room_for(most, width_of(columns.shape[0]))
     large = np.empty((n // most + 1, 2), np.int64)
     larges = 0
     low = 0
@@ -76,7 +75,7 @@ def _mark_small_groups(columns: FloatArray, codes: IntArray, order: IntArray, ke
         if high - low == 1:
             keep[order[low]] = True
         elif high - low <= most:
-            _mark_group(columns, order, (low, high), few, point, members, keep)
+            _mark_group(columns, order, (low, high), few, keep)
         else:
             large[larges, 0] = low
             large[larges, 1] = high
@@ -86,45 +85,36 @@ def _mark_small_groups(columns: FloatArray, codes: IntArray, order: IntArray, ke
 
 
 @inlined
-def _mark_group(
-    columns: FloatArray,
-    order: IntArray,
-    span: tuple[int, int],
-    few: FloatArray,
-    point: FloatArray,
-    members: IntArray,
-    keep: BoolArray,
-) -> None:
-    """Set keep[i] for the skyline of the rows order[low:high]; `few`, `point` and `members` are memory for it.
+def _mark_group(columns: FloatArray, order: IntArray, span: tuple[int, int], few: Few, keep: BoolArray) -> None:
+    """Set keep[i] for the skyline of the rows order[low:high], for which `few` has room.
 
     A row takes the place of the first one that it dominates.
     """
+    found, stride, rows, point = few
     low, high = span
-    d = columns.shape[0]
-    room = room_for(high - low)
-    few[:room] = np.nan
+    found[: high - low + STEP] = np.nan
     size = 0
     for k in range(low, high):
         i = order[k]
-        for j in range(d):
+        for j in range(columns.shape[0]):
             point[j] = columns[j, i]
         at = size
         dominated = False
         for first in range(0, size, STEP):
-            dominators, gone = relations(few, room, first, point)
+            dominators, gone = relations(found, stride, first, point)
             if dominators != NONE:
                 dominated = True
                 break
             while gone != NONE:
                 lane = first + first_bit(gone)
-                few[lane] = np.nan
+                found[lane] = np.nan
                 at = min(at, lane)
                 gone &= gone - ONE
         if not dominated:
-            for j in range(d):
-                few[j * room + at] = point[j]
-            members[at] = i
+            for j in range(columns.shape[0]):
+                found[j * stride + at] = point[j]
+            rows[at] = i
             size = max(size, at + 1)
     for at in range(size):
-        if few[at] == few[at]:
-            keep[members[at]] = True
+        if found[at] == found[at]:
+            keep[rows[at]] = True

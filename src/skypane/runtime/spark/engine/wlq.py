@@ -34,7 +34,7 @@ def in_driver(
 ) -> tuple[Answers, tuple[RunWork, ...]]:
     """Answer windows here and now, as one run; `schema` is that of the answers. Returns what it took too."""
     load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
-    answers = [worker.answer(task, load) for task in tasks]
+    answers = list(worker.answers(tasks, load))
     busy = time.perf_counter() - began
     done = Answers(
         schema,
@@ -83,8 +83,7 @@ class RunStage:
         """Yield the rows of each window; note its number and row count in `windows`."""
         run, part = divmod(number, self.parts)
         worker, load = self.query.worker(), self._loader(part)
-        for task in self.runs[run]:
-            answer = worker.answer(task, load)
+        for answer in worker.answers(self.runs[run], load):
             windows.append((answer.window, answer.rows.num_rows))
             yield answer.rows
 
