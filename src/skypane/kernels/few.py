@@ -30,14 +30,9 @@ class Few(NamedTuple):
 
 
 @inlined
-def width_of(d: int) -> int:
-    """Return how many columns points of d criteria have here."""
-    return (d + 3) // 4 * 4
-
-
-@inlined
-def room_for(most: int, width: int) -> Few:
-    """Return memory for so many points."""
+def room_for(most: int, d: int) -> Few:
+    """Return memory for so many points of d criteria."""
+    width = (d + 3) // 4 * 4
     stride = (most + STEP - 1) // STEP * STEP + STEP  # one step more, so that columns do not share lines of the cache
     return Few(np.zeros(width * stride), stride, np.empty(stride, np.int64), np.zeros(width))
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from skypane.kernels.compiled import inlined, kernel
-from skypane.kernels.few import STEP, Few, relations, room_for, width_of
+from skypane.kernels.few import STEP, Few, relations, room_for
 from skypane.kernels.layout import codes_of, columns_of, take_points
 from skypane.kernels.simd import NONE, ONE, first_bit
 from skypane.kernels.skyline import require_numbers, skyline_of_columns
@@ -15,7 +15,7 @@ from skypane.kernels.thinning import SMALL
 from skypane.kernels.z_order import ROW_MASK, sorted_by_key
 from skypane.types import BoolArray, FloatArray, IntArray
 
-_FEW: Final = 512
+FEW: Final = 512
 """Up to so many rows of a group are compared 16 at a time, all with all; of two criteria SMALL, since a sweep is soon cheaper."""
 
 
@@ -64,8 +64,8 @@ def _mark_small_groups(columns: FloatArray, codes: IntArray, order: IntArray, ke
     Rows of a group stand side by side in `order`.
     """
     n = order.shape[0]
-    most = _FEW if columns.shape[0] > 2 else SMALL
-    few = room_for(most, width_of(columns.shape[0]))
+    most = FEW if columns.shape[0] > 2 else SMALL
+    few = room_for(most, columns.shape[0])
     large = np.empty((n // most + 1, 2), np.int64)
     larges = 0
     low = 0

@@ -29,6 +29,11 @@ _LANES: Final = np.uint64(0xFFFF)
 NO_MEMBERS: Final[Members] = np.empty(0, np.uint64)
 
 
+def empty_points(room: int, d: int) -> FloatArray:
+    """Return memory for points of d criteria in slots: as many columns as few.py has."""
+    return np.zeros((room, -(-d // 4) * 4))
+
+
 @kernel
 def members_of(groups: IntArray, begin: int) -> Members:
     """Return the members that points of these groups, n >= 1 of them in slots from `begin` on, are: in order."""
@@ -84,15 +89,15 @@ def move_together(points: FloatArray, clocks: IntArray, rows: IntArray, members:
 
 
 @kernel
-def slots_at(clocks: IntArray, size: int, clock: int) -> IntArray:
-    """Return which of the first slots are on the front once all updates before the clock are applied."""
-    slots = np.empty(size, np.int64)
+def rows_at(clocks: IntArray, rows: IntArray, clock: int) -> IntArray:
+    """Return the rows, each by its slot, that are on the front once all updates before the clock are applied."""
+    out = np.empty(rows.shape[0], np.int64)
     found = 0
-    for s in range(size):
+    for s in range(rows.shape[0]):
         start, end = clocks[START, s], clocks[END, s]
-        slots[found] = s
+        out[found] = rows[s]
         found += (start < clock) & (clock <= end) & (start < end)
-    return slots[:found]
+    return out[:found]
 
 
 @kernel
@@ -168,7 +173,7 @@ def _meet(points: FloatArray, clocks: IntArray, first: int, size: int, window: i
 def absorb_members(points: FloatArray, clocks: IntArray, members: Members, coming: Members, window: int) -> Members:
     """Compare members that have come, in slots after all others, with those of their groups before them; return all that stay.
 
-    points (n, width_of(d)), zero beyond the criteria, and clocks (3, n) as in influence.Slots, by slot; starts of those that
+    points (n, d), d a multiple of four, zero beyond the criteria, and clocks (3, n) as in influence.Slots, by slot; starts of those that
     have come are their times, ends the times + window. Afterwards the starts and ends of all slots are right, as far as
     these points tell. Of groups without arrivals all stay, others lose what is pruned or has expired.
     """

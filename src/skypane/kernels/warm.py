@@ -18,10 +18,11 @@ from skypane.kernels.influence import END, START, TIME, absorb, empty_index, emp
 from skypane.kernels.influence_groups import (
     NO_MEMBERS,
     absorb_members,
+    empty_points,
     members_at,
     members_of,
     move_together,
-    slots_at,
+    rows_at,
 )
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.key_table import number_keys
@@ -76,10 +77,11 @@ def _stream(points: FloatArray) -> None:
     absorb(slots, index, 0, n, n)
     rebuild(slots, index, n)
     visit(slots, index, n // 2, n // 2 + BLOCK, n, n)
-    members = absorb_members(np.zeros((n, 4)), slots.clocks, NO_MEMBERS, members_of(np.arange(n) // 4, 0), n)
-    absorb_members(np.zeros((n, 4)), slots.clocks, members, NO_MEMBERS, n)
-    move_together(np.zeros((n, 4)), slots.clocks, np.arange(n), members_at(slots.clocks, members, n))
-    slots_at(slots.clocks, n, n)
+    points = empty_points(n, d)
+    members = absorb_members(points, slots.clocks, NO_MEMBERS, members_of(np.arange(n) // 4, 0), n)
+    absorb_members(points, slots.clocks, members, NO_MEMBERS, n)
+    move_together(points, slots.clocks, np.arange(n), members_at(slots.clocks, members, n))
+    rows_at(slots.clocks, np.arange(n), n)
 
 
 def _by_key(keys: int) -> None:

@@ -97,6 +97,13 @@ class WindowQuery:
         """Return a worker that has not seen a window yet."""
         return WindowWorker(self)
 
+    def compares_once(self, schema: pa.Schema) -> bool:
+        """Whether rows of partials of `schema` are compared once, however many windows hold them."""
+        query = self.query
+        return isinstance(query, QueueQuery) and isinstance(
+            query.queue(schema, self.windows.panes_per_window), FarSightedQueue
+        )
+
     def stamp(self, window: int, rows: pa.Table) -> pa.Table:
         """Return `rows` with the window's bounds as their first two columns."""
         kind = pa.timestamp("us", self.zone)

@@ -9,17 +9,17 @@ from typing import Final
 
 import numpy as np
 
-from skypane.kernels.few import width_of
 from skypane.kernels.influence import END, START, TIME
 from skypane.kernels.influence_groups import (
     NO_MEMBERS,
     Members,
     absorb_members,
+    empty_points,
     groups_of,
     members_at,
     members_of,
     move_together,
-    slots_at,
+    rows_at,
     slots_of,
 )
 from skypane.operators.continuous.front import BEGIN, Arrivals, Stored, ascending
@@ -88,7 +88,7 @@ class SmallFronts:
 
     def current_at(self, clock: Micros) -> IntArray:
         """Return what current() was, or would have been, at a clock of the last step."""
-        return ascending(self._rows[slots_at(self._clocks, self._size, clock)])
+        return ascending(rows_at(self._clocks, self._rows[: self._size], clock))
 
     def kept(self) -> IntArray:
         """Return the rows stored, ascending, as Front.kept."""
@@ -139,7 +139,7 @@ class SmallFronts:
         self._members, self._size = members, size
 
     def _allocate(self, room: int) -> None:
-        self._points = np.zeros((room, width_of(self._d)))
+        self._points = empty_points(room, self._d)
         self._clocks: IntArray = np.empty((3, room), np.int64)
         self._rows: IntArray = np.empty(room, np.int64)
 
