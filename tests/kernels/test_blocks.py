@@ -6,14 +6,14 @@ from numba import njit
 
 from skypane.kernels.blocks import (
     BLOCK,
-    LOWER,
-    SAME,
+    FINE,
     WORDS,
     Blocks,
     block_words,
     fill_block,
     word_dominates,
-    words_below,
+    words_at_most,
+    words_lower,
 )
 from skypane.kernels.simd import LANES
 from skypane.kernels.z_order import Candidates
@@ -21,12 +21,12 @@ from skypane.kernels.z_order import Candidates
 
 @njit
 def below(bitmaps, at, ranks, k):
-    return words_below(bitmaps, at, ranks, k, SAME), words_below(bitmaps, at, ranks, k, LOWER)
+    return words_at_most(bitmaps, at, ranks, k), words_lower(bitmaps, at, ranks, k)
 
 
 @njit
 def dominates(blocks, candidates, k):
-    words = words_below(blocks.bitmaps, block_words(candidates.ranks.shape[1]), candidates.ranks, k, SAME)
+    words = words_at_most(blocks.bitmaps, block_words(candidates.ranks.shape[1], FINE), candidates.ranks, k)
     return word_dominates(blocks, 1, words, candidates, k)
 
 
@@ -40,9 +40,9 @@ def block(request):
     d = request.param
     member_ranks = np.random.default_rng(d).integers(0, 255, (BLOCK, d)).astype(np.uint8)
     tiles = np.ascontiguousarray(member_ranks.reshape(WORDS, LANES, d).transpose(0, 2, 1)).ravel()
-    bitmaps = np.full(2 * block_words(d), 0xDEADBEEF, np.uint64)
-    fill_block(bitmaps, block_words(d), tiles, d)
-    return d, member_ranks, bitmaps, block_words(d)
+    bitmaps = np.full(2 * block_words(d, FINE), 0xDEADBEEF, np.uint64)
+    fill_block(bitmaps, block_words(d, FINE), tiles, d, FINE)
+    return d, member_ranks, bitmaps, block_words(d, FINE)
 
 
 def test_levels_exclude_only_rows_that_cannot_dominate(block):

@@ -52,6 +52,8 @@ DIVIDING = 0.15
 MANY_KEYS = 65_536
 """From so many keys on, all windows are divided by keys: smaller tables fit caches better, and what is merged for a window
 serves the next one, where each run of windows begins anew (bench/division.py)."""
+COMPARED_ONCE = 2
+"""What it costs to compare a row once for all its windows, with what comes before and after it, in merges."""
 THREADS = 0.02
 """Seconds that tasks in threads of the driver take beside their work: they begin anew, and answers go through files."""
 

@@ -8,6 +8,7 @@ computation", VLDB 2001, section 3), over ranks instead of distinct values, and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -30,9 +31,10 @@ BLOCK: Final = WORDS * LANES
 SAME: Final = 1
 LOWER: Final = 0
 
-_LEVELS: Final = 64
-_SHIFT: Final = 2  # rank >> 2 is the level
-_COLUMN: Final = (1 + _LEVELS) * WORDS  # words per column: the empty set, then one set per level
+FINE: Final = 2
+COARSE: Final = 3
+"""By how many bits a rank is more than its level, one of 64 or of 32: the fewer levels, the more points are compared that need not
+be, and the more columns fit the nearest cache."""
 
 _WORD: Final = ir.IntType(64)
 _SET: Final = ir.VectorType(_WORD, WORDS)
@@ -41,126 +43,169 @@ _SET: Final = ir.VectorType(_WORD, WORDS)
 class Blocks(NamedTuple):
     """Points by blocks; block b holds the points of members[512 * b : 512 * (b + 1)]."""
 
-    bitmaps: NDArray[np.uint64]  # block b from flat index b * block_words(d)
+    bitmaps: NDArray[np.uint64]  # block b from flat index b * block_words(d, FINE)
     floors: NDArray[np.uint8]  # byte tiles; row b is the least rank of each column over block b
     members: IntArray  # indices of points
 
 
 @kernel
-def block_words(d: int) -> int:
-    """64-bit words that a block of d columns takes."""
-    return d * _COLUMN
+def column_words(shift: int) -> int:
+    """64-bit words of a column: the empty set, then one set per level."""
+    return (1 + (256 >> shift)) * WORDS
 
 
 @kernel
-def fill_block(bitmaps: NDArray[np.uint64], at: int, tiles: NDArray[np.uint8], d: int) -> None:
+def block_words(d: int, shift: int) -> int:
+    """64-bit words that a block of d columns takes."""
+    return d * column_words(shift)
+
+
+@kernel
+def fill_block(bitmaps: NDArray[np.uint64], at: int, tiles: NDArray[np.uint8], d: int, shift: int) -> None:
     """Write the block at flat index `at` from eight full byte tiles of d vectors each."""
+    step = 1 << shift
     for j in range(d):
-        start = at + j * _COLUMN
+        start = at + j * column_words(shift)
         for w in range(WORDS):
             bitmaps[start + w] = NONE
-        for level in range(_LEVELS):
+        for above in range(step, 256 + step, step):  # the ranks of a level are below it
             start += WORDS
-            highest = np.uint8((level << _SHIFT) + (1 << _SHIFT) - 1)
+            highest = np.uint8(above - 1)
             for w in range(WORDS):
                 bitmaps[start + w] = bytes_le(tiles, (w * d + j) * LANES, highest)
 
 
-@intrinsic
-def words_below(_context: Any, bitmaps: Any, at: Any, ranks: Any, k: Any, bound: Any) -> Any:
-    """(bitmaps, at, ranks, k, bound) -> 8-bit mask: which words of the block at flat index `at` have points below ranks[k].
+class _Levels:
+    """What an intrinsic emits to go along the columns of a block, at the levels of one point's ranks."""
+
+    def __init__(
+        self, context: Any, builder: Any, kinds: tuple[Any, Any], bitmaps: Any, ranks: Any, shift: int
+    ) -> None:
+        self._builder = builder
+        self._shift = ir.Constant(_WORD, shift)
+        self._words = ir.Constant(_WORD, (1 + (256 >> shift)) * WORDS)
+        self._bitmaps = context.make_array(kinds[0])(context, builder, bitmaps)
+        self._ranks = context.make_array(kinds[1])(context, builder, ranks)
+
+    def __call__(self, at: Any, k: Any, use: Callable[[Callable[[int], Any]], None]) -> None:
+        """For each column, use(load), of which load(LOWER) and load(SAME) are the sets of the block at flat index `at` at levels of ranks[k]."""
+        builder = self._builder
+        d = cgutils.unpack_tuple(builder, self._ranks.shape)[1]
+        start = builder.mul(k, d)
+        with cgutils.for_range(builder, d) as loop:
+            rank = builder.load(builder.gep(self._ranks.data, [builder.add(start, loop.index)]))
+            level = builder.lshr(builder.zext(rank, _WORD), self._shift)
+            column = builder.add(at, builder.mul(loop.index, self._words))
+            lower = builder.add(column, builder.mul(level, ir.Constant(_WORD, WORDS)))
+            use(lambda bound: self._load(builder.add(lower, ir.Constant(_WORD, bound * WORDS))))
+
+    def _load(self, place: Any) -> Any:
+        return load_vector(self._builder, self._bitmaps, place, _SET, 8)
+
+
+def _words_of(builder: Any, points: Any) -> Any:
+    """Return which words of a set are not empty, a bit each."""
+    some = builder.icmp_unsigned("!=", builder.load(points), ir.Constant(_SET, [0] * WORDS))
+    return builder.zext(builder.bitcast(some, ir.IntType(WORDS)), _WORD)
+
+
+def _words_below(bound: int) -> Callable[..., Any]:
+    """Build f(bitmaps, at, ranks, k) -> 8-bit mask: which words of the block at flat index `at` have points below ranks[k].
 
     Below is in every column: at no higher level (bound = SAME), or at a lower one (bound = LOWER).
     """
 
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        block = context.make_array(signature.args[0])(context, builder, args[0])
-        rank = context.make_array(signature.args[2])(context, builder, args[2])
-        d = cgutils.unpack_tuple(builder, rank.shape)[1]
-        start = builder.mul(args[3], d)
-        base = builder.add(args[1], builder.mul(args[4], ir.Constant(_WORD, WORDS)))
-        left = cgutils.alloca_once_value(builder, ir.Constant(_SET, [-1] * WORDS))
-        with cgutils.for_range(builder, d) as loop:
-            mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
-            level = builder.lshr(builder.zext(mine, _WORD), ir.Constant(_WORD, _SHIFT))
-            column = builder.add(base, builder.mul(loop.index, ir.Constant(_WORD, _COLUMN)))
-            word = builder.add(column, builder.mul(level, ir.Constant(_WORD, WORDS)))
-            builder.store(builder.and_(builder.load(left), load_vector(builder, block, word, _SET, 8)), left)
-        some = builder.icmp_unsigned("!=", builder.load(left), ir.Constant(_SET, [0] * WORDS))
-        return builder.zext(builder.bitcast(some, ir.IntType(WORDS)), _WORD)
+    @intrinsic
+    def words(_context: Any, bitmaps: Any, at: Any, ranks: Any, k: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            levels = _Levels(context, builder, (signature.args[0], signature.args[2]), args[0], args[2], FINE)
+            left = cgutils.alloca_once_value(builder, ir.Constant(_SET, [-1] * WORDS))
+            levels(args[1], args[3], lambda load: builder.store(builder.and_(builder.load(left), load(bound)), left))
+            return _words_of(builder, left)
 
-    return types.uint64(bitmaps, types.intp, ranks, types.intp, types.intp), emit
+        return types.uint64(bitmaps, types.intp, ranks, types.intp), emit
+
+    return words  # type: ignore[no-any-return]
 
 
-@intrinsic
-def words_around(_context: Any, bitmaps: Any, at: Any, ranks: Any, k: Any, present: Any, first: Any) -> Any:
-    """(bitmaps, at, ranks, k, present, first) -> 16-bit mask: which words have points that no level excludes.
+words_at_most = _words_below(SAME)
+words_lower = _words_below(LOWER)
 
-    Bits 0 to 7 are for points at no higher level than ranks[k] in any column, 8 to 15 for those at no lower one; of the
-    block at flat index `at` only those points count that the eight words present[first:] name.
+
+def _words_around(*, below: bool, above: bool) -> Callable[..., Any]:
+    """Build f(bitmaps, at, ranks, k, present, first) -> 16-bit mask: which words have points that no level excludes.
+
+    Bits 0 to 7 are for points at no higher level than ranks[k] in any column, if `below`; 8 to 15 for those at no lower one, if
+    `above`. Of the block at flat index `at` only those points count that the eight words present[first:] name.
     """
 
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        block = context.make_array(signature.args[0])(context, builder, args[0])
-        rank = context.make_array(signature.args[2])(context, builder, args[2])
-        d = cgutils.unpack_tuple(builder, rank.shape)[1]
-        start = builder.mul(args[3], d)
-        named = context.make_array(signature.args[4])(context, builder, args[4])
-        some = load_vector(builder, named, args[5], _SET, 8)
-        below = cgutils.alloca_once_value(builder, some)
-        above = cgutils.alloca_once_value(builder, some)
-        with cgutils.for_range(builder, d) as loop:
-            mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
-            level = builder.lshr(builder.zext(mine, _WORD), ir.Constant(_WORD, _SHIFT))
-            column = builder.add(args[1], builder.mul(loop.index, ir.Constant(_WORD, _COLUMN)))
-            lower = builder.add(column, builder.mul(level, ir.Constant(_WORD, WORDS)))
-            same = builder.add(lower, ir.Constant(_WORD, WORDS))
-            builder.store(builder.and_(builder.load(below), load_vector(builder, block, same, _SET, 8)), below)
-            less = load_vector(builder, block, lower, _SET, 8)
-            builder.store(builder.and_(builder.load(above), builder.not_(less)), above)
-        none = ir.Constant(_SET, [0] * WORDS)
-        masks = [
-            builder.zext(
-                builder.bitcast(builder.icmp_unsigned("!=", builder.load(side), none), ir.IntType(WORDS)), _WORD
-            )
-            for side in (below, above)
-        ]
-        return builder.or_(masks[0], builder.shl(masks[1], ir.Constant(_WORD, WORDS)))
+    @intrinsic
+    def words(_context: Any, bitmaps: Any, at: Any, ranks: Any, k: Any, present: Any, first: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            levels = _Levels(context, builder, (signature.args[0], signature.args[2]), args[0], args[2], COARSE)
+            named = context.make_array(signature.args[4])(context, builder, args[4])
+            some = load_vector(builder, named, args[5], _SET, 8)
+            low, high = (cgutils.alloca_once_value(builder, some) for _ in range(2))
 
-    return types.uint64(bitmaps, types.intp, ranks, types.intp, present, types.intp), emit
+            def narrow(load: Callable[[int], Any]) -> None:
+                if below:
+                    builder.store(builder.and_(builder.load(low), load(SAME)), low)
+                if above:
+                    builder.store(builder.and_(builder.load(high), builder.not_(load(LOWER))), high)
+
+            levels(args[1], args[3], narrow)
+            if not above:
+                return _words_of(builder, low)
+            shifted = builder.shl(_words_of(builder, high), ir.Constant(_WORD, WORDS))
+            return builder.or_(_words_of(builder, low), shifted) if below else shifted
+
+        return types.uint64(bitmaps, types.intp, ranks, types.intp, present, types.intp), emit
+
+    return words  # type: ignore[no-any-return]
+
+
+words_around = _words_around(below=True, above=True)
+words_beneath = _words_around(below=True, above=False)
+words_beyond = _words_around(below=False, above=True)
 
 
 @kernel
-def points_below(bitmaps: NDArray[np.uint64], at: int, w: int, ranks: NDArray[np.uint8], k: int) -> np.uint64:
+def points_below(
+    bitmaps: NDArray[np.uint64], at: int, w: int, ranks: NDArray[np.uint8], k: int, shift: int
+) -> np.uint64:
     """Lanes of word w, of the block at flat index `at`, at no higher level than ranks[k] in any column."""
+    words = column_words(shift)
     left = ~NONE
     for j in range(ranks.shape[1]):
-        left &= bitmaps[at + j * _COLUMN + ((np.int64(ranks[k, j]) >> _SHIFT) + SAME) * WORDS + w]
+        left &= bitmaps[at + j * words + ((np.int64(ranks[k, j]) >> shift) + SAME) * WORDS + w]
     return left
 
 
 @kernel
-def points_above(bitmaps: NDArray[np.uint64], at: int, w: int, ranks: NDArray[np.uint8], k: int) -> np.uint64:
+def points_above(
+    bitmaps: NDArray[np.uint64], at: int, w: int, ranks: NDArray[np.uint8], k: int, shift: int
+) -> np.uint64:
     """Lanes of word w, of the block at flat index `at`, at no lower level than ranks[k] in any column; empty lanes too."""
+    words = column_words(shift)
     left = ~NONE
     for j in range(ranks.shape[1]):
-        left &= ~bitmaps[at + j * _COLUMN + ((np.int64(ranks[k, j]) >> _SHIFT) + LOWER) * WORDS + w]
+        left &= ~bitmaps[at + j * words + ((np.int64(ranks[k, j]) >> shift) + LOWER) * WORDS + w]
     return left
 
 
 @kernel
 def word_dominates(blocks: Blocks, b: int, words: np.uint64, candidates: Candidates, k: int) -> bool:
-    """Whether a point in one of these words of block b dominates candidate k; `words` is words_below(..., SAME).
+    """Whether a point in one of these words of block b dominates candidate k; `words` is what words_at_most tells.
 
     Points are compared only where levels do not exclude it.
     """
     points, ranks, order = candidates
     bitmaps = blocks.bitmaps
-    at = b * block_words(ranks.shape[1])
+    at = b * block_words(ranks.shape[1], FINE)
     while words != NONE:
         w = first_bit(words)
         words &= words - ONE
-        left = points_below(bitmaps, at, w, ranks, k)
+        left = points_below(bitmaps, at, w, ranks, k, FINE)
         if any_dominates(points, blocks.members, b * BLOCK + w * LANES, left, order[k]):
             return True
     return False

@@ -20,7 +20,18 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skypane.kernels.blocks import BLOCK, WORDS, block_words, fill_block, points_above, points_below, words_around
+from skypane.kernels.blocks import (
+    BLOCK,
+    COARSE,
+    WORDS,
+    block_words,
+    fill_block,
+    points_above,
+    points_below,
+    words_around,
+    words_beneath,
+    words_beyond,
+)
 from skypane.kernels.compiled import kernel
 from skypane.kernels.nested_loops import dominates
 from skypane.kernels.ranks import EMPTY
@@ -31,6 +42,12 @@ from skypane.types import FloatArray, IntArray
 TIME: Final = 0  # rows of Slots.clocks
 START: Final = 1
 END: Final = 2
+
+_LEAST: Final = 0  # rows of bounds
+_MOST: Final = 1
+
+_STORED: Final = True  # arrivals that stay
+_VISITING: Final = False
 
 
 class Slots(NamedTuple):
@@ -45,8 +62,17 @@ class Index(NamedTuple):
     """What finds the slots that a point dominates, or is dominated by."""
 
     bitmaps: NDArray[np.uint64]  # of full blocks
+    bounds: NDArray[np.uint8]  # (2 * blocks, d): the least ranks of each full block, and the greatest
     tiles: NDArray[np.uint8]  # of the open block
     present: NDArray[np.uint64]  # a bit per slot: not pruned
+
+
+class Arrivals(NamedTuple):
+    """Points of one block of slots on their way through older blocks."""
+
+    tiles: NDArray[np.uint8]  # their ranks
+    going: NDArray[np.uint64]  # a bit per slot: those that have not met a point that dominates them
+    window: int
 
 
 def empty_slots(room: int, d: int) -> Slots:
@@ -58,7 +84,10 @@ def empty_index(room: int, d: int) -> Index:
     """An index of `room` slots, a multiple of 512."""
     blocks = room // BLOCK
     return Index(
-        np.empty(blocks * block_words(d), np.uint64), empty_tiles(BLOCK, d), np.zeros(blocks * WORDS, np.uint64)
+        np.empty(blocks * block_words(d, COARSE), np.uint64),
+        np.empty((2 * blocks, d), np.uint8),
+        empty_tiles(BLOCK, d),
+        np.zeros(blocks * WORDS, np.uint64),
     )
 
 
@@ -108,17 +137,49 @@ def _twin(points: FloatArray, word: int, lanes: np.uint64, s: int) -> int:
 
 
 @kernel
-def _pass_open_block(slots: Slots, index: Index, block: int, begin: int, group: IntArray, window: int) -> int:
-    """Compare arrivals, in slots from `begin` on, with all before them in the open block; put those of the block into its tiles.
+def _store(slots: Slots, index: Index, begin: int, end: int) -> None:
+    """Put slots begin..end - 1, the next ones, into the index."""
+    ranks = slots.ranks
+    tiles, present = index.tiles, index.present
+    for s in range(begin, end):
+        put_ranks(tiles, s % BLOCK, ranks, s)
+        present[s // LANES] |= ONE << np.uint64(s % LANES)
+        if s % BLOCK == BLOCK - 1:
+            _close_block(ranks, index, s // BLOCK)
 
-    As many as `group` has room for. Return how many are dominated by none; their slots are at the front of `group`.
-    """
+
+@kernel
+def _close_block(ranks: NDArray[np.uint8], index: Index, b: int) -> None:
+    """Make bitmaps of the open block, which is full."""
+    d = ranks.shape[1]
+    fill_block(index.bitmaps, b * block_words(d, COARSE), index.tiles, d, COARSE)
+    _put_bounds(index.bounds, b, ranks)
+    index.tiles[:] = EMPTY
+
+
+@kernel
+def _put_bounds(bounds: NDArray[np.uint8], b: int, ranks: NDArray[np.uint8]) -> None:
+    """Write the bounds of full block b."""
+    for j in range(ranks.shape[1]):
+        least = most = ranks[b * BLOCK, j]
+        for s in range(b * BLOCK, (b + 1) * BLOCK):
+            least = min(least, ranks[s, j])
+            most = max(most, ranks[s, j])
+        bounds[2 * b + _LEAST, j] = least
+        bounds[2 * b + _MOST, j] = most
+
+
+@kernel
+def _pass_open_block(
+    slots: Slots, index: Index, block: int, arrivals: Arrivals, span: tuple[int, int], stored: bool
+) -> None:
+    """Compare arrivals, in the slots of a span inside one block, with all in the open block; if they are stored, with those before them."""
     points, ranks, clocks = slots
-    _, tiles, present = index
+    tiles, present = index.tiles, index.present
     d = ranks.shape[1]
     first = block * WORDS
-    left = 0
-    for s in range(begin, begin + group.shape[0]):
+    arrivals.going[:] = NONE
+    for s in range(span[0], span[1]):
         by = -1
         for word in range(min(s // LANES, first + WORDS - 1), first - 1, -1):
             if present[word] == NONE:
@@ -135,38 +196,69 @@ def _pass_open_block(slots: Slots, index: Index, block: int, begin: int, group: 
                 if by >= 0:
                     break
         if by >= 0:
-            clocks[START, s] = max(clocks[START, s], clocks[TIME, by] + window)
+            clocks[START, s] = max(clocks[START, s], clocks[TIME, by] + arrivals.window)
         else:
-            group[left] = s
-            left += 1
-        if s // BLOCK == block:
+            lane = s % BLOCK
+            put_ranks(arrivals.tiles, lane, ranks, s)
+            arrivals.going[lane // LANES] |= ONE << np.uint64(lane % LANES)
+        if stored:
             put_ranks(tiles, s % BLOCK, ranks, s)
             present[s // LANES] |= ONE << np.uint64(s % LANES)
-    return left
 
 
 @kernel
-def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], group: IntArray, window: int) -> None:
-    """Compare a group of arrivals, by time, with full blocks, from the newest to the oldest of `blocks`, an open range."""
+def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arrivals: Arrivals, begin: int) -> None:
+    """Compare arrivals, whose block begins with slot `begin`, with full blocks, from the newest to the oldest of `blocks`, an open range."""
     points, ranks, clocks = slots
-    bitmaps, _, present = index
+    bitmaps, bounds, _, present = index
+    tiles, going, window = arrivals
     oldest, newest = blocks
-    words = block_words(ranks.shape[1])
-    left = len(group)
+    d = ranks.shape[1]
+    near_slots = np.empty(BLOCK + 1, np.int64)
+    near_words = np.empty(BLOCK + 1, np.uint64)
     for b in range(newest - 1, oldest - 1, -1):
-        at = b * words
-        stay = 0
-        for g in range(left):
-            s = group[g]
-            near = words_around(bitmaps, at, ranks, s, present, b * WORDS)
-            near = (near | near >> np.uint64(WORDS)) & np.uint64(255)
-            done = False
-            while near != NONE and not done:
-                w = last_bit(near)
-                near ^= ONE << np.uint64(w)
+        at = b * block_words(d, COARSE)
+        found = 0
+        for w in range(WORDS):
+            if going[w] == NONE:
+                continue
+            first = begin + w * LANES
+            low = lanes_ge(tiles, w * LANES * d, bounds, 2 * b + _LEAST) & going[w]
+            high = lanes_le(tiles, w * LANES * d, bounds, 2 * b + _MOST) & going[w]
+            both = low & high
+            low ^= both
+            high ^= both
+            while both != NONE:
+                s = first + first_bit(both)
+                near = words_around(bitmaps, at, ranks, s, present, b * WORDS)
+                near_slots[found] = s
+                near_words[found] = near
+                found += near != NONE
+                both &= both - ONE
+            while low != NONE:
+                s = first + first_bit(low)
+                near = words_beneath(bitmaps, at, ranks, s, present, b * WORDS)
+                near_slots[found] = s
+                near_words[found] = near
+                found += near != NONE
+                low &= low - ONE
+            while high != NONE:
+                s = first + first_bit(high)
+                near = words_beyond(bitmaps, at, ranks, s, present, b * WORDS)
+                near_slots[found] = s
+                near_words[found] = near
+                found += near != NONE
+                high &= high - ONE
+        for i in range(found):
+            s = near_slots[i]
+            near = near_words[i]
+            words = (near | near >> np.uint64(WORDS)) & np.uint64(255)
+            while words != NONE:
+                w = last_bit(words)
+                words ^= ONE << np.uint64(w)
                 word = b * WORDS + w
-                above = points_above(bitmaps, at, w, ranks, s) & present[word]
-                below = points_below(bitmaps, at, w, ranks, s) & present[word]
+                above = points_above(bitmaps, at, w, ranks, s, COARSE) & present[word]
+                below = points_below(bitmaps, at, w, ranks, s, COARSE) & present[word]
                 twins = above & below
                 if above != NONE:
                     above = _dominated_by(points, word, above, s)
@@ -175,19 +267,27 @@ def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], group
                 if below == NONE:
                     continue
                 by = _youngest_dominator(points, word, below, s)
-                if by >= 0:
-                    clocks[START, s] = max(clocks[START, s], clocks[TIME, by] + window)
-                    done = True
-                elif twins != NONE:
+                until = clocks[TIME, by] + window if by >= 0 else np.int64(0)
+                if by < 0 and twins != NONE:
                     # what dominated a twin since it came would have pruned it: its start holds for s, too
-                    twin = _twin(points, word, twins, s)
-                    if twin >= 0:
-                        clocks[START, s] = max(clocks[START, s], clocks[START, twin])
-                        done = True
-            if not done:
-                group[stay] = s
-                stay += 1
-        left = stay
+                    by = _twin(points, word, twins, s)
+                    until = clocks[START, by] if by >= 0 else np.int64(0)
+                if by >= 0:
+                    clocks[START, s] = max(clocks[START, s], until)
+                    going[(s - begin) // LANES] &= ~(ONE << np.uint64((s - begin) % LANES))
+                    break
+
+
+@kernel
+def _first_block(slots: Slots, size: int, begin: int, window: int) -> int:
+    """Return the block, of those of the first `size` slots, of the oldest point in the window when slot `begin` arrives."""
+    times = slots.clocks[TIME]
+    return int(np.searchsorted(times[:size], times[begin] - window, "right")) // BLOCK
+
+
+@kernel
+def _arrivals(d: int, window: int) -> Arrivals:
+    return Arrivals(empty_tiles(BLOCK, d), np.zeros(WORDS, np.uint64), window)
 
 
 @kernel
@@ -197,47 +297,45 @@ def absorb(slots: Slots, index: Index, begin: int, end: int, window: int) -> Non
     Their points, ranks and times are there, in order of time; starts are the times, ends the times + window. Afterwards the
     starts and ends of all slots are right, as far as the points up to `end` tell.
     """
-    times = slots.clocks[TIME]
-    d = slots.ranks.shape[1]
-    group = np.empty(BLOCK, np.int64)
-    oldest = 0  # slot in the window
+    arrivals = _arrivals(slots.ranks.shape[1], window)
     while begin < end:
         b = begin // BLOCK
         last = min(end, (b + 1) * BLOCK)
-        left = _pass_open_block(slots, index, b, begin, group[: last - begin], window)
-        while oldest < begin and times[oldest] + window <= times[begin]:
-            oldest += 1
-        _pass_full_blocks(slots, index, (oldest // BLOCK, b), group[:left], window)
+        blocks = (_first_block(slots, begin, begin, window), b)
+        _pass_open_block(slots, index, b, arrivals, (begin, last), _STORED)
+        _pass_full_blocks(slots, index, blocks, arrivals, b * BLOCK)
         if last == (b + 1) * BLOCK:
-            fill_block(index.bitmaps, b * block_words(d), index.tiles, d)
-            index.tiles[:] = EMPTY
+            _close_block(slots.ranks, index, b)
         begin = last
 
 
 @kernel
-def visit(slots: Slots, index: Index, size: int, begin: int, end: int, window: int) -> None:
-    """Compare points in slots begin..end - 1 with the `size` first ones, which came before them, and not with one another.
+def visit(slots: Slots, index: Index, begin: int, end: int, window: int) -> None:
+    """Compare points in slots begin..end - 1 with all before them, and not with one another.
 
-    They are not stored: from the next block on after those of the first `size` slots, slots are free again afterwards. The
-    starts of the visitors and the ends of the stored are right then, as far as these points tell.
+    They are not stored. The starts of the visitors and the ends of the stored are right then, as far as these points tell.
     """
-    group = np.empty(BLOCK, np.int64)
+    arrivals = _arrivals(slots.ranks.shape[1], window)
+    size = begin
     block = size // BLOCK
-    for first in range(begin, end, BLOCK):
-        left = _pass_open_block(slots, index, block, first, group[: min(end - first, BLOCK)], window)
-        _pass_full_blocks(slots, index, (0, block), group[:left], window)
+    while begin < end:
+        last = min(end, (begin // BLOCK + 1) * BLOCK)
+        blocks = (_first_block(slots, size, begin, window), block)
+        _pass_open_block(slots, index, block, arrivals, (begin, last), _VISITING)
+        _pass_full_blocks(slots, index, blocks, arrivals, begin // BLOCK * BLOCK)
+        begin = last
+
+
+@kernel
+def absorb_apart(slots: Slots, index: Index, begin: int, end: int, window: int) -> None:
+    """Do as absorb() with arrivals of which none dominates another."""
+    visit(slots, index, begin, end, window)
+    _store(slots, index, begin, end)
 
 
 @kernel
 def rebuild(slots: Slots, index: Index, size: int) -> None:
     """Index the first `size` slots anew, all of them present."""
-    ranks = slots.ranks
-    d = ranks.shape[1]
     index.present[:] = NONE
     index.tiles[:] = EMPTY
-    for s in range(size):
-        put_ranks(index.tiles, s % BLOCK, ranks, s)
-        index.present[s // LANES] |= ONE << np.uint64(s % LANES)
-        if s % BLOCK == BLOCK - 1:
-            fill_block(index.bitmaps, s // BLOCK * block_words(d), index.tiles, d)
-            index.tiles[:] = EMPTY
+    _store(slots, index, 0, size)

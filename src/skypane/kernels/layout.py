@@ -62,6 +62,14 @@ def gather(columns: FloatArray, indices: IntArray) -> FloatArray:
     return out
 
 
+@kernel
+def put_points(points: FloatArray, columns: FloatArray, indices: IntArray) -> None:
+    """Write the points at `indices` of `(d, n)` columns into `(m, d)` points."""
+    for i in range(indices.shape[0]):
+        for j in range(columns.shape[0]):
+            points[i, j] = columns[j, indices[i]]
+
+
 def take_points(columns: FloatArray, indices: IntArray) -> FloatArray:
     """Return the points at `indices` of frozen `(d, n)` columns, as frozen columns."""
     return frozen(gather(columns, indices))

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from skypane.kernels.blocks import (
     BLOCK,
-    LOWER,
-    SAME,
+    FINE,
     WORDS,
     Blocks,
     block_words,
     fill_block,
     word_dominates,
-    words_below,
+    words_at_most,
+    words_lower,
 )
 from skypane.kernels.compiled import kernel
 from skypane.kernels.nested_loops import any_dominates
@@ -46,7 +46,7 @@ def _pass_blocks(blocks: Blocks, begin: int, end: int, candidates: Candidates, g
     left = len(group)
     near = np.empty(left, np.uint64)  # per candidate, which of the present 64 blocks have a floor that is <= it
     for b in range(begin, end):
-        at = b * block_words(d)
+        at = b * block_words(d, FINE)
         bit = np.uint64(b % LANES)
         if bit == NONE or b == begin:
             for g in range(left):
@@ -55,9 +55,9 @@ def _pass_blocks(blocks: Blocks, begin: int, end: int, candidates: Candidates, g
         for g in range(left):
             k = group[g]
             if (near[g] >> bit) & ONE != NONE:
-                words = words_below(bitmaps, at, ranks, k, SAME)
+                words = words_at_most(bitmaps, at, ranks, k)
                 if words != NONE and (
-                    words_below(bitmaps, at, ranks, k, LOWER) != NONE or word_dominates(blocks, b, words, candidates, k)
+                    words_lower(bitmaps, at, ranks, k) != NONE or word_dominates(blocks, b, words, candidates, k)
                 ):
                     continue
             group[stay] = k
@@ -93,8 +93,8 @@ def _put_floor(floors: NDArray[np.uint8], b: int, tiles: NDArray[np.uint8], d: i
 def _add_block(blocks: Blocks, full: int, tiles: NDArray[np.uint8], members: IntArray) -> Blocks:
     """Make block `full` of eight full tiles and the points that they hold."""
     d = tiles.shape[0] // BLOCK
-    bitmaps = _with_room(blocks.bitmaps, full, block_words(d))
-    fill_block(bitmaps, full * block_words(d), tiles, d)
+    bitmaps = _with_room(blocks.bitmaps, full, block_words(d, FINE))
+    fill_block(bitmaps, full * block_words(d, FINE), tiles, d, FINE)
     _put_floor(blocks.floors, full, tiles, d)
     for i in range(BLOCK):
         blocks.members[full * BLOCK + i] = members[i]

@@ -11,10 +11,11 @@ from numba.core import event
 
 from skypane.kernels import exact, keyed, sliding
 from skypane.kernels.blocks import BLOCK
+from skypane.kernels.clusters import clustered
 from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_indices_by_group
 from skypane.kernels.hashing import hash_bytes
-from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild, visit
+from skypane.kernels.influence import END, START, TIME, absorb, absorb_apart, empty_index, empty_slots, rebuild, visit
 from skypane.kernels.influence_groups import (
     NO_MEMBERS,
     absorb_members,
@@ -26,7 +27,7 @@ from skypane.kernels.influence_groups import (
 )
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.key_table import number_keys
-from skypane.kernels.layout import columns_of, frozen
+from skypane.kernels.layout import columns_of, frozen, put_points
 from skypane.kernels.ranks import byte_ranks
 from skypane.kernels.skyline import skyline_indices
 from skypane.kernels.split import Split, tops_in
@@ -76,11 +77,13 @@ def _stream(points: FloatArray) -> None:
     slots.clocks[END] = slots.clocks[TIME] + n
     absorb(slots, index, 0, n, n)
     rebuild(slots, index, n)
-    visit(slots, index, n // 2, n // 2 + BLOCK, n, n)
-    points = empty_points(n, d)
-    members = absorb_members(points, slots.clocks, NO_MEMBERS, members_of(np.arange(n) // 4, 0), n)
-    absorb_members(points, slots.clocks, members, NO_MEMBERS, n)
-    move_together(points, slots.clocks, np.arange(n), members_at(slots.clocks, members, n))
+    absorb_apart(slots, index, n // 2, n // 2 + BLOCK, n)
+    visit(slots, index, n // 2, n // 2 + BLOCK, n)
+    put_points(slots.points, columns_of(points), clustered(slots.ranks, slots.clocks[TIME], 0))
+    room = empty_points(n, d)
+    members = absorb_members(room, slots.clocks, NO_MEMBERS, members_of(np.arange(n) // 4, 0), n)
+    absorb_members(room, slots.clocks, members, NO_MEMBERS, n)
+    move_together(room, slots.clocks, np.arange(n), members_at(slots.clocks, members, n))
     rows_at(slots.clocks, np.arange(n), n)
 
 

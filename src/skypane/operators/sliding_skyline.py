@@ -17,13 +17,10 @@ import pyarrow as pa
 from skypane.operators.continuous.front_rows import FrontRows
 from skypane.preference import Preference
 
-FEW_PANES: Final = 3
-"""Of so few panes a merge is cheaper than a compare in two directions: with 8 criteria a window of 2 panes takes 1.0 ms
-instead of 1.5 to 2.1, one of 4 panes the same, one of 5 panes 2.8 instead of 2.1 (CPU, 10,000 independent rows a pane)."""
-FEW_OF_MANY: Final = 5
-MANY_CRITERIA: Final = 10
-"""Of more criteria most rows are on the skyline: with 12 criteria a window of 5 panes takes 12.8 ms for a merge instead of 15.2,
-one of 10 panes 63 instead of 24; with 10 criteria and 5 panes 9.3 instead of 6.9."""
+FEW_PANES: Final = 2
+"""Of so few panes a merge is cheaper than a compare in two directions: a window of 2 panes takes 1.04 ms for a merge and 1.21 so,
+one of 3 panes 1.43 and 1.38, one of 10 panes 5.1 and 2.5; with 12 criteria 3.9 and 4.1, 6.7 and 5.8, 40.6 and 12.1 (8 criteria
+unless said, CPU, 10,000 independent rows a pane)."""
 
 
 class SlidingSkyline:
@@ -70,7 +67,6 @@ def sliding_skyline(
 
     None, too, where one merge a window is cheaper.
     """
-    few = FEW_OF_MANY if len(preference.levels[0]) > MANY_CRITERIA else FEW_PANES
-    if len(preference.levels) > 1 or (not groups and panes <= few):
+    if len(preference.levels) > 1 or (not groups and panes <= FEW_PANES):
         return None
     return SlidingSkyline(FrontRows(preference, groups, panes, schema), schema, panes, lower)

@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from skypane.kernels.blocks import BLOCK
-from skypane.kernels.influence import END, START, TIME, absorb, empty_index, empty_slots, rebuild
-from skypane.kernels.layout import columns_of, frozen
+from skypane.kernels.clusters import clustered
+from skypane.kernels.influence import END, START, TIME, absorb, absorb_apart, empty_index, empty_slots, rebuild
+from skypane.kernels.layout import columns_of, frozen, put_points
 from skypane.kernels.ranks import Ranking, ranking
 from skypane.kernels.thinning import has_nan
 from skypane.operators.continuous.passing import Strong, passing
@@ -27,6 +28,9 @@ _MANY: Final = 4_096
 
 _CROWDED: Final = 40
 """Ranks may be coarser than a single skyline needs: arrivals are ranked one by one, and tables are quicker than cuts."""
+
+_CLOSE: Final = 16
+"""Places per number up to which a mark at each is quicker than to sort."""
 
 BEGIN: Final[Micros] = -(2**62)
 """Before all times."""
@@ -93,8 +97,17 @@ class Front:
         return Updates.merged([*parts, self._updates(slice(None), span)])
 
     def take(self, arrivals: Arrivals, until: Micros) -> None:
-        """Do as step(), without telling the updates."""
-        self._advance(arrivals, until)
+        """Do as step(), without telling the updates; of arrivals of one time, none dominates another."""
+        arrivals = self._checked(arrivals, until)
+        begin = 0
+        while begin < len(arrivals.rows):
+            if self._size == len(self._rows):
+                self._keep(self._needed())
+            end = int(np.searchsorted(arrivals.times, arrivals.times[begin], "right"))
+            end = min(end, begin + len(self._rows) - self._size)
+            self._absorb(arrivals.at(slice(begin, end)), apart=True)
+            begin = end
+        self.clock = until
 
     def current(self) -> IntArray:
         """Return the rows on the front once all updates before the clock are applied, ascending."""
@@ -157,37 +170,56 @@ class Front:
             if self._size == len(self._rows):
                 parts.append(self._make_room(span))
             end = min(len(arrivals.rows), begin + len(self._rows) - self._size)
-            self._absorb(arrivals.at(slice(begin, end)))
+            self._absorb(arrivals.at(slice(begin, end)), apart=False)
             begin = end
         return parts
 
-    def _absorb(self, arrivals: Arrivals) -> None:
+    def _absorb(self, arrivals: Arrivals, *, apart: bool) -> None:
         if not len(arrivals.rows):
             return
         begin, end = self._size, self._size + len(arrivals.rows)
-        self._write(begin, arrivals)
-        absorb(self._slots, self._index, begin, end, self.window)
+        self._write(begin, arrivals, together=apart)
+        (absorb_apart if apart else absorb)(self._slots, self._index, begin, end, self.window)
         self._size = end
 
-    def _write(self, begin: int, arrivals: Arrivals) -> None:
-        """Put arrivals into slots from `begin` on, with stays that nothing has cut short yet."""
+    def _write(self, begin: int, arrivals: Arrivals, *, together: bool = False) -> IntArray | slice:
+        """Put arrivals into slots from `begin` on, with stays that nothing has cut short yet; return their order there.
+
+        It is by time as they are; of one time, those that are near one another are in one block, if they are put `together`.
+        """
+        columns = columns_of(arrivals.points)
         if self._ranking is None:
-            self._ranking = ranking(columns_of(arrivals.points), _CROWDED)
+            self._ranking = ranking(columns, _CROWDED)
+        ranks = self._ranking.ranks(columns)
+        order: IntArray | slice
+        together &= len(ranks) > BLOCK
         slots = self._slots
         end = begin + len(arrivals.rows)
-        slots.points[begin:end] = arrivals.points
-        slots.ranks[begin:end] = self._ranking.ranks(columns_of(arrivals.points))
+        if together:
+            order = clustered(ranks, arrivals.times, begin)
+            put_points(slots.points[begin:end], columns, order)
+        else:
+            order = slice(None)
+            slots.points[begin:end] = arrivals.points
+        slots.ranks[begin:end] = ranks[order]
         slots.clocks[TIME, begin:end] = slots.clocks[START, begin:end] = arrivals.times
         slots.clocks[END, begin:end] = arrivals.times + self.window
-        self._rows[begin:end] = arrivals.rows
+        self._rows[begin:end] = arrivals.rows[order]
+        return order
 
     def _make_room(self, span: tuple[Micros, Micros]) -> Updates:
         """Keep what may yet matter, its ranks made for it; return the updates of all else."""
-        kept = self._kept(int(self._slots.clocks[TIME, self._size - 1]) + 1)
-        updates = self._updates(~kept, span)
-        at = np.flatnonzero(kept)
-        self._store(self._stored(at))
+        needed = self._needed()
+        updates = self._updates(~needed, span)
+        self._keep(needed)
         return updates
+
+    def _needed(self) -> Any:
+        """Which slots may yet matter, after the last arrival."""
+        return self._kept(int(self._slots.clocks[TIME, self._size - 1]) + 1)
+
+    def _keep(self, which: Any) -> None:
+        self._store(self._stored(np.flatnonzero(which)))
 
     def _stored(self, at: IntArray) -> Stored:
         points, _, clocks = self._slots
@@ -201,8 +233,8 @@ class Front:
         self._size = n
         self._ranking = None
         if n:
-            self._write(0, Arrivals(stored.points, stored.times, stored.rows))
-            self._slots.clocks[START, :n] = stored.starts
+            order = self._write(0, Arrivals(stored.points, stored.times, stored.rows), together=True)
+            self._slots.clocks[START, :n] = stored.starts[order]
         rebuild(self._slots, self._index, n)
 
     def _kept(self, clock: Micros) -> Any:
@@ -217,8 +249,16 @@ class Front:
 
 
 def ascending(numbers: IntArray) -> IntArray:
-    """Return numbers in order; most come so."""
-    return np.sort(numbers) if (numbers[1:] < numbers[:-1]).any() else numbers
+    """Return different numbers in order; most come so, and most others lie close together."""
+    if not (numbers[1:] < numbers[:-1]).any():
+        return numbers
+    least, span = numbers.min(), np.ptp(numbers) + 1
+    if span > _CLOSE * len(numbers):
+        return np.sort(numbers)
+    there = np.zeros(span, np.bool_)
+    there[numbers - least] = True
+    found: IntArray = np.flatnonzero(there) + least
+    return found
 
 
 def check_arrivals(arrivals: Arrivals, d: int, span: tuple[Micros, Micros]) -> None:

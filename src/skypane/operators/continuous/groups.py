@@ -55,7 +55,7 @@ class GroupedFronts:
     def currents(self, arrivals: Arrivals, groups: IntArray, clocks: Sequence[Micros]) -> list[IntArray]:
         """Do as step() until the last clock, without telling the updates; return what current() is at each clock.
 
-        Arrivals of a group are in order of time.
+        Arrivals of a group are in order of time; of those of one time, none dominates another.
         """
         check_arrivals(arrivals, self.d, (self.clock, clocks[-1]))
         small, groups, large = self._shared_out(arrivals, groups)

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from skypane.kernels.blocks import BLOCK
 from skypane.kernels.influence import END, START, visit
 from skypane.operators.continuous.front import BEGIN, Arrivals, Front, Stored, check_arrivals, joined
 from skypane.operators.continuous.updates import Updates, check_window
@@ -62,14 +61,14 @@ class SpanFront(Front):
         begin, n = 0, len(visitors.rows)
         self.spans.ends[visitors.rows] = visitors.times + self.window
         while begin < n:
-            at = (self._size // BLOCK + 1) * BLOCK
+            at = self._size
             end = min(n, begin + len(self._rows) - at)
             if end <= begin:
                 self._make_room(span)
                 continue
             some = visitors.at(slice(begin, end))
             self._write(at, some)
-            visit(self._slots, self._index, self._size, at, at + end - begin, self.window)
+            visit(self._slots, self._index, at, at + end - begin, self.window)
             self.spans.starts[some.rows] = self._slots.clocks[START, at : at + end - begin]
             begin = end
 

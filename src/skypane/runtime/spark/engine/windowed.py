@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measured import Measured, RunWork
-from skypane.control.placement import DueWindows, Place, Placement
+from skypane.control.placement import COMPARED_ONCE, DueWindows, Place, Placement
 from skypane.operators.advance import Advance, drained
 from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
@@ -76,7 +76,9 @@ class WindowedProgram:
             known = DueWindows(
                 windows=len(due),
                 row_count=wlq.distinct_row_count(due),
-                overlap=1 if self._compared_once else self._plan.windows.overlap,
+                overlap=min(self._plan.windows.overlap, COMPARED_ONCE)
+                if self._compared_once
+                else self._plan.windows.overlap,
                 workers=workers,
                 keys=keys,
                 threads=not self._divisible
