@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from skypane.kernels.groups import by_code
 from skypane.kernels.influence import END, START, TIME
 from skypane.kernels.influence_groups import (
     NO_MEMBERS,
@@ -54,6 +55,9 @@ class SmallFronts:
     def take(self, arrivals: Arrivals, groups: IntArray, until: Micros) -> None:
         """Do as step(), without telling the updates."""
         if len(groups):
+            if (groups[1:] < groups[:-1]).any():  # what is compared lies side by side
+                order = by_code(groups)
+                arrivals, groups = arrivals.at(order), groups[order]
             coming = members_of(groups, self._write(arrivals))
             self._members = absorb_members(self._points, self._clocks, self._members, coming, self.window)
         self.clock = until
