@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kernels.strategies import DISTRIBUTIONS
 from tests.rows import multiset
 
 import skypane as sp
@@ -117,6 +118,25 @@ def test_what_no_window_needs_any_more_is_forgotten():
     kept = queue._rows
     assert kept._rows.count < 100_000
     assert kept.keys.num_rows < 40_000
+
+
+@pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("criteria", [2, 5, 12])
+def test_many_rows_of_a_pane_are_answered_as_one_merge_answers_them(draw, criteria: int) -> None:
+    rng = np.random.default_rng(criteria)
+    names = [f"c{index}" for index in range(criteria)]
+    query = sp.Skyline(sp.from_sense(names, ["min"] * criteria))
+    sizes = [2_000, 2_000, 700, 2_000, 1, 2_000, 2_000, 900]
+    panes = [query.lift(pa.table(dict(zip(names, draw(size, criteria, rng).T, strict=True)))) for size in sizes]
+    queue = query.queue(panes[0].schema, 4)
+    assert queue is not None
+    begun = 0
+    for pane in (0, 1, 4, 5, 7):  # two and three panes come at once, too
+        queue.evict_before(pane - 3)
+        for coming in range(begun, pane + 1):
+            queue.push(coming, panes[coming])
+        begun = pane + 1
+        assert multiset(queue.answer()) == multiset(query.combine(panes[max(0, pane - 3) : pane + 1]))
 
 
 @pytest.mark.parametrize("values", [4, 10**6], ids=["many ties", "few ties"])
