@@ -73,7 +73,7 @@ class BatchMetrics:
     splitting: str
     plq_workers: int
     wlq_workers: int
-    #: where the window-level query ran, "driver" or "spark"
+    #: where the window-level query ran, "driver", "threads" of it, or "spark"
     wlq_where: str
     #: wall time by step: total, plq, progress, wlq, sink, commit (up to the writing of the manifest, which holds them)
     seconds: dict[str, float] = field(default_factory=dict)

@@ -29,6 +29,11 @@ def decide(known: DueWindows, law: Placement = LAW) -> Decision[Place]:
     (DueWindows(4, MILLION, 5, 4, keys=9), Place("spark", 4), 1.2032, 0.4508),
     (DueWindows(4, MILLION, 5, 4, keys=100_000), Place("spark", 1, 4), 1.2032, 0.5108),
     (DueWindows(1, 10_000, 5, 4, keys=10_000), Place("driver"), 0.0128, 0.1538),
+    # Where workers are threads of the driver's own process, it needs no job to have their cores.
+    (DueWindows(10, 200_000, 1, 2, threads=True), Place("threads", 2), 0.088, 0.068),
+    (DueWindows(100, 20_000, 1, 2, threads=True), Place("driver"), 0.088, 0.104),
+    (DueWindows(10, MILLION, 1, 1, threads=True), Place("driver"), 0.408, 0.428),
+    (DueWindows(1, MILLION, 5, 4, keys=9, threads=True), Place("spark", 1, 4), 1.2008, 0.5102),
 ])  # fmt: skip
 def test_windows_are_answered_where_it_is_sooner_done(known: DueWindows, place: Place, alone: float, together: float):
     decision = decide(known)

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import oracles
-from tests.kernels.strategies import DISTRIBUTIONS, points
+from tests.kernels.strategies import DISTRIBUTIONS, front, grid, odd, points, repeated
 
 from skypane.kernels import skyline_indices, skyline_indices_by_group
+from skypane.kernels.groups import FEW
+from skypane.kernels.thinning import SMALL
 
 
 @given(points(), st.data())
@@ -28,6 +30,17 @@ def test_large_and_small_groups_together(draw, groups):
         i for g in np.unique(codes) for i in np.flatnonzero(codes == g)[oracles.skyline_mask(p[codes == g])].tolist()
     ]
     assert skyline_indices_by_group(p, codes).tolist() == sorted(expected)
+
+
+@pytest.mark.parametrize("draw", [front, grid, odd, repeated], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 9])
+def test_groups_as_long_as_are_compared_all_with_all_and_longer_ones(draw, d):
+    sizes = [1, 2, 15, 16, 17, SMALL, SMALL + 1, FEW - 1, FEW, FEW + 1]
+    rng = np.random.default_rng(d)
+    codes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    p = draw(len(codes), d, rng)
+    expected = [np.flatnonzero(codes == g)[oracles.skyline_mask(p[codes == g])] for g in range(len(sizes))]
+    np.testing.assert_array_equal(skyline_indices_by_group(p, codes), np.sort(np.concatenate(expected)))
 
 
 def test_one_group_is_the_skyline():

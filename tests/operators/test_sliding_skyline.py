@@ -15,7 +15,7 @@ from tests.kernels.strategies import DISTRIBUTIONS
 from tests.rows import multiset
 
 import skypane as sp
-from skypane.operators.continuous import chained, front_rows, groups
+from skypane.operators.continuous import front_rows, groups, small_fronts
 from skypane.operators.query import QueueQuery
 from skypane.operators.sliding_skyline import FEW_PANES
 
@@ -55,7 +55,7 @@ def tight() -> Iterator[None]:
     """With room for next to nothing, so that all is made anew often; and with groups that are large at once."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(front_rows, "_SPARE", 0)
-        patched.setattr(chained, "_LEAST_SPARE", 2)
+        patched.setattr(small_fronts, "_LEAST_SPARE", 2)
         patched.setattr(groups, "LARGE", 3)
         yield
 
@@ -72,18 +72,22 @@ def test_is_the_skyline_of_all_panes_of_each_window(preference, panes, data):
     with tight() if data.draw(st.booleans()) else pytest.MonkeyPatch.context():
         queue = query.queue(lifted[0][1].schema, length)
         assert queue is not None
-        begun = set()
+        windows = []
         for first in range(lifted[0][0] - length + 1, lifted[-1][0] + 1):
-            inside = [(pane, partial) for pane, partial in lifted if first <= pane < first + length]
-            if not inside or data.draw(st.integers(0, 4)) == 0:
-                continue  # windows may slide by several panes
-            queue.evict_before(first)
-            for pane, partial in inside:
+            inside = {pane: partial for pane, partial in lifted if first <= pane < first + length}
+            if inside and data.draw(st.integers(0, 4)):  # windows may slide by several panes
+                windows.append((first, inside))
+        begun: set[int] = set()
+        while windows:
+            at_once = data.draw(st.integers(1, 4))
+            some, windows = windows[:at_once], windows[at_once:]
+            for pane, partial in sorted({pane: of for _, inside in some for pane, of in inside.items()}.items()):
                 if pane not in begun:
                     begun.add(pane)
                     queue.push(pane, partial)
-            expected = query.lower(query.combine([partial for _, partial in inside]))
-            assert multiset(queue.answer()) == multiset(expected)
+            answers = queue.answers([first for first, _ in some])
+            for answer, (_, inside) in zip(answers, some, strict=True):
+                assert multiset(answer) == multiset(query.lower(query.combine([*inside.values()])))
 
 
 def test_a_preference_of_several_levels_has_no_queue():

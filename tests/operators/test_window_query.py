@@ -30,7 +30,7 @@ def held_panes(draw: st.DrawFn) -> OpenPanes[pa.Table]:
 
 
 def answers(worker: WindowWorker, tasks: Tasks) -> list[Answer]:
-    return [worker.answer(task, lambda partial: partial) for task in tasks]
+    return list(worker.answers(tasks, lambda partial: partial))
 
 
 def worker_of(query: Query, w: Windows, *, shares: bool) -> WindowWorker:

@@ -24,7 +24,15 @@ from skypane.progress import KSlack
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
 from skypane.runtime.spark.engine.state import State
-from skypane.runtime.spark.engine.wlq import RunStage, cut, distinct_row_count, in_driver, row_count, together
+from skypane.runtime.spark.engine.wlq import (
+    RunStage,
+    cut,
+    distinct_row_count,
+    in_driver,
+    in_threads,
+    row_count,
+    together,
+)
 from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
@@ -96,6 +104,10 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
     assert [tuple(window) for run in done for window in run["windows"]] == list(here.windows)
     answered = multiset(pa.concat_tables([schema.empty_table(), *here.tables]))
     assert multiset(pa.concat_tables([schema.empty_table(), *there])) == answered
+    if tasks:
+        in_turn, work = in_threads(stage)
+        assert (multiset(in_turn.table()), in_turn.windows) == (answered, here.windows)
+        assert sum(run.windows for run in work) == len(tasks)
     assert here.row_count == sum(answered.values())
     assert [run.windows for run in alone] == [len(tasks)]
     assert all(run["busy"] > 0 for run in done), "each run tells how long it took"

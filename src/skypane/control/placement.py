@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
@@ -18,6 +18,7 @@ class DueWindows:
     overlap     windows that hold a pane; beyond three, shared merges keep the work from growing with it
     workers     that could take a run of windows each
     keys        rows of the largest partial, if workers may share a window by its keys; else 0
+    threads     whether the workers are threads on the driver's cores, so that it may do their tasks in threads of its own
     """
 
     windows: int
@@ -25,16 +26,18 @@ class DueWindows:
     overlap: int
     workers: int
     keys: int = 0
+    threads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where windows are answered, in how many runs of consecutive ones; or a front takes rows, in how many shards.
 
+    where  in the driver, in tasks that are threads of it, or in tasks of one of Spark's jobs
     parts  into which each run is divided by the keys of its windows
     """
 
-    where: Literal["driver", "spark"]
+    where: Literal["driver", "threads", "spark"]
     runs: int = 1
     parts: int = 1
 
@@ -49,6 +52,10 @@ DIVIDING = 0.15
 MANY_KEYS = 65_536
 """From so many keys on, all windows are divided by keys: smaller tables fit caches better, and what is merged for a window
 serves the next one, where each run of windows begins anew (bench/division.py)."""
+COMPARED_ONCE = 2
+"""What it costs to compare a row once for all its windows, with what comes before and after it, in merges."""
+THREADS = 0.02
+"""Seconds that tasks in threads of the driver take beside their work: they begin anew, and answers go through files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +73,16 @@ class Placement(StatelessLaw[None, DueWindows, Place]):
         shared = _shared(known)
         dividing = known.row_count * self.costs.window_per_row * DIVIDING if shared.parts > 1 else 0.0
         together = self.costs.job + alone / shared.tasks + dividing
+        # What a window costs whatever its rows is Python's, and threads take turns at it.
+        threads = THREADS + known.windows * self.costs.window + rows_merged * self.costs.window_per_row / shared.tasks
+        in_threads = known.threads and shared.parts == 1 and threads < together
+        together = threads if in_threads else together
         by_keys = f", each by keys in {shared.parts} parts" if shared.parts > 1 else ""
         because = (
             f"{known.windows} windows of {known.row_count} rows: {alone * 1e3:.0f} ms alone, "
-            f"{together * 1e3:.0f} ms in {shared.runs} runs{by_keys}"
+            f"{together * 1e3:.0f} ms in {shared.runs} runs{by_keys}{', in threads' if in_threads else ''}"
         )
-        place = shared if together < alone else Place("driver")
+        place = Place("driver") if together >= alone else replace(shared, where="threads") if in_threads else shared
         return state, Decision("placement", place, because, {"alone": alone, "together": together})
 
 

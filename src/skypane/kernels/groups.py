@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from skypane.kernels.layout import codes_of, columns_of, points_of, take_points
-from skypane.kernels.nested_loops import mark_skylines
+from skypane.kernels.compiled import inlined, kernel
+from skypane.kernels.few import STEP, Few, relations, room_for
+from skypane.kernels.layout import codes_of, columns_of, take_points
+from skypane.kernels.simd import NONE, ONE, first_bit
 from skypane.kernels.skyline import require_numbers, skyline_of_columns
 from skypane.kernels.thinning import SMALL
 from skypane.kernels.z_order import ROW_MASK, sorted_by_key
-from skypane.types import IntArray
+from skypane.types import BoolArray, FloatArray, IntArray
+
+FEW: Final = 512
+"""Up to so many rows of a group are compared 16 at a time, all with all; of two criteria SMALL, since a sweep is soon cheaper."""
 
 
 def skyline_indices_by_group(points: Any, groups: Any) -> IntArray:
@@ -24,35 +29,92 @@ def skyline_indices_by_group(points: Any, groups: Any) -> IntArray:
     if codes.size == 0 or codes.min() == codes.max():
         return skyline_of_columns(columns)
     require_numbers(columns)
-    order = _by_code(codes)
-    ordered = codes[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    ends = np.append(starts[1:], codes.size)
+    order = by_code(codes)
     keep = np.zeros(codes.size, np.bool_)
-    small = ends - starts <= SMALL
-    _small_groups(columns, order, starts[small], ends[small], keep)
-    for start, end in zip(starts[~small], ends[~small], strict=True):
+    for start, end in _mark_small_groups(columns, codes, order, keep):
         members = order[start:end]
         keep[members[skyline_of_columns(take_points(columns, members))]] = True
     return np.flatnonzero(keep)
 
 
-def _by_code(codes: IntArray) -> IntArray:
-    """Return the indices of n >= 1 rows in ascending order of their codes."""
+def by_code(codes: IntArray) -> IntArray:
+    """Return the indices of n >= 1 rows in ascending order of their codes, and of one code in order."""
     least = codes.min()
     if int(codes.max()) - int(least) >= 1 << 32:
-        return np.argsort(codes)
-    keys = (codes - least).astype(np.uint64) << np.uint64(32)
-    return (sorted_by_key(keys | np.arange(codes.size, dtype=np.uint64)) & ROW_MASK).astype(np.int64)
+        return np.argsort(codes, kind="stable")
+    return _by_key(codes, least)
 
 
-def _small_groups(columns: Any, order: IntArray, starts: IntArray, ends: IntArray, keep: Any) -> None:
-    if starts.size == 0:
-        return
-    sizes = ends - starts
-    after = np.cumsum(sizes)
-    before = after - sizes
-    members = order[np.repeat(starts - before, sizes) + np.arange(after[-1])]
-    marks = np.zeros(members.size, np.bool_)
-    mark_skylines(points_of(take_points(columns, members)), before, after, marks)
-    keep[members[marks]] = True
+@kernel
+def _by_key(codes: IntArray, least: int) -> IntArray:
+    packed = np.empty(codes.shape[0], np.uint64)
+    for i in range(codes.shape[0]):
+        packed[i] = np.uint64(codes[i] - least) << np.uint64(32) | np.uint64(i)
+    packed = sorted_by_key(packed)
+    order = np.empty(codes.shape[0], np.int64)
+    for k in range(codes.shape[0]):
+        order[k] = np.int64(packed[k] & ROW_MASK)
+    return order
+
+
+@kernel
+def _mark_small_groups(columns: FloatArray, codes: IntArray, order: IntArray, keep: BoolArray) -> IntArray:
+    """Set keep[i] for each row i on the skyline of a small group; return where in `order` the large ones begin and end.
+
+    Rows of a group stand side by side in `order`.
+    """
+    n = order.shape[0]
+    most = FEW if columns.shape[0] > 2 else SMALL
+    few = room_for(most, columns.shape[0])
+    large = np.empty((n // most + 1, 2), np.int64)
+    larges = 0
+    low = 0
+    for high in range(1, n + 1):
+        if high < n and codes[order[high]] == codes[order[low]]:
+            continue
+        if high - low == 1:
+            keep[order[low]] = True
+        elif high - low <= most:
+            _mark_group(columns, order, (low, high), few, keep)
+        else:
+            large[larges, 0] = low
+            large[larges, 1] = high
+            larges += 1
+        low = high
+    return large[:larges]
+
+
+@inlined
+def _mark_group(columns: FloatArray, order: IntArray, span: tuple[int, int], few: Few, keep: BoolArray) -> None:
+    """Set keep[i] for the skyline of the rows order[low:high], for which `few` has room.
+
+    A row takes the place of the first one that it dominates.
+    """
+    found, stride, rows, point = few
+    low, high = span
+    found[: high - low + STEP] = np.nan
+    size = 0
+    for k in range(low, high):
+        i = order[k]
+        for j in range(columns.shape[0]):
+            point[j] = columns[j, i]
+        at = size
+        dominated = False
+        for first in range(0, size, STEP):
+            dominators, gone = relations(found, stride, first, point)
+            if dominators != NONE:
+                dominated = True
+                break
+            while gone != NONE:
+                lane = first + first_bit(gone)
+                found[lane] = np.nan
+                at = min(at, lane)
+                gone &= gone - ONE
+        if not dominated:
+            for j in range(columns.shape[0]):
+                found[j * stride + at] = point[j]
+            rows[at] = i
+            size = max(size, at + 1)
+    for at in range(size):
+        if found[at] == found[at]:
+            keep[rows[at]] = True

@@ -1,169 +1,213 @@
-"""Skyline influence times in many small groups at once: each group's points are a chain, from the youngest to the oldest.
+"""Skyline influence times in many small groups at once, each point compared with those of its own group.
 
-What is computed, and why a scan ends at the youngest dominator, stands in influence.py. Arrivals of one group and one time
-that stand side by side meet the chain together: it is gathered once, column by column, and compared 16 points at a time.
+What is computed, and why a scan ends at the youngest dominator, stands in influence.py. A member is a stored point that may
+yet be compared, as a number: group << 32 | slot. Slots are in order of arrival, so members in order lie group by group and
+by arrival; a group that has arrivals is gathered once, column by column, and compared 16 points at a time (few.py).
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skypane.kernels.compiled import kernel
+from skypane.kernels.compiled import inlined, kernel
+from skypane.kernels.few import STEP, Few, relations, room_for
 from skypane.kernels.influence import END, START, TIME
-from skypane.kernels.nested_loops import relation
-from skypane.kernels.simd import NONE, ONE, first_bit, floats_ge, floats_gt, last_bit
+from skypane.kernels.simd import NONE, ONE, first_bit, last_bit
+from skypane.kernels.z_order import ROW_MASK, sorted_by_key
 from skypane.types import FloatArray, IntArray
 
-_STEP: Final = 16
-"""Points per compare."""
+Members: TypeAlias = NDArray[np.uint64]
+
+GROUP: Final = np.uint64(32)
+"""A member's bits below those of its group."""
+
+_LANES: Final = np.uint64(0xFFFF)
+
+NO_MEMBERS: Final[Members] = np.empty(0, np.uint64)
 
 
-class Chains(NamedTuple):
-    """Points of all groups in order of arrival; a link is the slot of the next older point of the group, -1 where there is none."""
-
-    points: FloatArray  # (room, d)
-    clocks: IntArray  # (3, room), as in influence.Slots
-    groups: IntArray  # (room,): from 0 on
-    older: IntArray  # (room,): links
-    youngest: IntArray  # (groups,): links into the chains
-    sizes: IntArray  # (groups,): points in the chains, at most
-
-
-@kernel
-def chain(chains: Chains, begin: int, end: int) -> None:
-    """Put the points in slots begin..end - 1, which are compared with one another already, at the young ends of their chains."""
-    for s in range(begin, end):
-        g = chains.groups[s]
-        chains.older[s] = chains.youngest[g]
-        chains.youngest[g] = s
-        chains.sizes[g] += 1
+def empty_points(room: int, d: int) -> FloatArray:
+    """Return memory for points of d criteria in slots: as many columns as few.py has."""
+    return np.zeros((room, -(-d // 4) * 4))
 
 
 @kernel
-def absorb_chains(chains: Chains, begin: int, end: int, window: int) -> None:
-    """Compare the points in slots begin..end - 1 with those of their group before them, and chain them.
+def members_of(groups: IntArray, begin: int) -> Members:
+    """Return the members that points of these groups, n >= 1 of them in slots from `begin` on, are: in order."""
+    members = np.empty(groups.shape[0], np.uint64)
+    in_order = True
+    for i in range(groups.shape[0]):
+        members[i] = np.uint64(groups[i]) << GROUP | np.uint64(begin + i)
+        in_order &= i == 0 or members[i - 1] < members[i]
+    return members if in_order else sorted_by_key(members)
 
-    Their groups and times are there, in order of time; starts are the times, ends the times + window. Afterwards the starts
-    and ends of all slots are right, as far as the points up to `end` tell. What is pruned or has expired leaves its chain.
-    """
-    points, clocks, groups, older, youngest, sizes = chains
-    for s in range(begin, end):
-        g = groups[s]
-        now = clocks[TIME, s]
-        before = np.int64(-1)  # the one before k in the chain
-        k = youngest[g]
-        seen = 0
-        while k >= 0:
-            if clocks[TIME, k] + window <= now:
-                sizes[g] = seen
-                if before < 0:
-                    youngest[g] = -1
-                else:
-                    older[before] = -1
-                break
-            which = relation(points, s, k)
-            if which < 0:
-                clocks[START, s] = max(clocks[START, s], clocks[TIME, k] + window)
-                break
-            if which > 0:
-                clocks[END, k] = min(clocks[END, k], now)
-                sizes[g] -= 1
-                if before < 0:
-                    youngest[g] = older[k]
-                else:
-                    older[before] = older[k]
-            else:
-                before = k
-                seen += 1
-            k = older[k]
-        older[s] = youngest[g]
-        youngest[g] = s
-        sizes[g] += 1
+
+def groups_of(members: Members) -> IntArray:
+    """Return the group of each member."""
+    return (members >> GROUP).astype(np.int64)
+
+
+def slots_of(members: Members) -> IntArray:
+    """Return the slot of each member."""
+    return (members & ROW_MASK).astype(np.int64)
 
 
 @kernel
-def _compare_with(
-    columns: FloatArray, room: int, size: int, point: FloatArray, slots: IntArray, clocks: IntArray, now: int
-) -> int:
-    """Return the youngest of some points, by column, that dominates a point, -1 if none does; those that it dominates go.
-
-    Of the points as far as that one, since what is older and dominated has gone with it.
-    """
-    d = point.shape[0]
-    everything = np.uint16(0xFFFF)
-    for block in range((size + _STEP - 1) // _STEP - 1, -1, -1):
-        first = block * _STEP
-        least = everything  # not less than the point in any column
-        most = everything  # not more
-        more = np.uint16(0)
-        for j in range(d):
-            above = floats_gt(columns, j * room + first, point[j])
-            least &= floats_ge(columns, j * room + first, point[j])
-            more |= above
-            most &= ~above
-        most &= floats_ge(columns, first, -np.inf)  # without those that are none
-        gone = np.uint64(least & more)
-        while gone != NONE:
-            i = first + first_bit(gone)
-            columns[i] = np.nan
-            clocks[END, slots[i]] = min(clocks[END, slots[i]], now)
-            gone &= gone - ONE
-        dominators = np.uint64(most & ~least)
-        if dominators != NONE:
-            return int(first + last_bit(dominators))
-    return -1
-
-
-@kernel
-def _meet_together(chains: Chains, begin: int, end: int, window: int) -> None:
-    """Compare the points in slots begin..end - 1, of one group and time, with its chain and one another, and chain them."""
-    points, clocks, groups, older, youngest, sizes = chains
-    d = points.shape[1]
-    g = groups[begin]
-    now = clocks[TIME, begin]
+def members_at(clocks: IntArray, members: Members, clock: int) -> Members:
+    """Return the members that are in the window at the clock, or leave it right then."""
+    left = np.empty(members.shape[0], np.uint64)
     size = 0
-    k = youngest[g]
-    while k >= 0 and clocks[TIME, k] + window > now:
-        size += 1
-        k = older[k]
-    room = -(-(size + end - begin) // _STEP) * _STEP
-    slots = np.empty(room, np.int64)  # from the oldest on
-    columns = np.full(d * room, np.nan)  # compares false where there is no point, or no more
-    k = youngest[g]
-    for i in range(size - 1, -1, -1):
-        slots[i] = k
-        for j in range(d):
-            columns[j * room + i] = points[k, j]
-        k = older[k]
-    for s in range(begin, end):
-        by = _compare_with(columns, room, size, points[s], slots, clocks, now)
-        if by >= 0:
-            clocks[START, s] = max(clocks[START, s], clocks[TIME, slots[by]] + window)
-        slots[size] = s
-        for j in range(d):
-            columns[j * room + size] = points[s, j]
-        size += 1
-    left = 0
-    before = np.int64(-1)
-    for i in range(size):
-        if columns[i] == columns[i]:
-            older[slots[i]] = before
-            before = slots[i]
-            left += 1
-    youngest[g] = before
-    sizes[g] = left
+    for member in members:
+        left[size] = member
+        size += clocks[END, np.int64(member & ROW_MASK)] >= clock
+    return left[:size].copy()
 
 
 @kernel
-def absorb_runs(chains: Chains, begin: int, end: int, window: int) -> None:
-    """Do as absorb_chains(); quicker where arrivals of one group and one time stand side by side, several at least."""
-    groups = chains.groups
-    times = chains.clocks[TIME]
-    while begin < end:
-        last = begin + 1
-        while last < end and groups[last] == groups[begin] and times[last] == times[begin]:
-            last += 1
-        _meet_together(chains, begin, last, window)
-        begin = last
+def move_together(points: FloatArray, clocks: IntArray, rows: IntArray, members: Members) -> None:
+    """Let the members have the first slots, in the order in which they had theirs."""
+    places = np.full(rows.shape[0], -1, np.int64)
+    for member in members:
+        places[np.int64(member & ROW_MASK)] = 0
+    size = 0
+    for s in range(rows.shape[0]):
+        if places[s] < 0:
+            continue
+        for j in range(points.shape[1]):
+            points[size, j] = points[s, j]
+        for j in range(3):
+            clocks[j, size] = clocks[j, s]
+        rows[size] = rows[s]
+        places[s] = size
+        size += 1
+    for i in range(members.shape[0]):
+        slot = np.uint64(places[np.int64(members[i] & ROW_MASK)])
+        members[i] = members[i] >> GROUP << GROUP | slot
+
+
+@kernel
+def rows_at(clocks: IntArray, rows: IntArray, clock: int) -> IntArray:
+    """Return the rows, each by its slot, that are on the front once all updates before the clock are applied."""
+    out = np.empty(rows.shape[0], np.int64)
+    found = 0
+    for s in range(rows.shape[0]):
+        start, end = clocks[START, s], clocks[END, s]
+        out[found] = rows[s]
+        found += (start < clock) & (clock <= end) & (start < end)
+    return out[:found]
+
+
+@kernel
+def _merged(members: Members, coming: Members) -> Members:
+    n, m = members.shape[0], coming.shape[0]
+    out = np.empty(n + m, np.uint64)
+    i = 0
+    j = 0
+    for at in range(n + m):
+        if j == m or (i < n and members[i] < coming[j]):
+            out[at] = members[i]
+            i += 1
+        else:
+            out[at] = coming[j]
+            j += 1
+    return out
+
+
+@inlined
+def _gather(points: FloatArray, members: Members, span: tuple[int, int], few: Few) -> None:
+    """Put the points of some members into columns, four at a time."""
+    columns, stride, names, _ = few
+    low, high = span
+    for i in range(high - low):
+        s = np.int64(members[low + i] & ROW_MASK)
+        names[i] = s
+        for j in range(0, points.shape[1], 4):
+            at = j * stride + i
+            columns[at] = points[s, j]
+            columns[at + stride] = points[s, j + 1]
+            columns[at + 2 * stride] = points[s, j + 2]
+            columns[at + 3 * stride] = points[s, j + 3]
+
+
+@kernel
+def _meet(points: FloatArray, clocks: IntArray, first: int, size: int, window: int, few: Few) -> int:
+    """Compare those of `size` points that are in slots from `first` on with those before them, from the youngest on.
+
+    An arrival stops at the youngest that dominates it: what is older and dominated by it has gone with that one. Return the
+    oldest that is in the window when the last one comes; what is pruned has NaN in its first column.
+    """
+    columns, stride, slots, point = few
+    oldest = 0
+    new = size
+    while new > 0 and slots[new - 1] >= first:
+        new -= 1
+    for i in range(new, size):
+        s = slots[i]
+        now = clocks[TIME, s]
+        while clocks[TIME, slots[oldest]] + window <= now:
+            oldest += 1
+        for j in range(points.shape[1]):
+            point[j] = points[s, j]
+        lanes = (ONE << np.uint64(i % STEP)) - ONE  # of the last block
+        for block in range(i // STEP, oldest // STEP - 1, -1):
+            dominators, gone = relations(columns, stride, block * STEP, point)
+            dominators &= lanes
+            gone &= lanes
+            lanes = _LANES
+            while gone != NONE:
+                k = block * STEP + first_bit(gone)
+                columns[k] = np.nan
+                clocks[END, slots[k]] = min(clocks[END, slots[k]], now)
+                gone &= gone - ONE
+            if dominators != NONE:
+                by = slots[block * STEP + last_bit(dominators)]
+                clocks[START, s] = max(clocks[START, s], clocks[TIME, by] + window)
+                break
+    return oldest
+
+
+@kernel
+def absorb_members(points: FloatArray, clocks: IntArray, members: Members, coming: Members, window: int) -> Members:
+    """Compare members that have come, in slots after all others, with those of their groups before them; return all that stay.
+
+    points (n, d), d a multiple of four, zero beyond the criteria, and clocks (3, n) as in influence.Slots, by slot; starts of those that
+    have come are their times, ends the times + window. Afterwards the starts and ends of all slots are right, as far as
+    these points tell. Of groups without arrivals all stay, others lose what is pruned or has expired.
+    """
+    merged = _merged(members, coming)
+    first = points.shape[0]
+    for member in coming:
+        first = min(first, np.int64(member & ROW_MASK))
+    few = room_for(_longest(merged), points.shape[1])
+    left = 0
+    low = 0
+    for high in range(1, merged.shape[0] + 1):
+        if high < merged.shape[0] and merged[high] >> GROUP == merged[low] >> GROUP:
+            continue
+        if high - low == 1 or np.int64(merged[high - 1] & ROW_MASK) < first:
+            for i in range(low, high):
+                merged[left] = merged[i]
+                left += 1
+        else:
+            _gather(points, merged, (low, high), few)
+            for i in range(_meet(points, clocks, first, high - low, window, few), high - low):
+                if few.columns[i] == few.columns[i]:
+                    merged[left] = merged[low + i]
+                    left += 1
+        low = high
+    return merged[:left].copy()
+
+
+@kernel
+def _longest(members: Members) -> int:
+    """Return how many members the largest group has."""
+    longest = 0
+    low = 0
+    for high in range(1, members.shape[0] + 1):
+        if high == members.shape[0] or members[high] >> GROUP != members[low] >> GROUP:
+            longest = max(longest, high - low)
+            low = high
+    return longest

@@ -67,6 +67,9 @@ floats_gt = _compare(">", 16, _DOUBLE, 8, types.uint16)
 floats_ge = _compare(">=", 16, _DOUBLE, 8, types.uint16)
 """(float64 array, offset, x) -> 16-bit mask of the values at offset.. that are >= x; false where one is NaN."""
 
+floats_le = _compare("<=", 16, _DOUBLE, 8, types.uint16)
+"""(float64 array, offset, x) -> 16-bit mask of the values at offset.. that are <= x; false where one is NaN."""
+
 
 def _count_columns(predicate: str, over: Callable[..., Any], result: types.Integer) -> Callable[..., Any]:
     """Build f(tiles, offset, ranks, k, m): count, per lane, the columns in which a tile's byte <predicate> ranks[k]'s.

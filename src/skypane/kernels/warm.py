@@ -16,7 +16,15 @@ from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.groups import skyline_indices_by_group
 from skypane.kernels.hashing import hash_bytes
 from skypane.kernels.influence import END, START, TIME, absorb, absorb_apart, empty_index, empty_slots, rebuild, visit
-from skypane.kernels.influence_groups import Chains, absorb_chains, absorb_runs, chain
+from skypane.kernels.influence_groups import (
+    NO_MEMBERS,
+    absorb_members,
+    empty_points,
+    members_at,
+    members_of,
+    move_together,
+    rows_at,
+)
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.key_table import number_keys
 from skypane.kernels.layout import columns_of, frozen, put_points
@@ -72,11 +80,11 @@ def _stream(points: FloatArray) -> None:
     absorb_apart(slots, index, n // 2, n // 2 + BLOCK, n)
     visit(slots, index, n // 2, n // 2 + BLOCK, n)
     put_points(slots.points, columns_of(points), clustered(slots.ranks, slots.clocks[TIME], 0))
-    ids, links = np.arange(n) // 4, np.full(n, -1)
-    chains = Chains(slots.points, slots.clocks, ids, np.empty(n, np.int64), links, np.zeros(n, np.int64))
-    chain(chains, 0, n // 2)
-    absorb_chains(chains, n // 2, n - 1, n)
-    absorb_runs(chains, n - 1, n, n)
+    room = empty_points(n, d)
+    members = absorb_members(room, slots.clocks, NO_MEMBERS, members_of(np.arange(n) // 4, 0), n)
+    absorb_members(room, slots.clocks, members, NO_MEMBERS, n)
+    move_together(room, slots.clocks, np.arange(n), members_at(slots.clocks, members, n))
+    rows_at(slots.clocks, np.arange(n), n)
 
 
 def _by_key(keys: int) -> None:

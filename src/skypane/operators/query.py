@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Protocol, runtime_checkable
 
@@ -81,6 +81,15 @@ class Queue(Protocol):
 
     def answer(self) -> pa.Table:
         """Return what lower() would, of the combination of all panes; at least one was pushed and not evicted."""
+        ...
+
+
+@runtime_checkable
+class FarSightedQueue(Queue, Protocol):
+    """A queue that answers several windows at once, for which it takes less time than for one after the other."""
+
+    def answers(self, firsts: Sequence[int]) -> Iterator[pa.Table]:
+        """Yield the answers of windows that begin with these panes, ascending; all panes of all of them have been pushed."""
         ...
 
 

@@ -8,7 +8,7 @@ front then. So a window costs what its last pane brings, and a copy of its answe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -45,12 +45,15 @@ class SlidingSkyline:
 
     def answer(self) -> pa.Table:
         """Return the answer of the window that begins with the pane evicted up to."""
+        return next(self.answers([self._first]))
+
+    def answers(self, firsts: Sequence[int]) -> Iterator[pa.Table]:
+        """Yield the answers of windows that begin with these panes, ascending; all panes of all of them have been pushed."""
         coming, self._coming = self._coming, []
         rows = pa.concat_tables([self._none, *(partial for _, partial in coming)])
         sizes = [partial.num_rows for _, partial in coming]
         panes = np.repeat(np.array([pane for pane, _ in coming], np.int64), sizes)
-        self._rows.take(rows, panes, self._first + self._panes)
-        return self._lower(self._rows.current())
+        return map(self._lower, self._rows.currents(rows, panes, [first + self._panes for first in firsts]))
 
 
 def sliding_skyline(

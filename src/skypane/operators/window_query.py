@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.operators.open_panes import WindowTask
-from skypane.operators.query import Query, Queue, QueueQuery
+from skypane.operators.query import FarSightedQueue, Query, Queue, QueueQuery
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -97,6 +97,13 @@ class WindowQuery:
         """Return a worker that has not seen a window yet."""
         return WindowWorker(self)
 
+    def compares_once(self, schema: pa.Schema) -> bool:
+        """Whether rows of partials of `schema` are compared once, however many windows hold them."""
+        query = self.query
+        return isinstance(query, QueueQuery) and isinstance(
+            query.queue(schema, self.windows.panes_per_window), FarSightedQueue
+        )
+
     def stamp(self, window: int, rows: pa.Table) -> pa.Table:
         """Return `rows` with the window's bounds as their first two columns."""
         kind = pa.timestamp("us", self.zone)
@@ -131,14 +138,36 @@ class WindowWorker:
 
     def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> Answer:
         """Return the answer of a window younger than any before; `load` gets a partial that is needed for it."""
+        return next(self.answers([task], load))
+
+    def answers(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[Answer]:
+        """Yield the answers of windows, each younger than the one before and than any before them."""
+        at_once = self._query.windows.overlap
+        for begin in range(0, len(tasks), at_once):
+            some = tasks[begin : begin + at_once]
+            for task, rows in zip(some, self._rows_of(some, load), strict=True):
+                yield Answer(task.window, self._query.stamp(task.window, rows))
+
+    def _rows_of(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[pa.Table]:
+        """Yield the rows of each window; of several at once where that is what the queue is made for."""
+        self._load(tasks[:1], load)
+        queue = self._queue = self._queue or self._new_queue()
+        if not self._sharing_pays() or not isinstance(queue, FarSightedQueue):
+            for task in tasks:
+                self._load([task], load)
+                yield self._shared(task.window, queue) if self._sharing_pays() else self._direct()
+            return
+        self._load(tasks, load)
+        self._push(queue)
+        yield from queue.answers([self._query.windows.panes_of(task.window)[0] for task in tasks])
+
+    def _load(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> None:
+        """Have the panes of these windows, and no others."""
         known = self._panes
         self._panes = {
-            pane: known[pane] if pane in known else self._pane(partials, load) for pane, partials in task.panes
+            pane: known[pane] if pane in known else self._pane(partials, load)
+            for pane, partials in sorted({pane: of for task in tasks for pane, of in task.panes}.items())
         }
-        if self._queue is None:
-            self._queue = self._new_queue()
-        rows = self._shared(task.window, self._queue) if self._sharing_pays() else self._direct()
-        return Answer(task.window, self._query.stamp(task.window, rows))
 
     def _new_queue(self) -> Queue:
         query, one = self._query.query, next(iter(self._panes.values()))
@@ -162,11 +191,14 @@ class WindowWorker:
 
     def _shared(self, window: int, queue: Queue) -> pa.Table:
         queue.evict_before(self._query.windows.panes_of(window)[0])
+        self._push(queue)
+        return queue.answer()
+
+    def _push(self, queue: Queue) -> None:
         for pane, partial in self._panes.items():
             if self._newest is None or pane > self._newest:
                 queue.push(pane, partial)
                 self._newest = pane
-        return queue.answer()
 
     def _pane(self, partials: tuple[P, ...], load: Callable[[P], pa.Table]) -> pa.Table:
         tables = [load(partial) for partial in partials]

@@ -51,7 +51,7 @@ def run(plan: Plan, events: Iterable[Event]) -> Iterator[Outcome]:
     worker: WindowWorker | None = None
     for step in _steps(plan, events):
         worker = worker or (plan.window_query(step.schema).worker() if step.schema is not None else None)
-        answers = tuple(worker.answer(task, lambda partial: partial) for task in step.due) if worker else ()
+        answers = tuple(worker.answers(step.due, lambda partial: partial)) if worker else ()
         yield Outcome(answers, step.rejection)
 
 

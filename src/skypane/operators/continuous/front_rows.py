@@ -7,13 +7,17 @@ front made again from it. So it is, too, when many rows are here that nothing ne
 
 from __future__ import annotations
 
-from typing import Final
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skypane.kernels import keyed
-from skypane.kernels.layout import frozen
+from skypane.kernels.groups import by_code
+from skypane.kernels.layout import columns_of, frozen, take_points
 from skypane.operators.aggregates.grouping import dense_codes
 from skypane.operators.continuous.front import Arrivals
 from skypane.operators.continuous.fronts import NOBODY, Asking, Fronts
@@ -25,7 +29,7 @@ _PIECES: Final = 16
 """Pieces in which the rows may lie in memory, each of which is looked into for an answer."""
 
 _SPARE: Final = 50_000
-"""Rows that nothing needs any more, kept because to copy the others would cost more."""
+"""Rows and keys that nothing needs any more, kept because to copy the others would cost more."""
 
 
 class FrontRows:
@@ -44,14 +48,19 @@ class FrontRows:
         """Take the rows of [clock, until), in any order; return the updates of that span, rows by number."""
         arrivals, groups = self._arrivals(rows, times)
         updates = self._fronts.step(arrivals, groups, until, asking)
-        self._rows.add(rows)  # not before: what is refused leaves nothing
+        self._add(rows, times)  # not before: what is refused leaves nothing
         return updates
 
-    def take(self, rows: pa.Table, times: IntArray, until: Micros) -> None:
-        """Do as step(), without telling the updates."""
+    def currents(self, rows: pa.Table, times: IntArray, clocks: Sequence[Micros]) -> Iterator[pa.Table]:
+        """Take the rows of [clock, clocks[-1]), in order of time; yield, until the next step, what is current at each clock."""
         arrivals, groups = self._arrivals(rows, times)
-        self._fronts.take(arrivals, groups, until)
-        self._rows.add(rows)
+        if groups is not None and len(groups):
+            order = frozen(by_code(groups))  # what is compared lies side by side, and in the same order as the rows
+            points = take_points(columns_of(arrivals.points), order).T
+            rows, arrivals, groups = _taken(rows, order), Arrivals(points, times[order], arrivals.rows), groups[order]
+        found = self._fronts.currents(arrivals, groups, clocks)
+        self._add(rows, times)
+        return map(self._rows.at, found)
 
     def numbered(self, numbers: IntArray) -> pa.Table:
         """Return rows by number."""
@@ -69,13 +78,19 @@ class FrontRows:
         """Count the rows stored."""
         return len(self._fronts)
 
+    def _add(self, rows: pa.Table, times: IntArray) -> None:
+        if rows.num_rows:
+            self._rows.add(rows, int(times.max()))
+
     def _arrivals(self, rows: pa.Table, times: IntArray) -> tuple[Arrivals, IntArray | None]:
+        self._rows.forget_before(self._fronts.clock - self._window)
         points = self._preference.points(rows)
         values = points.values
         comparable = points.lasting and self._lasting
-        if rows.num_rows and (not comparable or self._rows.count > 2 * len(self._fronts) + _SPARE):
+        here = self._rows.count + self.keys.num_rows
+        if rows.num_rows and (not comparable or here > 2 * len(self._fronts) + _SPARE):
             values = self._begin_anew(rows)
-        first = self._rows.count
+        first = self._rows.end
         groups = self._groups_of(rows) if self._groups else None
         return Arrivals(values, times, np.arange(first, first + rows.num_rows)), groups
 
@@ -83,8 +98,11 @@ class FrontRows:
         """Forget rows that nothing needs, and rank the others together with those that come; return the points of these."""
         stored, groups = self._fronts.snapshot()
         kept = np.sort(stored.rows)
-        self._rows = Pieces.of(self._rows.at(kept))
-        points = self._preference.points(pa.concat_tables([self._rows.at(np.arange(len(kept))), rows]))
+        before = self._rows.at(kept)
+        self._rows = Pieces(rows.schema)
+        if len(kept):
+            self._rows.add(before, int(stored.times.max()))
+        points = self._preference.points(pa.concat_tables([before, rows]))
         self._lasting = points.lasting
         if groups is not None:  # those that have vanished are forgotten
             present, groups = np.unique(groups, return_inverse=True)
@@ -106,43 +124,65 @@ class FrontRows:
         return groups
 
 
+class _Piece(NamedTuple):
+    rows: pa.Table
+    #: no row has a later time
+    newest: Micros
+
+
 class Pieces:
-    """A table that grows: in pieces, not many, of which long ones are seldom copied."""
+    """A table that grows at its end and goes at its beginning: in pieces, not many, of which long ones are seldom copied.
+
+    A row is known by its number, which stays the same.
+    """
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._tables = [schema.empty_table()]
-        self.count = 0
+        self._none = schema.empty_table()
+        self._pieces: deque[_Piece] = deque()
+        #: the numbers are [begin, end)
+        self._begin = 0
+        self.end = 0
 
-    @classmethod
-    def of(cls, rows: pa.Table) -> Pieces:
-        """Return what begins with these rows."""
-        pieces = cls(rows.schema)
-        pieces.add(rows)
-        return pieces
+    @property
+    def count(self) -> int:
+        """How many rows are here."""
+        return self.end - self._begin
 
-    def add(self, rows: pa.Table) -> None:
-        """Put rows after those that are there."""
-        if not rows.num_rows:
-            return
-        self._tables.append(rows.combine_chunks())
-        self.count += rows.num_rows
-        if len(self._tables) > _PIECES:
+    def add(self, rows: pa.Table, newest: Micros) -> None:
+        """Put rows after those that are there, at least one; none has a later time than `newest`."""
+        self._pieces.append(_Piece(rows.combine_chunks(), newest))
+        self.end += rows.num_rows
+        if len(self._pieces) > _PIECES:
             self._join()
+
+    def forget_before(self, time: Micros) -> None:
+        """Forget the first pieces, as long as they have no row from that time on."""
+        while self._pieces and self._pieces[0].newest < time:
+            self._begin += self._pieces.popleft().rows.num_rows
 
     def _join(self) -> None:
         """Join the last pieces, and each before them that is not twice as long as all after it."""
-        at, after = len(self._tables) - 1, self._tables[-1].num_rows
-        while at > 0 and (at > _PIECES // 2 or self._tables[at - 1].num_rows < 2 * after):
-            at -= 1
-            after += self._tables[at].num_rows
-        self._tables[at:] = [pa.concat_tables(self._tables[at:]).combine_chunks()]
+        last: deque[_Piece] = deque()
+        after = 0
+        while self._pieces and (
+            not last or len(self._pieces) > _PIECES // 2 or self._pieces[-1].rows.num_rows < 2 * after
+        ):
+            last.appendleft(self._pieces.pop())
+            after += last[0].rows.num_rows
+        rows = pa.concat_tables([piece.rows for piece in last]).combine_chunks()
+        self._pieces.append(_Piece(rows, max(piece.newest for piece in last)))
 
-    def at(self, places: IntArray) -> pa.Table:
-        """Return the rows at some places, of which some may come twice; those in order are gathered piece by piece."""
+    def at(self, numbers: IntArray) -> pa.Table:
+        """Return the rows of some numbers, of which some may come twice; those in order are gathered piece by piece."""
+        places, tables = numbers - self._begin, [piece.rows for piece in self._pieces]
         if (places[1:] < places[:-1]).any():
-            return pa.concat_tables(self._tables).take(pa.array(places))
-        bounds = np.cumsum([0, *(table.num_rows for table in self._tables)])
+            return _taken(pa.concat_tables(tables), places)
+        bounds = np.cumsum([0, *(table.num_rows for table in tables)])
         edges = np.searchsorted(places, bounds).tolist()
-        parts = zip(self._tables, bounds.tolist(), edges, edges[1:], strict=False)
-        taken = [table.take(pa.array(places[a:b] - first)) for table, first, a, b in parts if b > a]
-        return pa.concat_tables(taken) if taken else self._tables[0].slice(0, 0)
+        parts = zip(tables, bounds.tolist(), edges, edges[1:], strict=False)
+        taken = [_taken(table, places[a:b] - first) for table, first, a, b in parts if b > a]
+        return pa.concat_tables(taken) if taken else self._none
+
+
+def _taken(rows: pa.Table, places: IntArray) -> pa.Table:
+    return pc.take(rows, pa.array(places), boundscheck=False)

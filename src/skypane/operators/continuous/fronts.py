@@ -5,13 +5,14 @@ Each form goes on where another one is, so that whoever steps it may choose anew
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
 from skypane.operators.continuous.front import Arrivals, Front, Stored
 from skypane.operators.continuous.group_shards import AskGroups, ShardedGroups, groups_one_by_one
-from skypane.operators.continuous.groups import GroupedFronts
+from skypane.operators.continuous.groups import GroupedFronts, currents_of
 from skypane.operators.continuous.shards import Ask, ShardedFront, one_by_one
 from skypane.operators.continuous.updates import Updates
 from skypane.types import IntArray, Micros
@@ -79,13 +80,12 @@ class Fronts:
             return form.step(arrivals, groups, until, asking.shards, asking.ask_groups)
         return form.step(arrivals, until) if isinstance(form, Front) else form.step(arrivals, groups, until)
 
-    def take(self, arrivals: Arrivals, groups: IntArray | None, until: Micros) -> None:
-        """Do as step(), whole, without telling the updates."""
+    def currents(self, arrivals: Arrivals, groups: IntArray | None, clocks: Sequence[Micros]) -> list[IntArray]:
+        """Take the arrivals of [clock, clocks[-1]), in order of time; return what current() is at each clock in turn."""
         form = self._form = _whole(self._form)
         if isinstance(form, Front):
-            form.take(arrivals, until)
-        else:
-            form.take(arrivals, np.empty(0, np.int64) if groups is None else groups, until)
+            return currents_of(form, arrivals, clocks)
+        return form.currents(arrivals, np.empty(0, np.int64) if groups is None else groups, clocks)
 
 
 def _whole(form: _Form) -> Front | GroupedFronts:

@@ -54,7 +54,7 @@ def by_pane(rows: pa.Table, panes: IntArray, times: IntArray) -> Iterator[PaneRo
     """Yield the rows of each pane, panes in order; rows of one pane keep their order."""
     order = _order(panes)
     if order is not None:
-        rows, panes, times = rows.take(pa.array(order)), panes[order], times[order]
+        rows, panes, times = pc.take(rows, pa.array(order), boundscheck=False), panes[order], times[order]
     at = 0
     for count in _runs(panes, times):
         yield PaneRows(count, rows.slice(at, count.rows))

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measured import Measured, RunWork
-from skypane.control.placement import DueWindows, Place, Placement
+from skypane.control.placement import COMPARED_ONCE, DueWindows, Place, Placement
 from skypane.operators.advance import Advance, drained
 from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
@@ -25,6 +25,7 @@ from skypane.runtime.spark.engine.plq import PaneLevel
 from skypane.runtime.spark.engine.program import Batch, Outcome
 from skypane.runtime.spark.engine.state import State
 from skypane.runtime.spark.engine.telemetry import batch_metrics
+from skypane.runtime.spark.machine.executors import workers_are_threads
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.store import Store
 
@@ -48,6 +49,7 @@ class WindowedProgram:
         self._window_worker = self._window_query.worker()
         query = plan.query
         self._divisible = isinstance(query, DivisibleQuery) and query.divisible(intake.schema)
+        self._compared_once = self._window_query.compares_once(intake.schema)
 
     def init(self) -> State:
         return State.initial(self._plan)
@@ -71,7 +73,17 @@ class WindowedProgram:
             empty = panes.empty_by(step.state.punctuation, due)
             workers = batch.steering.workers.wlq
             keys = wlq.largest_partial(due) if self._divisible else 0
-            known = DueWindows(len(due), wlq.distinct_row_count(due), self._plan.windows.overlap, workers, keys)
+            known = DueWindows(
+                windows=len(due),
+                row_count=wlq.distinct_row_count(due),
+                overlap=min(self._plan.windows.overlap, COMPARED_ONCE)
+                if self._compared_once
+                else self._plan.windows.overlap,
+                workers=workers,
+                keys=keys,
+                threads=not self._divisible
+                and workers_are_threads(lambda name: batch.rows.sparkSession.conf.get(name, None)),
+            )
             _, placement = self._placement.decide(self._placement.init(), known)
         with timer("wlq"):
             answers, runs = self._answer(batch.rows.sparkSession, due, placement.value, batch.batch_id)
@@ -115,4 +127,4 @@ class WindowedProgram:
             self._answer_schema,
             place.parts,
         )
-        return wlq.on_workers(spark, stage)
+        return wlq.in_threads(stage) if place.where == "threads" else wlq.on_workers(spark, stage)

@@ -1,4 +1,4 @@
-"""The window-level query: the same operator in the driver or as one Arrow map stage, whichever is done sooner.
+"""The window-level query: the same operator in the driver, in threads of it or as one Arrow map stage, what is done soonest.
 
 In the driver the two-stack queue outlives a batch: consecutive windows share merges across batches. On the workers
 each task takes a run of consecutive windows and shares merges inside it (WIN_RR at the grain of runs); or, with others, a run
@@ -11,7 +11,9 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -34,7 +36,7 @@ def in_driver(
 ) -> tuple[Answers, tuple[RunWork, ...]]:
     """Answer windows here and now, as one run; `schema` is that of the answers. Returns what it took too."""
     load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
-    answers = [worker.answer(task, load) for task in tasks]
+    answers = list(worker.answers(tasks, load))
     busy = time.perf_counter() - began
     done = Answers(
         schema,
@@ -68,23 +70,25 @@ class RunStage:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do the tasks whose numbers come in; yield, per task, its file, windows and seconds, or what is damaged."""
         for number in (index for batch in batches for index in batch.column(0).to_pylist()):
-            name = f"{self.prefix}-{number:05d}-{uuid.uuid4().hex}.parquet"
-            windows: list[tuple[int, int]] = []
-            damage, began = None, time.perf_counter()
-            try:
-                self.target.write_parquet(name, self.schema, self._answers(number, windows))
-            except CheckpointError as error:  # as a value: of an exception Spark would make a page of trace
-                damage = str(error)
-            told = {"file": name, "windows": windows, "damage": damage, "busy": time.perf_counter() - began}
-            yield pa.RecordBatch.from_pydict({"run": [json.dumps(told)]})
+            yield pa.RecordBatch.from_pydict({"run": [json.dumps(self.done(number))]})
         keep_loaded(RunStage)
+
+    def done(self, number: int) -> dict[str, Any]:
+        """Do a task; return its file, windows and seconds, or what is damaged."""
+        name = f"{self.prefix}-{number:05d}-{uuid.uuid4().hex}.parquet"
+        windows: list[tuple[int, int]] = []
+        damage, began = None, time.perf_counter()
+        try:
+            self.target.write_parquet(name, self.schema, self._answers(number, windows))
+        except CheckpointError as error:  # as a value: of an exception Spark would make a page of trace
+            damage = str(error)
+        return {"file": name, "windows": windows, "damage": damage, "busy": time.perf_counter() - began}
 
     def _answers(self, number: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Yield the rows of each window; note its number and row count in `windows`."""
         run, part = divmod(number, self.parts)
         worker, load = self.query.worker(), self._loader(part)
-        for task in self.runs[run]:
-            answer = worker.answer(task, load)
+        for answer in worker.answers(self.runs[run], load):
             windows.append((answer.window, answer.rows.num_rows))
             yield answer.rows
 
@@ -100,7 +104,17 @@ def on_workers(spark: SparkSession, stage: RunStage) -> tuple[Answers, tuple[Run
     """Answer windows in one job; the rows stay in files. Returns what each task took too."""
     numbers = spark.range(0, stage.tasks, 1, stage.tasks)
     rows = numbers.mapInArrow(stage, "run string").collect()
-    runs = sorted((json.loads(row.run) for row in rows), key=lambda run: run["file"])
+    return _told(stage, (json.loads(row.run) for row in rows))
+
+
+def in_threads(stage: RunStage) -> tuple[Answers, tuple[RunWork, ...]]:
+    """Answer windows in threads of this process, each a task: kernels and Arrow let go of the interpreter."""
+    with ThreadPoolExecutor(stage.tasks, "skypane-windows") as pool:
+        return _told(stage, pool.map(stage.done, range(stage.tasks)))
+
+
+def _told(stage: RunStage, done: Iterable[dict[str, Any]]) -> tuple[Answers, tuple[RunWork, ...]]:
+    runs = sorted(done, key=lambda run: run["file"])
     for damage in (run["damage"] for run in runs if run["damage"]):
         raise CheckpointError(damage)
     windows = together(run["windows"] for run in runs)

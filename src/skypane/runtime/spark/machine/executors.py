@@ -23,10 +23,16 @@ Lookup = Callable[[str], str | None]
 """From the name of a setting to its value, None if it is not set."""
 
 
+def workers_are_threads(lookup: Lookup) -> bool:
+    """Return whether Spark's workers are threads of the driver's process, and share its cores."""
+    master = lookup("spark.master") or "local"
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
 def following(lookup: Lookup) -> tuple[bool, str]:
     """Return whether executors follow the workers that elastic= decides on, and one line that says how, or why not."""
     master = lookup("spark.master") or "local"
-    if master.startswith("local") and not master.startswith("local-cluster"):
+    if workers_are_threads(lookup):
         return True, f"{master}: workers are threads of one process, whose cores they share; there are no executors"
     if lookup("spark.dynamicAllocation.enabled") != "true":
         return False, f"{master}: executors stay as many as they are, whatever elastic= decides"
