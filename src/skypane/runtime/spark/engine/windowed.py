@@ -81,7 +81,7 @@ class WindowedProgram:
                 else self._plan.windows.overlap,
                 workers=workers,
                 keys=keys,
-                threads=not self._divisible
+                threads=self._compared_once
                 and workers_are_threads(lambda name: batch.rows.sparkSession.conf.get(name, None)),
             )
             _, placement = self._placement.decide(self._placement.init(), known)
