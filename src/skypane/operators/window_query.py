@@ -98,11 +98,12 @@ class WindowQuery:
         return WindowWorker(self)
 
     def compares_once(self, schema: pa.Schema) -> bool:
-        """Whether rows of partials of `schema` are compared once, however many windows hold them."""
+        """Whether rows of `schema` are compared once, however many windows hold them."""
         query = self.query
-        return isinstance(query, QueueQuery) and isinstance(
-            query.queue(schema, self.windows.panes_per_window), FarSightedQueue
-        )
+        if not isinstance(query, QueueQuery):
+            return False
+        partial = query.lift(schema.empty_table())
+        return isinstance(query.queue(partial.schema, self.windows.panes_per_window), FarSightedQueue)
 
     def stamp(self, window: int, rows: pa.Table) -> pa.Table:
         """Return `rows` with the window's bounds as their first two columns."""

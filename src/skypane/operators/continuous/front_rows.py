@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.kernels import keyed
-from skypane.kernels.groups import by_code
-from skypane.kernels.layout import columns_of, frozen, take_points
+from skypane.kernels.layout import frozen
 from skypane.operators.aggregates.grouping import dense_codes
 from skypane.operators.continuous.front import Arrivals
 from skypane.operators.continuous.fronts import NOBODY, Asking, Fronts
@@ -54,10 +53,6 @@ class FrontRows:
     def currents(self, rows: pa.Table, times: IntArray, clocks: Sequence[Micros]) -> Iterator[pa.Table]:
         """Take the rows of [clock, clocks[-1]), in order of time; yield, until the next step, what is current at each clock."""
         arrivals, groups = self._arrivals(rows, times)
-        if groups is not None and len(groups):
-            order = frozen(by_code(groups))  # what is compared lies side by side, and in the same order as the rows
-            points = take_points(columns_of(arrivals.points), order).T
-            rows, arrivals, groups = _taken(rows, order), Arrivals(points, times[order], arrivals.rows), groups[order]
         found = self._fronts.currents(arrivals, groups, clocks)
         self._add(rows, times)
         return map(self._rows.at, found)

@@ -23,6 +23,7 @@ from skypane.kernels.influence_groups import (
     rows_at,
     slots_of,
 )
+from skypane.kernels.layout import columns_of, frozen, take_points
 from skypane.operators.continuous.front import BEGIN, Arrivals, Stored, ascending
 from skypane.operators.continuous.updates import Updates
 from skypane.types import IntArray, Micros
@@ -57,7 +58,9 @@ class SmallFronts:
         if len(groups):
             if (groups[1:] < groups[:-1]).any():  # what is compared lies side by side
                 order = by_code(groups)
-                arrivals, groups = arrivals.at(order), groups[order]
+                points = take_points(columns_of(arrivals.points), frozen(order)).T
+                arrivals = Arrivals(points, arrivals.times[order], arrivals.rows[order])
+                groups = groups[order]
             coming = members_of(groups, self._write(arrivals))
             self._members = absorb_members(self._points, self._clocks, self._members, coming, self.window)
         self.clock = until
