@@ -34,6 +34,9 @@ with compilations(None) as more:
     front = Front(7, 9_000)
     front.step(Arrivals(points, np.arange(20_000), np.arange(20_000)), 20_000)
     Front.restore(front.snapshot(), front.window)
+    best, panes = kernels.skyline_indices(points), Front(7, 3)
+    for pane in range(2):
+        panes.take(Arrivals(points[best], np.full(len(best), pane), best + pane * 20_000), pane + 1)
     grouped = GroupedFronts(7, 9_000)
     for half in (slice(0, 10_000), slice(10_000, 20_000)):
         rows = np.arange(20_000)[half]

@@ -35,6 +35,7 @@ FINE: Final = 2
 COARSE: Final = 3
 """By how many bits a rank is more than its level, one of 64 or of 32: the fewer levels, the more points are compared that need not
 be, and the more columns fit the nearest cache."""
+_FEW_COLUMNS: Final = 8
 
 _WORD: Final = ir.IntType(64)
 _SET: Final = ir.VectorType(_WORD, WORDS)
@@ -46,6 +47,12 @@ class Blocks(NamedTuple):
     bitmaps: NDArray[np.uint64]  # block b from flat index b * block_words(d, FINE)
     floors: NDArray[np.uint8]  # byte tiles; row b is the least rank of each column over block b
     members: IntArray  # indices of points
+
+
+@kernel
+def grain(d: int) -> int:
+    """Return FINE or COARSE: what is quicker where a block of d columns is looked into from both sides."""
+    return FINE if d <= _FEW_COLUMNS else COARSE
 
 
 @kernel
@@ -133,16 +140,15 @@ words_lower = _words_below(LOWER)
 
 
 def _words_around(*, below: bool, above: bool) -> Callable[..., Any]:
-    """Build f(bitmaps, at, ranks, k, present, first) -> 16-bit mask: which words have points that no level excludes.
+    """Build f(bitmaps, at, ranks, k, present, first, shift) -> 16-bit mask: which words have points that no level excludes.
 
     Bits 0 to 7 are for points at no higher level than ranks[k] in any column, if `below`; 8 to 15 for those at no lower one, if
-    `above`. Of the block at flat index `at` only those points count that the eight words present[first:] name.
+    `above`. Of the block at flat index `at`, whose grain is `shift`, only those points count that the eight words present[first:] name.
     """
 
     @intrinsic
-    def words(_context: Any, bitmaps: Any, at: Any, ranks: Any, k: Any, present: Any, first: Any) -> Any:
+    def words(_context: Any, bitmaps: Any, at: Any, ranks: Any, k: Any, present: Any, first: Any, shift: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            levels = _Levels(context, builder, (signature.args[0], signature.args[2]), args[0], args[2], COARSE)
             named = context.make_array(signature.args[4])(context, builder, args[4])
             some = load_vector(builder, named, args[5], _SET, 8)
             low, high = (cgutils.alloca_once_value(builder, some) for _ in range(2))
@@ -153,13 +159,18 @@ def _words_around(*, below: bool, above: bool) -> Callable[..., Any]:
                 if above:
                     builder.store(builder.and_(builder.load(high), builder.not_(load(LOWER))), high)
 
-            levels(args[1], args[3], narrow)
+            # each grain has a loop of its own: constants make it an eighth quicker
+            with builder.if_else(builder.icmp_unsigned("==", args[6], ir.Constant(_WORD, FINE))) as branches:
+                for branch, bits in zip(branches, (FINE, COARSE), strict=True):
+                    with branch:
+                        kinds = (signature.args[0], signature.args[2])
+                        _Levels(context, builder, kinds, args[0], args[2], bits)(args[1], args[3], narrow)
             if not above:
                 return _words_of(builder, low)
             shifted = builder.shl(_words_of(builder, high), ir.Constant(_WORD, WORDS))
             return builder.or_(_words_of(builder, low), shifted) if below else shifted
 
-        return types.uint64(bitmaps, types.intp, ranks, types.intp, present, types.intp), emit
+        return types.uint64(bitmaps, types.intp, ranks, types.intp, present, types.intp, types.intp), emit
 
     return words  # type: ignore[no-any-return]
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from skypane.kernels.blocks import (
     BLOCK,
-    COARSE,
     WORDS,
     block_words,
     fill_block,
+    grain,
     points_above,
     points_below,
     words_around,
@@ -84,7 +84,7 @@ def empty_index(room: int, d: int) -> Index:
     """An index of `room` slots, a multiple of 512."""
     blocks = room // BLOCK
     return Index(
-        np.empty(blocks * block_words(d, COARSE), np.uint64),
+        np.empty(blocks * block_words(d, grain(d)), np.uint64),
         np.empty((2 * blocks, d), np.uint8),
         empty_tiles(BLOCK, d),
         np.zeros(blocks * WORDS, np.uint64),
@@ -152,7 +152,7 @@ def _store(slots: Slots, index: Index, begin: int, end: int) -> None:
 def _close_block(ranks: NDArray[np.uint8], index: Index, b: int) -> None:
     """Make bitmaps of the open block, which is full."""
     d = ranks.shape[1]
-    fill_block(index.bitmaps, b * block_words(d, COARSE), index.tiles, d, COARSE)
+    fill_block(index.bitmaps, b * block_words(d, grain(d)), index.tiles, d, grain(d))
     _put_bounds(index.bounds, b, ranks)
     index.tiles[:] = EMPTY
 
@@ -214,10 +214,11 @@ def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arriv
     tiles, going, window = arrivals
     oldest, newest = blocks
     d = ranks.shape[1]
+    shift = grain(d)
     near_slots = np.empty(BLOCK + 1, np.int64)
     near_words = np.empty(BLOCK + 1, np.uint64)
     for b in range(newest - 1, oldest - 1, -1):
-        at = b * block_words(d, COARSE)
+        at = b * block_words(d, shift)
         found = 0
         for w in range(WORDS):
             if going[w] == NONE:
@@ -230,21 +231,21 @@ def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arriv
             high ^= both
             while both != NONE:
                 s = first + first_bit(both)
-                near = words_around(bitmaps, at, ranks, s, present, b * WORDS)
+                near = words_around(bitmaps, at, ranks, s, present, b * WORDS, shift)
                 near_slots[found] = s
                 near_words[found] = near
                 found += near != NONE
                 both &= both - ONE
             while low != NONE:
                 s = first + first_bit(low)
-                near = words_beneath(bitmaps, at, ranks, s, present, b * WORDS)
+                near = words_beneath(bitmaps, at, ranks, s, present, b * WORDS, shift)
                 near_slots[found] = s
                 near_words[found] = near
                 found += near != NONE
                 low &= low - ONE
             while high != NONE:
                 s = first + first_bit(high)
-                near = words_beyond(bitmaps, at, ranks, s, present, b * WORDS)
+                near = words_beyond(bitmaps, at, ranks, s, present, b * WORDS, shift)
                 near_slots[found] = s
                 near_words[found] = near
                 found += near != NONE
@@ -257,8 +258,8 @@ def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arriv
                 w = last_bit(words)
                 words ^= ONE << np.uint64(w)
                 word = b * WORDS + w
-                above = points_above(bitmaps, at, w, ranks, s, COARSE) & present[word]
-                below = points_below(bitmaps, at, w, ranks, s, COARSE) & present[word]
+                above = points_above(bitmaps, at, w, ranks, s, shift) & present[word]
+                below = points_below(bitmaps, at, w, ranks, s, shift) & present[word]
                 twins = above & below
                 if above != NONE:
                     above = _dominated_by(points, word, above, s)

@@ -57,8 +57,8 @@ class SmallFronts:
         """Do as step(), without telling the updates."""
         if len(groups):
             if (groups[1:] < groups[:-1]).any():  # what is compared lies side by side
-                order = by_code(groups)
-                points = take_points(columns_of(arrivals.points), frozen(order)).T
+                order = by_code(frozen(groups))
+                points = take_points(columns_of(arrivals.points), order).T
                 arrivals = Arrivals(points, arrivals.times[order], arrivals.rows[order])
                 groups = groups[order]
             coming = members_of(groups, self._write(arrivals))
