@@ -37,6 +37,7 @@ class Fingerprint:
         mixed = known * _MULTIPLIER
         mixed ^= mixed >> _HALF
         mixed *= mixed  # not linear: two shifts that cancel out in a sum of times do not cancel here
+        mixed += _MULTIPLIER  # or the time 0 would be as good as none
         return cls(len(times), int(mixed.sum(dtype=np.uint64)))
 
     def __add__(self, other: Fingerprint) -> Fingerprint:
