@@ -34,6 +34,7 @@ from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryLis
 
 import skypane as sp
 from bench.record import markdown_table, replace_between
+from skypane.operators.query import Query
 from skypane.runtime.spark.arrow_batches import ROWS, ArrowBatches
 
 PANE_ROWS = 10_000
@@ -159,8 +160,15 @@ def engine(
 ) -> str:
     """Run the query; `counted`: the rows of its answers are made and counted, and only their numbers written."""
     query = (Counted if counted else sp.Skyline)(case.preference(), by)
+    return answered(stream(spark, folder), query, scratch, window=window, slide=slide)
+
+
+def answered(
+    rows: DataFrame, query: Query, scratch: Path, *, window: str = "1 second", slide: str = "200 milliseconds"
+) -> str:
+    """Run a query over all rows of a stream; return its id."""
     job = sp.stream(
-        stream(spark, folder),
+        rows,
         query,
         time="time",
         window=window,

@@ -24,7 +24,7 @@ from pyspark.sql import functions as sf
 import skypane as sp
 from bench.processes import cpu_seconds
 from bench.record import markdown_table, replace_between
-from bench.streaming import WARM_UP, Case, Progress, listened, stream
+from bench.streaming import WARM_UP, Case, Progress, answered, listened, stream
 from skypane.runtime.spark.arrow_batches import ways
 from skypane.runtime.spark.engine import crossing
 
@@ -39,19 +39,7 @@ def with_texts(rows: DataFrame, texts: int) -> DataFrame:
 
 def run(spark: SparkSession, case: Case, texts: int, folder: Path, scratch: Path) -> str:
     """Run the query over the files in `folder`; return its id."""
-    job = sp.stream(
-        with_texts(stream(spark, folder), texts),
-        sp.Skyline(case.preference()),
-        time="time",
-        window="1 second",
-        slide="200 milliseconds",
-        progress=sp.KSlack(),
-        checkpoint=str(scratch / "checkpoint"),
-        output=str(scratch / "out"),
-    )
-    handle = job.start(trigger="available now")
-    handle.await_termination()
-    return str(handle.query.id)
+    return answered(with_texts(stream(spark, folder), texts), sp.Skyline(case.preference()), scratch)
 
 
 class Figure(NamedTuple):

@@ -49,7 +49,7 @@ class WindowedProgram:
         self._window_worker = self._window_query.worker()
         query = plan.query
         self._divisible = isinstance(query, DivisibleQuery) and query.divisible(intake.schema)
-        self._compared_once = self._window_query.compares_once(intake.schema)
+        self._compared_once = not self._divisible and self._window_query.compares_once(intake.schema)
 
     def init(self) -> State:
         return State.initial(self._plan)
