@@ -14,6 +14,16 @@ so it is held: its pane is kept open, it moves nothing, and what comes next deci
   within reach of them.
 - They are given up, and quarantined, when `patience` rows have come in batches that moved the newest time on: the
   stream goes on without them. So what is held is bounded: by ten times `patience` where nothing decides sooner.
+- A drain decides, as nothing more comes that could. A held row is believed if half of `support` rows, or half of all
+  rows if those are fewer, lie where it lies or later; and so is what comes after these without a gap longer than
+  `max_ahead` or four times the longest pause of the stream. The rest is given up.
+
+Why a drain does so. Half of `support` is what the stream needs to be followed: it goes on from the lower median of so
+many. So what a batch brings and a drain believes is what would have been believed had the rows come one by one: a stream
+in order comes to the same, however it is cut into batches. A few rows beyond have nothing to speak for them but the
+stream's own habit: after a weekend one more is no surprise, and a month is none after a week, but a year is. Rows that
+came since in batches that moved the newest time speak against what is held, and are taken off its number. Rows of one
+batch have no order: of a single one no drain can tell many wrong clocks from a stream that has moved on.
 """
 
 from __future__ import annotations
@@ -25,12 +35,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from skypane.progress.arrivals import Arrivals
+from skypane.progress.pauses import Pauses
 from skypane.types import CheckpointError, ConfigError, Length, Micros
 
 DAY = Length(86_400_000_000)
 SUPPORT = 32
 PATIENCE = 10_000
 _MOST = 10
+_STRETCH = 4
 
 
 class HeldPane(NamedTuple):
@@ -136,7 +148,7 @@ class FutureBound:
     def judge(self, newest: Micros | None, held: Held, arrivals: Arrivals) -> Verdict:
         """Return the verdict on a batch, given the newest time believed before it and what was held before it."""
         if self.max_ahead is None:
-            return Verdict(None)
+            return Verdict(None, followed=held.arrivals() if held.panes else None)
         if not len(arrivals):
             return Verdict(None, held)
         if newest is None:
@@ -145,6 +157,29 @@ class FutureBound:
             return Verdict(newest + self.max_ahead)  # the way of nearly every batch, at no cost
         verdict = _from(newest, self.max_ahead, arrivals, held)
         return self._weighed(newest, verdict, held, arrivals) if verdict.held.panes else verdict
+
+    def settle(self, newest: Micros, seen: int, held: Held, pauses: Pauses) -> Verdict:
+        """Return the verdict on what is held when nothing more comes, given the rows believed so far and their pauses."""
+        end = self._end(newest, seen, held, pauses)
+        panes = held.arrivals()
+        followed = panes.only(panes.pane_start <= end)
+        return Verdict(end, followed=followed if len(followed) else None, given_up=Held(held.beyond(end).panes))
+
+    def _end(self, newest: Micros, seen: int, held: Held, pauses: Pauses) -> Micros:
+        """Return the newest time that is believed when nothing more comes."""
+        rows = seen + held.rows
+        quorum = min((self.support + 1) // 2, (rows + 1) // 2) + held.against
+        enough = min(self.support, rows // 2)
+        longest, before, end = pauses.longest(enough), seen, newest
+        for pane in held.panes:
+            pause = pane.start - end
+            vouched = rows - before >= quorum or self.max_ahead is None or pause <= self.max_ahead
+            if not vouched and pause > _STRETCH * longest:
+                break
+            if vouched and before >= enough:
+                longest = max(longest, pause)
+            before, end = before + pane.rows, max(end, pane.newest)
+        return end
 
     def _weighed(self, newest: Micros, verdict: Verdict, held: Held, arrivals: Arrivals) -> Verdict:
         """Return `verdict`, by which something is held, after a look at what speaks for and against it."""
