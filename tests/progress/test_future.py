@@ -305,3 +305,11 @@ def test_one_source_of_a_hundred_with_a_clock_a_year_off_moves_nothing(batch, wr
         assert state.seen == len(without)
         assert state.held.rows + state.given_up == bad.sum()
         assert state.slack <= 60 * SECOND
+        _, settled = policy.settle(state)
+        assert settled.held == Held()
+        if batch < len(event):
+            assert (settled.given_up, settled.newest) == (bad.sum(), state.newest), (
+                "the stream has gone on without them"
+            )
+        else:
+            assert settled.given_up == 0, "of rows of one batch nobody knows which came first"

@@ -22,8 +22,9 @@ Why a drain does so. Half of `support` is what the stream needs to be followed: 
 many. So what a batch brings and a drain believes is what would have been believed had the rows come one by one: a stream
 in order comes to the same, however it is cut into batches. A few rows beyond have nothing to speak for them but the
 stream's own habit: after a weekend one more is no surprise, and a month is none after a week, but a year is. Rows that
-came since in batches that moved the newest time speak against what is held, and are taken off its number. Rows of one
-batch have no order: of a single one no drain can tell many wrong clocks from a stream that has moved on.
+came since in batches that moved the newest time speak against what is held, and are taken off its number, those too that
+made the stream give up the like of it just before. Rows of one batch have no order: of a single one no drain can tell
+many wrong clocks from a stream that has moved on.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class Held:
     others: int = 0
     #: Since the first of these rows came: rows of batches that moved the newest time.
     against: int = 0
+    #: The same number for those that were given up last, if rows have been held in every batch since.
+    without: int = 0
 
     @property
     def rows(self) -> int:
@@ -104,6 +107,7 @@ class Held:
             "ahead": self.ahead,
             "others": self.others,
             "against": self.against,
+            "without": self.without,
         }
 
     @classmethod
@@ -111,7 +115,9 @@ class Held:
         """Return the value whose snapshot() this is."""
         try:
             panes = tuple(HeldPane(*(int(value) for value in pane)) for pane in snapshot["panes"])
-            return cls(panes, int(snapshot["ahead"]), int(snapshot["others"]), int(snapshot["against"]))
+            # Earlier versions did not have the last one.
+            votes = (int(snapshot[name]) for name in ("ahead", "others", "against"))
+            return cls(panes, *votes, without=int(snapshot.get("without", 0)))
         except (KeyError, TypeError, ValueError) as cause:
             raise CheckpointError(f"held panes cannot be read from {snapshot!r}") from cause
 
@@ -168,7 +174,7 @@ class FutureBound:
     def _end(self, newest: Micros, seen: int, held: Held, pauses: Pauses) -> Micros:
         """Return the newest time that is believed when nothing more comes."""
         rows = seen + held.rows
-        quorum = min((self.support + 1) // 2, (rows + 1) // 2) + held.against
+        quorum = min((self.support + 1) // 2, (rows + 1) // 2) + held.against + held.without
         enough = min(self.support, rows // 2)
         longest, before, end = pauses.longest(enough), seen, newest
         for pane in held.panes:
@@ -190,15 +196,18 @@ class FutureBound:
         others, ahead = believed.total, arrivals.total - believed.total
         if verdict.followed is not None or (others and believed.newest.max() > newest):
             # Rows of one batch have no order: those that came with the first held ones say nothing against them.
-            counted = replace(verdict.held, ahead=0, others=0, against=held.against + others if held.panes else 0)
+            votes = replace(held, ahead=0, others=0, against=held.against + others if held.panes else 0)
         else:
-            counted = replace(verdict.held, ahead=held.ahead + ahead, others=held.others + others, against=held.against)
+            votes = replace(held, ahead=held.ahead + ahead, others=held.others + others)
+        counted = replace(votes, panes=verdict.held.panes)
         if counted.ahead - counted.others >= self.support:
             return _from(_lower_median(counted.arrivals()), self.max_ahead, arrivals, held)
         before = held.beyond(limit)
         if before.rows and (counted.against >= self.patience or before.rows >= _MOST * self.patience):
             fresh = Held.of(arrivals.only(arrivals.pane_start > limit))
-            return replace(verdict, held=fresh, given_up=before)
+            return replace(
+                verdict, held=replace(fresh, without=counted.against) if fresh.panes else fresh, given_up=before
+            )
         return replace(verdict, held=counted)
 
 

@@ -43,7 +43,10 @@ class Updates:
 
 
 class Drain:
-    """The end of a stream, for now: the windows that are still open are answered as if a punctuation had come there."""
+    """The end of a stream, for now: the windows that are still open are answered as if a punctuation had come there.
+
+    What is held is answered too, or is rejected as future, as the policy's settle() says: nothing is left.
+    """
 
 
 Event: TypeAlias = "pa.Table | Drain"
