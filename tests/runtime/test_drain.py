@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.rows import Bag, chunked, micros_of, split, table, tables, windows
 
 from skypane.plan import Plan
-from skypane.progress import Arrivals, KSlack, ProgressPolicy, Watermark
+from skypane.progress import AqKSlack, Arrivals, KSlack, ProgressPolicy, Watermark
 from skypane.progress.future import Held, HeldPane, Verdict
 from skypane.progress.state import Progress
 from skypane.runtime import local
@@ -166,7 +166,12 @@ def test_a_stream_in_order_comes_to_the_same_for_any_cut(steps: list[int], cuts:
 
 EVENTS = st.lists(st.one_of(tables(clean=False), tables(clean=False), st.builds(local.Drain)), max_size=8)
 NARROW = st.sampled_from(
-    [Watermark("2 us", max_ahead="8 us", support=3, patience=5), KSlack(max_ahead="15 us", patience=9), KSlack()]
+    [
+        Watermark("2 us", max_ahead="8 us", support=3, patience=5),
+        KSlack(max_ahead="15 us", patience=9),
+        AqKSlack(0.05, max_ahead="15 us", support=4),
+        KSlack(),
+    ]
 )
 
 

@@ -116,8 +116,8 @@ class Held:
         try:
             panes = tuple(HeldPane(*(int(value) for value in pane)) for pane in snapshot["panes"])
             # Earlier versions did not have the last one.
-            votes = (int(snapshot[name]) for name in ("ahead", "others", "against"))
-            return cls(panes, *votes, without=int(snapshot.get("without", 0)))
+            without = int(snapshot.get("without", 0))
+            return cls(panes, int(snapshot["ahead"]), int(snapshot["others"]), int(snapshot["against"]), without)
         except (KeyError, TypeError, ValueError) as cause:
             raise CheckpointError(f"held panes cannot be read from {snapshot!r}") from cause
 
@@ -205,9 +205,8 @@ class FutureBound:
         before = held.beyond(limit)
         if before.rows and (counted.against >= self.patience or before.rows >= _MOST * self.patience):
             fresh = Held.of(arrivals.only(arrivals.pane_start > limit))
-            return replace(
-                verdict, held=replace(fresh, without=counted.against) if fresh.panes else fresh, given_up=before
-            )
+            still = replace(fresh, without=counted.against) if fresh.panes else fresh
+            return replace(verdict, held=still, given_up=before)
         return replace(verdict, held=counted)
 
 
