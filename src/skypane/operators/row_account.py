@@ -10,8 +10,10 @@ policy, held ones from the policy, open ones from the panes that are there.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from typing import Any, Self
 
 from skypane.operators.entry.counts import PaneCount
@@ -92,7 +94,7 @@ class RowAccount:
         waiting = {pane: rows for pane, rows in self.waiting.items() if pane not in given_up}
         for part in entered:
             waiting[part.pane] = waiting.get(part.pane, 0) + part.rows
-        answered = waiting.keys() & {pane for task in due for pane, _ in task.panes}
+        answered = waiting.keys() & _panes_of(due, min(waiting, default=0))
         return type(self)(
             read=self.read + read,
             answered=self.answered + sum(waiting[pane] for pane in answered),
@@ -126,3 +128,8 @@ class RowAccount:
             return cls(**{**snapshot, "waiting": waiting})
         except (AttributeError, KeyError, TypeError, ValueError) as cause:
             raise CheckpointError(f"the account of rows in the checkpoint cannot be read: {cause!r}") from cause
+
+
+def _panes_of(due: Iterable[WindowTask[Any]], oldest: int) -> set[int]:
+    """Return the panes of these windows from the `oldest` on: of a long window, those before have been answered."""
+    return {pane for task in due for pane, _ in task.panes[bisect_left(task.panes, oldest, key=itemgetter(0)) :]}
