@@ -81,7 +81,9 @@ def test_tuple_grain_worked_by_hand():
 
 def emitter(times):
     """Paper 1, section 4.1.1, word for word: the punctuation in force after each tuple."""
-    k, tmax, since, last, given = 0, None, [], None, []
+    k, tmax, last = 0, None, None
+    since: list[int] = []
+    given: list[int | None] = []
     for ts in times:
         if tmax is None or ts > tmax:
             tmax = ts

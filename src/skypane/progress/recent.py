@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isqrt
+from math import isqrt, prod
 from typing import Any, Self
 
 import numpy as np
 
+from skypane.kernels.elementary import power
 from skypane.types import CheckpointError, FloatArray, IntArray, Micros
 
 _PER_OCTAVE = 8
@@ -27,7 +28,7 @@ _NOTHING.flags.writeable = False
 
 
 def _edges() -> IntArray:
-    steps = {_eighth_root(2**eighths) for eighths in range(_OCTAVES * _PER_OCTAVE)}
+    steps = {_eighth_root(1 << eighths) for eighths in range(_OCTAVES * _PER_OCTAVE)}
     edges: IntArray = np.array([0, *sorted(steps), np.iinfo(np.int64).max], np.int64)
     edges.flags.writeable = False
     return edges
@@ -36,7 +37,8 @@ def _edges() -> IntArray:
 def _eighth_root(number: int) -> int:
     """Return the root rounded to the nearest integer, exactly."""
     root = isqrt(isqrt(isqrt(number)))
-    return root + ((2 * root + 1) ** _PER_OCTAVE <= number << _PER_OCTAVE)
+    between = 2 * root + 1  # twice the number half-way to the next
+    return root + int(prod([between] * _PER_OCTAVE) <= number << _PER_OCTAVE)
 
 
 def _nothing() -> FloatArray:
@@ -73,7 +75,7 @@ class RecentDistances:
         `moved` is how far the newest time moved with them, `half_life` a number of rows.
         """
         count = int(rows.sum())
-        keep = 0.5 ** (count / half_life)
+        keep = float(power(0.5, count / half_life))
         has_one = distance >= 0
         bins = np.searchsorted(EDGES[:-1], distance[has_one], side="right") - 1
         fresh = np.bincount(bins, weights=rows[has_one])[::-1].cumsum()[::-1]
