@@ -35,7 +35,7 @@ def test_a_row_says_how_an_input_stands():
     assert rows([seen], {"a": 12.4}) == [("a", "receiving", "2", "12", "8", "4.2 s", "")]
     seen.unfinished, seen.again = 1, 3
     seen.failed("it does not answer")
-    assert rows([seen], {})[0][-1] == "it does not answer; 1 lines without an end; 3 sent again"
+    assert rows([seen], {})[0][-1] == "it does not answer; 1 line without an end; 3 sent again"
 
 
 def test_a_log_has_a_line_now_and_then_with_what_fails(tmp_path):
