@@ -16,8 +16,8 @@ from skypane.runtime.receiving.retention import passed
 from skypane.runtime.receiving.segments import segments_of
 from skypane.runtime.spark.sources.many import segments
 from skypane.runtime.spark.sources.many.kinds import Range
-from skypane.runtime.spark.sources.many.lines import Malformed
 from skypane.runtime.spark.sources.many.listing import from_text, listed, to_text
+from skypane.runtime.spark.sources.many.parsing import Malformed
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 from skypane.types import CheckpointError, ConfigError
 

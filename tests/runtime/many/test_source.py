@@ -96,7 +96,7 @@ def test_topics_and_files_are_one_stream_and_no_log_shows_the_login(spark, tmp_p
     rows = sorted((row["input"], row["n"]) for row in found[-1] if row["bad"] is None)
     assert rows == [("a", 7), ("joined-cut[0]", 5), ("joined-new[1]", 6)]
     (bad,) = [row["bad"] for row in found[-1] if row["bad"] is not None]
-    assert str(bad).startswith("joined-cut[0] at offset 6: a message must be an object")
+    assert str(bad).startswith("joined-cut[0] at offset 6: a row must be an object")
     kept = [path for path in (tmp_path / "checkpoint").rglob("*") if path.is_file()]
     assert kept
     assert not any(PASSWORD.encode() in path.read_bytes() for path in kept)

@@ -15,8 +15,9 @@ from skypane.control.admission import MetaData
 from skypane.runtime.growing import LOOK, Growing
 from skypane.runtime.spark.sources.many import parquet
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed, header, parse
+from skypane.runtime.spark.sources.many.lines import header, parse
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
+from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
 from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError, ConfigError
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from skypane.control.admission import MetaData
 from skypane.naming import instead
-from skypane.runtime.spark.sources.many.lines import Malformed
+from skypane.runtime.spark.sources.many.parsing import Malformed
 from skypane.types import ConfigError, Length
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from skypane.control.admission import MetaData
 from skypane.naming import shortened
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.lines import Malformed
+from skypane.runtime.spark.sources.many.parsing import Malformed
 from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError
 

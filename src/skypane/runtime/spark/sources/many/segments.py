@@ -16,7 +16,8 @@ from skypane.control.admission import MetaData
 from skypane.runtime.growing import LOOK, Growing
 from skypane.runtime.receiving.segments import between, end_of, first_of, is_log, segments_of
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed, parse
+from skypane.runtime.spark.sources.many.lines import parse
+from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
 from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError, ConfigError
 
