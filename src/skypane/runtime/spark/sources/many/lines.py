@@ -18,6 +18,7 @@ import pyarrow.csv as pc
 
 from skypane.runtime.spark.sources.many.parsing import (
     BLANKS,
+    MISTAKES,
     NOT_AN_OBJECT,
     Layout,
     Malformed,
@@ -36,25 +37,29 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 def header(line: bytes) -> tuple[str, ...]:
-    """Return the columns that a csv file's first line names."""
-    return tuple(pc.read_csv(io.BytesIO(line + b"\n" if not line.endswith(b"\n") else line)).column_names)
+    """Return the columns that a csv file's first line names; the line itself, if it is none of csv: one that none has."""
+    try:
+        return tuple(pc.read_csv(io.BytesIO(line + b"\n" if not line.endswith(b"\n") else line)).column_names)
+    except MISTAKES:
+        return (line.decode(errors="replace"),)
 
 
 def parse(layout: Layout, block: bytes, offset: int) -> Iterator[pa.Table | Malformed]:
     """Yield tables of a block's lines, in order; lines that do not parse come between them, or before them."""
+    if not block:
+        return
+    if not block.endswith(b"\n"):
+        block += b"\n"
     if usual := _usual(layout, block):
         table, _ = tried(layout, block, usual)
         if table is not None:
             yield table
             return
-    if block:
-        yield from _looked_at(layout, Lines.of(block), offset)
+    yield from _looked_at(layout, Lines.of(block), offset)
 
 
 def _usual(layout: Layout, block: bytes) -> int:
     """Return how many lines a block has, if none of them need be looked at before it is parsed; else 0."""
-    if block[-1:] != b"\n":
-        return 0
     data = np.frombuffer(block, np.uint8)
     if layout.format == "csv":
         # An empty line is no row of the parser's: there will be too few.
@@ -77,7 +82,7 @@ def _looked_at(layout: Layout, lines: Lines, offset: int) -> Iterator[pa.Table |
 
 @dataclass(slots=True)
 class Lines:
-    """The lines of a block: line i is block[starts[i]:ends[i]], and says block[begins[i]:stops[i]]."""
+    """The lines of a block, each with its end: line i is block[starts[i]:ends[i]], and says block[begins[i]:stops[i]]."""
 
     block: bytes
     data: npt.NDArray[np.uint8]
@@ -90,10 +95,8 @@ class Lines:
     def of(cls, block: bytes) -> Self:
         data = np.frombuffer(block, np.uint8)
         ends = np.flatnonzero(data == _LINE_END) + 1
-        if block[-1] != _LINE_END:
-            ends = np.append(ends, len(block))
         starts = np.concatenate([[0], ends[:-1]])
-        stops = ends - (data[ends - 1] == _LINE_END)
+        stops = ends - 1
         stops -= (stops > starts) & (data[stops - 1] == _RETURN)
         return cls(block, data, starts, ends, starts.copy(), stops)
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from skypane.control.admission import MetaData
 from skypane.naming import shortened
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.parsing import Malformed
+from skypane.runtime.spark.sources.many.parsing import Malformed, sentence
 from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError
 
@@ -139,14 +139,24 @@ def _as_columns(rows: pa.Table, columns: pa.Schema, at: int) -> Iterator[pa.Tabl
         yield pa.Table.from_arrays([_column(rows, one) for one in columns], schema=columns)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         if len(rows) == 1:
-            yield Malformed(at, shortened(str(rows.to_pylist()[0])), shortened(str(error).splitlines()[0]))
+            yield Malformed.of(at, _said(rows), sentence(error))
             return
         middle = len(rows) // 2
         yield from _as_columns(rows.slice(0, middle), columns, at)
         yield from _as_columns(rows.slice(middle), columns, at + middle)
 
 
+def _said(rows: pa.Table) -> bytes:
+    """Return what a row says, also where a text in it is no UTF-8."""
+    try:
+        return str(rows.to_pylist()[0]).encode()
+    except UnicodeDecodeError as error:
+        return error.object
+
+
 def _column(rows: pa.Table, wanted: pa.Field) -> pa.ChunkedArray:
     if wanted.name not in rows.column_names:
         return pa.chunked_array([pa.nulls(len(rows), wanted.type)])
-    return rows.column(wanted.name).cast(wanted.type)
+    column = rows.column(wanted.name).cast(wanted.type)
+    column.validate(full=True)  # a file may hold texts that are none
+    return column

@@ -109,6 +109,8 @@ def parsed(layout: Layout, text: bytes) -> pa.Table:
 
 
 def _json(layout: Layout, text: bytes) -> pa.Table:
+    if not text.isascii():
+        text.decode()  # the parser does not look at what is no UTF-8
     parse = pj.ParseOptions(layout.columns, unexpected_field_behavior="ignore")
     table = pj.read_json(pa.BufferReader(text), pj.ReadOptions(**_in_one(text)), parse)
     return table.select(layout.columns.names).cast(layout.columns)
