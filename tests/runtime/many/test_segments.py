@@ -126,7 +126,7 @@ def test_another_log_in_its_place_and_a_batch_whose_segments_have_gone_are_error
     one = listed([{"segments": str(tmp_path), "format": "csv"}])[0]
     (path,) = [part.path for part in segments_of(str(tmp_path))]
     Path(path).unlink()
-    with pytest.raises(CheckpointError, match="a batch that has begun needs what is gone"):
+    with pytest.raises(CheckpointError, match="a batch that has begun needs what cannot be read"):
         list(segments.read([Range(one, 0, 8)], COLUMNS))  # type: ignore[arg-type]
 
 

@@ -1,6 +1,7 @@
 """What cannot be asked for again is written down before it is acknowledged: a log of segment files per input.
 
 segments.py    how a log lies on disk, for those who read it
+sums.py        checksums of what lies there
 log.py         who writes it: one receiver at a time, durable before it returns
 retention.py   segments that every reader has passed, removed when asked to
 intake.py      from many senders into one log, synced in groups

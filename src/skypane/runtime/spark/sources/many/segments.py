@@ -15,6 +15,7 @@ import pyarrow as pa
 from skypane.control.admission import MetaData
 from skypane.runtime.growing import LOOK, Growing
 from skypane.runtime.receiving.segments import between, end_of, first_of, is_log, segments_of
+from skypane.runtime.receiving.sums import check
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
 from skypane.runtime.spark.sources.many.lines import parse
 from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
@@ -119,10 +120,11 @@ def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
     layout = Layout(one.format, columns, tuple(columns.names))
     try:
         for begin, stop, file, origin in _files(one.segments, part.start, part.end):
+            check(file.path, begin, stop)
             for at, block in file.blocks(begin, stop):
                 yield from parse(layout, block, origin + at)
     except (FileNotFoundError, EOFError, CheckpointError) as error:
-        raise CheckpointError(f"input {one.name}: a batch that has begun needs what is gone: {error}") from error
+        raise CheckpointError(f"input {one.name}: a batch that has begun needs what cannot be read: {error}") from error
 
 
 def _files(folder: str, start: int, end: int) -> Iterator[tuple[int, int, Growing, int]]:
