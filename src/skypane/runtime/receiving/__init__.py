@@ -7,6 +7,7 @@ retention.py   segments that every reader has passed, removed when asked to
 intake.py      from many senders into one log, synced in groups
 inputs.py      what a user lists: kinds of inputs, checked; certificates.py   TLS, and the files that it takes
 tcp.py, mqtt.py, http.py   the kinds
+messages.py    how messages and answers become lines; cutting.py   the long ones, aside
 seen.py        what a receiver says of itself
 receiver.py    all inputs of a list at once, each by itself, until it is stopped
 

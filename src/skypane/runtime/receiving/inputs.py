@@ -135,6 +135,7 @@ class Http(Certificates):
     format      "json": an object is a line, a list is a line for each of its values; "lines": as they are
     header      lines: the first names columns, and is left out; another than before is an error
     headers     of the request by name, each "$NAME": they may hold what to log in with
+    redirects   whether a server may send us to another host; that one is not told the headers
     """
 
     kind: ClassVar = "http"
@@ -145,6 +146,7 @@ class Http(Certificates):
     format: str = "json"
     header: bool = False
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    redirects: bool = False
 
     def __post_init__(self) -> None:
         _check_name(self.name)

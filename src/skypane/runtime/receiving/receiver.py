@@ -137,8 +137,7 @@ class Receiver:
                     wait = FIRST_WAIT
                 seen.failed(_sentence(error))
                 log.warning("input %s: %s", one.name, seen.reason)
-                asked = getattr(error, "wait", None)
-                await asyncio.sleep(wait if asked is None else asked)
+                await asyncio.sleep(max(wait, getattr(error, "wait", None) or 0.0))
                 wait = min(2 * wait, LONGEST_WAIT)
 
     async def _received(self, one: Received) -> None:
