@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pytest
@@ -56,3 +57,27 @@ def test_a_client_cannot_wrap_another_one_s_rows_into_its_own():
     found = list(parse(LAYOUTS["json"], lines, 0))
     assert [row["n"] for one in found if isinstance(one, pa.Table) for row in one.to_pylist()] == [1, 2, 3]
     assert [one.line for one in found if isinstance(one, Malformed)] == ['{"x":[', "]}"]
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    (b'{"d":"2026-01-02"}', {"d": date(2026, 1, 2)}),
+    (b'{"d":20455}', {"d": date(2026, 1, 2)}),
+    (b'{"t":"2026-01-02T03:04:05.123456789Z"}', {"t": datetime(2026, 1, 2, 3, 4, 5, 123456, UTC)}),
+    (b'{"t":"2026-01-02T03:04:05.1234567+01:00"}', {"t": datetime(2026, 1, 2, 2, 4, 5, 123456, UTC)}),
+    (b'{"t":"2026-01-02T03:04:05.123456789"}', {"t": datetime(2026, 1, 2, 3, 4, 5, 123456, UTC)}),
+    (b'{"t":"2026-01-02T03:04:05.123456789Z","d":"2026-01-02"}',
+     {"t": datetime(2026, 1, 2, 3, 4, 5, 123456, UTC), "d": date(2026, 1, 2)}),
+])  # fmt: skip
+def test_dates_as_people_write_them_and_times_finer_than_ours_are_rows(line: bytes, said: dict[str, object]):
+    columns = pa.schema([("d", pa.date32()), ("t", pa.timestamp("us", "UTC"))])
+    beside = b'{"t":"2026-01-02T03:04:05Z"}'
+    found = list(parse(Layout("json", columns, ()), line + b"\n" + beside + b"\n", 0))
+    assert not any(isinstance(one, Malformed) for one in found)
+    rows = [row for one in found if isinstance(one, pa.Table) for row in one.to_pylist()]
+    assert rows == [{"d": None, "t": None} | said, {"d": None, "t": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)}]
+
+
+def test_what_a_stranger_says_moves_no_terminal():
+    (told,) = parse(LAYOUTS["json"], b"\x1b[2Jgone \xe2\x80\xaetxt\n", 0)
+    assert isinstance(told, Malformed)
+    assert told.line == r"\x1b[2Jgone \u202etxt"

@@ -31,6 +31,7 @@ class FileInput(AtPath):
     format   "csv" or "json" (an object a line); None: as the file's name ends
     header   csv: whether its first line names the columns; without, they are those of the schema, in order
     meta     what is known of its rate beforehand
+    exact    whether *, ? and [ in the path are letters of it, and no pattern
     """
 
     path: str
@@ -38,6 +39,7 @@ class FileInput(AtPath):
     format: str | None = None
     header: bool = False
     meta: MetaData = field(default_factory=MetaData)
+    exact: bool = False
 
     kind: ClassVar[str] = "path"
     log: ClassVar[None] = None
@@ -55,7 +57,7 @@ class FileInput(AtPath):
 
     def plain(self) -> dict[str, Any]:
         return {"path": self.path, "name": self.name, "format": self.format, "header": self.header,
-                "meta": plain_meta(self.meta)}  # fmt: skip
+                "meta": plain_meta(self.meta), "exact": self.exact}  # fmt: skip
 
     def is_input(self, path: str) -> bool:
         return os.path.isfile(path)  # noqa: PTH113

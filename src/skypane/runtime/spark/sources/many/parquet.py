@@ -35,11 +35,13 @@ class ParquetInput(AtPath):
     parquet  it may not be there yet
     name     what its rows are called by; of a pattern's files, each by its path
     meta     what is known of its rate beforehand
+    exact    whether *, ? and [ in the path are letters of it, and no pattern
     """
 
     parquet: str
     name: str = ""
     meta: MetaData = field(default_factory=MetaData)
+    exact: bool = False
 
     kind: ClassVar[str] = "parquet"
     log: ClassVar[None] = None
@@ -49,7 +51,10 @@ class ParquetInput(AtPath):
         self.settle()
 
     def plain(self) -> dict[str, Any]:
-        return {"parquet": self.parquet, "name": self.name, "meta": plain_meta(self.meta)}
+        return {"parquet": self.parquet, "name": self.name, "meta": plain_meta(self.meta), "exact": self.exact}
+
+    def is_input(self, path: str) -> bool:
+        return os.path.isfile(path)  # noqa: PTH113 - to open a pipe waits for who writes to it
 
     def per_row(self, _start: int) -> float:
         return 1.0

@@ -7,7 +7,7 @@ process where a text begins with `null`, and both of them read on over the end o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -111,9 +111,57 @@ def parsed(layout: Layout, text: bytes) -> pa.Table:
 def _json(layout: Layout, text: bytes) -> pa.Table:
     if not text.isascii():
         text.decode()  # the parser does not look at what is no UTF-8
-    parse = pj.ParseOptions(layout.columns, unexpected_field_behavior="ignore")
+    if not _texts(layout.columns, pa.types.is_date):
+        return _json_with_times(layout.columns, text)
+    try:
+        return _json_as(layout.columns, text, pa.types.is_date)
+    except MISTAKES:
+        return _json_with_times(layout.columns, text)  # dates as numbers of days
+
+
+def _json_with_times(columns: pa.Schema, text: bytes) -> pa.Table:
+    try:
+        return _json_as(columns, text, _never)
+    except MISTAKES:
+        if not _texts(columns, pa.types.is_timestamp):
+            raise
+        return _json_as(columns, text, _is_time)  # a time may be finer than ours
+
+
+def _json_as(columns: pa.Schema, text: bytes, is_text: Callable[[pa.DataType], bool]) -> pa.Table:
+    """Return a text as a table; the parser takes columns of such types for texts, which are made dates and times then."""
+    texts = _texts(columns, is_text)
+    read = pa.schema([pa.field(one.name, pa.string()) if one.name in texts else one for one in columns])
+    parse = pj.ParseOptions(read, unexpected_field_behavior="ignore")
     table = pj.read_json(pa.BufferReader(text), pj.ReadOptions(**_in_one(text)), parse)
-    return table.select(layout.columns.names).cast(layout.columns)
+    arrays = [_made(table.column(one.name), one.type) for one in columns]
+    return pa.Table.from_arrays(arrays, schema=columns)
+
+
+def _texts(columns: pa.Schema, is_text: Callable[[pa.DataType], bool]) -> frozenset[str]:
+    return frozenset(one.name for one in columns if is_text(one.type))
+
+
+def _never(_type: pa.DataType) -> bool:
+    return False
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _made(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_string(column.type) and pa.types.is_timestamp(kind):
+        return _fine(column).cast(kind, safe=False)  # what is finer than a microsecond is cut off
+    return column.cast(kind)
+
+
+def _fine(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return texts as times to the nanosecond; without a zone they are of UTC, as they are to the parser."""
+    try:
+        return column.cast(pa.timestamp("ns", "UTC"))
+    except pa.ArrowInvalid:
+        return column.cast(pa.timestamp("ns"))
 
 
 def _csv(layout: Layout, text: bytes) -> pa.Table:

@@ -31,12 +31,14 @@ class SegmentsInput(AtPath):
     name      what its rows are called by; of a pattern's folders, each by its path
     format    how the lines are written: "json" (an object a line), or "csv", columns in the order of the schema
     meta      what is known of its rate beforehand
+    exact     whether *, ? and [ in the path are letters of it, and no pattern
     """
 
     segments: str
     name: str = ""
     format: str = "json"
     meta: MetaData = field(default_factory=MetaData)
+    exact: bool = False
 
     kind: ClassVar[str] = "segments"
     unit: ClassVar[str] = "byte"
@@ -47,7 +49,13 @@ class SegmentsInput(AtPath):
             raise ConfigError(f"format of {self.segments} must be csv or json, got {self.format!r}")
 
     def plain(self) -> dict[str, Any]:
-        return {"segments": self.segments, "name": self.name, "format": self.format, "meta": plain_meta(self.meta)}
+        return {
+            "segments": self.segments,
+            "name": self.name,
+            "format": self.format,
+            "meta": plain_meta(self.meta),
+            "exact": self.exact,
+        }
 
     @property
     def log(self) -> str:
