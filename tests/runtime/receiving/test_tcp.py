@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import threading
@@ -63,6 +64,24 @@ def test_lines_of_many_clients_are_whole_and_each_client_s_in_order(tmp_path):
     found = [tuple(map(int, line.split(","))) for line in lines(tmp_path / "received" / "in")]
     for client in range(8):
         assert [at for of, at in found if of == client] == list(range(50))
+
+
+def test_a_full_disk_is_logged_once_and_shown_and_nothing_is_acknowledged(tmp_path, monkeypatch, caplog):
+    port, real = free_port(), os.fsync
+    with Receiver(listening(tmp_path, port, acknowledge=True)) as receiving:
+        dialled(port).close()
+        monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        for _ in range(2):
+            with dialled(port) as connection:
+                connection.sendall(b"1\n")
+                assert connection.recv(9) == b""
+        assert "No space left on device" in receiving.seen[0].reason
+        assert caplog.text.count("input in: cannot be written: No space left on device") == 1
+        monkeypatch.setattr(os, "fsync", real)
+        with dialled(port) as connection:
+            connection.sendall(b"2\n")
+            assert connection.recv(9) == b"1\n"
+    assert lines(tmp_path / "received" / "in") == ["2"]
 
 
 def test_a_line_without_its_end_is_none_and_is_counted(tmp_path):

@@ -91,8 +91,7 @@ class SegmentLog:
     def close(self) -> None:
         """Let another receiver have the folder."""
         if self._sums is not None:
-            with suppress(OSError):  # what is not synced is made anew
-                self._sums.close()
+            self._sums.close()
             self._sums = None
         for file in self._files:
             os.close(file)
@@ -145,7 +144,7 @@ class SegmentLog:
             remove(str(self.folder / name))  # the log goes on in the segment before
             raise
         if self._sums is not None:
-            self._sums.close()
+            self._sums.close(full=True)
         self._closed(self._segment)
         self._segment, self._begin, self._sums = fresh, self.end, sums
 

@@ -10,6 +10,7 @@ import threading
 from asyncio import Task
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +22,7 @@ from skypane.runtime.receiving.hold import Hold
 from skypane.runtime.receiving.inputs import Connect, Http, Listen, Mqtt, Receipts, Received
 from skypane.runtime.receiving.intake import Intake
 from skypane.runtime.receiving.log import SegmentLog
+from skypane.runtime.receiving.open_logs import OpenLogs, most_open
 from skypane.runtime.receiving.retention import remove_passed
 from skypane.runtime.receiving.seen import RECEIVING, Seen
 from skypane.types import ConfigError, SkypaneError
@@ -54,6 +56,8 @@ class Receiver:
         for one in self.receipts.inputs:
             _check(one, environment)
         self._intakes: dict[str, Intake] = {}
+        by_topic = [one.name for one in self.receipts.inputs if isinstance(one, Mqtt) and one.by_topic]
+        self._topics = {name: OpenLogs(self._opened, max(most_open() // len(by_topic), 1)) for name in by_topic}
         self._seen: dict[str, Seen] = {}
         self._holds: list[Hold] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -107,6 +111,8 @@ class Receiver:
             await asyncio.gather(*tasks, return_exceptions=True)
             for intake in self._intakes.values():
                 await intake.close()
+            for topics in self._topics.values():
+                await topics.close()
             for hold in self._holds:
                 hold.release()
 
@@ -121,10 +127,15 @@ class Receiver:
 
     def _intake(self, name: str) -> Intake:
         if name not in self._intakes:
-            segments = SegmentLog(Path(self.receipts.folder, name), self.receipts.segment_bytes)
-            self._seen[name] = Seen(name)
-            self._intakes[name] = Intake(segments, self._seen[name])
+            self._intakes[name] = self._opened(name)
         return self._intakes[name]
+
+    def _opened(self, name: str) -> Intake:
+        segments = SegmentLog(Path(self.receipts.folder, name), self.receipts.segment_bytes)
+        return Intake(segments, self._seen.setdefault(name, Seen(name)))
+
+    def _intake_of(self, one: Mqtt, topic: str) -> Intake | None:
+        return self._topics[one.name].of(_named(one.name, topic)) if one.by_topic else self._intake(one.name)
 
     async def _kept_up(self, one: Received, seen: Seen) -> None:
         """Receive one input; what ends or fails is begun again, later each time until it has answered."""
@@ -147,16 +158,14 @@ class Receiver:
             case Connect():
                 await tcp.connect(one, self._intake(one.name))
             case Mqtt():
-                await mqtt.subscribe(
-                    one, self._seen[one.name], lambda topic: self._intake(_named(one.name, topic)), self._environment
-                )
+                await mqtt.subscribe(one, self._seen[one.name], partial(self._intake_of, one), self._environment)
             case Http():
                 await http.poll(one, self._intake(one.name), self._environment)
 
     async def _tidied(self) -> None:
         """Remove now and then what all readers have passed, if they are named."""
         while self.receipts.read_by:
-            for name in sorted(self._intakes):
+            for name in sorted(self._seen):
                 await asyncio.to_thread(self._tidy, Path(self.receipts.folder, name))
             await asyncio.sleep(TIDY_EVERY)
 
@@ -187,10 +196,8 @@ def _check(one: Received, environment: Mapping[str, str]) -> None:
         raise ConfigError(f"input {one.name}: {error}") from None
 
 
-def _named(name: str, topic: str | None) -> str:
+def _named(name: str, topic: str) -> str:
     """Return the folder of a topic: below that of the input, written so that it is one name."""
-    if topic is None:
-        return name
     quoted = quote(topic, safe="").replace(".", "%2E")  # "." and ".." are topics as well
     if len(quoted) > _LONGEST_NAME:
         quoted = f"{quoted[: _LONGEST_NAME // 2]}-{hashlib.sha256(topic.encode()).hexdigest()[:32]}"

@@ -129,9 +129,11 @@ class Sums:
         if self._last.end:
             self._write(self._number, self._last)
 
-    def close(self) -> None:
+    def close(self, *, full: bool = False) -> None:
+        """Let go of the file; where the segment is full, all is on disk for good."""
         if self._file is not None:
-            os.fsync(self._file)
+            if full:
+                os.fsync(self._file)
             os.close(self._file)
             self._file = None
 
