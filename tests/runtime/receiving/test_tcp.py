@@ -108,7 +108,7 @@ def test_who_sends_no_lines_is_hung_up_on_and_others_are_not(tmp_path, monkeypat
     assert lines(tmp_path / "received" / "in") == ["line"]
 
 
-def test_what_was_acknowledged_is_there_once_after_a_kill_while_it_writes(tmp_path):
+def test_what_was_acknowledged_is_there_after_a_kill_while_it_writes(tmp_path):
     """A client sends on from what was acknowledged, to a receiver that is killed by SIGKILL, and to the next one."""
     port = free_port()
     given = listening(tmp_path, port, acknowledge=True) | {"segment_bytes": 4096}

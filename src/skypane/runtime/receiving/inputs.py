@@ -41,7 +41,8 @@ class Listen(Certificates):
     acknowledge  tell a client after each block how many of its connection's lines are on disk, a number a line
 
     With a certificate it is TLS, and with ca as well only clients with a certificate of that authority are let in.
-    Without acknowledge a client cannot know what was received when a receiver dies.
+    A client that sends on from what it was told of loses nothing when a receiver dies; what was written and not told is in
+    the log twice then. Without acknowledge a client cannot know what was received.
     """
 
     kind: ClassVar = "listen"

@@ -1,4 +1,4 @@
-"""The log of one input, as its one receiver writes it: what append() has returned for is on disk for good, once.
+"""The log of one input, as its one receiver writes it: what append() has returned for is on disk for good.
 
     append:  lines -> the last segment -> fsync -> checksum -> `end` -> return      whoever sent them is told now, not before
 
