@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 from urllib.parse import urlsplit
@@ -60,6 +61,11 @@ class Listen(Certificates):
     @property
     def tls(self) -> bool:
         return self.certificate is not None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether other machines reach the port, and no one is asked who he is."""
+        return self.ca is None and not _is_here(address(self.listen, "listen")[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +249,14 @@ def address(text: object, name: str) -> tuple[str, int]:
     if not host or not port.isdecimal() or int(port) >= 1 << 16:
         raise ConfigError(f"{name} must be host:port, such as localhost:7001, got {text!r}")
     return host.strip("[]"), int(port)
+
+
+def _is_here(host: str) -> bool:
+    """Return whether only this machine reaches an address; a name is what this machine takes it for, which may change."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _check_name(name: object) -> None:

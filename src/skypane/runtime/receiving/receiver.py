@@ -35,6 +35,10 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 TIDY_EVERY = 60.0
 """Seconds between looks for segments that all readers have passed."""
 
+_OPEN = (
+    "input %s: whoever reaches %s may send to it, since no one is asked who he is: listen on 127.0.0.1, or name certificate and "
+    "ca to let in only clients with a certificate of that authority"
+)
 _LONGEST_NAME = 200
 
 
@@ -73,6 +77,9 @@ class Receiver:
 
     def start(self) -> Self:
         """Take the folders and begin; ConfigError if another receiver has one of them, or it cannot be written."""
+        for one in self.receipts.inputs:
+            if isinstance(one, Listen) and one.is_open:
+                log.warning(_OPEN, one.name, one.listen)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="skypane receive", daemon=True)
         self._thread.start()
         self._ready.result()
