@@ -30,6 +30,10 @@ class Listed(Protocol):
     def is_pattern(self) -> bool: ...
 
     @property
+    def format(self) -> str | None:
+        """How its rows are written, of those that are parsed: csv or json; None: they are not."""
+
+    @property
     def claims(self) -> frozenset[str]:
         """Names and things of which no other entry may have one."""
 

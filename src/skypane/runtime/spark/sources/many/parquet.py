@@ -46,6 +46,7 @@ class ParquetInput(AtPath):
     kind: ClassVar[str] = "parquet"
     log: ClassVar[None] = None
     unit: ClassVar[str] = "row"
+    format: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         self.settle()

@@ -17,6 +17,7 @@ import pyarrow.csv as pc
 import pyarrow.json as pj
 
 from skypane.naming import shortened
+from skypane.types import ConfigError
 
 FORMATS = ("csv", "json")
 
@@ -49,6 +50,25 @@ class Malformed(NamedTuple):
     @classmethod
     def of(cls, offset: int, text: bytes, error: str) -> Malformed:
         return cls(offset, shortened(text.decode(errors="replace").rstrip("\r\n")), error)
+
+
+def check_nullable(columns: pa.Schema) -> None:
+    """Raise ConfigError, naming the column, for one that could not have the nulls of a row that does not parse."""
+    for one in columns:
+        if not one.nullable:
+            raise ConfigError(f"column {one.name!r} is NOT NULL, and what does not parse has nulls; leave out NOT NULL")
+
+
+def check_columns(form: str, columns: pa.Schema) -> None:
+    """Raise ConfigError, naming the column, for one that no row of csv or JSON could have."""
+    nothing = b"{}\n" if form == "json" else b'""\n'
+    for one in columns:
+        try:
+            parsed(Layout(form, pa.schema([one]), (one.name,)), nothing)
+        except pa.ArrowNotImplementedError:
+            raise ConfigError(
+                f"column {one.name!r} is {one.type}, which cannot be read from {form}; read it as a string, and take it apart"
+            ) from None
 
 
 class Pieces(NamedTuple):

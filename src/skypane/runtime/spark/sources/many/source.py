@@ -23,7 +23,7 @@ from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources.many.door import FORMAT, INPUT, READERS
 from skypane.runtime.spark.sources.many.kinds import Input, Range
 from skypane.runtime.spark.sources.many.listing import KINDS, from_text
-from skypane.runtime.spark.sources.many.parsing import Malformed
+from skypane.runtime.spark.sources.many.parsing import Malformed, check_columns, check_nullable
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Offsets, Planner
 from skypane.runtime.spark.sources.many.watching import to_json
 from skypane.types import ConfigError
@@ -85,9 +85,13 @@ class ManySource(DataSource):
         for column in named:
             if column is not None and column not in schema.names:
                 raise ConfigError(f"the schema needs the column {column!r}, a string; it has {', '.join(schema.names)}")
-        from_text(text)
+        columns = versions.arrow_columns(schema)
+        own = pa.schema([field for field in columns if field.name not in named])
+        check_nullable(own)
+        for form in sorted({one.format for one in from_text(text) if one.format is not None}):
+            check_columns(form, own)
         planner = Planner(lambda: from_text(text), self._readers(), on_loss)
-        return ManyReader(planner, versions.arrow_columns(schema), named, self._count("rowsPerTrigger", None))
+        return ManyReader(planner, columns, named, self._count("rowsPerTrigger", None))
 
     def _readers(self) -> int | Readers:
         text = self.options.get("readers", "")
