@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.runtime.spark.sources.many.lines import parse
+from skypane.runtime import growing
+from skypane.runtime.spark.sources.many.lines import parse, parse_all
 from skypane.runtime.spark.sources.many.parsing import Layout, Malformed
 
 COLUMNS = pa.schema([("n", pa.int64()), ("s", pa.string())])
@@ -81,3 +82,17 @@ def test_what_a_stranger_says_moves_no_terminal():
     (told,) = parse(LAYOUTS["json"], b"\x1b[2Jgone \xe2\x80\xaetxt\n", 0)
     assert isinstance(told, Malformed)
     assert told.line == r"\x1b[2Jgone \u202etxt"
+
+
+@pytest.mark.parametrize("length", [90, 100, 101, 5_000])
+def test_a_line_that_is_too_long_is_told_and_not_read_whole(tmp_path, monkeypatch, length: int):
+    for name, size in (("_CHUNK", 60), ("LONGEST", 100), ("_BEGINNING", 10), ("_BLOCK", 16)):
+        monkeypatch.setattr(growing, name, size)
+    path = tmp_path / "a"
+    path.write_bytes(b'{"n":7}\n{"s":"' + b"x" * (length - 9) + b'"}\n{"n":7}\n')
+    blocks = growing.Growing(str(path)).blocks(0, length + 16)
+    found = list(parse_all(LAYOUTS["json"], blocks, 1000))
+    told = [(one.offset, one.line) for one in found if isinstance(one, Malformed)]
+    assert told == ([(1008, '{"s":"xxxx')] if length > 100 else [])
+    rows = [row["n"] for one in found if isinstance(one, pa.Table) for row in one.to_pylist()]
+    assert rows == ([7, 7] if length > 100 else [7, None, 7])

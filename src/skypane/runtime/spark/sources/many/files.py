@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
-from skypane.runtime.growing import LOOK, Growing
+from skypane.runtime.growing import LONGEST, LOOK, Growing
 from skypane.runtime.spark.sources.many import parquet
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.lines import header, parse
+from skypane.runtime.spark.sources.many.lines import header, parse_all
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
 from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
 from skypane.runtime.spark.sources.many.patterns import AtPath
@@ -118,9 +118,8 @@ def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
     try:
         if one.header:
             end, _ = file.after(0, 1)
-            written, start = header(file.read(0, end)), max(start, end)
-        for at, block in file.blocks(start, part.end):
-            yield from parse(Layout(one.format or "", columns, written), block, at)
+            written, start = header(file.read(0, min(end, LONGEST))), max(start, end)
+        yield from parse_all(Layout(one.format or "", columns, written), file.blocks(start, part.end))
     except (FileNotFoundError, EOFError) as error:
         raise CheckpointError(
             f"input {one.name}: {one.path} ends before byte {part.end:,}, which a batch that has begun needs; put it back "

@@ -7,7 +7,7 @@ that is all; else Python looks at those that are not.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pc
 
+from skypane.runtime.growing import LONGEST, Block
 from skypane.runtime.spark.sources.many.parsing import (
     BLANKS,
     MISTAKES,
@@ -42,6 +43,18 @@ def header(line: bytes) -> tuple[str, ...]:
         return tuple(pc.read_csv(io.BytesIO(line + b"\n" if not line.endswith(b"\n") else line)).column_names)
     except MISTAKES:
         return (line.decode(errors="replace"),)
+
+
+def parse_all(layout: Layout, blocks: Iterable[Block], offset: int = 0) -> Iterator[pa.Table | Malformed]:
+    """Yield what blocks of a file that begins at `offset` of its input hold, as `parse` does."""
+    for block in blocks:
+        if block.whole:
+            yield from parse(layout, block.text, offset + block.start)
+        else:
+            length = block.end - block.start
+            yield Malformed.of(
+                offset + block.start, block.text, f"a line of {length:,} bytes is longer than {LONGEST:,}"
+            )
 
 
 def parse(layout: Layout, block: bytes, offset: int) -> Iterator[pa.Table | Malformed]:

@@ -17,7 +17,7 @@ from skypane.runtime.growing import LOOK, Growing
 from skypane.runtime.receiving.segments import between, end_of, first_of, is_log, segments_of
 from skypane.runtime.receiving.sums import check
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.lines import parse
+from skypane.runtime.spark.sources.many.lines import parse_all
 from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
 from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError, ConfigError
@@ -129,8 +129,7 @@ def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
     try:
         for begin, stop, file, origin in _files(one.segments, part.start, part.end):
             check(file.path, begin, stop)
-            for at, block in file.blocks(begin, stop):
-                yield from parse(layout, block, origin + at)
+            yield from parse_all(layout, file.blocks(begin, stop), origin)
     except (FileNotFoundError, EOFError, CheckpointError) as error:
         raise CheckpointError(f"input {one.name}: a batch that has begun needs what cannot be read: {error}") from error
 
