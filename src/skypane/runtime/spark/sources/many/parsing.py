@@ -131,21 +131,15 @@ def parsed(layout: Layout, text: bytes) -> pa.Table:
 def _json(layout: Layout, text: bytes) -> pa.Table:
     if not text.isascii():
         text.decode()  # the parser does not look at what is no UTF-8
-    if not _texts(layout.columns, pa.types.is_date):
-        return _json_with_times(layout.columns, text)
+    columns = layout.columns
     try:
-        return _json_as(layout.columns, text, pa.types.is_date)
-    except MISTAKES:
-        return _json_with_times(layout.columns, text)  # dates as numbers of days
-
-
-def _json_with_times(columns: pa.Schema, text: bytes) -> pa.Table:
-    try:
-        return _json_as(columns, text, _never)
-    except MISTAKES:
-        if not _texts(columns, pa.types.is_timestamp):
+        return _json_as(columns, text, pa.types.is_date)
+    except MISTAKES as error:
+        if "timestamp" in str(error):
+            return _json_as(columns, text, _is_time)  # a time may be finer than ours
+        if not _texts(columns, pa.types.is_date):
             raise
-        return _json_as(columns, text, _is_time)  # a time may be finer than ours
+        return _json_as(columns, text, _never)  # a date may be a number of days
 
 
 def _json_as(columns: pa.Schema, text: bytes, is_text: Callable[[pa.DataType], bool]) -> pa.Table:
