@@ -3,6 +3,7 @@
 #   make test     lint, types, tests             make demo     replay real flights through Structured Streaming
 #   make bench    measure against peers          make doctor   check this machine, and say how to mend it
 #   make lint     ruff and mypy alone            make oldest   the core tests with the oldest PySpark that will do
+#   make fuzz-intake MINUTES=20     hostile bytes at all that reads inputs
 #   make clean    remove .venv and caches
 #
 # PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor and pytest.
@@ -22,7 +23,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test lint oldest core demo bench doctor clean
+.PHONY: help test lint oldest core demo bench doctor fuzz-intake clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -50,6 +51,9 @@ bench: $(INSTALLED)
 
 doctor: $(INSTALLED)
 	@$(BIN)/skypane doctor $(ARGS)
+
+fuzz-intake: $(INSTALLED)
+	@$(BIN)/python -m tests.runtime.many.fuzzing $(or $(MINUTES),5) $(SEED)
 
 clean:
 	rm -rf $(VENV) .venv-oldest .hypothesis .mypy_cache .pytest_cache .ruff_cache

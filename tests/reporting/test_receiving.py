@@ -26,6 +26,11 @@ def test_what_will_be_received_is_told_without_what_may_be_secret():
     assert said["kept"] == "for ever"
 
 
+def test_a_port_that_is_open_to_the_network_is_told():
+    given = {"folder": "received", "inputs": [{"name": "a", "listen": "0.0.0.0:1"}]}
+    assert dict(settings(Receipts.of(given)))["a"] == "lines that clients send to 0.0.0.0:1, open to whoever reaches it"
+
+
 def test_a_row_says_how_an_input_stands():
     clock = [0.0]
     seen = Seen("a", now=lambda: clock[0])

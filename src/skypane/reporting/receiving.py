@@ -33,7 +33,8 @@ def _source(one: Received) -> str:
     match one:
         case Listen():
             acknowledged = ", acknowledged" if one.acknowledge else ""
-            return f"lines that clients send to {one.listen}{_encrypted(one)}{acknowledged}"
+            reached = ", open to whoever reaches it" if one.is_open else ""
+            return f"lines that clients send to {one.listen}{_encrypted(one)}{acknowledged}{reached}"
         case Connect():
             return f"lines that {one.connect} sends{_encrypted(one)}"
         case Mqtt():
