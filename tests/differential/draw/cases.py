@@ -47,7 +47,7 @@ def drawn(seed: int) -> Case:
         rows, how = _with_copies(rng, rows, how)
     span = int(np.ptp(how.times)) if n else 1
     asked = queries.asked(rng, asked_kind, rows, kinds, tuple(by), max(1, span))
-    windows = times.windows(rng, how.times, 40 if n <= 200 else 12)
+    windows = times.windows(rng, how.times, int(rng.choice([2, 5, 5, 10, 40, 150] if n <= 200 else [5, 12])))
     if isinstance(asked, Continuous):
         windows = Windows(windows.length, windows.length, windows.offset)
     rows = rows.take(pa.array(how.arrival))
