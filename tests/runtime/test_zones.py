@@ -263,7 +263,11 @@ def run_elsewhere(folder: Path, conf: dict[str, str], **environment: str) -> lis
     """Run a stream in a process of its own, in a session as a user makes one; return its last line's words."""
     root = str(Path(__file__).parent.parent.parent)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
-    environment = {"PYTHONPATH": root, "PYSPARK_PYTHON": sys.executable, **environment}
+    environment = {
+        "PYTHONPATH": os.pathsep.join([f"{root}/src", root]),
+        "PYSPARK_PYTHON": sys.executable,
+        **environment,
+    }
     script = folder / "script.py"
     script.write_text(SCRIPT)
     done = subprocess.run(
