@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
+from tests.runtime.cluster import FRUGAL
 
 from skypane.runtime.resources import GIB, cores, memory_bytes
 from skypane.runtime.spark.machine.session import session
@@ -27,6 +28,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 _MEMORY_OF_A_WORKER = 4 * GIB
 """Of a process of tests: its JVM, its Python workers, and the drivers that a test of recovery starts."""
+
+# Every Java that Spark starts in a test lives for minutes: what its second compiler makes of Spark in them takes as much CPU
+# time as all else that Java does, and is used for too short a time to save it. Programs that tests start inherit this.
+os.environ["SPARK_SUBMIT_OPTS"] = FRUGAL
 
 # What a developer has calibrated must not decide anything here.
 os.environ["SKYPANE_CACHE"] = tempfile.mkdtemp(prefix="skypane-tests-")
