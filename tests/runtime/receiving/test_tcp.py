@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from experiments.ports import free_ports
 from tests.runtime.receiving.logs import lines, receiver, until
 
 from skypane.runtime.receiving import tcp
@@ -18,10 +19,8 @@ from skypane.types import ConfigError
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    (port,) = free_ports(1)
+    return port
 
 
 def dialled(port: int) -> socket.socket:
