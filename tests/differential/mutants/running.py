@@ -1,0 +1,104 @@
+"""One mutant after the other against random cases: killed by a case that fails, a crash or a time limit, or survived."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.differential.mutants.copies import copy, mutate
+from tests.differential.mutants.mutant import Mutant
+
+ROOT: Final = Path(__file__).parents[3]
+SPARK: Final = "tests.differential.spark"
+CORE: Final = "tests.differential"
+GRACE: Final = 120.0
+"""Seconds beyond its own until a run is ended: for what it compiles first, and to make a failing case small."""
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a mutant: by what it was killed, None: by nothing; and how long that took."""
+
+    mutant: Mutant
+    by: str | None
+    seconds: float
+
+    def __str__(self) -> str:
+        """One line of the table."""
+        said = "SURVIVED" if self.by is None else "killed"
+        return (
+            f"{self.mutant.id:28} {self.mutant.layer:10} {said:9} {self.seconds:6.1f} s  {self.by or self.mutant.why}"
+        )
+
+
+class Harness:
+    """Runs random cases against copies of the sources that lie in `folder`."""
+
+    def __init__(self, folder: Path, seconds: float, seed: int) -> None:
+        self._folder = folder
+        self._seconds = seconds
+        self._seed = seed
+        self._base = folder / "base"
+        copy(ROOT / "src", self._base)
+
+    def check(self, mutants: Sequence[Mutant]) -> None:
+        """Try the sources as they are; RuntimeError if a case fails: then nothing would be said of a mutant by that."""
+        for run in dict.fromkeys(run for mutant in mutants for run in self._runs(mutant)):
+            if (by := self._failure(self._base, run)) is not None:
+                raise RuntimeError(f"{' '.join(run)} fails without any mutant: {by}")
+
+    def fate(self, mutant: Mutant) -> Fate:
+        """Try a mutant: first where it shows soonest."""
+        sources, began = self._folder / mutant.id, time.perf_counter()
+        copy(self._base, sources)
+        mutate(sources, mutant)
+        killers = (self._failure(sources, run) for run in self._runs(mutant))
+        by = next((killer for killer in killers if killer is not None), None)
+        shutil.rmtree(sources)
+        return Fate(mutant, by, time.perf_counter() - began)
+
+    def _runs(self, mutant: Mutant) -> Iterator[tuple[str, ...]]:
+        module = SPARK if mutant.spark else CORE
+        given = ("--seconds", f"{self._seconds:g}", "--seed", f"{self._seed}")
+        yield from ((module, *given, "--only", kind) for kind in mutant.kinds)
+        yield (module, *given)
+
+    def _failure(self, sources: Path, run: tuple[str, ...]) -> str | None:
+        """Return what has failed; RuntimeError if the run itself cannot be had."""
+        path = os.pathsep.join([str(sources), str(ROOT)])
+        command = [sys.executable, "-m", *run]
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        with subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment | {"PYTHONPATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                said, _ = process.communicate(timeout=self._seconds + GRACE)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                return f"the time limit of {self._seconds + GRACE:.0f} s"
+        if process.returncode == 0:
+            return None
+        if process.returncode < 0:
+            return f"a crash ({signal.Signals(-process.returncode).name})"
+        if process.returncode != 1:
+            raise RuntimeError(f"{' '.join(command)} cannot be run: {said[-2_000:]}")
+        return _in_short(said)
+
+
+def _in_short(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return lines[-1][:160] if lines else "exit 1"
