@@ -18,7 +18,7 @@ from tests.differential.mutants.mutant import Mutant
 
 ROOT: Final = Path(__file__).parents[3]
 SPARK: Final = "tests.differential.spark"
-CORE: Final = "tests.differential"
+CORE: Final = "tests.differential.mutants.first"
 GRACE: Final = 120.0
 """Seconds beyond its own until a run is ended: for what it compiles first, and to make a failing case small."""
 
@@ -100,5 +100,7 @@ class Harness:
 
 
 def _in_short(said: str) -> str:
+    """Return the line that names a seed, or the last one."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return lines[-1][:160] if lines else "exit 1"
+    named = [line for line in lines if line.startswith("seed ")]
+    return (named or lines or ["exit 1"])[-1][:160]
