@@ -3,7 +3,7 @@
 #   make test     lint, types, tests             make demo     replay real flights through Structured Streaming
 #   make bench    measure against peers          make doctor   check this machine, and say how to mend it
 #   make lint     ruff and mypy alone            make oldest   the core tests with the oldest PySpark that will do
-#   make clean    remove .venv and caches
+#   make clean    remove .venv and caches        make fuzz     random cases until one fails: MINUTES=60 SEED=0
 #
 # PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor and pytest.
 
@@ -22,7 +22,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test lint oldest core demo bench doctor clean
+.PHONY: help test lint oldest core fuzz demo bench doctor clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -36,6 +36,11 @@ oldest:
 
 core: $(INSTALLED)
 	@$(BIN)/python -m pytest -m "core and not slow" $(CORE) $(ARGS)
+
+MINUTES := 60
+SEED := 0
+fuzz: $(INSTALLED)
+	@$(BIN)/python -m tests.differential --seconds $$(($(MINUTES) * 60)) --seed $(SEED) $(ARGS)
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .

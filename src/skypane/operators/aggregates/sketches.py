@@ -123,7 +123,8 @@ class ApproxQuantile:
 
     def lift(self, rows: pa.Table, groups: IntArray, n: int) -> pa.Array:
         values, owners = _valid(rows, self.column, groups)
-        numbers: FloatArray = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        # Whole numbers beyond 2**53 are rounded: that is within any error.
+        numbers: FloatArray = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return self._summed(self._buckets(numbers), np.ones(len(numbers), np.int64), owners, n)
 
     def combine(self, states: pa.Array, groups: IntArray, n: int) -> pa.Array:
