@@ -16,6 +16,7 @@ MOST_ROWS: Final = 1_500
 MOST_BATCHES: Final = 4
 WHERE: Final = ("driver", "spark", "threads")
 """Where windows are answered, if the laws find it cheapest."""
+_BOUNDS: Final = ("max_ahead", "patience", "support")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,13 @@ class Run:
 
     @property
     def believed(self) -> Case:
-        """The case without the rows that are planted."""
-        ids = self.case.rows.column(ID).to_numpy()
-        return self.case.take(np.flatnonzero(~np.isin(ids, list(self.planted))))
+        """The case without the rows that are planted, and a policy that need not care for such."""
+        if not self.planted:
+            return self.case
+        ids, policy = self.case.rows.column(ID).to_numpy(), self.case.policy
+        numbers = {name: value for name, value in policy.numbers if name not in _BOUNDS} | {"max_ahead": None}
+        case = replace(self.case, policy=replace(policy, numbers=tuple(numbers.items())))
+        return case.take(np.flatnonzero(~np.isin(ids, list(self.planted))))
 
 
 def runs(seed: int, kind: str | None = None) -> Iterator[Run]:
@@ -100,7 +105,7 @@ def _in_few_batches(case: Case) -> Case:
 
 
 def _policy(rng: np.random.Generator, case: Case) -> Policy:
-    if rng.random() < 0.35:
+    if not case.policy.total or rng.random() < 0.35:
         return case.policy
     if rng.random() < 0.5:
         return Policy("KSlack", (("max_slack", None), ("max_ahead", None)), total=False)
@@ -113,7 +118,7 @@ def _planted(rng: np.random.Generator, case: Case) -> tuple[Case, frozenset[int]
     first, rows = int((case.batch == 0).sum()), case.rows
     good = usable(rows.slice(0, first), case.asked)
     ids = rows.column(ID).to_numpy()
-    if len(good) < 8 or rng.random() < 0.7:
+    if len(good) < 8 or case.kind == "progress" or rng.random() < 0.7:
         return case, frozenset()
     chosen = [int(row) for row in good[: int(rng.integers(1, 3))] if np.count_nonzero(ids == ids[row]) == 1]
     when = times(rows.take(pa.array(usable(rows, case.asked))))

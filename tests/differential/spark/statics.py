@@ -18,7 +18,7 @@ from tests.differential.definition.aggregate import Near
 from tests.differential.definition.continuous import in_order
 from tests.differential.definition.values import key, plain
 from tests.differential.definition.windows import usable
-from tests.differential.expected import Rows, Updates, Values, expected
+from tests.differential.expected import Updates, Values, expected
 from tests.differential.spark import files
 from tests.differential.spark.runs import Run
 
@@ -145,6 +145,3 @@ def _column(function: Function) -> Column:
 
 def _agree(wanted: Any, found: Any) -> bool:
     return wanted.admits(found) if isinstance(wanted, Near) else key(wanted) == key(found)
-
-
-__all__ = ["Rows", "differences", "in_windows"]
