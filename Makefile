@@ -4,8 +4,9 @@
 #   make bench    measure against peers          make doctor   check this machine, and say how to mend it
 #   make lint     ruff and mypy alone            make oldest   the core tests with the oldest PySpark that will do
 #   make clean    remove .venv and caches        make fuzz     random cases until one fails: MINUTES=60 SEED=0
+#   make slow     the tests that take minutes    make mutants  small faults in copies of src: random cases must show them
 #
-# PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor and pytest.
+# PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -22,13 +23,16 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test lint oldest core fuzz demo bench doctor clean
+.PHONY: help test slow lint oldest core fuzz mutants demo bench doctor clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 test: lint
 	@$(BIN)/python -m pytest $(ARGS)
+
+slow: $(INSTALLED)
+	@$(BIN)/python -m pytest -m slow $(ARGS)
 
 # .venv has the newest PySpark, .venv-oldest the oldest.
 oldest:
@@ -41,6 +45,9 @@ MINUTES := 60
 SEED := 0
 fuzz: $(INSTALLED)
 	@$(BIN)/python -m tests.differential --seconds $$(($(MINUTES) * 60)) --seed $(SEED) $(ARGS)
+
+mutants: $(INSTALLED)
+	@$(BIN)/python -m tests.differential.mutants $(ARGS)
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .

@@ -39,7 +39,7 @@ def differences(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | N
         yield _said("the history", updates_differ(wanted.told, _history(rows, case)))
         return
     plan = asking.plan(case)
-    windows = {name: Length(getattr(plan.windows, name)) for name in ("slide", "offset")}
+    windows: dict[str, Any] = {name: Length(getattr(plan.windows, name)) for name in ("slide", "offset")}
     asked = sp.ask(rows, plan.query, time=TIME, window=Length(plan.windows.length), invalid="drop", **windows)
     answers = files.in_schema(asked.toArrow(), plan.output_schema(case.rows.schema))
     yield _said("ask() of windows", difference(case, wanted, in_windows(answers)))

@@ -120,7 +120,7 @@ def _job(spark: SparkSession, run: Run, folder: Path, output: Directory) -> sp.J
             **options,
         )
     else:
-        windows = {name: Length(getattr(plan.windows, name)) for name in ("slide", "offset")}
+        windows: dict[str, Any] = {name: Length(getattr(plan.windows, name)) for name in ("slide", "offset")}
         job = sp.stream(rows, plan.query, window=Length(plan.windows.length), **windows, **options)
     return replace(job, setting=replace(job.setting, costs=_COSTS[run.where]))
 
