@@ -11,6 +11,11 @@ order of other points than p and q, so a batch is worked through block by block 
 Stored points lie in slots, in order of arrival. 512 slots are a block: a bitmap block, and byte tiles while it is the last,
 open one. An arrival is compared from the newest slot to the oldest, and only as far as its youngest dominator r: whatever is
 older than r and dominated by the arrival, r has pruned already.
+
+So arrivals meet the points of a block in order of time: the first that dominates a point sets prune(p), and the point is
+hidden from those after it. Where all arrivals of a call have one time and none dominates another, as the rows of a pane's
+skyline (absorb_apart), their order makes no difference: whichever prunes a point sets the same prune(p), and a point that
+one arrival prunes dominates no other arrival r, or the one that prunes it would dominate r. Windows of panes are answered so.
 """
 
 from __future__ import annotations
@@ -215,14 +220,15 @@ def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arriv
     oldest, newest = blocks
     d = ranks.shape[1]
     shift = grain(d)
-    near_slots = np.empty(BLOCK + 1, np.int64)
-    near_words = np.empty(BLOCK + 1, np.uint64)
+    near = np.empty(BLOCK, np.uint64)  # for each arrival: the words of a block that it must look into
+    looking = np.empty(WORDS, np.uint64)  # a bit for each arrival that has such words
     for b in range(newest - 1, oldest - 1, -1):
         at = b * block_words(d, shift)
-        found = 0
         for w in range(WORDS):
+            looking[w] = NONE
             if going[w] == NONE:
                 continue
+            some = NONE
             first = begin + w * LANES
             low = lanes_ge(tiles, w * LANES * d, bounds, 2 * b + _LEAST) & going[w]
             high = lanes_le(tiles, w * LANES * d, bounds, 2 * b + _MOST) & going[w]
@@ -231,53 +237,54 @@ def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arriv
             high ^= both
             # three loops of their own: as one inlined function, with eight arguments, they took an eighth longer
             while both != NONE:
-                s = first + first_bit(both)
-                near = words_around(bitmaps, at, ranks, s, present, b * WORDS, shift)
-                near_slots[found] = s
-                near_words[found] = near
-                found += near != NONE
+                lane = first_bit(both)
+                words = words_around(bitmaps, at, ranks, first + lane, present, b * WORDS, shift)
+                near[w * LANES + lane] = words
+                some |= np.uint64(words != NONE) << np.uint64(lane)
                 both &= both - ONE
             while low != NONE:
-                s = first + first_bit(low)
-                near = words_beneath(bitmaps, at, ranks, s, present, b * WORDS, shift)
-                near_slots[found] = s
-                near_words[found] = near
-                found += near != NONE
+                lane = first_bit(low)
+                words = words_beneath(bitmaps, at, ranks, first + lane, present, b * WORDS, shift)
+                near[w * LANES + lane] = words
+                some |= np.uint64(words != NONE) << np.uint64(lane)
                 low &= low - ONE
             while high != NONE:
-                s = first + first_bit(high)
-                near = words_beyond(bitmaps, at, ranks, s, present, b * WORDS, shift)
-                near_slots[found] = s
-                near_words[found] = near
-                found += near != NONE
+                lane = first_bit(high)
+                words = words_beyond(bitmaps, at, ranks, first + lane, present, b * WORDS, shift)
+                near[w * LANES + lane] = words
+                some |= np.uint64(words != NONE) << np.uint64(lane)
                 high &= high - ONE
-        for i in range(found):
-            s = near_slots[i]
-            near = near_words[i]
-            words = (near | near >> np.uint64(WORDS)) & np.uint64(255)
-            while words != NONE:
-                w = last_bit(words)
-                words ^= ONE << np.uint64(w)
-                word = b * WORDS + w
-                above = points_above(bitmaps, at, w, ranks, s, shift) & present[word]
-                below = points_below(bitmaps, at, w, ranks, s, shift) & present[word]
-                twins = above & below
-                if above != NONE:
-                    above = _dominated_by(points, word, above, s)
-                    present[word] &= ~above
-                    _end_stays(clocks, word, above, clocks[TIME, s])
-                if below == NONE:
-                    continue
-                by = _youngest_dominator(points, word, below, s)
-                until = clocks[TIME, by] + window if by >= 0 else np.int64(0)
-                if by < 0 and twins != NONE:
-                    # what dominated a twin since it came would have pruned it: its start holds for s, too
-                    by = _twin(points, word, twins, s)
-                    until = clocks[START, by] if by >= 0 else np.int64(0)
-                if by >= 0:
-                    clocks[START, s] = max(clocks[START, s], until)
-                    going[(s - begin) // LANES] &= ~(ONE << np.uint64((s - begin) % LANES))
-                    break
+            looking[w] = some
+        # in order of time: of several arrivals that dominate a point, the first ends its stay
+        for group in range(WORDS):
+            while looking[group] != NONE:
+                arrival = group * LANES + first_bit(looking[group])
+                looking[group] &= looking[group] - ONE
+                s = begin + arrival
+                words = (near[arrival] | near[arrival] >> np.uint64(WORDS)) & np.uint64(255)
+                while words != NONE:
+                    w = last_bit(words)
+                    words ^= ONE << np.uint64(w)
+                    word = b * WORDS + w
+                    above = points_above(bitmaps, at, w, ranks, s, shift) & present[word]
+                    below = points_below(bitmaps, at, w, ranks, s, shift) & present[word]
+                    twins = above & below
+                    if above != NONE:
+                        above = _dominated_by(points, word, above, s)
+                        present[word] &= ~above
+                        _end_stays(clocks, word, above, clocks[TIME, s])
+                    if below == NONE:
+                        continue
+                    by = _youngest_dominator(points, word, below, s)
+                    until = clocks[TIME, by] + window if by >= 0 else np.int64(0)
+                    if by < 0 and twins != NONE:
+                        # what dominated a twin since it came would have pruned it: its start holds for s, too
+                        by = _twin(points, word, twins, s)
+                        until = clocks[START, by] if by >= 0 else np.int64(0)
+                    if by >= 0:
+                        clocks[START, s] = max(clocks[START, s], until)
+                        going[arrival // LANES] &= ~(ONE << np.uint64(arrival % LANES))
+                        break
 
 
 @kernel

@@ -25,3 +25,18 @@ def updates(points, times, window):
         changes += [Update(now, ADD, row) for row in front - before]
         before = front
     return sorted(changes)
+
+
+def all_pairs(points, times, window):
+    """SIT and prune time of each point by comparing all pairs, then the updates: for thousands of points."""
+    updates = []
+    for row, (point, time) in enumerate(zip(points, times, strict=True)):
+        below = (points <= point).all(axis=1) & (points < point).any(axis=1)
+        dominators = np.flatnonzero(below)
+        earlier = times[dominators[dominators < row]]
+        later = times[dominators[dominators > row]]
+        start = max(time, earlier.max(initial=-(2**62)) + window)
+        end = min(later.min(initial=2**62), time + window)
+        if start < end:
+            updates += [Update(int(start), ADD, row), Update(int(end), DEL, row)]
+    return sorted(updates)
