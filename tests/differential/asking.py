@@ -93,14 +93,15 @@ def score(tree: Any) -> str:
 
 
 def _aggregate(asked: of.Aggregate) -> sp.Aggregate:
-    chosen = {} if asked.top is None else {"top": asked.top, "rank_by": "n"}
+    chosen: dict[str, Any] = {} if asked.top is None else {"top": asked.top, "rank_by": "n"}
+    functions: dict[str, Any] = {one.name: _function(one) for one in asked.functions}
     return sp.Aggregate(
         asked.by,
         time=of.TIME,
         required=asked.required,
         having=None if asked.at_least is None else f"n >= {asked.at_least}",
         **chosen,
-        **{one.name: _function(one) for one in asked.functions},
+        **functions,
     )
 
 

@@ -142,10 +142,7 @@ def _said(wanted: list[Any], found: list[Any]) -> str:
 
 
 def _without(some: list[Any], others: list[Any]) -> list[Any]:
-    left = list(others)
-    if len(left) > 2_000:
-        return sorted(set(some) - set(others))
-    return [one for one in some if one not in left or left.remove(one) is not None]
+    return sorted((Counter(some) - Counter(others)).elements())
 
 
 def same_answers(one: Any, other: Any) -> bool:
@@ -153,7 +150,7 @@ def same_answers(one: Any, other: Any) -> bool:
     if isinstance(one, Refused) or isinstance(other, Refused):
         return isinstance(one, Refused) and isinstance(other, Refused)
     if not one.num_rows or not other.num_rows:
-        return one.num_rows == other.num_rows
+        return bool(one.num_rows == other.num_rows)
     return _same_bits(_by_content(one), _by_content(other))
 
 

@@ -52,8 +52,8 @@ def _written(value: Any) -> Any:
 def _read(said: Any) -> Any:
     """Return the value of which _written() made this."""
     match said:
-        case {"is": name, **named}:
-            return getattr(of, name)(**{key: _read(one) for key, one in named.items()})
+        case {"is": name}:
+            return getattr(of, name)(**{key: _read(one) for key, one in said.items() if key != "is"})
         case {"rows": packed}:
             return pa.ipc.open_stream(zlib.decompress(base64.b64decode(packed))).read_all()
         case {"numbers": numbers}:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,13 +18,13 @@ class Tally:
     """How many cases of each kind were tried, and the seconds of a core that they took."""
 
     cases: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def __str__(self) -> str:
         """One line: cases, cases a minute, and both of each kind."""
         kinds = "; ".join(f"{kind} {n} ({_rate(n, self.seconds[kind])})" for kind, n in sorted(self.cases.items()))
         total = self.cases.total()
-        return f"{total} cases, {_rate(total, self.seconds.total())} a minute of a core: {kinds}"
+        return f"{total} cases, {_rate(total, sum(self.seconds.values()))} a minute of a core: {kinds}"
 
 
 def _rate(cases: int, seconds: float) -> str:

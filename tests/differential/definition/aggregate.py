@@ -40,7 +40,7 @@ class Near:
             return True
         if found is None or math.isnan(self.value) or math.isnan(found):
             return found is not None and math.isnan(self.value) and math.isnan(found)
-        return found == self.value or abs(found - self.value) <= self.slack
+        return bool(found == self.value or abs(found - self.value) <= self.slack)
 
 
 class TooLargeError(Exception):

@@ -27,6 +27,19 @@ WAYS: Final = {
     "progress": ("local", "restarts"),
 }
 
+_NEVER_LATE: Final = ("order in a batch", "cut")
+_BY_ORDER: Final = (*_NEVER_LATE, "monotone", "later", "groups apart")
+LAWS: Final = {
+    "skyline": (*_BY_ORDER, "copies"),
+    "top_k": (*_NEVER_LATE, "groups apart"),
+    "k_dominant": (*_BY_ORDER, "copies", "special cases"),
+    "top_delta": (*_BY_ORDER, "special cases"),
+    "aggregate": (*_NEVER_LATE, "duckdb"),
+    "continuous": (*_BY_ORDER, "fronts at window ends"),
+    "progress": ("order in a batch",),
+}
+"""The laws (laws.py) that say something of a kind of case; "duckdb" holds the definition against a peer's answer (peer.py)."""
+
 
 def kind_of(seed: int) -> str:
     """Return the kind of the case of a seed, at next to no cost."""
@@ -47,7 +60,7 @@ def drawn(seed: int) -> Case:
         rows, how = _with_copies(rng, rows, how)
     span = int(np.ptp(how.times)) if n else 1
     asked = queries.asked(rng, asked_kind, rows, kinds, tuple(by), max(1, span))
-    windows = times.windows(rng, how.times, 40 if n <= 200 else 12)
+    windows = times.windows(rng, how.times, int(rng.choice([2, 5, 5, 10, 40, 150] if n <= 200 else [5, 12])))
     if isinstance(asked, Continuous):
         windows = Windows(windows.length, windows.length, windows.offset)
     rows = rows.take(pa.array(how.arrival))
@@ -61,9 +74,7 @@ def drawn(seed: int) -> Case:
         batch=times.batches(rng, rows.num_rows),
         drains=tuple(sorted({int(one) for one in rng.integers(0, 6, 2)})) if kind == "progress" else (),
         chance=int(rng.integers(2**31)),
-        ways=_ways(
-            rng, WAYS["continuous" if kind == "continuous" else "progress" if kind == "progress" else "windowed"]
-        ),
+        ways=(*_ways(rng, WAYS.get(kind, WAYS["windowed"])), *_law(rng, kind)),
     )
 
 
@@ -80,6 +91,11 @@ def _size(rng: Rng, kind: str) -> int:
 def _ways(rng: Rng, names: Sequence[str]) -> tuple[str, ...]:
     """Return two of the ways, or all there are."""
     return tuple(sorted(rng.choice(names, min(2, len(names)), replace=False).tolist()))
+
+
+def _law(rng: Rng, kind: str) -> tuple[str, ...]:
+    """Return a law to try at times, or none."""
+    return (str(rng.choice(list(LAWS[kind]))),) if rng.random() < 0.12 else ()
 
 
 def _total(rng: Rng, lag: int, windows: Windows) -> Policy:

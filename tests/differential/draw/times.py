@@ -68,23 +68,20 @@ def windows(rng: Rng, times: IntArray, most: int) -> Windows:
     """Return windows of which at most about `most` hold rows: short or longer than the stream, the slide dividing them or not."""
     span = max(1, int(np.ptp(times)) if len(times) else 1)
     length = max(1, int(span * rng.choice([0.0, 0.02, 0.1, 0.3, 0.5, 2.1])) + int(rng.integers(-1, 3)))
-    slide = length // int(rng.choice([1, 1, 2, 3, 5, 12])) if rng.random() < 0.6 else int(rng.integers(1, length + 1))
+    slide = (
+        length // int(rng.choice([1, 1, 2, 3, 5, 12, 100])) if rng.random() < 0.6 else int(rng.integers(1, length + 1))
+    )
     slide = max(1, slide)
-    while _count(times, length, slide) > most:
-        if slide == length:
-            length *= 3
+    while _count(times, length, slide) > most and slide < 2 * span:
+        length = length * 3 if slide == length else length
         slide = min(length, 2 * slide + int(rng.integers(0, 2)))
     offset = int(rng.choice([0, 0, 1, -slide // 3, slide // 2, -(10**12), 10**12 + 7]))
     return Windows(length, slide, offset)
 
 
 def _count(times: IntArray, length: int, slide: int) -> int:
-    """Return about how many windows hold a row."""
+    """Return about how many windows hold a row, no fewer."""
+    if not len(times):
+        return 0
     overlap = -(-length // slide)
-    return (
-        int((np.unique(times // slide).size if len(times) else 0) + 1) * overlap
-        if overlap == 1
-        else int(
-            min(np.unique(times // slide).size * overlap, (np.ptp(times) if len(times) else 0) // slide + 1 + overlap)
-        )
-    )
+    return min(len(np.unique(times // slide)) * overlap, int(np.ptp(times)) // slide + 1 + overlap)

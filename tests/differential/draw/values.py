@@ -24,7 +24,8 @@ def _correlated(rng: Rng, n: int, d: int) -> Floats:
 
 def _anticorrelated(rng: Rng, n: int, d: int) -> Floats:
     points = rng.exponential(size=(n, d))
-    return points / points.sum(axis=1, keepdims=True) * 0.9 + rng.random((n, d)) * 0.1
+    shares: Floats = points / points.sum(axis=1, keepdims=True)
+    return shares * 0.9 + rng.random((n, d)) * 0.1
 
 
 def _clustered(rng: Rng, n: int, d: int) -> Floats:
@@ -95,7 +96,8 @@ def _floats(rng: Rng, u: Floats) -> Floats:
         return np.where(rng.random(len(u)) < 0.3, rng.choice(_RARE, len(u)), u)
     if style == 3:
         return np.where(u < 0.5, -0.0, 0.0) if rng.random() < 0.3 else 1.0 + u * 1e-14
-    return u * rng.choice([1.0, 1.0, 100.0]) - rng.choice([0.0, 0.0, 0.5])
+    plain: Floats = u * rng.choice([1.0, 1.0, 100.0]) - rng.choice([0.0, 0.0, 0.5])
+    return plain
 
 
 def _integers(bits: int, signed: bool) -> Callable[[Rng, Floats, pa.DataType], pa.Array]:

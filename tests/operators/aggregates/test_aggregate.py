@@ -222,6 +222,7 @@ def _steps(rows: pa.Table) -> Any:
         ([], {"n": sp.count("fx")}, "column 'fx' does not exist; did you mean 'f'"),
         ([], {"n": sp.count(where="f > 'x'")}, "where \"f > 'x'\" cannot be tried"),
         ([], {"n": sp.count(where="f + 1")}, "is a double, not true or false"),
+        ([], {"n": sp.count(where=f"i < {2**63}")}, "cannot be tried"),
     ],
 )
 def test_what_cannot_be_had_is_said_when_it_is_asked(by: Any, functions: Any, complaint: str):
@@ -263,6 +264,7 @@ def test_a_condition_is_read_strictly(where: str, complaint: str):
         ("`a b` == 'q' or x == 2", [1, 2]),
         ("x + 1 == 2 * x", [1]),
         ("-x < -1", [2]),
+        ("x > -9223372036854775808", [1, 2]),
         ("x / 2 == 0.5", [1]),
     ],
 )
