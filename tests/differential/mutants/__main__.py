@@ -26,7 +26,7 @@ def main() -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="skypane-mutants-") as folder:
         harness = Harness(Path(folder), asked.seconds_each, asked.seed)
-        harness.check(chosen)
+        print(*harness.check(chosen), sep="\n", flush=True)
         fates = []
         with ThreadPoolExecutor(asked.jobs) as pool:
             for fate in pool.map(harness.fate, chosen):

@@ -22,6 +22,9 @@ CORE: Final = "tests.differential.mutants.first"
 GRACE: Final = 120.0
 """Seconds beyond its own until a run is ended: for what it compiles first, and to make a failing case small."""
 
+_TRIES: Final = 5
+_APART: Final = 100_000
+
 
 @dataclass(frozen=True)
 class Fate:
@@ -46,30 +49,40 @@ class Harness:
         self._folder = folder
         self._seconds = seconds
         self._seed = seed
+        #: of each run, the cases that the sources as they are pass
+        self._passed: dict[tuple[str, ...], tuple[str, ...]] = {}
+        #: cases of the last run that passed
+        self._count = 0
         self._base = folder / "base"
         copy(ROOT / "src", self._base)
 
-    def check(self, mutants: Sequence[Mutant]) -> None:
-        """Try the sources as they are; RuntimeError if a case fails: then nothing would be said of a mutant by that."""
-        for run in dict.fromkeys(run for mutant in mutants for run in self._runs(mutant)):
-            if (by := self._failure(self._base, run)) is not None:
-                raise RuntimeError(f"{' '.join(run)} fails without any mutant: {by}")
+    def check(self, mutants: Sequence[Mutant]) -> list[str]:
+        """Try the sources as they are, which compiles them too; return what fails.
+
+        Where a case fails others are tried: a mutant counts as killed by cases only that pass without it. RuntimeError if none pass.
+        """
+        told = []
+        for run in dict.fromkeys(run for mutant in mutants for run in _runs(mutant)):
+            for seed in range(self._seed, self._seed + _TRIES * _APART, _APART):
+                begin = ("--seed", f"{seed}")
+                self._failure(self._base, (*run, *begin, "--seconds", f"{self._seconds:g}"))  # compiles what it uses
+                if (by := self._failure(self._base, (*run, *begin, "--seconds", f"{self._seconds:g}"))) is None:
+                    self._passed[run] = (*begin, "--cases", f"{self._count}")
+                    break
+                told.append(f"{' '.join(run)} fails without any mutant: {by}")
+            else:
+                raise RuntimeError("\n".join(told))
+        return told
 
     def fate(self, mutant: Mutant) -> Fate:
         """Try a mutant: first where it shows soonest."""
         sources, began = self._folder / mutant.id, time.perf_counter()
         copy(self._base, sources)
         mutate(sources, mutant)
-        killers = (self._failure(sources, run) for run in self._runs(mutant))
+        killers = (self._failure(sources, (*run, *self._passed[run])) for run in _runs(mutant))
         by = next((killer for killer in killers if killer is not None), None)
         shutil.rmtree(sources)
         return Fate(mutant, by, time.perf_counter() - began)
-
-    def _runs(self, mutant: Mutant) -> Iterator[tuple[str, ...]]:
-        module = SPARK if mutant.spark else CORE
-        given = ("--seconds", f"{self._seconds:g}", "--seed", f"{self._seed}")
-        yield from ((module, *given, "--only", kind) for kind in mutant.kinds)
-        yield (module, *given)
 
     def _failure(self, sources: Path, run: tuple[str, ...]) -> str | None:
         """Return what has failed; RuntimeError if the run itself cannot be had."""
@@ -91,6 +104,7 @@ class Harness:
                 os.killpg(process.pid, signal.SIGKILL)
                 return f"the time limit of {self._seconds + GRACE:.0f} s"
         if process.returncode == 0:
+            self._count = int(_last(said).split()[0])
             return None
         if process.returncode < 0:
             return f"a crash ({signal.Signals(-process.returncode).name})"
@@ -99,8 +113,19 @@ class Harness:
         return _in_short(said)
 
 
+def _runs(mutant: Mutant) -> Iterator[tuple[str, ...]]:
+    """Yield what is run for a mutant, first where it shows soonest."""
+    module = SPARK if mutant.spark else CORE
+    yield from ((module, "--only", kind) for kind in mutant.kinds)
+    yield (module,)
+
+
 def _in_short(said: str) -> str:
     """Return the line that names a seed, or the last one."""
+    named = [line for line in said.splitlines() if line.startswith("seed ")]
+    return (named[-1] if named else _last(said))[:160]
+
+
+def _last(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    named = [line for line in lines if line.startswith("seed ")]
-    return (named or lines or ["exit 1"])[-1][:160]
+    return lines[-1] if lines else "exit 1"
