@@ -13,7 +13,10 @@ KERNELS: Final = (
         "if least < lowest or start == 0",
         "if least <= lowest or start == 0",
         "a point with a larger x and the same y stays",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "sweep-copies",
@@ -21,7 +24,10 @@ KERNELS: Final = (
         "for k in range(start, end):",
         "for k in range(start, start + 1):",
         "of points with one x only the first may stay",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "loops-last-unseen",
@@ -29,7 +35,10 @@ KERNELS: Final = (
         "                window[w] = window[size]\n",
         "                window[w] = window[size]\n                w += 1\n",
         "the point that takes the place of a dominated one is not compared",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "loops-window-full",
@@ -37,7 +46,10 @@ KERNELS: Final = (
         "                return False\n            window[size] = i",
         "                break\n            window[size] = i",
         "where the window is too small, its points are taken for the skyline",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "equals-dominate",
@@ -45,7 +57,7 @@ KERNELS: Final = (
         "less |= x < y",
         "less |= x <= y",
         "equal points dominate one another",
-        ("skyline", "continuous"),
+        ("points", "skyline", "continuous"),
     ),
     Mutant(
         "first-lane-only",
@@ -53,7 +65,10 @@ KERNELS: Final = (
         "        lanes &= lanes - ONE\n    return False",
         "        break\n    return False",
         "of the points that may dominate, one is looked at",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "large-group-cut",
@@ -61,7 +76,10 @@ KERNELS: Final = (
         "large[larges, 1] = high",
         "large[larges, 1] = high - 1",
         "the last row of a large group is lost",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "group-shrinks",
@@ -69,7 +87,10 @@ KERNELS: Final = (
         "size = max(size, at + 1)",
         "size = at + 1",
         "a row that takes an earlier place cuts off the rows after it",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "group-gone-stays",
@@ -77,7 +98,10 @@ KERNELS: Final = (
         "                found[lane] = np.nan\n",
         "",
         "rows that are dominated by a later one of their group stay",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "group-two-steps",
@@ -85,7 +109,10 @@ KERNELS: Final = (
         "for first in range(0, size, STEP):",
         "for first in range(0, min(size, 2 * STEP), STEP):",
         "a row is compared with the first 32 of its group's skyline",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "early-end",
@@ -93,7 +120,7 @@ KERNELS: Final = (
         "if below | above == 0:",
         "if below & above == 0:",
         "a compare of more than four columns ends before all are seen",
-        ("skyline", "continuous"),
+        ("points", "skyline", "continuous"),
     ),
     Mutant(
         "block-unmet",
@@ -101,7 +128,10 @@ KERNELS: Final = (
         "left = g + _pass_blocks(blocks, full - 1, full, candidates, group[g:left])",
         "left = g + len(group[g:left])",
         "the rest of a group is not compared with the block that has just filled",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "floor-is-ceiling",
@@ -109,7 +139,10 @@ KERNELS: Final = (
         "least = min(least, tiles[",
         "least = max(least, tiles[",
         "blocks are left out that have points below a candidate",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "repeats-dropped",
@@ -117,7 +150,10 @@ KERNELS: Final = (
         "keep[order[k]] = keep[order[k - 1]]",
         "keep[order[k]] = False",
         "of equal points one stays",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "last-member-lost",
@@ -125,7 +161,10 @@ KERNELS: Final = (
         "    for i in range(size):\n        members[full",
         "    for i in range(size - 1):\n        members[full",
         "the last skyline point found is not told",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "z-bits-reversed",
@@ -133,7 +172,10 @@ KERNELS: Final = (
         "if (rank >> (7 - b)) & 1:",
         "if (rank >> b) & 1:",
         "the key is not monotone: a point may come before one that dominates it",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "second-repeat",
@@ -141,7 +183,7 @@ KERNELS: Final = (
         "for k in range(low + 1, i):",
         "for k in range(low + 2, i):",
         "the second of equal points counts as a point of its own, and k-dominates the first",
-        ("k_dominant", "top_delta"),
+        ("points", "k_dominant", "top_delta"),
     ),
     Mutant(
         "oldest-dominator",
@@ -249,7 +291,7 @@ KERNELS: Final = (
         "min(stop, d - 1))",
         "min(stop, d - 2))",
         "the largest factor is not told from the one below it",
-        ("k_dominant", "top_delta"),
+        ("points", "k_dominant", "top_delta"),
     ),
     Mutant(
         "as-good-is-better",
@@ -257,7 +299,7 @@ KERNELS: Final = (
         "count += points[a, j] <= points[b, j]",
         "count += points[a, j] < points[b, j]",
         "columns in which two rows are equal do not count",
-        ("k_dominant", "top_delta"),
+        ("points", "k_dominant", "top_delta"),
     ),
     Mutant(
         "more-than-delta",
@@ -265,7 +307,10 @@ KERNELS: Final = (
         "np.flatnonzero(at_most > delta)",
         "np.flatnonzero(at_most >= delta)",
         "delta rows are taken for more than delta",
-        ("top_delta",),
+        (
+            "points",
+            "top_delta",
+        ),
     ),
     Mutant(
         "factors-inexact",
@@ -273,7 +318,10 @@ KERNELS: Final = (
         "stop = f + 1",
         "stop = f",
         "factors that decide are not found exactly",
-        ("top_delta",),
+        (
+            "points",
+            "top_delta",
+        ),
     ),
     Mutant(
         "strong-removes-itself",
@@ -281,7 +329,10 @@ KERNELS: Final = (
         "hit = floats_gt(flat, lead * n + i, points[k, lead])",
         "hit = floats_ge(flat, lead * n + i, points[k, lead])",
         "strong points remove themselves",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "thinning-tail",
@@ -289,7 +340,10 @@ KERNELS: Final = (
         "    for i in range(blocked, n):\n        for j in range(d):",
         "    for i in range(blocked, blocked):\n        for j in range(d):",
         "the points after the last whole step of 16 are lost",
-        ("skyline",),
+        (
+            "points",
+            "skyline",
+        ),
     ),
     Mutant(
         "first-by-last-column",

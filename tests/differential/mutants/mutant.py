@@ -27,7 +27,8 @@ class Mutant:
     @property
     def layer(self) -> str:
         """The part of the package that the file is of."""
-        return "progress" if self.file == "windows.py" else self.file.partition("/")[0]
+        first = self.file.partition("/")[0]
+        return {"windows.py": "progress", "runtime": "engine"}.get(first, first)
 
     def applied(self, source: str) -> str:
         """Return the source with the change; ValueError unless the old text stands there exactly once."""
