@@ -95,7 +95,8 @@ def failure(case: Points) -> str | None:
 
 def _k_dominance(case: Points, skyline: IntArray) -> dict[str, tuple[IntArray, IntArray]]:
     points, d = case.points, case.points.shape[1]
-    beaten = {k: beaten_by(points, k) for k in range(1, d + 1)}
+    ranks = np.column_stack([np.unique(column, return_inverse=True)[1] for column in points.T]).astype(np.int64)
+    beaten = {k: beaten_by(ranks, k) for k in range(1, d + 1)}
     found = {f"k_dominant_indices {k}": (k_dominant_indices(points, k), np.flatnonzero(~beaten[k])) for k in beaten}
     factors = np.sum([beaten[k][skyline] for k in beaten], axis=0)  # beaten for k, so for all less
     found["dominance_factors"] = (dominance_factors(points[skyline]), factors)
