@@ -5,9 +5,10 @@
 #   make bench    measure against peers          make doctor   check this machine, and say how to mend it
 #   make lint     ruff and mypy alone            make oldest   the core tests with the oldest PySpark that will do
 #   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
+#   make mutants  small faults in copies of src: random cases must show them
 #   make wheel    build what is published        make clean    remove .venv and caches
 #
-# PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor and pytest.
+# PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
 # Tests run in as many processes as cores and memory allow; WORKERS=3 sets their number, and WORKERS=0 is pytest's own process.
 
 VENV := .venv
@@ -30,7 +31,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types quick oldest core kernels wheel fuzz fuzz-intake demo bench doctor clean
+.PHONY: help test check slow lint ruff types quick oldest core kernels wheel fuzz fuzz-intake mutants demo bench doctor clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -49,6 +50,9 @@ quick: kernels
 slow: kernels
 	@$(BIN)/python -m pytest -m slow --durations=0 --durations-min=1 $(ARGS)
 
+slow: $(INSTALLED)
+	@$(BIN)/python -m pytest -m slow $(ARGS)
+
 # .venv has the newest PySpark, .venv-oldest the oldest.
 oldest:
 	@$(MAKE) --no-print-directory VENV=.venv-oldest EXTRAS=dev,java WITH=pyspark==$(OLDEST) core
@@ -60,6 +64,9 @@ MINUTES := 60
 SEED := 0
 fuzz: $(INSTALLED)
 	@$(BIN)/python -m tests.differential --seconds $$(($(MINUTES) * 60)) --seed $(SEED) $(ARGS)
+
+mutants: $(INSTALLED)
+	@$(BIN)/python -m tests.differential.mutants $(ARGS)
 
 lint: ruff types
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from tests.differential.case import ID, Case, IntArray
 from tests.differential.definition.aggregate import Near
+from tests.differential.definition.late import has_words, late
 from tests.differential.definition.values import key, plain
 from tests.differential.definition.windows import usable
 from tests.differential.expected import Expected, Refused, Rows, Updates, Values, expected
@@ -45,6 +46,8 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
     unusable = sorted(_without(case.rows.column(ID).to_pylist(), _usable_ids(case)))
     if put_aside != unusable:
         return f"put aside as unusable: ids {put_aside[:9]}, wanted {unusable[:9]}"
+    if (strays := late_differ(case, rejected)) is not None:
+        return strays
     wanted = expected(case, entered)
     if isinstance(wanted, Refused):
         return f"{wanted.why}, and it was answered"
@@ -52,6 +55,17 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
     if dict(case.policy.numbers).get("max_ahead", 0) is not None:
         wanted = _upto(wanted, last)
     return difference(case, wanted, answers)
+
+
+def late_differ(case: Case, rejected: pa.Table) -> str | None:
+    """Return how the rows that were late differ from those that are by the policy's own words, if it is one that is said there."""
+    if not has_words(case.policy):
+        return None
+    wanted = Counter(case.rows.column(ID).take(pa.array(late(case))).to_pylist())
+    reasons = zip(rejected.column(ID).to_pylist(), rejected.column("reason").to_pylist(), strict=True)
+    found = Counter(one for one, reason in reasons if reason == "late")
+    missing, more = (sorted((one - other).elements()) for one, other in ((wanted, found), (found, wanted)))
+    return f"late are {missing[:9]}, and were taken; taken for late: {more[:9]} (ids)" if missing or more else None
 
 
 def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
