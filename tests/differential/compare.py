@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from tests.differential.case import ID, Case, IntArray
 from tests.differential.definition.aggregate import Near
+from tests.differential.definition.late import late
 from tests.differential.definition.values import key, plain
 from tests.differential.definition.windows import usable
 from tests.differential.expected import Expected, Refused, Rows, Updates, Values, expected
@@ -45,6 +46,9 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
     unusable = sorted(_without(case.rows.column(ID).to_pylist(), _usable_ids(case)))
     if put_aside != unusable:
         return f"put aside as unusable: ids {put_aside[:9]}, wanted {unusable[:9]}"
+    told = _late_differ(case, rejected)
+    if told is not None:
+        return told
     wanted = expected(case, entered)
     if isinstance(wanted, Refused):
         return f"{wanted.why}, and it was answered"
@@ -52,6 +56,17 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
     if dict(case.policy.numbers).get("max_ahead", 0) is not None:
         wanted = _upto(wanted, last)
     return difference(case, wanted, answers)
+
+
+def _late_differ(case: Case, rejected: pa.Table) -> str | None:
+    """Return how the late rows differ from those that the policy's definition says, if it is so simple that there is one."""
+    wanted = late(case)
+    if wanted is None:
+        return None
+    reasons = rejected.column("reason").to_pylist()
+    found = [one for one, reason in zip(rejected.column(ID).to_pylist(), reasons, strict=True) if reason == "late"]
+    ids = case.rows.column(ID).take(pa.array(wanted)).to_pylist()
+    return None if sorted(ids) == sorted(found) else f"late are {sorted(found)[:9]}, wanted {sorted(ids)[:9]}"
 
 
 def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
