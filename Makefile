@@ -50,9 +50,6 @@ quick: kernels
 slow: kernels
 	@$(BIN)/python -m pytest -m slow --durations=0 --durations-min=1 $(ARGS)
 
-slow: $(INSTALLED)
-	@$(BIN)/python -m pytest -m slow $(ARGS)
-
 # .venv has the newest PySpark, .venv-oldest the oldest.
 oldest:
 	@$(MAKE) --no-print-directory VENV=.venv-oldest EXTRAS=dev,java WITH=pyspark==$(OLDEST) core

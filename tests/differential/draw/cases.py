@@ -58,6 +58,11 @@ def drawn(seed: int) -> Case:
     columns, kinds = _columns(rng, how.times, by, asked_kind, blocks=blocks)
     rows = pa.table(columns)
     rows = rows.append_column(ID, pa.array(np.arange(n)))
+    policy = None
+    if SOURCE in rows.column_names and kind != "progress" and rng.random() < 0.4:
+        sources = np.array([int(name[1:]) for name in rows.column(SOURCE).to_pylist()], np.int64)
+        how = how._replace(arrival=times.by_sources(rng, how.times, sources))
+        policy = Policy("Readiness", (("idle_after", 10**15), ("sources", ("s0", "s1", "s2")), ("max_ahead", None)))
     if asked_kind != "continuous" and n and rng.random() < 0.3:
         rows, how = _with_copies(rng, rows, how)
     span = int(np.ptp(how.times)) if n else 1
@@ -73,7 +78,7 @@ def drawn(seed: int) -> Case:
         rows=rows,
         asked=asked,
         windows=windows,
-        policy=_policy(rng, rows, span, windows) if kind == "progress" else _total(rng, how.lag, windows),
+        policy=policy or (_policy(rng, rows, span, windows) if kind == "progress" else _total(rng, how.lag, windows)),
         batch=times.batches(rng, rows.num_rows),
         drains=tuple(sorted({int(one) for one in rng.integers(0, 6, 2)})) if kind == "progress" else (),
         chance=int(rng.integers(2**31)),
@@ -128,7 +133,7 @@ def _policy(rng: Rng, rows: pa.Table, span: int, windows: Windows) -> Policy:
     elif word == "Readiness":
         numbers |= {"idle_after": max(1, length), "sources": ("s0", "s1", "s2") if rng.random() < 0.3 else ()}
     else:
-        numbers |= {"max_slack": None if rng.random() < 0.3 else length}
+        numbers |= {"max_slack": None if rng.random() < 0.5 else length}
         numbers |= {"max_drop": float(rng.choice([0.001, 0.05, 0.5]))} if word == "AqKSlack" else {}
     return Policy(word, tuple(numbers.items()), total=False)
 

@@ -42,7 +42,7 @@ def fractional_noise(hurst: float, rng: np.random.Generator) -> Iterator[FloatAr
 
 def parts(hurst: float) -> tuple[FloatArray, FloatArray, float]:
     """Return what part of itself each noise keeps in a step, the noises' variances, and that of white noise; their sum is 1."""
-    speeds = _FASTEST * 0.5 ** np.arange(_NOISES)
+    speeds: FloatArray = _FASTEST * np.power(0.5, np.arange(_NOISES))
     power = 2 - 2 * hurst
     factor = hurst * (2 * hurst - 1) / math.gamma(power)
     weights, keeps = factor * speeds**power * math.log(2), np.exp(-speeds)
