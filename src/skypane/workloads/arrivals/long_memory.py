@@ -45,7 +45,8 @@ def parts(hurst: float) -> tuple[FloatArray, FloatArray, float]:
     speeds: FloatArray = _FASTEST * np.power(0.5, np.arange(_NOISES))
     power = 2 - 2 * hurst
     factor = hurst * (2 * hurst - 1) / math.gamma(power)
-    weights, keeps = factor * speeds**power * math.log(2), np.exp(-speeds)
+    weights: FloatArray = np.asarray(factor * math.log(2) * speeds**power, np.float64)
+    keeps = np.exp(-speeds)
     weights[-1] += factor * (speeds[-1] / math.sqrt(2)) ** power / power  # all that is slower still
     whole = _variance(hurst, keeps, weights)
     # Lag 1, where the power law is not near yet; as far as there is white noise to take its place.
