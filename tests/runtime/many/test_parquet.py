@@ -97,3 +97,12 @@ def test_a_path_that_ends_so_is_parquet_and_goes_through_an_option(tmp_path):
              {"parquet": f"{tmp_path}/c/*"}]  # fmt: skip
     assert {one.kind for one in listed(given)} == {"parquet"}
     assert from_text(to_text(listed(given))) == listed(given)
+
+
+def test_a_file_whose_column_has_no_readable_name_is_not_there_and_others_are_read(tmp_path):
+    for name in ("good", "bad"):
+        pq.write_table(pa.table({"abcd": [1]}), tmp_path / f"{name}.parquet", store_schema=False)
+    bad = tmp_path / "bad.parquet"
+    bad.write_bytes(bad.read_bytes().replace(b"abcd", b"abc\xf3"))
+    plan = Planner(lambda: listed([f"{tmp_path}/*.parquet"]), 2)
+    assert plan.latest(Offsets({}), None).at == {f"{tmp_path}/good.parquet": 1}

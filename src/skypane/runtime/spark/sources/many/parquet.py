@@ -24,6 +24,8 @@ from skypane.types import CheckpointError
 
 _ROWS = 1 << 16
 """Rows that are handed on at a time."""
+_UNREADABLE = (OSError, EOFError, pa.ArrowException, UnicodeDecodeError)
+"""What is raised of a file that is not finished, or damaged: names of columns that are no texts among it."""
 _FOOTERS = 100_000
 """Files whose number of rows is remembered."""
 
@@ -86,7 +88,7 @@ def _rows_of(path: str) -> int | None:
     try:
         stat = os.stat(path)  # noqa: PTH116
         return _footer(path, stat.st_size, stat.st_mtime_ns)
-    except (OSError, pa.ArrowException):
+    except _UNREADABLE:
         return None
 
 
@@ -114,7 +116,7 @@ def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa
             for at, rows in _stored(one.parquet, columns.names, part.start, part.end):
                 for found in _as_columns(rows, columns, at):
                     yield part, found
-        except (OSError, EOFError, pa.ArrowException) as error:
+        except _UNREADABLE as error:
             raise CheckpointError(
                 f"input {one.name}: {one.parquet} cannot be read up to row {part.end:,}, which a batch that has begun needs "
                 f"({shortened(str(error))}); put it back as it was"
