@@ -4,9 +4,11 @@
 #   make check    lint, types, tests of a minute make slow     the tests that take minutes
 #   make bench    measure against peers          make doctor   check this machine, and say how to mend it
 #   make lint     ruff and mypy alone            make oldest   the core tests with the oldest PySpark that will do
+#   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
+#   make mutants  small faults in copies of src: random cases must show them
 #   make wheel    build what is published        make clean    remove .venv and caches
 #
-# PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor and pytest.
+# PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
 # Tests run in as many processes as cores and memory allow; WORKERS=3 sets their number; 1 is pytest's own process.
 
 VENV := .venv
@@ -29,7 +31,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types quick oldest core kernels wheel demo bench doctor clean
+.PHONY: help test check slow lint ruff types quick oldest core kernels wheel fuzz fuzz-intake mutants demo bench doctor clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -54,6 +56,14 @@ oldest:
 
 core: $(INSTALLED)
 	@$(PYTEST) -m "core and not slow" $(CORE) $(ARGS)
+
+MINUTES := 60
+SEED := 0
+fuzz: $(INSTALLED)
+	@$(BIN)/python -m tests.differential --seconds $$(($(MINUTES) * 60)) --seed $(SEED) $(ARGS)
+
+mutants: $(INSTALLED)
+	@$(BIN)/python -m tests.differential.mutants $(ARGS)
 
 lint: ruff types
 
@@ -81,6 +91,9 @@ bench: $(INSTALLED)
 
 doctor: $(INSTALLED)
 	@$(BIN)/skypane doctor $(ARGS)
+
+fuzz-intake: $(INSTALLED)
+	@$(BIN)/python -m tests.runtime.many.fuzzing $(MINUTES) $(SEED)
 
 clean:
 	rm -rf $(VENV) .venv-oldest .hypothesis .mypy_cache .pytest_cache .ruff_cache

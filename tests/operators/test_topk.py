@@ -77,6 +77,12 @@ def test_groups_come_in_ascending_order_best_first():
     assert query.lower(query.lift(table))["a"].to_pylist() == [9, 5, 1, 7, 7]
 
 
+def test_rows_of_a_group_of_both_zeros_come_best_first():
+    query = TopK(3, Score("a"), by="g")
+    table = pa.table({"a": [1, 2, 3], "g": [-0.0, 0.0, -0.0]})
+    assert query.lower(query.lift(table))["a"].to_pylist() == [3, 2, 1]
+
+
 def test_ties_beyond_the_last_place_leave_the_others_alone():
     table = pa.table({"a": [3, 2, 2, 2, 1], "tags": [["z"], ["c"], ["a"], ["b"], []]})
     query = TopK(3, Score("a"))

@@ -14,7 +14,7 @@ from skypane.operators.query import Query
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.content import content_keys
 from skypane.preference.groups import group_codes
-from skypane.preference.ranks import row_ranks
+from skypane.preference.ranks import column_ranks, row_ranks
 from skypane.preference.schema import check_group, column_names
 from skypane.preference.score import Score
 from skypane.types import BoolArray, ConfigError, FloatArray, IntArray
@@ -71,7 +71,8 @@ class TopK(Query):
 
     def lower(self, partial: pa.Table) -> pa.Table:
         keys = self._keys(partial)
-        groups = row_ranks(content_keys(partial, self.by)) if self.by else np.zeros(len(keys), np.int64)
+        by = [column_ranks(partial.column(name)) for name in self.by]  # not content_keys: -0.0 and 0.0 are one group
+        groups = row_ranks(by) if by else np.zeros(len(keys), np.int64)
         order = np.lexsort((keys, groups))
         runs = _runs(groups[order], keys[order])
         return partial.take(_settled(partial, order, runs, np.bincount(runs)[runs] > 1))

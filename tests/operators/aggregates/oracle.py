@@ -70,8 +70,8 @@ def _chosen(rows: list[Row], value: str, by: str, *, last: bool = False, skip_nu
     rows = [row for row in rows if row[by] is not None and not (skip_nulls and row[value] is None)]
     if not rows:
         return None
-    end = (max if last else min)(order(row[by]) for row in rows)
-    return min((row[value] for row in rows if order(row[by]) == end), key=order)
+    end = (max if last else min)(order(row[by])[:2] for row in rows)  # of an order, -0.0 is 0.0
+    return min((row[value] for row in rows if order(row[by])[:2] == end), key=order)
 
 
 def _in_order(rows: list[Row], value: str, by: str) -> list[Any]:

@@ -130,6 +130,18 @@ def test_a_number_of_another_size_is_no_reason_to_stack_sums_for_ever():
     assert not stacked[-1]
 
 
+@pytest.mark.parametrize("x", [INF, NAN, 1e300])
+def test_sums_that_lie_in_stacks_may_all_be_gone_after_a_gap(x: float):
+    query = sp.Aggregate("key", total=sp.sum("x"))
+    panes = {0: [1.0, x], 9: [2.0, 3.0]}
+    lifted = [(pane, query.lift(pa.table({"key": [1, 2], "x": xs}))) for pane, xs in panes.items()]
+    windows = Windows(3, 2)
+    held: OpenPanes[pa.Table] = OpenPanes.empty(windows).add((windows.pane_at(time), one) for time, one in lifted)
+    worker = WindowQuery(query, windows, None).worker()
+    answers = list(worker.answers(held.all_windows(), lambda partial: partial))
+    assert answers[-1].rows["total"].to_pylist() == [2.0, 3.0]
+
+
 def test_panes_lifted_together_or_in_groups_are_the_same(monkeypatch: pytest.MonkeyPatch):
     rows = tables_of(np.random.default_rng(5), 200)
     starts = [0, 3, 3, 50, 51, 120, 199]
@@ -166,6 +178,21 @@ def test_a_sum_of_integers_is_exact_or_an_error_whatever_is_on_the_way(values: l
         assert answer(query, rows).to_pylist() == [{"total": outcome}]
 
 
+def test_whole_numbers_beyond_53_bits_are_rounded_where_the_answer_is_a_double():
+    query = sp.Aggregate(spread=sp.var_pop("x"), median=sp.approx_quantile("x", 0.5, error=0.01))
+    found = answer(query, pa.table({"x": [2**60 + 1, 2**60 + 2**40, 2**60 + 2**41]})).to_pylist()[0]
+    assert found["spread"] == pytest.approx(2**80 * 2 / 3)
+    assert found["median"] == pytest.approx(2**60, rel=0.01)
+
+
+@pytest.mark.parametrize("value", ["number", "text"])
+def test_zeros_of_both_signs_are_one_order(value: str):
+    rows = pa.table({"x": [0.0, -0.0, -1.0], "number": [7, 3, 9], "text": ["g", "c", "i"]})
+    query = sp.Aggregate(largest=sp.max_by(value, "x"), last=sp.last(value, order="x"), least=sp.max("x"))
+    found = query.lower(query.combine([query.lift(rows.slice(row, 1)) for row in (2, 0, 1)])).to_pylist()[0]
+    assert found["largest"] == found["last"] == {"number": 3, "text": "c"}[value]
+
+
 def test_a_function_over_a_keys_rows_sees_them_in_order():
     steps = sp.in_order(_steps, "f", returns=pa.list_(pa.float64()), order="i")
     rows = pa.table({"key": ["a", "b", "a", "a"], "i": [3, 1, 1, 2], "f": [0.5, 9.0, 1.0, None]})
@@ -195,6 +222,7 @@ def _steps(rows: pa.Table) -> Any:
         ([], {"n": sp.count("fx")}, "column 'fx' does not exist; did you mean 'f'"),
         ([], {"n": sp.count(where="f > 'x'")}, "where \"f > 'x'\" cannot be tried"),
         ([], {"n": sp.count(where="f + 1")}, "is a double, not true or false"),
+        ([], {"n": sp.count(where=f"i < {2**63}")}, "cannot be tried"),
     ],
 )
 def test_what_cannot_be_had_is_said_when_it_is_asked(by: Any, functions: Any, complaint: str):
@@ -236,6 +264,7 @@ def test_a_condition_is_read_strictly(where: str, complaint: str):
         ("`a b` == 'q' or x == 2", [1, 2]),
         ("x + 1 == 2 * x", [1]),
         ("-x < -1", [2]),
+        ("x > -9223372036854775808", [1, 2]),
         ("x / 2 == 0.5", [1]),
     ],
 )

@@ -77,7 +77,7 @@ class Condition:
             field_of(schema, column)
         try:
             kind = self._value(self._tree, schema.empty_table()).type
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError) as error:
             types = ", ".join(f"{name} is {schema.field(name).type}" for name in self.columns)
             raise ConfigError(f"where {shortened(self.text)!r} cannot be tried ({types}): {error}") from error
         if not pa.types.is_boolean(kind):
@@ -113,7 +113,7 @@ class Condition:
             case ast.Constant(value):
                 return pa.scalar(value)
             case ast.UnaryOp(op, operand):
-                return (pc.invert if isinstance(op, ast.Not) else pc.negate_checked)(self._value(operand, rows))
+                return self._unary(op, operand, rows)
             case ast.BinOp(left, op, right):
                 return _ARITHMETIC[type(op)](self._value(left, rows), self._value(right, rows))
             case ast.BoolOp(op, values):
@@ -121,6 +121,13 @@ class Condition:
             case ast.Compare(left, ops, rights):
                 return reduce(pc.and_kleene, self._comparisons(left, ops, rights, rows))
         raise AssertionError(f"unchecked node {node!r}")
+
+    def _unary(self, op: ast.unaryop, operand: ast.expr, rows: pa.Table) -> Any:
+        if isinstance(op, ast.Not):
+            return pc.invert(self._value(operand, rows))
+        if isinstance(operand, ast.Constant) and type(operand.value) in {int, float}:
+            return pa.scalar(-operand.value)  # type: ignore[operator] # the least of 64 bits is no number without its sign
+        return pc.negate_checked(self._value(operand, rows))
 
     def _comparisons(
         self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], rows: pa.Table

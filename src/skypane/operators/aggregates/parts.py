@@ -39,6 +39,7 @@ class Rows:
         self.keep = cache(self._keep)
         self.numbers = cache(self._numbers)
         self.keys = cache(self._keys)
+        self.places = cache(self._places)
 
     def _column(self, name: str) -> pa.Array:
         return whole(self._table.column(name))
@@ -52,13 +53,20 @@ class Rows:
         return frozen(keep)
 
     def _numbers(self, name: str) -> FloatArray:
-        values = self.column(name).cast(pa.float64())
+        values = self.column(name).cast(pa.float64(), safe=False)  # whole numbers beyond 2**53 are rounded, as in Spark
         if values.null_count:
             values = pc.fill_null(values, 0.0)
         return frozen(np.ascontiguousarray(values.to_numpy(zero_copy_only=False)))
 
     def _keys(self, name: str) -> IntArray:
         return frozen(keys_of(self.column(name)))
+
+    def _places(self, name: str) -> IntArray:
+        """Return keys by which rows are ordered: of an order, -0.0 is 0.0."""
+        column = self.column(name)
+        if not pa.types.is_floating(column.type):
+            return self.keys(name)
+        return frozen(keys_of(pc.add(column, pa.scalar(0.0, column.type))))
 
 
 class Part(Protocol):
@@ -143,7 +151,7 @@ class Least:
         return 2 if self.value is None else 4
 
     def fill(self, states: Any, at: int, rows: Rows) -> None:
-        order = rows.keys(self.order)
+        order = rows.keys(self.order) if self.value is None else rows.places(self.order)
         columns: list[IntArray] = [~order if self.largest else order]
         valid = [self.order]
         if self.value is not None:

@@ -98,6 +98,7 @@ class SlidingStates:
         self._older, self._younger = [], []
         self._totals = np.zeros((self._split.sums_width, 0), np.int64).T
         self._front, self._back = self._split.empty_stack(0), self._split.empty_stack(0)
+        self._make_room()  # for the keys that are known, should there be no pane
         for pane in panes:
             self._push(pane.index, pane.partial, self._layout.states(pane.partial), pane.tops)
 

@@ -1,0 +1,217 @@
+"""How an answer is held against another: rows as multisets, numbers bit by bit.
+
+The rule for zeros and NaN: a row that passes through keeps its bits, so that -0.0 is not 0.0; a key of an aggregate has one form,
+in which -0.0 is 0.0 and NaN is NaN. Nested values are the same if they print the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from tests.differential.case import ID, Case, IntArray
+from tests.differential.definition.aggregate import Near
+from tests.differential.definition.late import has_words, late
+from tests.differential.definition.values import key, plain
+from tests.differential.definition.windows import usable
+from tests.differential.expected import Expected, Refused, Rows, Updates, Values, expected
+
+START, END = "window_start", "window_end"
+
+
+def difference(case: Case, wanted: Expected, found: Any) -> str | None:
+    """Return in words how what a way has `found` differs from what the definition wants; None if it does not."""
+    if isinstance(wanted, Refused):
+        return None if isinstance(found, Refused) else f"{wanted.why}, and it was answered"
+    if isinstance(found, Refused):
+        return f"refused: {found.why}"
+    if isinstance(wanted, Updates):
+        updates, until = found
+        return updates_differ(wanted.told[wanted.told[:, 0] < until], updates)
+    ends = _ends_differ(case, found)
+    if ends is not None:
+        return ends
+    return _rows_differ(wanted, found) if isinstance(wanted, Rows) else _values_differ(case, wanted, found)
+
+
+def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | None:
+    """Return how the answers of a stream differ from those to the rows that were not rejected.
+
+    Rows that cannot be ranked are all rejected as such, and no others. Windows may wait for good only behind rows that are
+    held, too far in the future: they are later than all that are answered.
+    """
+    entered, put_aside = _parted(case.rows, rejected)
+    unusable = sorted(_without(case.rows.column(ID).to_pylist(), _usable_ids(case)))
+    if put_aside != unusable:
+        return f"put aside as unusable: ids {put_aside[:9]}, wanted {unusable[:9]}"
+    if (strays := late_differ(case, rejected)) is not None:
+        return strays
+    wanted = expected(case, entered)
+    if isinstance(wanted, Refused):
+        return f"{wanted.why}, and it was answered"
+    last = int(starts_of(answers).max()) if answers.num_rows else -(2**62)
+    if dict(case.policy.numbers).get("max_ahead", 0) is not None:
+        wanted = _upto(wanted, last)
+    return difference(case, wanted, answers)
+
+
+def late_differ(case: Case, rejected: pa.Table) -> str | None:
+    """Return how the rows that were late differ from those that are by the policy's own words, if it is one that is said there."""
+    if not has_words(case.policy):
+        return None
+    wanted = Counter(case.rows.column(ID).take(pa.array(late(case))).to_pylist())
+    reasons = zip(rejected.column(ID).to_pylist(), rejected.column("reason").to_pylist(), strict=True)
+    found = Counter(one for one, reason in reasons if reason == "late")
+    missing, more = (sorted((one - other).elements()) for one, other in ((wanted, found), (found, wanted)))
+    return f"late are {missing[:9]}, and were taken; taken for late: {more[:9]} (ids)" if missing or more else None
+
+
+def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
+    """Return the rows that entered, and the ids of those that were put aside for what they are, ascending."""
+    gone = Counter(rejected.column(ID).to_pylist())
+    left = []
+    for place, one in enumerate(rows.column(ID).to_pylist()):
+        if gone[one]:
+            gone[one] -= 1
+        else:
+            left.append(place)
+    aside = [
+        one
+        for one, reason in zip(rejected.column(ID).to_pylist(), rejected.column("reason").to_pylist(), strict=True)
+        if reason not in ("late", "future")
+    ]
+    return rows.take(pa.array(left, pa.int64())), sorted(aside)
+
+
+def _usable_ids(case: Case) -> list[int]:
+    ids: list[int] = case.rows.column(ID).take(pa.array(usable(case.rows, case.asked))).to_pylist()
+    return ids
+
+
+def _upto(wanted: Expected, last: int) -> Expected:
+    """Return what is wanted of the windows that begin no later than the last one that is answered."""
+    if isinstance(wanted, Rows):
+        those = np.flatnonzero(wanted.starts <= last)
+        return Rows(wanted.starts[those], wanted.rows.take(pa.array(those)), wanted.ordered)
+    return (
+        Values([(start, row) for start, row in wanted.rows if start <= last]) if isinstance(wanted, Values) else wanted
+    )
+
+
+def starts_of(answers: pa.Table) -> IntArray:
+    """Return the start of each row's window in microseconds."""
+    starts: IntArray = answers.column(START).cast(pa.int64()).to_numpy()
+    return starts
+
+
+def _ends_differ(case: Case, found: pa.Table) -> str | None:
+    ends = found.column(END).cast(pa.int64()).to_numpy() if found.num_rows else np.empty(0, np.int64)
+    starts = starts_of(found) if found.num_rows else ends
+    if (starts[1:] < starts[:-1]).any():
+        return "windows are out of order"
+    return None if (ends - starts == case.windows.length).all() else "a window has another length"
+
+
+def _rows_differ(wanted: Rows, found: pa.Table) -> str | None:
+    stamped = wanted.rows.append_column(START, pa.array(wanted.starts))
+    if not found.num_rows:
+        return f"no rows, of {len(wanted.starts)} wanted" if len(wanted.starts) else None
+    plain_found = found.drop_columns([START, END]).append_column(START, pa.array(starts_of(found)))
+    if not wanted.ordered:
+        stamped, plain_found = _sorted(stamped), _sorted(plain_found)
+    if _same_bits(stamped, plain_found):
+        return None
+    return _said(_ids(stamped), _ids(plain_found))
+
+
+def _sorted(rows: pa.Table) -> pa.Table:
+    return rows.sort_by([(START, "ascending"), (ID, "ascending")])
+
+
+def _ids(rows: pa.Table) -> list[tuple[int, int]]:
+    return list(zip(rows.column(START).to_pylist(), rows.column(ID).to_pylist(), strict=True))
+
+
+def _said(wanted: list[Any], found: list[Any]) -> str:
+    missing, more = _without(wanted, found), _without(found, wanted)
+    if not missing and not more:
+        return "the same rows in another order, or with other bits"
+    return f"{len(missing)} missing, such as {missing[:3]}; {len(more)} too many, such as {more[:3]} (window start, id)"
+
+
+def _without(some: list[Any], others: list[Any]) -> list[Any]:
+    return sorted((Counter(some) - Counter(others)).elements())
+
+
+def same_answers(one: Any, other: Any) -> bool:
+    """Whether two ways have found the same, to the bit, rows of a window in any order."""
+    if isinstance(one, Refused) or isinstance(other, Refused):
+        return isinstance(one, Refused) and isinstance(other, Refused)
+    if not one.num_rows or not other.num_rows:
+        return bool(one.num_rows == other.num_rows)
+    return _same_bits(_by_content(one), _by_content(other))
+
+
+def _by_content(rows: pa.Table) -> pa.Table:
+    return _bits(rows).sort_by([(name, "ascending") for name in rows.column_names])
+
+
+def _same_bits(one: pa.Table, other: pa.Table) -> bool:
+    if one.schema.remove_metadata() != other.schema.remove_metadata():
+        return False
+    return bool(_bits(one).equals(_bits(other)))
+
+
+def _bits(rows: pa.Table) -> pa.Table:
+    """Return the rows with numbers as the integers of their bits, and nested values as they print."""
+    return pa.Table.from_arrays([_column_bits(column) for column in rows.columns], names=rows.column_names)
+
+
+def _column_bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    width = {pa.float64(): pa.int64(), pa.float32(): pa.int32()}.get(column.type)
+    if width is not None:
+        return pa.chunked_array([chunk.view(width) for chunk in column.chunks], width)
+    if pa.types.is_nested(column.type):
+        return pa.chunked_array([pa.array([repr(value) for value in column.to_pylist()], pa.string())])
+    return column
+
+
+def _values_differ(case: Case, wanted: Values, found: pa.Table) -> str | None:
+    asked: Any = case.asked
+    columns = {name: plain(found.column(name)) for name in found.column_names if name not in (START, END)}
+    starts = starts_of(found).tolist() if found.num_rows else []
+    rows = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+    by_key = {(start, *(key(row[name]) for name in asked.by)): row for start, row in zip(starts, rows, strict=True)}
+    left = {(start, *(key(row[name]) for name in asked.by)): row for start, row in wanted.rows}
+    if len(by_key) != len(rows) or set(by_key) != set(left):
+        return _said(list(left), list(by_key))
+    for place, row in left.items():
+        for function in asked.functions:
+            if not admits(row[function.name], by_key[place][function.name]):
+                return (
+                    f"{function.word}{function.columns} of {place}: {by_key[place][function.name]!r}, "
+                    f"wanted {row[function.name]!r}"
+                )
+    return None
+
+
+def admits(wanted: Any, found: Any) -> bool:
+    """Whether a value is what is wanted, or as near as it must be; a zero has its sign."""
+    if isinstance(wanted, Near):
+        return wanted.admits(found)
+    if isinstance(wanted, list):
+        return isinstance(found, list) and repr(wanted) == repr(found)
+    return repr(wanted) == repr(found)
+
+
+def updates_differ(wanted: IntArray, found: IntArray) -> str | None:
+    """Return how the updates that were told differ; (m, 3) each, in order."""
+    if np.array_equal(wanted, found):
+        return None
+    mine, theirs = {tuple(one) for one in wanted.tolist()}, {tuple(one) for one in found.tolist()}
+    missing, more = sorted(mine - theirs), sorted(theirs - mine)
+    if not missing and not more:
+        return "the same updates in another order, or some twice"
+    return f"{len(missing)} missing, such as {missing[:3]}; {len(more)} too many, such as {more[:3]} (time, action, id)"

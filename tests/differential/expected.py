@@ -1,0 +1,79 @@
+"""What the definition says of a case: the answer of every window, or every update; and what of it a run may owe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from tests.differential.case import ID, Aggregate, Case, Continuous, IntArray, TopK
+from tests.differential.definition import aggregate, chosen, continuous
+from tests.differential.definition.preference import levels
+from tests.differential.definition.values import groups
+from tests.differential.definition.windows import members, times, usable
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of the answers: `starts` (m,) says of which window each is; where they are `ordered`, so they must come."""
+
+    starts: IntArray
+    rows: pa.Table
+    ordered: bool
+
+
+@dataclass(frozen=True)
+class Values:
+    """Rows of aggregates, each with the start of its window: plain values, or Near ones."""
+
+    rows: list[tuple[int, dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Updates:
+    """What is told of a front: (m, 3) times, ADD or DEL, ids; of those up to any clock, those before it. Ids tell rows apart."""
+
+    told: IntArray
+
+
+@dataclass(frozen=True)
+class Refused:
+    """No answer: the package must raise BadInputError, for this reason."""
+
+    why: str
+
+
+Expected: TypeAlias = Rows | Values | Updates | Refused
+
+
+def expected(case: Case, rows: pa.Table | None = None) -> Expected:
+    """Return the answer to the rows of a case, or to others in their place: those that have entered."""
+    rows = case.rows if rows is None else rows
+    rows = rows.take(pa.array(usable(rows, case.asked)))
+    when = times(rows)
+    if isinstance(case.asked, Continuous):
+        return _told(case.asked, rows, when)
+    found = members(when, case.windows)
+    if isinstance(case.asked, Aggregate):
+        return _values(case.asked, rows, found)
+    choose = chosen.choice_of(rows, case.asked)
+    answers = [(start, choose(mine)) for start, mine in found]
+    indices = [row for _, answer in answers for row in answer]
+    starts = np.repeat(np.array([start for start, _ in answers], np.int64), [len(answer) for _, answer in answers])
+    return Rows(starts, rows.take(pa.array(indices, pa.int64())), isinstance(case.asked, TopK))
+
+
+def _values(asked: Aggregate, rows: pa.Table, found: list[tuple[int, IntArray]]) -> Values | Refused:
+    try:
+        return Values([(start, row) for start, mine in found for row in aggregate.answers(rows, asked, mine)])
+    except aggregate.TooLargeError:
+        return Refused("a sum of integers is beyond 64 bits")
+
+
+def _told(asked: Continuous, rows: pa.Table, when: IntArray) -> Updates:
+    points = levels(rows, asked.preference)[0]
+    of = groups(rows, (*asked.by, *asked.preference.groups))
+    starts, ends = continuous.stays(points, of, when, asked.window)
+    ids = rows.column(ID).to_numpy().astype(np.int64)
+    return Updates(continuous.told(ids, starts, ends, 2**62))

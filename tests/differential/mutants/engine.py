@@ -1,0 +1,155 @@
+"""Mutants of the engine on Spark: its stages, its memory, its sinks; and of the batch queries."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from tests.differential.mutants.mutant import Mutant
+
+_on_spark = partial(Mutant, spark=True)
+
+ENGINE: Final = (
+    _on_spark(
+        "late-untold",
+        "runtime/spark/engine/plq.py",
+        "        yield from (count for task in self.tasks for count in task.rejection.late)\n",
+        "",
+        "progress is not told of late rows",
+    ),
+    _on_spark(
+        "first-task-only",
+        "runtime/spark/engine/plq.py",
+        "return (pane for task in self.tasks for pane in task.panes)",
+        "return (pane for task in self.tasks[:1] for pane in task.panes)",
+        "partials of all tasks but the first are lost",
+    ),
+    _on_spark(
+        "merged-but-first",
+        "runtime/spark/engine/intake.py",
+        "combine([read(ref) for ref in panes.panes[pane]])",
+        "combine([read(ref) for ref in panes.panes[pane][1:]])",
+        "of partials that are merged for keeping the first is lost",
+    ),
+    _on_spark(
+        "merged-misplaced",
+        "runtime/spark/engine/intake.py",
+        "panes.replace(zip(scattered, refs, strict=True))",
+        "panes.replace(zip(reversed(scattered), refs, strict=True))",
+        "partials that are merged for keeping come under other panes",
+    ),
+    _on_spark(
+        "given-up-answered",
+        "runtime/spark/engine/intake.py",
+        "panes = state.open.without(step.given_up).add(",
+        "panes = state.open.add(",
+        "rows that are given up are quarantined and answered",
+    ),
+    _on_spark(
+        "retired-by-the-last",
+        "runtime/spark/engine/windowed.py",
+        "after = State(step.state, panes.retire(step.state.punctuation), ahead)",
+        "after = State(step.state, panes.retire(state.progress.punctuation), ahead)",
+        "windows that a batch has answered are answered by the next one too",
+    ),
+    _on_spark(
+        "last-run-lost",
+        "runtime/spark/engine/wlq.py",
+        "numbers = spark.range(0, stage.tasks, 1, stage.tasks)",
+        "numbers = spark.range(0, max(1, stage.tasks - 1), 1, stage.tasks)",
+        "the last run of windows is not answered on workers",
+    ),
+    _on_spark(
+        "last-thread-lost",
+        "runtime/spark/engine/wlq.py",
+        "pool.map(stage.done, range(stage.tasks))",
+        "pool.map(stage.done, range(max(1, stage.tasks - 1)))",
+        "the last run of windows is not answered in threads",
+    ),
+    _on_spark(
+        "part-and-run",
+        "runtime/spark/engine/wlq.py",
+        "run, part = divmod(number, self.parts)",
+        "run, part = number // self.parts, 0",
+        "of the keys that workers divide all answer the same",
+    ),
+    _on_spark(
+        "oldest-manifest",
+        "runtime/spark/engine/ledger.py",
+        "self._read(self._batches[-1]) if self._batches else None",
+        "self._read(self._batches[0]) if self._batches else None",
+        "a restart goes on from the first manifest",
+    ),
+    _on_spark(
+        "drain-uncounted",
+        "runtime/spark/engine/shell.py",
+        "seen, before.drains + drain)",
+        "seen, before.drains)",
+        "batches after a drain have the number of the one before",
+    ),
+    _on_spark(
+        "batch-again",
+        "runtime/spark/engine/shell.py",
+        "if batch_id == self._standing.batch_id:",
+        "if batch_id == -self._standing.batch_id:",
+        "a batch that comes again is not known",
+    ),
+    _on_spark(
+        "needed-removed",
+        "runtime/spark/engine/shell.py",
+        "(before.state.files | outcome.written) - outcome.state.files",
+        "(before.state.files | outcome.written) - before.state.files",
+        "files that the state needs are removed",
+    ),
+    _on_spark(
+        "next-window-lost",
+        "runtime/spark/engine/state.py",
+        'next_window = operator["next_window"]',
+        "next_window = None",
+        "a restart does not know which windows have been answered",
+    ),
+    _on_spark(
+        "first-partial-only",
+        "runtime/spark/engine/state.py",
+        "tuple(map(PartialRef.from_json, refs)) for pane",
+        "tuple(map(PartialRef.from_json, refs[:1])) for pane",
+        "after a restart a pane has one partial",
+    ),
+    _on_spark(
+        "told-forgotten",
+        "runtime/spark/engine/continuous.py",
+        "self._remembered((*state.told, *due), front, batch.batch_id)",
+        "self._remembered(due, front, batch.batch_id)",
+        "after a restart the front has the rows of the last batch alone",
+        ("continuous",),
+    ),
+    _on_spark(
+        "shard-answers-first",
+        "runtime/spark/engine/sharding.py",
+        "(arrivals, stored), setting = self.asked[shard]",
+        "(arrivals, stored), setting = self.asked[0]",
+        "all shards answer the question of the first",
+        ("continuous",),
+    ),
+    _on_spark(
+        "file-of-last-batch",
+        "runtime/spark/sinks/directory.py",
+        'target, prefix = self.store, f"{self.holds}-{batch_id:012d}"',
+        'target, prefix = self.store, f"{self.holds}-{batch_id // 2:012d}"',
+        "a batch's files replace those of the batch before",
+    ),
+    _on_spark(
+        "one-run-only",
+        "runtime/spark/batch.py",
+        "first, last = windows[0] // self.run, windows[-1] // self.run",
+        "first, last = windows[0] // self.run, windows[0] // self.run",
+        "a pane is sent to the first run of windows that holds it",
+    ),
+    _on_spark(
+        "other-runs-windows",
+        "runtime/spark/batch.py",
+        "            if task.window // self.run == run:\n",
+        "            if task.window // self.run >= run:\n",
+        "windows of the next run are answered in part, too",
+    ),
+)

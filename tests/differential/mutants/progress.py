@@ -1,0 +1,94 @@
+"""Mutants of windows and of the laws of progress."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.differential.mutants.mutant import Mutant
+
+PROGRESS: Final = (
+    Mutant(
+        "head-boundary",
+        "windows.py",
+        "(since - slides * self.slide >= self.head)",
+        "(since - slides * self.slide > self.head)",
+        "a row just where a window ends is in the pane before",
+    ),
+    Mutant(
+        "open-boundary",
+        "windows.py",
+        "(rest >= self.head) if self.head",
+        "(rest > self.head) if self.head",
+        "a punctuation just where a window ends does not close its last pane",
+    ),
+    Mutant(
+        "one-window-more",
+        "windows.py",
+        "-((self.panes_per_window - 1 - pane) // self.panes_per_slide)",
+        "-((self.panes_per_window - pane) // self.panes_per_slide)",
+        "a pane is said to be of a window that ends where it begins",
+    ),
+    Mutant(
+        "one-pane-less",
+        "windows.py",
+        "self.panes_per_slide + (1 if self.head else 0)",
+        "self.panes_per_slide",
+        "a window whose length is no multiple of the slide lacks its last pane",
+    ),
+    Mutant(
+        "punctuation-back",
+        "progress/law.py",
+        "punctuation=max(given, default=None))",
+        "punctuation=given[-1] if given else None)",
+        "the punctuation goes back when rows are later than any before",
+    ),
+    Mutant(
+        "newest-back",
+        "progress/law.py",
+        "newest = newest if state.newest is None else max(state.newest, newest)",
+        "newest = newest if state.newest is None else newest",
+        "the newest time is that of the last batch",
+    ),
+    Mutant(
+        "slack-shrinks",
+        "progress/kslack.py",
+        "slack=max(before.slack, delay))",
+        "slack=delay)",
+        "K is the longest delay of the last batch",
+    ),
+    Mutant(
+        "first-is-waited-for",
+        "progress/readiness.py",
+        "slack=newest - min(counting.values(), default=newest))",
+        "slack=newest - max(counting.values(), default=newest))",
+        "no source is waited for but the first",
+    ),
+    Mutant(
+        "silent-not-waited-for",
+        "progress/readiness.py",
+        "return None if self._silent(measured) else super()",
+        "return None if not measured.sources else super()",
+        "a source that is named and has sent nothing is not waited for",
+    ),
+    Mutant(
+        "delay-halved",
+        "progress/watermark.py",
+        "None if newest is None else newest - measured.slack",
+        "None if newest is None else newest - measured.slack // 2",
+        "rows later than half the delay are late",
+    ),
+    Mutant(
+        "last-held-lost",
+        "progress/future.py",
+        "if counted.ahead - counted.others >= self.support:",
+        "if counted.ahead - counted.others > self.support:",
+        "the stream is followed a row too late",
+    ),
+    Mutant(
+        "followed-not-counted",
+        "progress/law.py",
+        "            believed = believed.union(verdict.followed.upto(verdict.limit))\n",
+        "            believed = believed.union(verdict.followed.only(verdict.followed.rows < 0))\n",
+        "rows that were held and are believed now do not move the newest time",
+    ),
+)

@@ -1,0 +1,124 @@
+"""A failing case made small: rows dropped by halves, then columns, parts of the query, batches; whatever still fails is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from tests.differential.case import ID, TIME, Aggregate, Case, Preference, TopK
+from tests.differential.checking import Failure
+from tests.differential.definition.aggregate import named
+from tests.differential.definition.score import columns_of
+from tests.differential.definition.values import dense, is_nan, plain
+
+Try = Callable[[Case], Failure | None]
+
+
+def shrunk(failure: Failure, attempt: Try, seconds: float = 30.0) -> Failure:
+    """Return a failure of a smaller case, as far as one is found in time; it need not fail in the same words."""
+    until = time.monotonic() + seconds
+    smaller = True
+    while smaller:
+        smaller = False
+        for step in (_halves, _plainer, _rows):
+            for case in step(failure.case):
+                if time.monotonic() > until:
+                    return failure
+                found = _attempted(attempt, case)
+                if found is not None:
+                    failure, smaller = found, True
+                    break
+            if smaller:
+                break
+    return failure
+
+
+def _attempted(attempt: Try, case: Case) -> Failure | None:
+    try:
+        return attempt(case)
+    except Exception:  # noqa: BLE001 - a case that is no longer one, such as a query without its columns
+        return None
+
+
+def _halves(case: Case) -> Iterator[Case]:
+    """Yield the case without large parts of its rows."""
+    return _rows(case, case.rows.num_rows // 16 + 1)
+
+
+def _rows(case: Case, least: int = 1) -> Iterator[Case]:
+    """Yield the case without some of its rows: a half, a quarter, ..., down to so many."""
+    n = case.rows.num_rows
+    size = n // 2
+    while size >= least:
+        for begin in range(0, n, size):
+            left = np.concatenate([np.arange(begin), np.arange(min(n, begin + size), n)])
+            yield case.take(left)
+        size //= 2
+
+
+def _plainer(case: Case) -> Iterator[Case]:
+    """Yield cases in which something is left out or simpler."""
+    if case.batch.any():
+        yield replace(case, batch=np.zeros_like(case.batch))
+    if case.drains:
+        yield replace(case, drains=case.drains[1:])
+    yield from (replace(case, asked=asked) for asked in _fewer_parts(case.asked))
+    needed = _needed(case.asked)
+    for name in case.rows.column_names:
+        if name not in needed:
+            yield replace(case, rows=case.rows.drop_columns([name]))
+    yield from _ranked(case)
+    if case.windows.offset:
+        yield replace(case, windows=replace(case.windows, offset=0))
+    if case.windows.slide != case.windows.length:
+        yield replace(case, windows=replace(case.windows, slide=case.windows.length))
+
+
+def _ranked(case: Case) -> Iterator[Case]:
+    """Yield the case with one criterion's numbers as their ranks: shorter to read, and to keep."""
+    for name in getattr(getattr(case.asked, "preference", None), "columns", ()):
+        column = case.rows.column(name)
+        if pa.types.is_floating(column.type) and not column.null_count and not is_nan(sum(plain(column))):
+            ranks = pa.array(dense(plain(column)), pa.int32())
+            yield replace(case, rows=case.rows.set_column(case.rows.column_names.index(name), name, ranks))
+
+
+def _fewer_parts(asked: Any) -> Iterator[Any]:
+    if isinstance(asked, Aggregate):
+        for number in range(len(asked.functions)):
+            functions = asked.functions[:number] + asked.functions[number + 1 :]
+            if functions and (asked.at_least is asked.top is None or asked.functions[number].name != "n"):
+                yield replace(asked, functions=functions)
+        if asked.at_least is not None or asked.top is not None:
+            yield replace(asked, at_least=None, top=None)
+        if asked.required:
+            yield replace(asked, required=())
+    elif not isinstance(asked, TopK):
+        yield from (replace(asked, preference=one) for one in _fewer_criteria(asked.preference))
+    for number in range(len(asked.by)):
+        yield replace(asked, by=asked.by[:number] + asked.by[number + 1 :])
+
+
+def _fewer_criteria(preference: Preference) -> Iterator[Preference]:
+    for at, level in enumerate(preference.levels):
+        for number in range(len(level)):
+            rest = level[:number] + level[number + 1 :]
+            levels = (*preference.levels[:at], *([rest] if rest else []), *preference.levels[at + 1 :])
+            if levels:
+                yield replace(preference, levels=levels)
+    if preference.groups:
+        yield replace(preference, groups=preference.groups[1:])
+
+
+def _needed(asked: Any) -> set[str]:
+    names = {TIME, ID, *asked.by}
+    if isinstance(asked, TopK):
+        return names | set(columns_of(asked.score))
+    if isinstance(asked, Aggregate):
+        used = (name for one in asked.functions for name in (*one.columns, *named(one.where)))
+        return names | set(asked.required) | set(used)
+    return names | set(asked.preference.columns) | set(asked.preference.groups)

@@ -1,0 +1,62 @@
+"""A run on Spark held against the definition."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from tests.differential.case import ID, Case, Continuous
+from tests.differential.compare import late_differ, stream_differs, updates_differ
+from tests.differential.definition.late import last_end, late
+from tests.differential.definition.windows import times, usable
+from tests.differential.expected import Refused, Updates, expected
+from tests.differential.spark import statics, streams
+from tests.differential.spark.runs import Run
+from tests.differential.ways.continuous import from_tables
+
+
+def failure(spark: SparkSession, run: Run) -> str | None:
+    """Return how what Spark answers differs from the definition, in the first way that does; None if none does."""
+    if isinstance(expected(run.case), Refused):
+        return None
+    with tempfile.TemporaryDirectory(prefix="skypane-case-") as folder:
+        for how in _differences(spark, run, Path(folder)):
+            if how is not None:
+                return how
+    return None
+
+
+def _differences(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | None]:
+    how = _stream_differs(run, streams.found(spark, run, folder))
+    yield None if how is None else f"the stream: {how}"
+    if run.case.chance % 2:
+        yield from statics.differences(spark, run, folder)
+
+
+def _stream_differs(run: Run, found: streams.Found) -> str | None:
+    if (how := late_differ(run.believed, found.rejected)) is not None:
+        return how
+    if run.planted and (strays := _given_up(found.rejected) - run.planted):
+        return f"given up are {sorted(strays)}, which are not far in the future"
+    if isinstance(run.case.asked, Continuous):
+        return _updates_differ(run.believed, found)
+    return stream_differs(run.case, statics.in_windows(found.answers), found.rejected)
+
+
+def _given_up(rejected: pa.Table) -> set[int]:
+    reasons = zip(rejected.column(ID).to_pylist(), rejected.column("reason").to_pylist(), strict=True)
+    return {one for one, reason in reasons if reason == "future"}
+
+
+def _updates_differ(case: Case, found: streams.Found) -> str | None:
+    """Return how updates differ from those of the rows that entered, up to the end of the last pane with one."""
+    entered = case.rows.take(pa.array(np.setdiff1d(np.arange(case.rows.num_rows), late(case))))
+    when = times(entered.take(pa.array(usable(entered, case.asked))))
+    until = last_end(int(when.max()), case.windows) if len(when) else -(2**62)
+    wanted = expected(case, entered)
+    assert isinstance(wanted, Updates)
+    return updates_differ(wanted.told[wanted.told[:, 0] < until], from_tables(case, [found.answers]))

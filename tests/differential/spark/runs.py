@@ -1,0 +1,136 @@
+"""What happens to a stream on Spark beside its rows: files, tasks, starts, a sink that fails, a commit that is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from tests.differential.case import ID, TIME, Case, Continuous, Policy, Windows
+from tests.differential.definition.windows import times, usable
+from tests.differential.draw.cases import drawn, kind_of
+
+MOST_ROWS: Final = 1_500
+MOST_BATCHES: Final = 4
+WHERE: Final = ("driver", "spark", "threads")
+"""Where windows are answered, if the laws find it cheapest."""
+_BOUNDS: Final = ("max_ahead", "patience", "support")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A case on Spark.
+
+    files     of each batch
+    stops     batches after which the stream is started anew
+    lost      whether Spark's last commit is lost at each stop
+    fails     the batch whose answers the sink takes, and then fails; None: none
+    planted   ids of rows so far in the future that the stream never follows them
+    """
+
+    case: Case
+    files: int
+    stops: tuple[int, ...]
+    lost: bool
+    fails: int | None
+    where: str
+    splitting: str
+    workers: tuple[int | None, int | None]
+    planted: frozenset[int]
+
+    def __str__(self) -> str:
+        """The run in one paragraph."""
+        said = ", ".join(f"{item.name} {getattr(self, item.name)!r}" for item in fields(self) if item.name != "case")
+        return f"{said}; {self.case}"
+
+    @property
+    def believed(self) -> Case:
+        """The case without the rows that are planted, and a policy that need not care for such."""
+        if not self.planted:
+            return self.case
+        ids, policy = self.case.rows.column(ID).to_numpy(), self.case.policy
+        numbers = {name: value for name, value in policy.numbers if name not in _BOUNDS} | {"max_ahead": None}
+        case = replace(self.case, policy=replace(policy, numbers=tuple(numbers.items())))
+        return case.take(np.flatnonzero(~np.isin(ids, list(self.planted))))
+
+
+def runs(seed: int, kind: str | None = None) -> Iterator[Run]:
+    """Yield runs of a kind from a seed on."""
+    while True:
+        if kind is None or kind_of(seed) == kind:
+            case = drawn(seed)
+            if case.rows.num_rows <= MOST_ROWS and not _unknown_to_spark(case.rows):
+                yield run(case)
+        seed += 1
+
+
+def run(case: Case) -> Run:
+    """Return what happens to a case on Spark; its policy is another one half of the time."""
+    rng = case.rng(50)
+    case = _in_few_batches(case)
+    if isinstance(case.asked, Continuous):
+        every = min(case.windows.length, case.asked.window)
+        case = replace(case, windows=Windows(every, every))
+    case = replace(case, policy=_policy(rng, case))
+    case, planted = _planted(rng, case)
+    last = len(case.batches) - 1
+    stops = tuple(sorted({int(rng.integers(0, last + 1)) for _ in range(int(rng.choice([0, 1, 1, 2])))} - {last}))
+    drains = tuple(stop for stop in stops if rng.random() < 0.4)
+    return Run(
+        replace(case, drains=drains),
+        files=int(rng.integers(1, 4)),
+        stops=stops,
+        lost=bool(rng.random() < 0.4),
+        fails=int(rng.integers(0, last + 1)) if rng.random() < 0.25 else None,
+        where=str(rng.choice(WHERE)),
+        splitting=str(rng.choice(["PB_RR", "TB_RR", "AS", "AS_PID"])),
+        workers=(_workers(rng), _workers(rng)),
+        planted=planted,
+    )
+
+
+def _workers(rng: np.random.Generator) -> int | None:
+    return None if rng.random() < 0.4 else int(rng.integers(1, 4))
+
+
+def _unknown_to_spark(rows: pa.Table) -> bool:
+    return any(pa.types.is_unsigned_integer(kind) for kind in rows.schema.types)
+
+
+def _in_few_batches(case: Case) -> Case:
+    most = int(case.batch.max(initial=0))
+    return case if most < MOST_BATCHES else replace(case, batch=case.batch * MOST_BATCHES // (most + 1))
+
+
+def _policy(rng: np.random.Generator, case: Case) -> Policy:
+    if not case.policy.total or rng.random() < 0.35:
+        return case.policy
+    if rng.random() < 0.5:
+        return Policy("KSlack", (("max_slack", None), ("max_ahead", None)), total=False)
+    delay = int(dict(case.policy.numbers)["delay"] * rng.choice([0.0, 0.1, 0.5]))
+    return Policy("Watermark", (("delay", delay), ("max_ahead", None)), total=False)
+
+
+def _planted(rng: np.random.Generator, case: Case) -> tuple[Case, frozenset[int]]:
+    """Put a row or two into the far future, in the first batch, that the stream gives up when it has moved on."""
+    first, rows = int((case.batch == 0).sum()), case.rows
+    good = usable(rows.slice(0, first), case.asked)
+    ids = rows.column(ID).to_numpy()
+    if len(good) < 8 or case.kind == "progress" or rng.random() < 0.7:
+        return case, frozenset()
+    chosen = [int(row) for row in good[: int(rng.integers(1, 3))] if np.count_nonzero(ids == ids[row]) == 1]
+    when = times(rows.take(pa.array(usable(rows, case.asked))))
+    reach = int(np.ptp(when)) + case.windows.length + 1
+    column = rows.column(TIME).cast(pa.int64()).to_numpy(zero_copy_only=False).copy()
+    moved = column.astype(object)
+    moved[np.array(rows.column(TIME).is_null().to_pylist(), np.bool_)] = None
+    for row in chosen:
+        moved[row] = int(when.max()) + 3 * reach
+    index = rows.column_names.index(TIME)
+    far = pa.array(moved.tolist(), pa.int64()).cast(rows.schema.field(TIME).type)
+    numbers = {**dict(case.policy.numbers), "max_ahead": reach, "patience": 1, "support": 1_000_000}
+    policy = replace(case.policy, numbers=tuple(numbers.items()))
+    rows = rows.set_column(index, rows.schema.field(TIME), far)
+    return replace(case, rows=rows, policy=policy), frozenset(int(ids[row]) for row in chosen)

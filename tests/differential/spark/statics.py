@@ -1,0 +1,147 @@
+"""A case as a static DataFrame: windows, all rows at once, the history of a front; and what Spark's own window() says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from tests.differential import asking
+from tests.differential.case import ID, TIME, Aggregate, Case, Continuous, Function, IntArray, TopK
+from tests.differential.compare import difference, updates_differ
+from tests.differential.definition import aggregate, chosen
+from tests.differential.definition.aggregate import Near
+from tests.differential.definition.continuous import in_order
+from tests.differential.definition.values import key, plain
+from tests.differential.definition.windows import usable
+from tests.differential.expected import Updates, Values, expected
+from tests.differential.spark import files
+from tests.differential.spark.runs import Run
+
+import skypane as sp
+from skypane.operators.continuous import ContinuousSkyline
+from skypane.types import Length
+
+_SPARKS: Final = {"count": sf.count, "min": sf.min, "max": sf.max, "sum": sf.sum, "count_distinct": sf.count_distinct}
+"""Aggregates that mean the same in Spark, of floats those that do not depend on an order of adding."""
+
+
+def differences(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | None]:
+    """Yield how each way differs from the definition; None where it does not."""
+    case = run.case
+    wanted = expected(case)
+    rows = files.static(spark, folder / "static", case.rows, run.files)
+    if isinstance(wanted, Updates):
+        yield _said("the history", updates_differ(wanted.told, _history(rows, case)))
+        return
+    plan = asking.plan(case)
+    windows: dict[str, Any] = {name: Length(getattr(plan.windows, name)) for name in ("slide", "offset")}
+    asked = sp.ask(rows, plan.query, time=TIME, window=Length(plan.windows.length), invalid="drop", **windows)
+    answers = files.in_schema(asked.toArrow(), plan.output_schema(case.rows.schema))
+    yield _said("ask() of windows", difference(case, wanted, in_windows(answers)))
+    yield _said("ask() of all rows", _whole_differs(spark, run, folder))
+    if isinstance(wanted, Values):
+        yield _said("Spark's window()", _window_differs(rows, case, wanted))
+
+
+def in_windows(answers: pa.Table) -> pa.Table:
+    """Return answers in the order of their windows, those of a window as they stand."""
+    starts = answers.column("window_start").cast(pa.int64()).to_numpy()
+    return answers.take(pa.array(np.argsort(starts, kind="stable")))
+
+
+def _said(way: str, how: str | None) -> str | None:
+    return None if how is None else f"{way}: {how}"
+
+
+def _history(rows: DataFrame, case: Case) -> IntArray:
+    query = asking.query(case.asked, case.rows.schema)
+    assert isinstance(query, ContinuousSkyline)
+    preference, window = query.preference, Length(query.window)
+    history = sp.continuous_skyline(rows, preference, by=query.by, time=TIME, window=window, invalid="drop").toArrow()
+    ids = history.column(ID).to_numpy()
+    spans = {name: history.column(name).cast(pa.int64()).to_numpy() for name in ("front_from", "front_to")}
+    told = [
+        np.column_stack([spans[name], np.full(len(ids), action), ids])
+        for name, action in (("front_from", 1), ("front_to", -1))
+    ]
+    return in_order(np.concatenate(told).astype(np.int64))
+
+
+def _whole_differs(spark: SparkSession, run: Run, folder: Path) -> str | None:
+    """Return how the answer over all rows that are usable differs."""
+    case = run.case
+    rows = case.rows.take(pa.array(usable(case.rows, case.asked)))
+    if not rows.num_rows:
+        return None
+    query: Any = asking.query(case.asked, case.rows.schema)
+    answer = sp.ask(files.static(spark, folder / "whole", rows, run.files), query, invalid="drop").toArrow()
+    every = np.arange(rows.num_rows)
+    if isinstance(case.asked, Aggregate):
+        try:
+            return _rows_differ(case.asked, aggregate.answers(rows, case.asked, every), answer)
+        except aggregate.TooLargeError:
+            return None
+    assert not isinstance(case.asked, Continuous)
+    ids = rows.column(ID).take(pa.array(list(chosen.choice_of(rows, case.asked)(every)), pa.int64())).to_pylist()
+    found = answer.column(ID).to_pylist()
+    if not isinstance(case.asked, TopK):
+        ids, found = sorted(ids), sorted(found)
+    return None if ids == found else f"ids {found}, wanted {ids}"
+
+
+def _rows_differ(asked: Aggregate, wanted: list[dict[str, Any]], answer: pa.Table) -> str | None:
+    case_like: Any = type("Asked", (), {"asked": asked, "windows": type("W", (), {"length": 1})})
+    zeros = [pa.array(np.full(answer.num_rows, bound)) for bound in (0, 1)]
+    stamped = pa.Table.from_arrays(
+        [*zeros, *answer.columns], names=["window_start", "window_end", *answer.column_names]
+    )
+    return difference(case_like, Values([(0, row) for row in wanted]), stamped)
+
+
+def _window_differs(rows: DataFrame, case: Case, wanted: Values) -> str | None:
+    """Return how Spark's own windows differ from the definition."""
+    asked = case.asked
+    assert isinstance(asked, Aggregate)
+    functions = [one for one in asked.functions if _is_sparks(one, case.rows.schema)]
+    if asked.required or asked.at_least is not None or asked.top is not None or not functions:
+        return None
+    windows = case.windows
+    window = sf.window(
+        TIME, *(f"{span} microseconds" for span in (windows.length, windows.slide, windows.offset % windows.slide))
+    )
+    counted = rows.groupBy(window.alias("w"), *asked.by).agg(*(_column(one).alias(one.name) for one in functions))
+    start = sf.unix_micros(sf.col("w.start").cast("timestamp"))
+    table = counted.select(start.alias("start"), *asked.by, *(one.name for one in functions)).toArrow()
+    columns = {name: plain(table.column(name)) for name in table.column_names}
+    found = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+    by_key = {(row["start"], *(key(row[name]) for name in asked.by)): row for row in found}
+    if len(by_key) != len(wanted.rows):
+        return f"{len(by_key)} rows, wanted {len(wanted.rows)}"
+    for at, row in wanted.rows:
+        place = (at, *(key(row[name]) for name in asked.by))
+        if place not in by_key:
+            return f"nothing for {place}"
+        for one in functions:
+            if not _agree(row[one.name], by_key[place][one.name]):
+                return f"{one.word}{one.columns} of {place}: {by_key[place][one.name]!r}, wanted {row[one.name]!r}"
+    return None
+
+
+def _is_sparks(function: Function, schema: pa.Schema) -> bool:
+    if function.where is not None or function.word not in _SPARKS:
+        return False
+    kinds = [schema.field(name).type for name in function.columns]
+    return function.word != "sum" or all(pa.types.is_integer(kind) for kind in kinds)
+
+
+def _column(function: Function) -> Column:
+    return _SPARKS[function.word](*(function.columns or ("*",)))
+
+
+def _agree(wanted: Any, found: Any) -> bool:
+    return wanted.admits(found) if isinstance(wanted, Near) else key(wanted) == key(found)

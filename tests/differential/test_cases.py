@@ -1,0 +1,36 @@
+"""A fixed number of cases of fixed seeds, and those that once failed; `make fuzz` goes on from there."""
+
+from __future__ import annotations
+
+import pytest
+from tests.differential.checking import failure_of
+from tests.differential.draw.cases import KINDS, drawn
+from tests.differential.kept import kept
+from tests.differential.running import Tally, cases, failures
+
+CASES = {
+    "skyline": 200,
+    "top_k": 100,
+    "k_dominant": 80,
+    "top_delta": 70,
+    "aggregate": 150,
+    "continuous": 300,
+    "progress": 100,
+}
+
+
+@pytest.mark.parametrize("one", list(kept()), ids=lambda one: one.why)
+def test_what_once_failed(one):
+    assert failure_of(one.case) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_ways_agree_with_the_definition(kind):
+    found = [str(failure) for failure in failures(cases(0, kind, CASES[kind], None), Tally())]
+    assert not found, "\n\n".join(found)
+
+
+def test_a_seed_is_a_case():
+    first, again = drawn(7), drawn(7)
+    assert first.rows.drop_columns(["rare"]).equals(again.rows.drop_columns(["rare"]))  # has NaN
+    assert str(first) == str(again)
