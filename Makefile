@@ -9,7 +9,7 @@
 #   make wheel    build what is published        make clean    remove .venv and caches
 #
 # PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
-# Tests run in as many processes as cores and memory allow; WORKERS=3 sets their number, and WORKERS=0 is pytest's own process.
+# WORKERS=auto runs tests in as many processes as cores and memory allow, WORKERS=3 in three; 1 is pytest's own process.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,9 +19,9 @@ EXTRAS := cli,demo,dev,java,kafka,mqtt
 WITH :=
 # The rooms of tests that start Java.
 JAVA := runtime experiments jobs test_demo.py test_snippets.py
-# The processes that tests run in; tests/conftest.py counts them where this says auto.
-WORKERS := auto
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# The processes that tests run in; tests/processes.py counts them where this says auto.
+WORKERS := 1
+PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
 OLDEST := 4.0.0
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)

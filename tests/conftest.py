@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
+from tests.processes import turn, workers
 from tests.runtime.cluster import FRUGAL
 
-from skypane.runtime.resources import GIB, cores, memory_bytes
+from skypane.runtime.resources import cores, memory_bytes
 from skypane.runtime.spark.machine.session import session
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ settings.register_profile("dev", deadline=None, max_examples=50, suppress_health
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.register_profile("nightly", settings.get_profile("dev"), max_examples=2_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
-
-_MEMORY_OF_A_WORKER = 4 * GIB
-"""Of a process of tests: its JVM, its Python workers, and the drivers that a test of recovery starts."""
 
 # Every Java that Spark starts in a test lives for minutes: what its second compiler makes of Spark in them takes as much CPU
 # time as all else that Java does, and is used for too short a time to save it. Programs that tests start inherit this.
@@ -65,7 +63,7 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[Broker]:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Return in how many processes the tests of `pytest -n auto` run."""
-    return max(1, min(cores(), memory_bytes() // _MEMORY_OF_A_WORKER))
+    return workers(cores(), memory_bytes())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -77,12 +75,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: _turn(item.path.relative_to(config.rootpath / "tests").as_posix()))
-
-
-_LONG = ("runtime/test_recovery.py", "test_snippets.py", "runtime/test_stream.py")
-"""The files that take longest, the longest one first; what follows is in pytest's order."""
-
-
-def _turn(file: str) -> int:
-    return _LONG.index(file) if file in _LONG else len(_LONG)
+        items.sort(key=lambda item: turn(item.path.relative_to(config.rootpath / "tests").as_posix()))

@@ -1,4 +1,4 @@
-"""What a stranger's first commands rest on: the goals that the workflow and the pages name are the Makefile's."""
+"""What a stranger's first commands rest on: goals of make, the workflow that calls them, and how tests are shared out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.processes import LONG, turn, workers
+
+from skypane.runtime.resources import GIB
 
 ROOT = Path(__file__).parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -63,3 +66,16 @@ def test_hooks_call_the_programs_that_lint_calls():
     assert called == {"ruff", "mypy"}
     assert all(f"$(BIN)/{name}" in MAKEFILE for name in called)
     assert all(hook["language"] == "system" for hook in hooks)
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory", "expected"), [(2, 24 * GIB, 2), (8, 10 * GIB, 2), (1, GIB, 1), (4, GIB, 1)]
+)
+def test_as_many_processes_as_cores_and_memory_allow(cores: int, memory: int, expected: int):
+    assert workers(cores, memory) == expected
+
+
+def test_the_longest_files_are_there_and_go_first():
+    assert [file for file in LONG if not (ROOT / "tests" / file).exists()] == []
+    files = ["kernels/test_exact.py", *reversed(LONG), "cli/test_main.py"]
+    assert sorted(files, key=turn) == [*LONG, "kernels/test_exact.py", "cli/test_main.py"]

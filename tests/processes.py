@@ -1,0 +1,23 @@
+"""How tests are shared out among processes: how many there are, and which files go first."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skypane.runtime.resources import GIB
+
+_MEMORY: Final = 4 * GIB
+"""Of a process of tests: its JVM, its Python workers, and the drivers that a test of recovery starts."""
+
+LONG: Final = ("runtime/test_recovery.py", "test_snippets.py", "runtime/test_stream.py")
+"""The files that take longest, the longest one first."""
+
+
+def workers(cores: int, memory: int) -> int:
+    """Return how many processes a machine with so many bytes of memory has room for."""
+    return max(1, min(cores, memory // _MEMORY))
+
+
+def turn(file: str) -> int:
+    """Return when a file's turn comes: long ones first, so that none is left over at the end; else in pytest's order."""
+    return LONG.index(file) if file in LONG else len(LONG)
