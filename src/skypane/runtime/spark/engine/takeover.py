@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from skypane.runtime.spark.engine import spark_files
 from skypane.runtime.spark.engine.definition import Definition
 from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.ownership import Ownership
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.sinks.claim import Claim
 from skypane.runtime.spark.sinks.sink import Sink
@@ -23,17 +24,20 @@ def take_over(ledger: Ledger, store: Store, setting: Setting) -> None:
         before = Definition.free_of(store).get("places", {})
         query = ledger.claim(_definition(setting, places))
     last = ledger.latest()
-    for role, sink in setting.sinks.items():
-        was = before.get(role) if places[role] is not None else None
-        with _usable(role, str(places[role])):
-            sink.open(Claim(query, ledger.ownership.driver, 0 if last is None else last.batch_id + 1, was))
-    ledger.ownership.check()  # another driver may have come while the sinks were opened
+    owned = ledger.ownership
+    with owned.in_charge():
+        for role, sink in setting.sinks.items():
+            was = before.get(role) if places[role] is not None else None
+            with _usable(role, str(places[role])):
+                sink.open(Claim(query, owned.driver, 0 if last is None else last.batch_id + 1, was, owned.check))
+        owned.check()  # another driver may have come while the sinks were opened
 
 
-def tidy(partials: Store, needed: frozenset[str], passing: tuple[Store, ...]) -> None:
+def tidy(ownership: Ownership, partials: Store, needed: frozenset[str], passing: tuple[Store, ...]) -> None:
     """Remove what tries that were never committed have left; raise CheckpointError if a file that is needed is gone.
 
     passing   folders that hold nothing between two batches
+    Another driver may take over at any moment, whose files would look the same: they go by way of the driver's own folder.
     """
     for store in (partials, *passing):
         store.make()
@@ -44,9 +48,9 @@ def tidy(partials: Store, needed: frozenset[str], passing: tuple[Store, ...]) ->
             f"{partials.path(gone[0])} is gone, and {len(gone) - 1} more files of open panes: restore the "
             f"whole checkpoint from a copy, or start with a new one"
         )
-    partials.remove(there - needed)
+    ownership.remove(partials, sorted(there - needed))
     for store in passing:
-        store.remove(store.names())
+        ownership.remove(store, store.names())
 
 
 @contextmanager
