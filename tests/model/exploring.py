@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tests.model.disk import Content, Disk, Open, Operation
 from tests.model.gate import Gate
@@ -94,8 +94,7 @@ class Program:
         return ended, ended
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """The disk, and how far each program has come."""
 
     disk: Frozen
@@ -122,12 +121,9 @@ class Footprint:
     named: set[str] = field(default_factory=set)
     filled: set[str] = field(default_factory=set)
 
-    def note(self, step: Operation, before: Disk, after: Disk) -> None:
-        if step.name == "read":
-            self.looked.add(step.arguments[0])
-        if before is not after:
-            self.named |= set(before.keys() ^ after.keys())
-            self.filled |= {path for path in before.keys() & after.keys() if before[path] != after[path]}
+    def note(self, before: Disk, after: Disk) -> None:
+        self.named |= before.keys() ^ after.keys()
+        self.filled |= {path for path in before.keys() & after.keys() if before[path] != after[path]}
 
     def size(self) -> int:
         return len(self.looked) + len(self.named) + len(self.filled)
@@ -153,29 +149,37 @@ class Exploration:
             yield from self._once()
 
     def _once(self) -> Iterator[tuple[State, list[Hashable]]]:
-        waiting = [State(frozenset(self._disk.items()), (0,) * len(self._programs))]
-        seen = set(waiting)
+        disks = _Numbers()
+        waiting = [(disks.of(frozenset(self._disk.items())), *(0 for _ in self._programs))]
+        seen = {_packed(waiting[0])}
         while waiting:
-            state = waiting.pop()
-            steps = [program.next(at) for program, at in zip(self._programs, state.programs, strict=True)]
+            number, *programs = waiting.pop()
+            state = State(disks[number], tuple(programs))
+            steps = [program.next(at) for program, at in zip(self._programs, programs, strict=True)]
             yield state, [step.outcome for step in steps if isinstance(step, Ended)]
-            new = [after for after in self._after(state, steps) if after not in seen]
-            seen.update(new)
-            waiting.extend(new)
+            for disk, moved in self._after(state, steps):
+                after = disks.of(disk), *moved
+                if (packed := _packed(after)) not in seen:
+                    seen.add(packed)
+                    waiting.append(after)
 
-    def _after(self, state: State, steps: Sequence[Operation | Ended]) -> list[State]:
+    def _after(self, state: State, steps: Sequence[Operation | Ended]) -> Iterator[State]:
         disk = dict(state.disk)
         moves = [(index, step) for index, step in enumerate(steps) if isinstance(step, Operation)]
         alone = next((move for move in moves if self._quiet(*move, disk)), None)
-        return [self._moved(state, disk, *move) for move in ([alone] if alone else moves)]
+        for move in [alone] if alone else moves:
+            yield self._moved(state, disk, *move)
 
     def _moved(self, state: State, before: Disk, index: int, step: Operation) -> State:
         disk, answer = step.on(before)
         if disk is not before:
             self._watch(index, before, disk)
-        self._prints[index].note(step, before, disk)
+            self._prints[index].note(before, disk)
+        if step.name == "read":
+            self._prints[index].looked.add(step.arguments[0])
         at = self._programs[index].after(state.programs[index], answer)
-        return State(frozenset(disk.items()), (*state.programs[:index], at, *state.programs[index + 1 :]))
+        same = state.disk if disk is before else frozenset(disk.items())
+        return State(same, (*state.programs[:index], at, *state.programs[index + 1 :]))
 
     def _quiet(self, index: int, step: Operation, disk: Disk) -> bool:
         others = [there for other, there in enumerate(self._prints) if other != index]
@@ -195,3 +199,28 @@ class Exploration:
                 opened = [name for name, content in disk.items() if content == Open(path)]
                 return not any(name in there.looked for there in others for name in opened)
         return False
+
+
+class _Numbers:
+    """Disks by number: there are few, in millions of states."""
+
+    def __init__(self) -> None:
+        self._disks: list[Frozen] = []
+        self._numbers: dict[Frozen, int] = {}
+
+    def of(self, disk: Frozen) -> int:
+        if disk not in self._numbers:
+            self._numbers[disk] = len(self._disks)
+            self._disks.append(disk)
+        return self._numbers[disk]
+
+    def __getitem__(self, number: int) -> Frozen:
+        return self._disks[number]
+
+
+def _packed(numbers: Sequence[int]) -> int:
+    """Return one small value for a few numbers."""
+    packed = 0
+    for number in numbers:
+        packed = packed << 24 | number
+    return packed
