@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tests.model.disk import Content, Disk, Open, Operation
 from tests.model.gate import Gate
-from tests.model.remembering import plain_frames, position, variables
+from tests.model.remembering import Position, plain_frames, position, variables
 
 Script: TypeAlias = Callable[[Gate], Hashable]
 """A program: works through a gate, and returns how it ended."""
@@ -71,7 +71,8 @@ class Program:
         """Return what comes after these answers, and what is remembered of them."""
         known, stroke = iter(answers), None
         remembered: Hashable = None
-        where, since = (), list[Any]()
+        where: Position = ()
+        since: list[Any] = []
 
         def perform(operation: Operation) -> Any:
             nonlocal stroke, remembered, where, since

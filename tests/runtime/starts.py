@@ -80,7 +80,7 @@ class OnePartial:
         return Kept()
 
     def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> Kept:
-        return Kept(*operator["files"], PLAN.progress.restore(progress))
+        return Kept(operator["files"][0], PLAN.progress.restore(progress))
 
     def run(self, batch: Batch, state: Kept) -> Outcome[Kept]:
         name = attempt_name(batch.batch_id, 0)
