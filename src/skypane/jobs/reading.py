@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from skypane.jobs.document import data_of, text_of
 from skypane.jobs.fields import MisfitError, Part
 from skypane.jobs.model import JobFile
+from skypane.jobs.named import Modules
 from skypane.naming import instead, shortened
 from skypane.types import ConfigError
 
@@ -21,18 +22,21 @@ _TAGS = ("kind", "policy", "law")
 _QUOTED = re.compile("'([^']*)'")
 
 
-def read(path: Path) -> JobFile:
-    """Return the job described in the YAML file at `path`; ConfigError with all that is wrong, a line each."""
-    return parse(text_of(path), str(path))
+def read(path: Path, allowed: Collection[str] = ()) -> JobFile:
+    """Return the job described in the YAML file at `path`; ConfigError with all that is wrong, a line each.
+
+    allowed   modules that the file may name functions of, which are imported and called: see jobs/named.py
+    """
+    return parse(text_of(path), str(path), allowed)
 
 
-def parse(text: str, name: str = "job") -> JobFile:
-    """Return the job described by YAML `text`; `name` stands in errors."""
+def parse(text: str, name: str = "job", allowed: Collection[str] = ()) -> JobFile:
+    """Return the job described by YAML `text`; `name` stands in errors, `allowed` is as in read()."""
     data = data_of(text, name)
     if not isinstance(data, dict):
         raise ConfigError(f"{name}: a job is a mapping of fields such as source and query, got {type(data).__name__}")
     try:
-        return JobFile.model_validate(data)
+        return JobFile.model_validate(data, context={"modules": Modules(frozenset(allowed))})
     except ValidationError as error:
         sentences = [sentence(details, data) for details in error.errors(include_url=False)]
         raise ConfigError("\n".join(f"{name}: {line}" for line in sentences)) from error
