@@ -15,6 +15,7 @@ from skypane.jobs.fields import MisfitError, Part
 from skypane.jobs.model import JobFile
 from skypane.jobs.named import Modules
 from skypane.naming import instead, shortened
+from skypane.runtime.redaction import HIDDEN
 from skypane.types import ConfigError
 
 #: fields that say which of several sections a section is
@@ -45,7 +46,7 @@ def parse(text: str, name: str = "job", allowed: Collection[str] = ()) -> JobFil
 def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
     """Return one error as "field.path: what is wrong, got value", and the nearest thing that is allowed."""
     where = _path(error["loc"], data)
-    context, value = error.get("ctx", {}), shortened(repr(error["input"]))
+    context, value = error.get("ctx", {}), HIDDEN if _may_be_secret(where) else shortened(repr(error["input"]))
     field = ".".join([*where, *_further(context)]) or "job"
     match error["type"]:
         case "extra_forbidden":
@@ -65,6 +66,11 @@ def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
         case _:
             problem = f"{error['msg'].removeprefix('Input ')}, got {value}"
     return f"{shortened(field)}: {problem}"
+
+
+def _may_be_secret(where: Sequence[str]) -> bool:
+    """Return whether what stands there may be a password: an option's value, or what was written in place of options."""
+    return tuple(where[:2]) in {("source", "options"), ("spark", "conf")}
 
 
 def _further(context: Mapping[str, Any]) -> list[str]:
