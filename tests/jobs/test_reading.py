@@ -347,6 +347,19 @@ def test_a_job_file_runs_no_code_that_was_not_allowed(function, tmp_path, monkey
     assert "evil" not in sys.modules
 
 
+@pytest.mark.parametrize("field", ["name", "where", "checkpoint", "preference", "key"])
+def test_a_nul_is_named_with_its_line(field):
+    text = {
+        "name": 'name: "a\\0b"',
+        "where": 'name: a\nwhere: "price > 1\\0"',
+        "checkpoint": 'checkpoint: "/data/\\0"',
+        "preference": 'query: {kind: skyline, preference: "price MIN\\0"}',
+        "key": '"a\\0": 1',
+    }[field]
+    with pytest.raises(ConfigError, match=r"^job.yaml, line \d: .* holds the letter NUL"):
+        parse(text, "job.yaml")
+
+
 def test_what_is_kept_must_be_an_accumulator():
     with pytest.raises(ConfigError, match=r"keep needs an sp.Accumulator, got 3.14"):
         function_of("keep(math.pi)", Modules(frozenset(["math"])))
