@@ -7,6 +7,7 @@ one that was seen before, by whatever way, is not gone into again.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -163,6 +164,17 @@ class Exploration:
                 if (packed := _packed(after)) not in seen:
                     seen.add(packed)
                     waiting.append(after)
+
+    def walk(self, chance: random.Random) -> Iterator[tuple[State, list[Hashable]]]:
+        """Yield the states of one order of turns, drawn by chance, to the end of all programs."""
+        state = State(frozenset(self._disk.items()), (0,) * len(self._programs))
+        while True:
+            steps = [program.next(at) for program, at in zip(self._programs, state.programs, strict=True)]
+            yield state, [step.outcome for step in steps if isinstance(step, Ended)]
+            moves = [(index, step) for index, step in enumerate(steps) if isinstance(step, Operation)]
+            if not moves:
+                return
+            state = self._moved(state, dict(state.disk), *chance.choice(moves))
 
     def _after(self, state: State, steps: Sequence[Operation | Ended]) -> Iterator[State]:
         disk = dict(state.disk)

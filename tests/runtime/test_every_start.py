@@ -6,6 +6,7 @@ The engine's shell, ledger, ownership, tidying and folder of output are the real
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import cache
@@ -109,11 +110,18 @@ def test_more_drivers_tries_and_batches_do_too(drivers: int, tries: int, batches
     check_ends(explore([1 + batches] * drivers, 1, 1 + batches))
 
 
-@pytest.mark.slow
-def test_three_drivers_do_too(monkeypatch: pytest.MonkeyPatch):
-    """One goes on to the next batch, two come to be in charge and tidy: who comes first and last is any of them."""
-    monkeypatch.setattr(ownership, "_TRIES", 1)
-    check_ends(explore([2, 1, 1], 1, 2))
+@pytest.mark.parametrize("walks", [50, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_three_drivers_do_too_in_orders_that_are_drawn(walks: int, monkeypatch: pytest.MonkeyPatch):
+    """All orders of three are too many to go through: each drawn one is stopped after any of its strokes, and at its end."""
+    monkeypatch.setattr(ownership, "_TRIES", 5)
+    chance, exploration = random.Random(1), _exploration([2, 2, 2], 1, PLAIN)
+    for _ in range(walks):
+        states = list(exploration.walk(chance))
+        last, ended = states[-1]
+        assert set(ended) <= ENDS
+        assert "done" in ended, "the last to start is in charge"
+        for state in (chance.choice(states)[0], last):
+            check_whole(dict(state.disk), 2)
 
 
 @pytest.mark.slow
