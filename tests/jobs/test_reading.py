@@ -15,7 +15,7 @@ from skypane.jobs import parse, read
 from skypane.jobs.building import options
 from skypane.jobs.description import settings
 from skypane.jobs.examples import find
-from skypane.jobs.named import named
+from skypane.jobs.named import Modules
 from skypane.jobs.policies import AqKSlackLaw
 from skypane.operators.aggregates.text import function_of
 from skypane.operators.topk import TopK
@@ -308,16 +308,66 @@ def test_errors_repeat_only_the_beginning_of_a_long_value(parts):
         ({"last": "last(paid)"}, "goes by an order of rows: name its column, order="),
         ({}, "need at least one aggregate function"),
         ({"n": "keep(QueueEnd(cab))"}, "'QueueEnd' is of no module: write where it is, as in my_module.QueueEnd"),
-        ({"n": "keep(no_such.QueueEnd(cab))"}, "'no_such.QueueEnd': cannot import 'no_such'"),
+        ({"n": "keep(skypane.examples.no_such.QueueEnd(cab))"}, "cannot import 'skypane.examples.no_such'"),
         ({"n": "keep(skypane.examples.traffic.QueueEn())"}, "has no 'QueueEn', did you mean 'QueueEnd'?"),
         ({"n": "keep(skypane.examples.traffic.QueueEnd(cab))"}, "missing 2 required positional arguments"),
-        ({"n": "keep(math.pi)"}, "keep needs an sp.Accumulator, got 3.14"),
-        ({"n": "in_order(math.fsum, x, returns=integer, order=at)"}, "returns=integer is no type of Arrow's"),
+        ({"n": "keep(skypane.examples.traffic.dataclass(x))"}, "is no part of 'skypane.examples.traffic'"),
+        (
+            {"n": "in_order(skypane.examples.traffic.QueueEnd, x, returns=integer, order=at)"},
+            "returns=integer is no type of Arrow's",
+        ),
     ],
 )
 def test_an_aggregate_that_cannot_be_is_one_sentence(functions, complaint):
     (found,) = complaints(query={"kind": "aggregate", "by": "shop", "functions": functions})
     assert complaint in found
+
+
+@pytest.mark.parametrize("function", [
+    "keep(evil.touch())",
+    "keep(evil.nothing)",
+    "sum(evil.touch())",
+    "sum(price, where=evil.touch())",
+    "in_order(evil.touch(), price, returns=int64)",
+    "keep(skypane.examples.traffic.QueueEnd(evil.touch()))",
+    "keep(skypane.examples.traffic.np.save('touched', price))",
+    "approx_quantile(price, error=evil.touch())",
+    "avg(evil.touch.__call__())",
+])  # fmt: skip
+def test_a_job_file_runs_no_code_that_was_not_allowed(function, tmp_path, monkeypatch):
+    """Neither is a module imported, nor anything in it called."""
+    mark = tmp_path / "touched"
+    text = f"from pathlib import Path\nPath({str(mark)!r}).touch()\nnothing = touch = Path({str(mark)!r}).touch\n"
+    (tmp_path / "evil.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path, str(tmp_path)])
+    with pytest.raises(ConfigError):
+        parse(changed(query={"kind": "aggregate", "by": "shop", "functions": {"n": function}}), allowed=["other"])
+    assert not mark.exists()
+    assert "evil" not in sys.modules
+
+
+@pytest.mark.parametrize("field", ["name", "where", "checkpoint", "preference", "key"])
+def test_a_nul_is_named_with_its_line(field):
+    text = {
+        "name": 'name: "a\\0b"',
+        "where": 'name: a\nwhere: "price > 1\\0"',
+        "checkpoint": 'checkpoint: "/data/\\0"',
+        "preference": 'query: {kind: skyline, preference: "price MIN\\0"}',
+        "key": '"a\\0": 1',
+    }[field]
+    with pytest.raises(ConfigError, match=r"^job.yaml, line \d: .* holds the letter NUL"):
+        parse(text, "job.yaml")
+
+
+def test_what_is_kept_must_be_an_accumulator():
+    with pytest.raises(ConfigError, match=r"keep needs an sp.Accumulator, got 3.14"):
+        function_of("keep(math.pi)", Modules(frozenset(["math"])))
+
+
+def test_a_refusal_says_how_to_allow_a_module():
+    (found,) = complaints(query={"kind": "aggregate", "functions": {"n": "keep(my.own.Range(price))"}})
+    assert "if you trust it, start with --allow my.own" in found
 
 
 def test_a_function_as_a_text_is_the_one_that_python_makes():
@@ -335,7 +385,7 @@ def test_a_function_as_a_text_is_the_one_that_python_makes():
         "approx_quantile(amount, [0.5, 0.9], error=0.05)": sp.approx_quantile("amount", [0.5, 0.9], error=0.05),
     }
     for text, function in texts.items():
-        assert function_of(text, named) == function, text
+        assert function_of(text, Modules(frozenset(["math"]))) == function, text
 
 
 def test_what_is_named_may_lie_in_the_working_folder(tmp_path, monkeypatch):
@@ -343,7 +393,7 @@ def test_what_is_named_may_lie_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*sys.path])
     functions = {"n": "in_order(rises_of_mine.longest, price, returns=int64, order=ts)"}
-    query = parse(changed(query={"kind": "aggregate", "functions": functions})).query.build()
+    query = parse(changed(query={"kind": "aggregate", "functions": functions}), allowed=["rises_of_mine"]).query.build()
     rows = pa.table({"ts": [1, 2], "price": [1.0, 2.0]})
     assert query.lower(query.lift(rows))["n"].to_pylist() == [2]
 

@@ -357,7 +357,11 @@ def test_what_is_a_users_own_is_found_in_the_working_folder_by_sparks_workers_to
     (folder / "job.yaml").write_text(text_of(folder, query=query))
     program = Path(sys.executable).with_name("skypane")
     said = subprocess.run(
-        [program, "run", "job.yaml", "--drain"], cwd=folder, capture_output=True, text=True, check=False
+        [program, "run", "job.yaml", "--drain", "--allow", "my_module"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert said.returncode == 0, said.stderr
     wanted: dict[tuple[int, str], list[float]] = {}

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -226,3 +227,28 @@ def test_one_window_and_one_row_are_no_plural():
     assert told[1] == "1 window answered with 1 row"
     assert "1 row put aside: null price" in told
     assert str(alone) == "batch 0 (1.00 s): 1 row, 1 row put aside, 1 window answered, 1 row in their answers"
+
+
+@pytest.mark.parametrize("name", ["$\\frac{1}$", "$x$", "price $ and $ rating", "a^b_c", "\\", "%s{0}", "<b>"])
+def test_a_group_or_column_may_have_any_name(name: str):
+    """In particular one that looks like a formula."""
+    table = pa.table({
+        "window_start": pa.array([0, 0, HOUR], pa.timestamp("us", "UTC")),
+        "window_end": pa.array([HOUR, HOUR, 2 * HOUR], pa.timestamp("us", "UTC")),
+        "city": [name, "b", name],
+        name: [1.0, 2.0, 3.0],
+        "rating": [3.0, 2.0, 1.0],
+    })  # fmt: skip
+    page = render(
+        Snapshot(
+            title=name,
+            question=name,
+            window=HOUR,
+            criteria=(Criterion(name, "low", name), Criterion("rating", "high")),
+            batches=hourly(3),
+            settings=((name, name),),
+            sizes=front_sizes(table, ["city"]),
+            example=example(table, ["city"]),
+        )
+    )
+    assert escape(name, quote=False) in page

@@ -78,15 +78,21 @@ def test_a_start_that_is_taken_over_between_two_files_leaves_no_trace(tmp_path: 
 
 
 def test_a_start_that_wakes_late_leaves_the_one_after_it_alone(tmp_path: Path):
-    """It was taken over before it came to its folder, and will be told so after that."""
+    """It was taken over before it came to its folder, and finds that out there."""
+
+    def taken_over() -> None:
+        raise CheckpointError("taken over")
+
     out = Directory(str(tmp_path))
     out.open(SECOND)
     waiting = staged(out, "second", 1)
-    out.open(FIRST)
+    with pytest.raises(CheckpointError, match="taken over"):
+        out.open(replace(FIRST, check=taken_over))
+    assert [path.name for path in (tmp_path / STAGE).iterdir()] == ["second"]
     out.write(NO_SPARK, waiting, 0)
     assert times(tmp_path) == [1]
-    out.open(THIRD)
-    assert [path.name for path in (tmp_path / STAGE).iterdir()] == ["third"]
+    out.open(replace(THIRD, driver="another"))  # a name before that of the folder there: of an older copy
+    assert [path.name for path in (tmp_path / STAGE).iterdir()] == ["another"]
 
 
 @pytest.mark.parametrize("batch", [3, 4, 7])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skypane.cli.trust import allow
 from skypane.types import ConfigError
 from skypane.wording import UNKNOWN, count
 
@@ -21,6 +22,7 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     """Add the verb's parser."""
     parser = verbs.add_parser("inputs", help="show the inputs of a job: who reads them, how fast, how far behind")
     parser.add_argument("job", metavar="JOB", help="a job file whose source is skypane-many")
+    allow(parser)
     return parser
 
 
@@ -31,7 +33,7 @@ def run(arguments: Namespace) -> int:
 
     from skypane.jobs import examples  # noqa: PLC0415
 
-    job = examples.find(arguments.job)
+    job = examples.find(arguments.job, arguments.allow)
     table = Table(*COLUMNS, box=None, header_style="dim", padding=(0, 2, 0, 0))
     rows = _standing(job)
     for one in rows:

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skypane.cli.trust import allow
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         action="store_true",
         help="when the stream ends, or --seconds have passed, answer the open windows too, and decide on rows far ahead",
     )
+    allow(parser)
     parser.add_argument("--examples", action="store_true", help="list the examples")
     parser.add_argument("--show", action="store_true", help="print the example JOB, to start from")
     return parser
@@ -51,7 +53,7 @@ def run(arguments: Namespace) -> int:
         print(examples.text(arguments.job), end="")
         return 0
     console = Console(highlight=False)
-    job = examples.find(arguments.job)
+    job = examples.find(arguments.job, arguments.allow)
     if arguments.report is not None and job.mode == "batch":
         raise ConfigError("--report is for streams: a batch job leaves no measurements, only its answers")
     if arguments.drain and job.mode == "batch":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -15,6 +17,7 @@ from pyspark.sql.functions import expr
 import skypane as sp
 from skypane.jobs.model import FILE_FORMATS, JobFile, Late, Output, Source
 from skypane.places import Place
+from skypane.runtime.environment import held
 from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.sources.named import load
 from skypane.types import ConfigError, SkypaneError
@@ -22,7 +25,7 @@ from skypane.types import ConfigError, SkypaneError
 
 def session(job: JobFile) -> SparkSession:
     """Return the running session, or one as the job wants it."""
-    return sp.session(job.spark.master, job.name, {name: _text(value) for name, value in job.spark.conf.items()})
+    return sp.session(job.spark.master, job.name, _told("spark.conf", job.spark.conf))
 
 
 def build(job: JobFile, spark: SparkSession) -> DataFrame | sp.Job:
@@ -95,7 +98,7 @@ def _sink(output: Output | Late) -> sp.Sink:
 
 def _source(source: Source, spark: SparkSession, *, streaming: bool) -> DataFrame:
     path = None if source.path is None else Place.of(source.path, "source.path").spark
-    name, options = load(spark, source.format, {key: _text(value) for key, value in source.options.items()})
+    name, options = load(spark, source.format, _told("source.options", source.options))
     if source.max_files_per_trigger is not None:
         options["maxFilesPerTrigger"] = str(source.max_files_per_trigger)
     reader: Any = (spark.readStream if streaming else spark.read).format(name).options(**options)
@@ -116,6 +119,11 @@ def _during(section: str, action: Any) -> DataFrame:
     except (PySparkException, Py4JJavaError) as error:
         raise ConfigError(f"{section}: {cause(error)}") from error
     return frame
+
+
+def _told(section: str, options: Mapping[str, str | bool | float]) -> dict[str, str]:
+    """Return options as Spark takes them: what "$NAME" stands for in the place of it."""
+    return {name: held(_text(value), f"{section}.{name}", os.environ) for name, value in options.items()}
 
 
 def _text(value: str | bool | float) -> str:

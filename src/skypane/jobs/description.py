@@ -6,6 +6,7 @@ from skypane.jobs.model import JobFile
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.reporting.snapshot import Criterion
+from skypane.runtime.redaction import all_shown, without_login
 from skypane.wording import count, counted, span
 
 
@@ -38,8 +39,10 @@ def criteria(job: JobFile) -> tuple[Criterion, ...]:
 
 def _source(job: JobFile) -> str:
     source = job.source
-    options = ", ".join(f"{name}={value}" for name, value in source.options.items())
-    return " ".join(part for part in (source.format, source.path or "", f"({options})" if options else "") if part)
+    options = ", ".join(f"{name}={value}" for name, value in all_shown(source.options).items())
+    return " ".join(
+        part for part in (source.format, without_login(source.path or ""), f"({options})" if options else "") if part
+    )
 
 
 def _rows(job: JobFile) -> str:

@@ -68,6 +68,7 @@ def _check_extent(root: yaml.Node, name: str) -> None:
         if depth > _DEEPEST:
             raise _too_deep(name)
         if isinstance(node, yaml.ScalarNode):
+            _check_letters(node, name)
             continue
         inner = [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
         values += len(inner)
@@ -76,6 +77,15 @@ def _check_extent(root: yaml.Node, name: str) -> None:
                 f"{name}: holds more than {_MOST_VALUES:,} values, repeated aliases counted; leave out some"
             )
         todo.extend((part, depth + 1) for part in inner)
+
+
+def _check_letters(node: yaml.ScalarNode, name: str) -> None:
+    """A NUL, which YAML lets through as an escape, ends a text for whoever passes it on to the system."""
+    if "\0" in node.value:
+        raise ConfigError(
+            f"{name}, line {node.start_mark.line + 1}: {shortened(repr(node.value))} holds the letter NUL, which no name, "
+            f"path or expression can have; leave it out"
+        )
 
 
 def _too_deep(name: str) -> ConfigError:

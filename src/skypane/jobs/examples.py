@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -23,11 +24,11 @@ def text(name: str) -> str:
     return _folder().joinpath(f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def find(job: str) -> JobFile:
-    """Return the job of the file `job`, or of the shipped example of that name."""
+def find(job: str, allowed: Collection[str] = ()) -> JobFile:
+    """Return the job of the file `job`, or of the shipped example of that name; `allowed` is as in read()."""
     if job in names() and not Path(job).is_file():  # a folder of that name is where it has written
-        return parse(text(job), job)
-    return read(Path(job))
+        return parse(text(job), job, allowed)
+    return read(Path(job), allowed)
 
 
 def _folder() -> Traversable:

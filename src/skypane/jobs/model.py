@@ -19,6 +19,7 @@ from skypane.jobs.policies import AnyPolicy
 from skypane.jobs.queries import AnyQuery
 from skypane.naming import instead
 from skypane.reporting.grids import GridSpec
+from skypane.runtime.redaction import all_shown
 from skypane.types import ConfigError, micros
 from skypane.windows import Windows
 
@@ -202,4 +203,6 @@ class JobFile(Part):
 
     def summary(self) -> dict[str, Any]:
         """Return what makes a run of this job the same run when it is resumed."""
-        return self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question", "map"})
+        told = self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question", "map"})
+        told["source"]["options"] = all_shown(self.source.options)  # the summary is stored
+        return told

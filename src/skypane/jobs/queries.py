@@ -7,10 +7,10 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, PositiveInt, create_model, model_validator
+from pydantic import AfterValidator, Field, PositiveInt, PrivateAttr, ValidationInfo, create_model, model_validator
 
 from skypane.jobs.fields import Columns, Part
-from skypane.jobs.named import named
+from skypane.jobs.named import Modules
 from skypane.operators.aggregates.text import function_of
 from skypane.operators.queries import QUERIES
 from skypane.operators.query import Query
@@ -23,8 +23,13 @@ def _is_preference(text: str) -> str:
     return text
 
 
-def _is_function(text: str) -> str:
-    function_of(text, named)
+def _modules(info: ValidationInfo) -> Modules:
+    """Return what whoever reads the job allows."""
+    return (info.context or {}).get("modules") or Modules()
+
+
+def _is_function(text: str, info: ValidationInfo) -> str:
+    function_of(text, _modules(info))
     return text
 
 
@@ -46,16 +51,18 @@ class QueryPart(Part):
 
     by: Columns = ()
     kind: str
+    _modules: Modules = PrivateAttr(default_factory=Modules)
 
     @model_validator(mode="after")
-    def _can_be_built(self) -> Any:
+    def _can_be_built(self, info: ValidationInfo) -> Any:
+        self._modules = _modules(info)
         self.build()  # raises where the parts do not fit, as a k above the number of criteria
         return self
 
     def build(self) -> Query:
         """Return the query itself."""
         arguments = self.model_dump(exclude={"kind", "functions"})
-        functions = {name: function_of(text, named) for name, text in getattr(self, "functions", {}).items()}
+        functions = {name: function_of(text, self._modules) for name, text in getattr(self, "functions", {}).items()}
         clashes = sorted(arguments.keys() & functions.keys())
         if clashes:
             raise ConfigError(f"functions may not be called {', '.join(clashes)}, as fields of the query are")

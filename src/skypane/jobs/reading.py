@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +13,9 @@ from pydantic_core import ErrorDetails
 from skypane.jobs.document import data_of, text_of
 from skypane.jobs.fields import MisfitError, Part
 from skypane.jobs.model import JobFile
+from skypane.jobs.named import Modules
 from skypane.naming import instead, shortened
+from skypane.runtime.redaction import HIDDEN
 from skypane.types import ConfigError
 
 #: fields that say which of several sections a section is
@@ -21,18 +23,21 @@ _TAGS = ("kind", "policy", "law")
 _QUOTED = re.compile("'([^']*)'")
 
 
-def read(path: Path) -> JobFile:
-    """Return the job described in the YAML file at `path`; ConfigError with all that is wrong, a line each."""
-    return parse(text_of(path), str(path))
+def read(path: Path, allowed: Collection[str] = ()) -> JobFile:
+    """Return the job described in the YAML file at `path`; ConfigError with all that is wrong, a line each.
+
+    allowed   modules that the file may name functions of, which are imported and called: see jobs/named.py
+    """
+    return parse(text_of(path), str(path), allowed)
 
 
-def parse(text: str, name: str = "job") -> JobFile:
-    """Return the job described by YAML `text`; `name` stands in errors."""
+def parse(text: str, name: str = "job", allowed: Collection[str] = ()) -> JobFile:
+    """Return the job described by YAML `text`; `name` stands in errors, `allowed` is as in read()."""
     data = data_of(text, name)
     if not isinstance(data, dict):
         raise ConfigError(f"{name}: a job is a mapping of fields such as source and query, got {type(data).__name__}")
     try:
-        return JobFile.model_validate(data)
+        return JobFile.model_validate(data, context={"modules": Modules(frozenset(allowed))})
     except ValidationError as error:
         sentences = [sentence(details, data) for details in error.errors(include_url=False)]
         raise ConfigError("\n".join(f"{name}: {line}" for line in sentences)) from error
@@ -41,7 +46,7 @@ def parse(text: str, name: str = "job") -> JobFile:
 def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
     """Return one error as "field.path: what is wrong, got value", and the nearest thing that is allowed."""
     where = _path(error["loc"], data)
-    context, value = error.get("ctx", {}), shortened(repr(error["input"]))
+    context, value = error.get("ctx", {}), HIDDEN if _may_be_secret(where) else shortened(repr(error["input"]))
     field = ".".join([*where, *_further(context)]) or "job"
     match error["type"]:
         case "extra_forbidden":
@@ -61,6 +66,11 @@ def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
         case _:
             problem = f"{error['msg'].removeprefix('Input ')}, got {value}"
     return f"{shortened(field)}: {problem}"
+
+
+def _may_be_secret(where: Sequence[str]) -> bool:
+    """Return whether what stands there may be a password: an option's value, or what was written in place of options."""
+    return tuple(where[:2]) in {("source", "options"), ("spark", "conf")}
 
 
 def _further(context: Mapping[str, Any]) -> list[str]:

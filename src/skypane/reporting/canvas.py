@@ -30,6 +30,7 @@ _VARIABLES = {
 _STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: searchable, in the page's font
     "svg.hashsalt": "skypane",  # equal figures give equal bytes
+    "text.parse_math": False,  # names of columns and groups are the user's: "$" is a letter of theirs
     "font.size": 10.5,
     "font.family": "sans-serif",
     "text.color": INK,

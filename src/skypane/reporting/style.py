@@ -6,6 +6,7 @@ from typing import Any
 
 PLAIN: Any = {
     "svg.hashsalt": "skypane",  # equal figures give equal bytes
+    "text.parse_math": False,  # what is named may have a "$" in its name
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,

@@ -1,8 +1,9 @@
 """Aggregate functions as texts: "sum(amount)", "avg(amount, where=paid == 'card')", "count_if(amount > 10)".
 
-Read by Python's own parser and never evaluated: a name is a column, a text one with an unusual name, and a condition is as
-in where=. What a user has written is named with its module: "keep(traffic.QueueEnd(cabs=3))",
-"in_order(traffic.longest_rise, amount, returns=int64)"; whoever reads such texts says how a name becomes what it names.
+Read by Python's own parser and never evaluated by Python: a name is a column, a text one with an unusual name, and a
+condition is as in where=. What a user has written is named with its module: "keep(traffic.QueueEnd(cabs=3))",
+"in_order(traffic.longest_rise, amount, returns=int64)". Whoever reads such texts says whether a name becomes what it names,
+and refuses it otherwise: what is named is called, where the text calls it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ WORDS: Final[Mapping[str, Callable[..., Function]]] = {
 }  # fmt: skip
 
 Named: TypeAlias = Callable[[str], Any]
-"""What "module.name" names; ConfigError if it names nothing."""
+"""What "module.name" names; ConfigError, with nothing imported, if it is not to be run, or if it names nothing."""
 
 _CONDITIONS: Final = ("where", "condition")
 

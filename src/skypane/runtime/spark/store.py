@@ -82,7 +82,10 @@ class Store:
         return self._listed(fs.FileType.Directory)
 
     def _listed(self, kind: fs.FileType) -> list[str]:
-        entries = self._fs[0].get_file_info(fs.FileSelector(self._fs[1], allow_not_found=True))
+        try:
+            entries = self._fs[0].get_file_info(fs.FileSelector(self._fs[1], allow_not_found=True))
+        except FileNotFoundError:  # pyarrow minds a folder that comes while it looks
+            return []
         return sorted(info.base_name for info in entries if info.type == kind)
 
     def has(self, name: str) -> bool:

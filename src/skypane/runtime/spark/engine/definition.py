@@ -26,7 +26,7 @@ class Definition:
     """The definition of a query, as JSON objects.
 
     fixed   another value is another query: what is kept in the checkpoint would not mean the same
-    free    noted, so that one who looks finds it
+    free    noted, so that one who looks finds it; what it says nothing of stays as it was noted
     """
 
     fixed: Mapping[str, Any]
@@ -56,7 +56,8 @@ class Definition:
         """Write the definition down for the driver in charge; return the name of the query."""
         there = _read(root)
         name = uuid.uuid4().hex if there is None else str(there["name"])
-        wanted = _as_read({"format": FORMAT, "name": name, "fixed": self.fixed, "free": self.free})
+        free = {**({} if there is None else there["free"]), **self.free}
+        wanted = _as_read({"format": FORMAT, "name": name, "fixed": self.fixed, "free": free})
         if there != wanted:
             ownership.write(root, DEFINITION, wanted)
         return name

@@ -86,13 +86,15 @@ class Ledger:
     def commit(self, manifest: Manifest) -> None:
         """Make the batch true; forget manifests that are too old to matter.
 
-        Raises CheckpointError, with nothing changed, if another driver has taken the checkpoint over.
+        Raises CheckpointError if another driver has taken the checkpoint over: before the batch is true, with nothing
+        changed, or after that, with all of it done that matters.
         """
         value = {"format": FORMAT, **{name: getattr(manifest, name) for name in Manifest.__slots__}}
         self.ownership.write(self._store, _name(manifest.batch_id), value)
         self._batches.append(manifest.batch_id)
-        self._store.remove(_name(batch_id) for batch_id in self._batches[:-KEEP])
-        del self._batches[:-KEEP]
+        if old := self._batches[:-KEEP]:
+            self.ownership.remove(self._store, map(_name, old))
+            del self._batches[:-KEEP]
 
     def begin_drain(self, batch_id: int) -> None:
         """Note that the next batch is a drain: once a sink may have been told, it is finished before anything else."""

@@ -7,19 +7,22 @@ folders of lower names into its own, and gives up its own for a higher name. Of 
 later sees the other's, so one is left, whatever order they go in and whatever a listing misses that changes meanwhile.
 Names come in the order of their charge, which sinks rely on, and none comes twice: a folder that is gone stays gone.
 
-A document becomes true by moving out of the folder of its driver: for one that has been taken over that folder is gone,
-so the move fails, however long the driver has slept. On a file system that cannot move folders (object stores) the old
-folder is deleted, and the own one looked for before each commit, which leaves a moment between the look and the commit.
+A document becomes true by moving out of the folder of its driver, and a file that nothing needs is deleted by moving into
+it first: for a driver that has been taken over that folder is gone, so the move fails, however long the driver has slept. On
+a file system that cannot move folders (object stores) the old folder is deleted, and the own one looked for before each
+commit, which leaves a moment between the look and the commit.
 """
 
 from __future__ import annotations
 
 import re
 import uuid
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
+from skypane.runtime.spark import folders
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
@@ -50,7 +53,7 @@ class Ownership:
                 continue
             for other in there:
                 if other != driver:
-                    _end(owner, other, mine)
+                    folders.end(owner, other, mine)
             mine.clear()
             return cls(mine, driver)
         raise CheckpointError(
@@ -62,11 +65,28 @@ class Ownership:
         if not self.drafts.exists:
             raise self.lost()
 
+    @contextmanager
+    def in_charge(self) -> Iterator[None]:
+        """Of a driver that was taken over meanwhile, every error is that: files it counted on are gone."""
+        try:
+            yield
+        except Exception:
+            self.check()
+            raise
+
     def write(self, target: Store, name: str, value: object) -> None:
         """Replace a document of the checkpoint; raise CheckpointError, with nothing changed, if another driver has it."""
         self.check()  # what makes it sure is the move; a store that cannot move a folder away has this only
         try:
             target.write_json(name, value, drafts=self.drafts)
+        except FileNotFoundError as error:
+            raise self.lost() from error
+
+    def remove(self, target: Store, names: Iterable[str]) -> None:
+        """Delete files of the checkpoint, those that are there; raise CheckpointError if another driver has it."""
+        self.check()
+        try:
+            folders.remove(names, target, self.drafts)
         except FileNotFoundError as error:
             raise self.lost() from error
 
@@ -84,12 +104,3 @@ def _drivers(owner: Store) -> list[str]:
 def _name_after(drivers: list[str]) -> str:
     epoch = max((int(name.partition("-")[0]) for name in drivers), default=0) + 1
     return f"{epoch:012d}-{uuid.uuid4().hex[:8]}"
-
-
-def _end(owner: Store, other: str, mine: Store) -> None:
-    """Take a driver's folder away, at one stroke where the file system can: a file that is just written would hold it."""
-    if not owner.is_local:
-        owner.remove_folder(other)
-        return
-    with suppress(FileNotFoundError):  # another that starts now has taken it
-        owner.move(other, mine, other)

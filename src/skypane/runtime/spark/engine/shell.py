@@ -67,13 +67,14 @@ class Engine:
         self._control = Control.of(setting, workers)
         self.ledger = Ledger(self._store)
         take_over(self.ledger, self._store, setting)
-        driver = self.ledger.ownership.driver
-        self._program = program_of(setting, self._store, setting.output.stage(driver) or self._answers)
-        self._standing = Standing.restored(self._program, self._control, self.ledger.latest())
+        ownership = self.ledger.ownership
+        self._program = program_of(setting, self._store, setting.output.stage(ownership.driver) or self._answers)
+        with ownership.in_charge():
+            self._standing = Standing.restored(self._program, self._control, self.ledger.latest())
+            tidy(ownership, self._partials, self._standing.state.files, (self._rejected, self._answers))
         #: what scale() has asked for since the last batch began
         self._request: Workers | None = None
         self._began: float | None = None
-        tidy(self._partials, self._standing.state.files, (self._rejected, self._answers))
 
     @property
     def checkpoint(self) -> str:
@@ -111,16 +112,13 @@ class Engine:
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         """Process one micro-batch of Spark's; one that the ledger already holds is only read."""
         batch_id += self._standing.drains  # which Spark has not counted
-        try:
+        with self.ledger.ownership.in_charge():
             self.ledger.ownership.check()
             if batch_id == self._standing.batch_id:
                 self._read_again(rows, batch_id)
                 return
             self._check_next(batch_id)
             metrics = self._process(rows, batch_id)
-        except Exception:
-            self.ledger.ownership.check()  # of a driver that was taken over, every error is that
-            raise
         self._tell(metrics)
 
     def drain(self, spark: SparkSession) -> BatchMetrics | None:
@@ -139,7 +137,8 @@ class Engine:
         if not self.ledger.drain_begun:
             return None
         rows = spark.createDataFrame([], spark_schema(self._setting.schema))
-        metrics = self._process(rows, self._standing.batch_id + 1, drain=True)
+        with self.ledger.ownership.in_charge():
+            metrics = self._process(rows, self._standing.batch_id + 1, drain=True)
         self._tell(metrics)
         return metrics
 
@@ -222,7 +221,8 @@ class Engine:
             self._setting.front.write(rows.sparkSession, replace(outcome.current, driver=driver), batch_id)
 
     def _remove_unneeded(self, before: Standing, outcome: Outcome[Any]) -> None:
-        self._partials.remove((before.state.files | outcome.written) - outcome.state.files)
-        self._rejected.remove(outcome.rejected_files)
+        ownership = self.ledger.ownership
+        ownership.remove(self._partials, (before.state.files | outcome.written) - outcome.state.files)
+        ownership.remove(self._rejected, outcome.rejected_files)
         if outcome.answers.store == self._answers:
-            self._answers.remove(outcome.answers.files)
+            ownership.remove(self._answers, outcome.answers.files)

@@ -4,36 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from skypane.runtime.spark.engine import spark_files
 from skypane.runtime.spark.engine.definition import Definition
-from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.ledger import Ledger, Manifest
+from skypane.runtime.spark.engine.ownership import Ownership
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.sinks.claim import Claim
-from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
 
 def take_over(ledger: Ledger, store: Store, setting: Setting) -> None:
     """Take over the checkpoint and the places of the sinks, if they are this query's; delete nothing before that."""
-    places = {role: _place(sink) for role, sink in setting.sinks.items()}
+    definition = _definition(setting)
     with _usable("checkpoint", store.root):
         spark_files.check(Store.at(setting.checkpoint))
-        before = Definition.free_of(store).get("places", {})
-        query = ledger.claim(_definition(setting, places))
-    last = ledger.latest()
+        query = ledger.claim(definition)
+    owned = ledger.ownership
+    with owned.in_charge():
+        places = _claim_places(setting, query, ledger.latest(), Definition.free_of(store).get("places", {}), owned)
+        # Not sooner: a place that could not be claimed is none that the checkpoint goes on from.
+        replace(definition, free={**definition.free, "places": places}).settle(store, owned)
+        owned.check()  # another driver may have come while the sinks were opened
+
+
+def _claim_places(
+    setting: Setting, query: str, last: Manifest | None, noted: dict[str, str], owned: Ownership
+) -> dict[str, str | None]:
+    """Have each sink claim its place, and return the places; `noted` are those that the last start claimed.
+
+    Before the first batch is committed nothing hangs on them: whatever lies in one of a start that failed counts for nothing.
+    """
+    places: dict[str, str | None] = {}
     for role, sink in setting.sinks.items():
-        was = before.get(role) if places[role] is not None else None
-        with _usable(role, str(places[role])):
-            sink.open(Claim(query, ledger.ownership.driver, 0 if last is None else last.batch_id + 1, was))
-    ledger.ownership.check()  # another driver may have come while the sinks were opened
+        place = sink.place()
+        places[role] = None if place is None else str(place)
+        before = None if last is None or place is None else noted.get(role)
+        with _usable(role, str(place)):
+            sink.open(Claim(query, owned.driver, 0 if last is None else last.batch_id + 1, before, owned.check))
+    return places
 
 
-def tidy(partials: Store, needed: frozenset[str], passing: tuple[Store, ...]) -> None:
+def tidy(ownership: Ownership, partials: Store, needed: frozenset[str], passing: tuple[Store, ...]) -> None:
     """Remove what tries that were never committed have left; raise CheckpointError if a file that is needed is gone.
 
     passing   folders that hold nothing between two batches
+    Another driver may take over at any moment, whose files would look the same: they go by way of the driver's own folder.
     """
     for store in (partials, *passing):
         store.make()
@@ -44,9 +62,9 @@ def tidy(partials: Store, needed: frozenset[str], passing: tuple[Store, ...]) ->
             f"{partials.path(gone[0])} is gone, and {len(gone) - 1} more files of open panes: restore the "
             f"whole checkpoint from a copy, or start with a new one"
         )
-    partials.remove(there - needed)
+    ownership.remove(partials, sorted(there - needed))
     for store in passing:
-        store.remove(store.names())
+        ownership.remove(store, store.names())
 
 
 @contextmanager
@@ -61,7 +79,7 @@ def _usable(role: str, place: str) -> Iterator[None]:
         ) from error
 
 
-def _definition(setting: Setting, places: dict[str, str | None]) -> Definition:
+def _definition(setting: Setting) -> Definition:
     """Return what may and what may not change on a checkpoint; of a policy's numbers it can take others."""
     asked = setting.plan.describe()
     progress = asked["progress"]
@@ -71,9 +89,4 @@ def _definition(setting: Setting, places: dict[str, str | None]) -> Definition:
     }
     if "policy" in progress:
         asked["progress"] = {"policy": progress["policy"]}
-    return Definition({**asked, **columns}, {"progress": progress, "places": places})
-
-
-def _place(sink: Sink) -> str | None:
-    place = sink.place()
-    return None if place is None else str(place)
+    return Definition({**asked, **columns}, {"progress": progress})

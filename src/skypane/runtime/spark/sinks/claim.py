@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from skypane.runtime.spark import folders
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
@@ -28,12 +30,14 @@ class Claim:
     driver      name of this start: no other has it, and it comes after those of the starts before
     next_batch  the first batch that is not committed; what a sink has of it may be half of it
     before      the place that the last start wrote to, if it was another folder or is expected to be this one
+    check       raises CheckpointError if another start has taken the checkpoint over since
     """
 
     query: str
     driver: str = "driver"
     next_batch: int = 0
     before: str | None = None
+    check: Callable[[], None] = lambda: None
 
 
 def staging(target: Store, driver: str) -> Store:
@@ -45,20 +49,26 @@ def take_folder(target: Store, claim: Claim, prefix: str) -> None:
     """Make a folder this start's alone; its files are named `prefix`-<batch>-...
 
     Every change of the folder moves a file out of the start's own staging folder or into it. Those of the starts before
-    are removed here, so that a driver that has been taken over, however late it wakes, can change nothing.
-    Raises CheckpointError if the folder is another query's, or has batches that the checkpoint knows nothing of.
+    are removed here, so that a driver that has been taken over, however late it wakes, can change nothing: of those that
+    it has listed when it finds itself in charge, none is of a start after it.
+    Raises CheckpointError if the folder is another query's, or has batches that the checkpoint knows nothing of, or if
+    another start has taken over.
     """
     _check_owner(target, claim, prefix)
     _check_batches(target, claim, prefix)
-    stage = target.child(STAGE)
-    stage.make()
-    stage.remove(stage.names())
-    for other in stage.folders():
-        if other < claim.driver:
-            stage.remove_folder(other)
-    staging(target, claim.driver).make()
+    stage, mine = target.child(STAGE), staging(target, claim.driver)
+    mine.make()
+    there = [name for name in stage.folders() if name != claim.driver]
+    try:
+        claim.check()
+    except CheckpointError:
+        stage.remove_folder(claim.driver)
+        raise
+    for other in there:
+        folders.end(stage, other, mine)
+    mine.clear()
     if not target.has(OWNER):
-        target.write_json(OWNER, {"query": claim.query, "holds": prefix})
+        target.write_json(OWNER, {"query": claim.query, "holds": prefix}, drafts=mine)
 
 
 def _check_owner(target: Store, claim: Claim, prefix: str) -> None:

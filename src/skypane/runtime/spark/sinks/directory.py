@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.places import Place
+from skypane.runtime.spark import folders
 from skypane.runtime.spark.sinks import text
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.claim import ANSWERS, REJECTED, Claim, staging, take_folder
@@ -81,9 +82,7 @@ class Directory(Sink):
         # What a lost try left over: its files are numbered without a gap too, and go from the last to the first, so
         # that a kill in between leaves no gap either. They go through the stage, which only the driver in charge has.
         left = (f"{prefix}-{index:05d}.{self.format}" for index in count(len(files)))
-        for name in reversed(list(takewhile(target.has, left))):
-            target.move(name, stage, name)
-            stage.remove([name])
+        folders.remove(reversed(list(takewhile(target.has, left))), target, stage)
         if files:
             target.sync("")
 

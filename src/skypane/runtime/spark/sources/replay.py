@@ -139,7 +139,9 @@ class ReplaySource(DataSource):
     def source(self) -> Replayable:
         path, name = self.options.get("path"), self.options.get("workload")
         if (path is None) == (name is None):
-            raise ConfigError(f"{FORMAT} needs option path, a file to replay, or workload, got {dict(self.options)}")
+            raise ConfigError(
+                f"{FORMAT} needs option path, a file to replay, or workload, got only {sorted(self.options)}"
+            )
         if path is not None:
             return Recording(
                 Place.of(path, f"{FORMAT} option path").of_this_machine("a replay reads"), self.options.get("arrival")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -19,8 +18,6 @@ from typing import Any, NamedTuple
 from skypane.runtime.environment import held
 from skypane.types import ConfigError
 
-SECRET = re.compile(r"password|secret|token|pem|oauthbearer\.config", re.IGNORECASE)
-"""Options of the client that no plan, log or checkpoint may show."""
 OWN = ("bootstrap.servers", "auto.offset.reset", "enable.auto.commit", "enable.partition.eof", "isolation.level")
 """Options of the client that decide what is read: they are the source's own."""
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
-from skypane.runtime.spark.sources.many.brokers import OWN, SECRET, Answer, At, Cluster, asking
+from skypane.runtime.redaction import is_plain
+from skypane.runtime.spark.sources.many.brokers import OWN, Answer, At, Cluster, asking
 from skypane.runtime.spark.sources.many.consuming import consuming
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
 from skypane.runtime.spark.sources.many.messages import tables
@@ -87,7 +88,7 @@ class Topics:
 
     def plain(self) -> dict[str, Any]:
         for key, value in self.options.items():
-            if SECRET.search(key) and not is_named(value):
+            if not is_plain(key) and not is_named(value):
                 raise ConfigError(
                     f"topic {self.topic}: option {key} would stand in Spark's plan; give the name of an environment variable "
                     f'that holds it, "$NAME", or list the inputs in a file'

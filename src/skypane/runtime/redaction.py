@@ -1,0 +1,73 @@
+"""What may be shown of what a user has set: options by a list of names that are known to hold no secret, nothing else.
+
+A list of words for secrets ("password", "token") always lacks one. Here what is not known is not shown: wherever an option is
+printed, logged, reported or stored, its value goes through shown().
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from skypane.runtime.environment import is_named
+
+HIDDEN: Final = "(not shown)"
+
+_SOURCES: Final = frozenset(
+    # skypane's own
+    "arrival inputs inputcolumn malformedcolumn onloss parameters partitions readers rowspertrigger speedup workload "
+    # Spark's: files, rate, socket
+    "header sep delimiter encoding charset quote escape comment multiline mode nullvalue nanvalue dateformat timestampformat "
+    "timestampntzformat timezone locale linesep inferschema mergeschema columnnameofcorruptrecord recursivefilelookup "
+    "pathglobfilter modifiedbefore modifiedafter maxfilespertrigger maxfileage maxbytespertrigger latestfirst "
+    "filenameonly cleansource compression ignoreleadingwhitespace ignoretrailingwhitespace samplingratio "
+    "rowspersecond rampuptime numpartitions rowsperbatch advancemillisperbatch startmillis includetimestamp host port "
+    # Spark's: Kafka
+    "subscribe subscribepattern assign startingoffsets startingtimestamp startingoffsetsbytimestamp endingoffsets "
+    "endingtimestamp failondataloss maxoffsetspertrigger minoffsetspertrigger maxtriggerdelay minpartitions "
+    "includeheaders groupidprefix fetchoffset.numretries fetchoffset.retryintervalms kafkaconsumer.polltimeoutms "
+    "path format".split()
+)
+_KAFKA: Final = re.compile(
+    r"(bootstrap\.servers|client\.(id|rack|dns\.lookup)|group\.id|security\.protocol|sasl\.(mechanisms?|username)|debug|log_level|check\.crcs"
+    r"|ssl\.(ca|certificate|key|crl|keystore|truststore)\.(location|type)|ssl\.endpoint\.identification\.algorithm"
+    r"|ssl\.(cipher\.suites|curves\.list|sigalgs\.list|protocol)|enable\.ssl\.certificate\.verification"
+    r"|sasl\.kerberos\.(service\.name|principal|keytab)"
+    r"|(socket|fetch|broker|metadata|topic\.metadata|message|receive|queued|reconnect|retry|request|session|heartbeat|statistics"
+    r"|max\.poll|api\.version|connections|isolation|auto|allow)(\.[a-z]+)*"
+    r"\.(ms|bytes|kbytes|messages|records|fails|max|min|ttl|enable|disable|nodelay|family|level|reset|commit|eof|request|topics))"
+)
+_LOGIN: Final = re.compile(r"(?<=//)[^/@\s]*:[^/@\s]*(?=@)")
+"""User and password of a URI."""
+
+
+def is_plain(name: str) -> bool:
+    """Return whether an option of this name is known to hold no secret."""
+    lower = name.lower()
+    return lower in _SOURCES or _KAFKA.fullmatch(lower.removeprefix("kafka.")) is not None
+
+
+def shown(name: str, value: object) -> str:
+    """Return what may be shown of an option's value: all of it, the name of the variable that holds it, or nothing.
+
+    >>> shown("subscribe", "prices"), shown("kafka.ssl.key.password", "hunter2"), shown("anything", "$SECRET")
+    ('prices', '(not shown)', '$SECRET')
+    """
+    if is_named(value):
+        return str(value)
+    return without_login(str(value)) if is_plain(name) else HIDDEN
+
+
+def all_shown(options: Mapping[str, object]) -> dict[str, str]:
+    """Return options as they may be shown."""
+    return {name: shown(name, value) for name, value in options.items()}
+
+
+def without_login(text: str) -> str:
+    """Return a text without the users and passwords of the URIs in it.
+
+    >>> without_login("s3://key:secret@bucket/in")
+    's3://(not shown)@bucket/in'
+    """
+    return _LOGIN.sub(HIDDEN, text)

@@ -1,0 +1,105 @@
+"""Kills drivers of a stream, over and over, until it has come to its end, then begins another: python -m tests.chaos.campaign.
+
+Arguments: the scenario, how many kills, a seed. Ends with 0 if each stream came to what brute force says.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+from tests.chaos.bombs import DONE, TAKEN_OVER, Bomb, ended, start
+from tests.chaos.checking import check
+from tests.chaos.driver import Stream, drive
+from tests.chaos.naive import rows
+
+from skypane import kernels
+
+BATCHES = 10
+
+
+class Campaign:
+    """Counts how drivers of a scenario ended."""
+
+    def __init__(self, scenario: str, seed: int, root: Path) -> None:
+        self._scenario, self._root = scenario, root
+        self._chance = random.Random(seed)
+        self.ends: Counter[int] = Counter()
+        self.streams = 0
+
+    def run(self, kills: int) -> None:
+        self._warm()
+        while self.ends[-signal.SIGKILL] < kills:
+            stream = self._stream()
+            while (self._collide if self._chance.random() < 0.2 else self._kill)(stream) != DONE:
+                pass
+            self._check_end(ended(start(stream, self._chance.randrange(1 << 30))), DONE)
+            check(stream)
+            shutil.rmtree(stream.folder)
+            self.streams += 1
+
+    def _warm(self) -> None:
+        """Load all there is before the forks."""
+        kernels.warm()
+        pa.set_cpu_count(1)
+        for _ in range(2):
+            drive(self._stream(), random.Random(0))
+
+    def _stream(self) -> Stream:
+        folder, chance = Path(tempfile.mkdtemp(dir=self._root)), self._chance
+        table = rows(chance.randrange(1 << 30), BATCHES)
+        return Stream(self._scenario, folder, table, chance.choice([0, 0, 3]), chance.choice([-1, 2, 4]))
+
+    def _bomb(self, number: int = signal.SIGKILL) -> Bomb:
+        at = self._chance.choice([self._chance.randint(1, 14), self._chance.randint(1, 80)])
+        return Bomb(at, self._chance.choice(["before", "half", "after"]), number)
+
+    def _kill(self, stream: Stream) -> int:
+        """Run a driver to its death, or to the end of the stream."""
+        return self._check_end(ended(start(stream, self._chance.randrange(1 << 30), self._bomb())), DONE)
+
+    def _collide(self, stream: Stream) -> int:
+        """Let a driver stand still, have another take over and be killed, and wake the first."""
+        first = start(stream, self._chance.randrange(1 << 30), self._bomb(signal.SIGSTOP))
+        stood = ended(first)
+        if stood != -signal.SIGSTOP:
+            return self._check_end(stood, DONE)
+        second = self._kill(stream)
+        os.kill(first, signal.SIGCONT)
+        self._check_end(ended(first), DONE, TAKEN_OVER)
+        return second
+
+    def _check_end(self, code: int, *expected: int) -> int:
+        self.ends[code] += 1
+        if code not in {*expected, -signal.SIGKILL}:
+            raise AssertionError(f"a driver ended with {code}; its last words stand above")
+        return code
+
+
+def main(scenario: str, kills: int, seed: int) -> None:
+    logging.disable(logging.CRITICAL)
+    with tempfile.TemporaryDirectory(prefix="skypane-chaos-") as root:
+        campaign = Campaign(scenario, seed, Path(root))
+        campaign.run(kills)
+    print(
+        json.dumps(
+            {
+                "kills": campaign.ends[-signal.SIGKILL],
+                "streams": campaign.streams,
+                "taken over": campaign.ends[TAKEN_OVER],
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,130 @@
+"""One start of a stream, as Structured Streaming runs it: batches and their commits in a log, what was begun comes again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from tests.chaos.naive import CONTINUOUS, LENGTH, SCHEMA, SLIDE
+from tests.chaos.seam import Frame, Spark
+
+import skypane as sp
+from skypane.control.costs import DEFAULT_COSTS, Costs
+from skypane.control.splitting import splitting
+from skypane.control.workers import Workers
+from skypane.operators.continuous import ContinuousSkyline
+from skypane.plan import ContinuousPlan, Plan
+from skypane.runtime.spark.engine.rejects import schema_of
+from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.engine.shell import Engine
+from skypane.runtime.spark.sinks.current import Current
+from skypane.runtime.spark.sinks.door import sinks
+from skypane.windows import Windows
+
+SCENARIOS: Final = ("skyline", "sums", "continuous")
+PREFERENCE = "price MIN, rating MAX"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream over `rows` in `folder`; from batch `late_from` on it has a late sink, after `drained` it is drained."""
+
+    scenario: str
+    folder: Path
+    rows: pa.Table
+    late_from: int
+    drained: int
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    def setting(self, chance: random.Random, *, late: bool) -> Setting:
+        out, other, front = self.folder / "out", self.folder / "late" if late else None, None
+        # Half of the starts answer in tasks, whatever it would cost.
+        costs = Costs(job=0.0, window=1.0, shard_per_row=0.0) if chance.random() < 0.5 else DEFAULT_COSTS
+        plan: Plan
+        if self.scenario == "continuous":
+            query = ContinuousSkyline(PREFERENCE, "ts", LENGTH, ("sensor",))
+            plan = ContinuousPlan(query=query, windows=Windows(CONTINUOUS, CONTINUOUS), time="ts", progress=sp.KSlack())
+            front = Current(str(self.folder / "front"))
+        else:
+            sums = sp.Aggregate("sensor", required="price", n=sp.count(), total=sp.sum("weight"), low=sp.min("price"))
+            asked = sums if self.scenario == "sums" else sp.Skyline(PREFERENCE, "sensor")
+            plan = Plan(query=asked, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
+        answers = plan.output_schema(SCHEMA)
+        output, rejected = sinks(out, other, answers, schema_of(SCHEMA))
+        return Setting(
+            plan=plan, schema=SCHEMA, answer_schema=answers, checkpoint=str(self.folder / "checkpoint"), output=output,
+            late=rejected, splitting=splitting("PB_RR"), costs=costs, front=front,
+        )  # fmt: skip
+
+
+def numbers(log: Path) -> list[int]:
+    return sorted(int(path.name) for path in log.iterdir() if path.name.isdecimal())
+
+
+def put(log: Path, number: int, value: Any) -> bool:
+    """Note a value under a number, whole, unless there is one."""
+    draft = log / f".{uuid.uuid4().hex}"
+    draft.write_text(json.dumps(value), encoding="ascii")
+    try:
+        os.link(draft, log / str(number))
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink()
+    return True
+
+
+def drive(stream: Stream, chance: random.Random) -> None:
+    """Run the stream to its end, with as much as it likes in a batch."""
+    begun, done = stream.log / "offsets", stream.log / "commits"
+    for log in (begun, done):
+        log.mkdir(parents=True, exist_ok=True)
+    spark = Spark(SCHEMA, chance)
+    session = cast("SparkSession", spark)
+    late, engine = None, cast("Engine", None)
+    while True:
+        batch = _next(stream, begun, done, chance)
+        number = len(numbers(done)) if batch is None else batch[0]
+        if late is not (late := number >= stream.late_from):
+            engine = Engine(stream.setting(chance, late=late), Workers(chance.randint(1, 3), chance.randint(1, 3)))
+            engine.finish_drain(session)
+            continue  # Spark looks into its log after that
+        if batch is None:
+            engine.drain(session)
+            return
+        _, start, end = batch
+        engine(cast("DataFrame", Frame(spark, _parts(stream.rows.slice(start, end - start), chance))), number)
+        put(done, number, {})
+        if number == stream.drained:
+            engine.drain(session)
+
+
+def _next(stream: Stream, begun: Path, done: Path, chance: random.Random) -> tuple[int, int, int] | None:
+    """Return the batch that was begun and not committed, or else a new one; None at the end."""
+    offsets, commits = numbers(begun), numbers(done)
+    if offsets and (not commits or commits[-1] < offsets[-1]):
+        number = offsets[-1]
+    else:
+        number = len(offsets)
+        start = json.loads((begun / str(number - 1)).read_text())[1] if number else 0
+        end = min(start + chance.choice([20, 40, 60]), len(stream.rows))
+        if start == end:
+            return None
+        put(begun, number, [start, end])  # of two drivers, one has noted it: both go by what stands there
+    start, end = json.loads((begun / str(number)).read_text())
+    return number, start, end
+
+
+def _parts(rows: pa.Table, chance: random.Random) -> list[pa.Table]:
+    cuts = sorted(chance.randint(0, len(rows)) for _ in range(chance.choice([0, 0, 1, 2])))
+    return [rows.slice(low, high - low) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]

@@ -1,0 +1,123 @@
+"""What a stream must come to, by brute force over its rows: who is late, which windows there are, what is in their answers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+SECOND = 1_000_000
+LENGTH, SLIDE, CONTINUOUS = 50 * SECOND, 20 * SECOND, 5 * SECOND
+START = 1_700_000_000 * SECOND
+Row = dict[str, Any]
+
+SCHEMA = pa.schema([
+    ("id", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("sensor", pa.string()),
+    ("price", pa.float64()), ("rating", pa.float64()), ("weight", pa.int64()),
+])  # fmt: skip
+
+
+def rows(seed: int, batches: int, size: int = 40) -> pa.Table:
+    """Rows in the order they come, up to 90 s late, with ties, without a time, without a number, one of long ago."""
+    rng, count = np.random.default_rng(seed), batches * size
+    begin = START + np.arange(count) // size * SLIDE
+    times = begin + rng.integers(0, SLIDE, count) - np.minimum(rng.exponential(8 * SECOND, count), 90 * SECOND)
+    times = np.where(rng.random(count) < 0.005, times - 400 * 86_400 * SECOND, times).astype(np.int64)
+    price = np.where(rng.random(count) < 0.01, np.nan, rng.integers(0, 12, count).astype(float))
+    columns = [
+        np.arange(count),
+        pa.array(times, pa.timestamp("us", "UTC"), mask=rng.random(count) < 0.005),
+        pa.array(["a", "b", "c", None]).take(pa.array(rng.integers(0, 4, count))),
+        pa.array(price, mask=rng.random(count) < 0.01),
+        rng.integers(0, 12, count).astype(float),
+        rng.integers(-3, 4, count),
+    ]
+    return pa.table(columns, schema=SCHEMA)
+
+
+@dataclass
+class Taken:
+    """The rows that enter, those that are late, by batch, and why others do not."""
+
+    entered: list[Row] = field(default_factory=list)
+    late: list[tuple[int, int]] = field(default_factory=list)
+    quarantined: Counter[str] = field(default_factory=Counter)
+
+
+def taken(batches: Iterable[tuple[Sequence[Row], int | None]], pane_end: Callable[[int], int]) -> Taken:
+    """Sort rows into those that enter and those that do not; with each batch comes the punctuation after it."""
+    told, punctuation = Taken(), None
+    for number, (batch, after) in enumerate(batches):
+        for row in batch:
+            reason = _reason(row)
+            if reason is not None:
+                told.quarantined[reason] += 1
+            elif punctuation is not None and pane_end(row["ts"]) <= punctuation:
+                told.late.append((number, row["id"]))
+            else:
+                told.entered.append(row)
+        punctuation = punctuation if after is None else after
+    return told
+
+
+def _reason(row: Row) -> str | None:
+    if row["ts"] is None:
+        return "null ts"
+    if row["price"] is None:
+        return "null price"
+    return "NaN price" if math.isnan(row["price"]) else None
+
+
+def pane_end(time: int) -> int:
+    """Windows of 50 s every 20 s are cut into panes of 10 s."""
+    return (time // (10 * SECOND) + 1) * 10 * SECOND
+
+
+def continuous_pane_end(time: int) -> int:
+    return (time // CONTINUOUS + 1) * CONTINUOUS
+
+
+def windows(entered: Iterable[Row], punctuation: int) -> dict[int, list[Row]]:
+    """The rows of each window that is over, by its start."""
+    found: dict[int, list[Row]] = defaultdict(list)
+    for row in entered:
+        for start in range(row["ts"] // SLIDE * SLIDE, row["ts"] - LENGTH, -SLIDE):
+            if start + LENGTH <= punctuation:
+                found[start].append(row)
+    return dict(found)
+
+
+def better(one: Row, other: Row) -> bool:
+    """Low price, high rating, within a sensor."""
+    key, rival = (one["price"], -one["rating"]), (other["price"], -other["rating"])
+    return bool(one["sensor"] == other["sensor"] and key != rival and key[0] <= rival[0] and key[1] <= rival[1])
+
+
+def skyline(found: Sequence[Row]) -> Sequence[Hashable]:
+    return sorted(row["id"] for row in found if not any(better(rival, row) for rival in found))
+
+
+def sums(found: Sequence[Row]) -> Sequence[Hashable]:
+    groups: dict[Any, list[Row]] = defaultdict(list)
+    for row in found:
+        groups[row["sensor"]].append(row)
+    return sorted(
+        ((str(sensor), len(group), sum(r["weight"] for r in group), min(r["price"] for r in group))
+         for sensor, group in groups.items()),
+    )  # fmt: skip
+
+
+def updates(entered: Sequence[Row], clock: int) -> Sequence[Hashable]:
+    """When each row comes to the front and leaves it: from the last better one before it is over, to the first after it."""
+    told: list[tuple[int, str, int]] = []
+    for row in entered:
+        rivals = [one["ts"] for one in entered if abs(one["ts"] - row["ts"]) < LENGTH and better(one, row)]
+        begin = max([row["ts"], *(time + LENGTH for time in rivals if time <= row["ts"])])
+        end = min([row["ts"] + LENGTH, *(time for time in rivals if time > row["ts"])])
+        told += [(begin, "ADD", row["id"]), (end, "DEL", row["id"])] if begin < end else []
+    return sorted(update for update in told if update[0] < clock)

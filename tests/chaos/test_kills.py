@@ -1,0 +1,46 @@
+"""kill -9 before, in and after file operations of the engine, without a Java: every row is answered for, every window once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.chaos.driver import SCENARIOS
+
+ROOT = Path(__file__).parents[2]
+
+
+def survived(scenario: str, kills: int, seed: int) -> dict[str, int]:
+    """Run a campaign in a process of its own, which forks."""
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    command = [sys.executable, "-m", "tests.chaos.campaign", scenario, str(kills), str(seed)]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": path, "NUMBA_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4_000:]
+    told: dict[str, int] = json.loads(done.stdout)
+    return told
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_stream_survives_kills(scenario: str):
+    told = survived(scenario, 67, 1)
+    assert told["kills"] >= 67
+    assert told["streams"] >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_stream_survives_many_kills(scenario: str):
+    told = survived(scenario, 667, 2)
+    assert told["kills"] >= 667
+    assert told["taken over"] > 0

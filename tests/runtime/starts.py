@@ -1,0 +1,168 @@
+"""A driver as the model sees it: the engine's shell, ledger, ownership and a folder of output, with batches of a row each."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame
+from tests.model.disk import Disk
+from tests.model.exploring import Script
+from tests.model.gate import Gate
+
+from skypane.control.measured import Measured
+from skypane.control.splitting import splitting
+from skypane.control.workers import Workers
+from skypane.metrics import BatchMetrics
+from skypane.operators.skyline import Skyline
+from skypane.plan import Plan
+from skypane.progress import KSlack
+from skypane.progress.policy import ProgressState
+from skypane.runtime.spark.engine import shell, timer
+from skypane.runtime.spark.engine.fingerprint import Fingerprint
+from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
+from skypane.runtime.spark.engine.program import Batch, Outcome
+from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.directory import Directory
+from skypane.runtime.spark.store import Store
+from skypane.types import CheckpointError
+from skypane.windows import Windows
+
+CHECKPOINT, OUTPUT = "/model/checkpoint", "/model/out"
+ANSWERS = pa.schema([("batch", pa.int64())])
+PLAN = Plan(Skyline("price MIN"), Windows(10, 10), "time", KSlack())
+ROWS = cast("DataFrame", SimpleNamespace(sparkSession=None))
+PLAIN = frozenset(
+    [
+        "driver.<locals>.script",
+        "Engine.__init__",
+        "Engine.__call__",
+        "Engine._process",
+        "Engine._deliver",
+        "take_over",
+        "Ledger.claim",
+    ]
+)
+"""Functions that hold nothing but their variables."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The file of the last batch."""
+
+    file: str | None = None
+    progress: ProgressState = field(default_factory=PLAN.progress.init)
+    drained = False
+
+    @property
+    def files(self) -> frozenset[str]:
+        return frozenset(self.snapshot()["files"])
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"files": [] if self.file is None else [self.file]}
+
+
+@dataclass(frozen=True)
+class OnePartial:
+    """A program that writes a partial with each batch, needs the one before it no more, and answers a row."""
+
+    store: Store
+
+    def init(self) -> Kept:
+        return Kept()
+
+    def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> Kept:
+        return Kept(operator["files"][0], PLAN.progress.restore(progress))
+
+    def run(self, batch: Batch, state: Kept) -> Outcome[Kept]:
+        name = attempt_name(batch.batch_id, 0)
+        _put(self.store.child(PARTIALS), name)
+        return Outcome(
+            state=Kept(name, state.progress),
+            answers=Answers(ANSWERS, 1, tables=(pa.table({"batch": [batch.batch_id]}),)),
+            rejected=None,
+            written=frozenset([name]),
+            rejected_files=frozenset(),
+            fingerprint=Fingerprint(1, batch.batch_id),
+            metrics=_metrics(batch.batch_id),
+            measured=Measured((), 0.0, None, exchanged=False),
+        )
+
+    drain = run
+
+
+def _put(store: Store, name: str) -> None:
+    with store.open_output(name) as stream:
+        stream.write(b"a row")
+
+
+def _metrics(batch_id: int) -> BatchMetrics:
+    return BatchMetrics(
+        batch_id=batch_id, rows=1, late_rows=0, quarantined={}, late_by_source={}, punctuation=None, newest=None,
+        slack=None, seen_rows=1, dropped_rows=0, drop_budget=None, open_panes=0, open_rows=0, windows=1, window_rows=1,
+        latest_window=None, exchange=False, splitting="", plq_workers=1, wlq_workers=1, wlq_where="driver",
+    )  # fmt: skip
+
+
+def driver(who: int, batches: int) -> Script:
+    """Return a driver that goes on to the end of so many batches; ends with "done", or with what it says."""
+
+    def script(gate: Gate) -> str:
+        with _on(gate, who):
+            try:
+                engine = shell.Engine(_setting(), Workers(1, 1))
+                for batch_id in range(engine._standing.batch_id + 1, batches):
+                    engine(ROWS, batch_id)
+            except CheckpointError as error:
+                return _in_short(str(error))
+            except OSError as error:
+                return repr(error)
+            return "done"
+
+    return script
+
+
+def has_folder(who: int, parent: str, disk: Disk) -> bool:
+    """Return whether a driver, in charge or about to be, has its folder in `parent`."""
+    name = re.compile(rf"{parent}/\d{{12}}-{who:05x}[0-9a-f]{{3}}")
+    return any(map(name.fullmatch, disk))
+
+
+def _in_short(error: str) -> str:
+    if "taken it over" in error:
+        return "taken over"
+    return "others were faster" if "while this one tried" in error else error
+
+
+def _setting() -> Setting:
+    return Setting(
+        plan=PLAN,
+        schema=pa.schema([("time", pa.timestamp("us", "UTC")), ("price", pa.float64())]),
+        answer_schema=ANSWERS,
+        checkpoint=CHECKPOINT,
+        output=Directory(OUTPUT, "json"),
+        late=None,
+        splitting=splitting("PB_RR"),
+    )
+
+
+@contextmanager
+def _on(gate: Gate, who: int) -> Iterator[None]:
+    """Let stores reach the model's disk, stop the clock, and count what is drawn by chance: the code is a function then."""
+    drawn = iter(range(1, 1_000))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "_fs", property(lambda store: (gate, store.place.path)))
+        patch.setattr(Store, "is_local", property(lambda _: True))
+        patch.setattr(Store, "sync", lambda *_: None)
+        patch.setattr(shell, "program_of", lambda _setting, store, _staged: OnePartial(store))
+        patch.setattr(timer, "time", SimpleNamespace(time=lambda: 0.0, perf_counter=lambda: 0.0))
+        patch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=(who << 12 | next(drawn)) << 96))
+        yield
