@@ -14,10 +14,12 @@ expected.py   what the definition says of a case: `expected(case)` -> Rows | Val
 asking.py     the case as skypane's own objects: `plan(case)`, `query(asked, schema)`, `policy(...)`; nothing else makes them
 ways/         windowed.py: local.py, trees of merges, workers, queues, the functions of Spark's batch without Spark
               continuous.py: fronts whole, grouped, in shards, of tables, remembered and gone on with
-              streams.py: under policies that drop rows, where the definition is asked about those that entered
+              streams.py: under policies that drop rows, where the definition is asked about those that entered (accounts.py)
 compare.py    `difference(case, expected(case), found)`: None, or what differs, in words. Rows are multisets (those of top-k in
               order), with the bits of their numbers: -0.0 is not 0.0, NaN is NaN
-checking.py   `failure_of(case)`: None, or the first Failure(case, way, what) of its ways and of the laws (laws.py)
+laws.py       what else must hold, of a case and another one made of it: other cuts, orders, groups, times; ADD and DEL replayed
+peer.py       DuckDB's opinion of the definition
+checking.py   `failure_of(case)`: None, or the first Failure(case, way, what) of its ways and laws
 shrink.py     `shrunk(failure, failure_of)`: a smaller case that fails
 kept.py       cases that once failed, in kept.jsonl, tried before all others: `kept()`, `keep(case, why)`
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.differential import peer
+from tests.differential.accounts import stream_differs
 from tests.differential.case import Case
-from tests.differential.compare import difference, same_answers, stream_differs
+from tests.differential.compare import difference, same_answers
 from tests.differential.expected import Expected, Refused, Values, expected
 from tests.differential.laws import LAWS
 from tests.differential.ways.continuous import CONTINUOUS

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from tests.differential.accounts import late_differ, stream_differs
 from tests.differential.case import ID, Case, Continuous
-from tests.differential.compare import late_differ, stream_differs, updates_differ
+from tests.differential.compare import updates_differ
 from tests.differential.definition.late import last_end, late
 from tests.differential.definition.windows import times, usable
 from tests.differential.expected import Refused, Updates, expected

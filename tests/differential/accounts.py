@@ -1,0 +1,77 @@
+"""Streams whose policy drops rows: those that are gone are those that had to go, and the answers are those to the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+from tests.differential.case import ID, Case
+from tests.differential.compare import difference, starts_of
+from tests.differential.definition.late import has_words, late
+from tests.differential.definition.windows import usable
+from tests.differential.expected import Expected, Refused, Rows, Values, expected
+
+
+def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | None:
+    """Return how the answers of a stream differ from those to the rows that were not rejected.
+
+    Rows that cannot be ranked are all rejected as such, and no others. Windows may wait for good only behind rows that are
+    held, too far in the future: they are later than all that are answered.
+    """
+    entered, put_aside = _parted(case.rows, rejected)
+    unusable = sorted((Counter(case.rows.column(ID).to_pylist()) - Counter(_usable_ids(case))).elements())
+    if put_aside != unusable:
+        return f"put aside as unusable: ids {put_aside[:9]}, wanted {unusable[:9]}"
+    if (strays := late_differ(case, rejected)) is not None:
+        return strays
+    wanted = expected(case, entered)
+    if isinstance(wanted, Refused):
+        return f"{wanted.why}, and it was answered"
+    last = int(starts_of(answers).max()) if answers.num_rows else -(2**62)
+    if dict(case.policy.numbers).get("max_ahead", 0) is not None:
+        wanted = _upto(wanted, last)
+    return difference(case, wanted, answers)
+
+
+def late_differ(case: Case, rejected: pa.Table) -> str | None:
+    """Return how the rows that were late differ from those that are by the policy's own words, if it is one that is said there."""
+    if not has_words(case.policy):
+        return None
+    wanted = Counter(case.rows.column(ID).take(pa.array(late(case))).to_pylist())
+    reasons = zip(rejected.column(ID).to_pylist(), rejected.column("reason").to_pylist(), strict=True)
+    found = Counter(one for one, reason in reasons if reason == "late")
+    missing, more = (sorted((one - other).elements()) for one, other in ((wanted, found), (found, wanted)))
+    return f"late are {missing[:9]}, and were taken; taken for late: {more[:9]} (ids)" if missing or more else None
+
+
+def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
+    """Return the rows that entered, and the ids of those that were put aside for what they are, ascending."""
+    gone = Counter(rejected.column(ID).to_pylist())
+    left = []
+    for place, one in enumerate(rows.column(ID).to_pylist()):
+        if gone[one]:
+            gone[one] -= 1
+        else:
+            left.append(place)
+    aside = [
+        one
+        for one, reason in zip(rejected.column(ID).to_pylist(), rejected.column("reason").to_pylist(), strict=True)
+        if reason not in ("late", "future")
+    ]
+    return rows.take(pa.array(left, pa.int64())), sorted(aside)
+
+
+def _usable_ids(case: Case) -> list[int]:
+    ids: list[int] = case.rows.column(ID).take(pa.array(usable(case.rows, case.asked))).to_pylist()
+    return ids
+
+
+def _upto(wanted: Expected, last: int) -> Expected:
+    """Return what is wanted of the windows that begin no later than the last one that is answered."""
+    if isinstance(wanted, Rows):
+        those = np.flatnonzero(wanted.starts <= last)
+        return Rows(wanted.starts[those], wanted.rows.take(pa.array(those)), wanted.ordered)
+    return (
+        Values([(start, row) for start, row in wanted.rows if start <= last]) if isinstance(wanted, Values) else wanted
+    )
