@@ -48,8 +48,8 @@ ENGINE: Final = (
     _on_spark(
         "retired-by-the-last",
         "runtime/spark/engine/windowed.py",
-        "after = State(step.state, panes.retire(step.state.punctuation), ahead)",
-        "after = State(step.state, panes.retire(state.progress.punctuation), ahead)",
+        "due, panes.retire(step.state.punctuation))",
+        "due, panes.retire(state.progress.punctuation))",
         "windows that a batch has answered are answered by the next one too",
     ),
     _on_spark(
