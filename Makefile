@@ -1,12 +1,15 @@
 # Everything a checkout needs, on a machine with Python 3.11+ and make: each goal sets up .venv first, once.
 #
 #   make test     lint, types, tests             make demo     replay real flights through Structured Streaming
+#   make check    lint, types, tests of a minute make slow     the tests that take minutes
 #   make bench    measure against peers          make doctor   check this machine, and say how to mend it
 #   make lint     ruff and mypy alone            make oldest   the core tests with the oldest PySpark that will do
-#   make clean    remove .venv and caches        make fuzz     random cases until one fails: MINUTES=60 SEED=0
-#   make slow     the tests that take minutes    make mutants  small faults in copies of src: random cases must show them
+#   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
+#   make mutants  small faults in copies of src: random cases must show them
+#   make wheel    build what is published        make clean    remove .venv and caches
 #
 # PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
+# Tests run in as many processes as cores and memory allow; WORKERS=3 sets their number, and WORKERS=0 is pytest's own process.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,6 +17,11 @@ INSTALLED := $(VENV)/.installed
 EXTRAS := cli,demo,dev,java,kafka,mqtt
 # What is installed beside the package, to hold a version back.
 WITH :=
+# The rooms of tests that start Java.
+JAVA := runtime experiments jobs test_demo.py test_snippets.py
+# The processes that tests run in; tests/conftest.py counts them where this says auto.
+WORKERS := auto
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 OLDEST := 4.0.0
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
@@ -23,23 +31,31 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test slow lint oldest core fuzz mutants demo bench doctor clean
+.PHONY: help test check slow lint ruff types quick oldest core kernels wheel fuzz fuzz-intake mutants demo bench doctor clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
-test: lint
-	@$(BIN)/python -m pytest $(ARGS)
+test: lint kernels
+	@$(PYTEST) $(ARGS)
 
-slow: $(INSTALLED)
-	@$(BIN)/python -m pytest -m slow $(ARGS)
+# Linters and the tests of the rooms that start no Java, side by side; each says all it has to say.
+check: $(INSTALLED)
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target ruff types quick
+
+quick: kernels
+	@$(PYTEST) -m "not slow and not spark" $(addprefix --ignore=tests/,$(JAVA)) $(ARGS)
+
+# By night, and before a release: what is measured in them wants the machine for itself.
+slow: kernels
+	@$(BIN)/python -m pytest -m slow --durations=0 --durations-min=1 $(ARGS)
 
 # .venv has the newest PySpark, .venv-oldest the oldest.
 oldest:
 	@$(MAKE) --no-print-directory VENV=.venv-oldest EXTRAS=dev,java WITH=pyspark==$(OLDEST) core
 
 core: $(INSTALLED)
-	@$(BIN)/python -m pytest -m "core and not slow" $(CORE) $(ARGS)
+	@$(PYTEST) -m "core and not slow" $(CORE) $(ARGS)
 
 MINUTES := 60
 SEED := 0
@@ -49,10 +65,23 @@ fuzz: $(INSTALLED)
 mutants: $(INSTALLED)
 	@$(BIN)/python -m tests.differential.mutants $(ARGS)
 
-lint: $(INSTALLED)
+lint: ruff types
+
+ruff: $(INSTALLED)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+types: $(INSTALLED)
 	@$(BIN)/mypy
+
+# Compiled once, before workers ask for them: each of them would compile them for itself.
+kernels: $(INSTALLED)
+	@$(BIN)/skypane warm
+
+wheel: $(INSTALLED)
+	@if command -v uv >/dev/null 2>&1; then uv build --quiet --wheel --out-dir dist .; \
+	    else $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .; fi
+	@ls dist/*.whl
 
 demo: $(INSTALLED)
 	@$(BIN)/skypane demo $(ARGS)
@@ -62,6 +91,9 @@ bench: $(INSTALLED)
 
 doctor: $(INSTALLED)
 	@$(BIN)/skypane doctor $(ARGS)
+
+fuzz-intake: $(INSTALLED)
+	@$(BIN)/python -m tests.runtime.many.fuzzing $(MINUTES) $(SEED)
 
 clean:
 	rm -rf $(VENV) .venv-oldest .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -29,7 +29,8 @@ from confluent_kafka import Producer
 
 from experiments import admission_load as load
 from experiments.admission_verdict import Verdict, verdict
-from experiments.kafka_broker import Broker, broker, free_ports, known_classpath
+from experiments.kafka_broker import Broker, broker, known_classpath
+from experiments.ports import free_ports
 from skypane.runtime.receiving.receiver import Receiver
 from skypane.runtime.receiving.seen import RECEIVING
 from skypane.runtime.resources import cache_directory

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from experiments.ports import free_ports
 from skypane.runtime.spark.machine.java import find_java
 
 VERSION = "4.1.0"
@@ -90,15 +90,6 @@ def known_classpath(note: Path) -> str:
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(known)
     return known
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports of this machine that nobody listens at now."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
 
 
 class Broker:

@@ -1,4 +1,4 @@
-"""Hypothesis profiles, and one Spark session for the whole run."""
+"""Hypothesis profiles, one Spark session for each process of the run, and how many processes there are."""
 
 from __future__ import annotations
 
@@ -11,19 +11,27 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
+from tests.runtime.cluster import FRUGAL
 
+from skypane.runtime.resources import GIB, cores, memory_bytes
 from skypane.runtime.spark.machine.session import session
 
 if TYPE_CHECKING:
     from experiments.kafka_broker import Broker
 
-# A first call compiles kernels, which no deadline foresees.
-settings.register_profile("default", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+# HYPOTHESIS_PROFILE names another. A first call compiles kernels, which no deadline foresees.
+settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 # Derandomised: a red build is red again when it is run again.
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
-settings.register_profile("thorough", settings.get_profile("default"), max_examples=2_000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
+settings.register_profile("nightly", settings.get_profile("dev"), max_examples=2_000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
+_MEMORY_OF_A_WORKER = 4 * GIB
+"""Of a process of tests: its JVM, its Python workers, and the drivers that a test of recovery starts."""
+
+# Every Java that Spark starts in a test lives for minutes: what its second compiler makes of Spark in them takes as much CPU
+# time as all else that Java does, and is used for too short a time to save it. Programs that tests start inherit this.
+os.environ["SPARK_SUBMIT_OPTS"] = FRUGAL
 
 # What a developer has calibrated must not decide anything here.
 os.environ["SKYPANE_CACHE"] = tempfile.mkdtemp(prefix="skypane-tests-")
@@ -54,8 +62,27 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[Broker]:
         yield one
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark whatever reaches for the session, directly or through a fixture of its own: `-m "not spark"` stays quick."""
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return in how many processes the tests of `pytest -n auto` run."""
+    return max(1, min(cores(), memory_bytes() // _MEMORY_OF_A_WORKER))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark whatever reaches for the session, directly or through a fixture of its own: `-m "not spark"` stays quick.
+
+    Where files are shared out among processes the long ones come first, so that none is left over at the end.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: _turn(item.path.relative_to(config.rootpath / "tests").as_posix()))
+
+
+_LONG = ("runtime/test_recovery.py", "test_snippets.py", "runtime/test_stream.py")
+"""The files that take longest, the longest one first; what follows is in pytest's order."""
+
+
+def _turn(file: str) -> int:
+    return _LONG.index(file) if file in _LONG else len(_LONG)

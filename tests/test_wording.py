@@ -1,6 +1,6 @@
 import pytest
 
-from skypane.wording import clock, count, percent, seconds, span, stamp
+from skypane.wording import clock, count, counted, percent, seconds, span, stamp
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,20 @@ def test_words():
     assert stamp(1_357_017_300_000_000) == "2013-01-01 05:15"
     assert (stamp(None), span(None), span(5_400_000_000)) == ("n/a", "n/a", "1.5 h")
     assert [clock(x) for x in (0.9, 65, 3723)] == ["0:00", "1:05", "1:02:03"]
+
+
+@pytest.mark.parametrize(
+    ("number", "things", "told"),
+    [
+        (1, "rows", "1 row"),
+        (0, "rows", "0 rows"),
+        (2_000, "windows answered", "2,000 windows answered"),
+        (1, "windows answered", "1 window answered"),
+        (1, "late rows", "1 late row"),
+        (1, "micro-batches", "1 micro-batch"),
+        (1, "updates of the front", "1 update of the front"),
+        (-1, "rows", "-1 rows"),
+    ],
+)
+def test_one_thing_is_no_plural(number, things, told):
+    assert counted(number, things) == told

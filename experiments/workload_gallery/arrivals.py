@@ -136,8 +136,9 @@ def _map2() -> Plate:
 def _self_similar() -> Plate:
     base = SelfSimilar(RATE, streams=8)
     text = (
-        "`SelfSimilar` superposes on/off streams with Pareto periods: bursts at all scales. `hurst`: how long memory is. "
-        "`streams`: how many are superposed; fewer vary more. `period`: mean length of a period, the smallest scale. Eight streams where nothing else is said."
+        "`SelfSimilar` has a rate whose logarithm is fractional noise: bursts at all scales. `hurst`: how long memory is; the "
+        "counts of m periods vary as m^hurst. `streams`: the rate varies as the sum of so many on/off streams; fewer vary more. "
+        "`period`: for so long the rate stays, the smallest scale. Eight streams where nothing else is said."
     )
     rows = [
         turned(base, "hurst", (0.55, 0.75, 0.95), 300, 2.5),

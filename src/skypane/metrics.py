@@ -9,6 +9,7 @@ from typing import Any, Self
 from skypane import notebook
 from skypane.control.law import Decision
 from skypane.types import Micros
+from skypane.wording import count, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,9 @@ class BatchMetrics:
     open_bytes: int = 0
     #: of a continuous skyline: updates told, "adds" and "dels", and "rows" on the front, "stored" in all; else None
     front: dict[str, int] | None = None
+    #: where all rows are that were read since the first start: read = answered + late + quarantined + held + open, where a
+    #: row counts as answered once a window that holds it is; operators/row_account.py checks it
+    totals: dict[str, int] = field(default_factory=dict)
     #: of a query of many inputs, what was seen of each when a batch before this one was planned, some seconds ago at most
     inputs: tuple[InputSeen, ...] = ()
 
@@ -129,7 +133,7 @@ class BatchMetrics:
 
     def __str__(self) -> str:
         """The batch in one line."""
-        said = ", ".join(f"{value} {name}" for name, value in self._counts() if value != "0")
+        said = ", ".join(counted(number, things) for things, number in self._counts() if number)
         return f"batch {self.batch_id} ({self.seconds.get('total', 0.0):.2f} s): {said or 'no rows'}"
 
     def __repr__(self) -> str:
@@ -139,23 +143,23 @@ class BatchMetrics:
     def _repr_html_(self) -> str:
         waiting = "nothing yet" if self.slack is None else f"{timedelta(microseconds=self.slack)} behind the newest row"
         return notebook.table(f"micro-batch {self.batch_id}", [
-            *self._counts(), ("seconds", f"{self.seconds.get('total', 0.0):.2f}"), ("late rows are awaited", waiting)
+            *((things, count(number)) for things, number in self._counts()), ("seconds", f"{self.seconds.get('total', 0.0):.2f}"), ("late rows are awaited", waiting)
         ])  # fmt: skip
 
     @property
     def _updates(self) -> int:
         return 0 if self.front is None else self.front["adds"] + self.front["dels"]
 
-    def _counts(self) -> list[tuple[str, str]]:
+    def _counts(self) -> list[tuple[str, int]]:
         return [
-            ("rows", f"{self.rows:,}"),
-            ("late rows", f"{self.late_rows:,}"),
-            ("rows put aside", f"{sum(self.quarantined.values()):,}"),
-            ("windows answered", f"{self.windows:,}"),
-            ("rows in their answers", f"{self.window_rows if self.front is None else 0:,}"),
-            ("updates of the front", f"{self._updates:,}"),
-            ("rows on it", f"{(self.front or {}).get('rows', 0):,}"),
-            ("panes still open", f"{self.open_panes:,}"),
+            ("rows", self.rows),
+            ("late rows", self.late_rows),
+            ("rows put aside", sum(self.quarantined.values())),
+            ("windows answered", self.windows),
+            ("rows in their answers", self.window_rows if self.front is None else 0),
+            ("updates of the front", self._updates),
+            ("rows on it", (self.front or {}).get("rows", 0)),
+            ("panes still open", self.open_panes),
         ]
 
     def to_json(self) -> dict[str, Any]:

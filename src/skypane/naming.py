@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
 #: characters of a user's text that an error repeats
 _SHOWN = 200
+
+#: all controls but line ends and tabs; marks of direction, embeddings and isolates; halves of characters
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def backticked(name: str) -> str:
@@ -38,6 +42,16 @@ def instead(name: str, names: Sequence[str], most: int = 1) -> str:
     return f"did you mean {' or '.join(map(repr, near))}?" if near else f"use one of {', '.join(names)}"
 
 
+def printable(text: str) -> str:
+    r"""Return a text without what moves a terminal's cursor, colours it, or turns the order of letters: written as escapes.
+
+    >>> printable("\x1b[31mred")
+    '\\x1b[31mred'
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def shortened(text: str, most: int = _SHOWN) -> str:
-    """Return `text`, or its beginning where it is longer than `most` characters: what an error may repeat of it."""
+    """Return `text`, or its beginning where it is longer than `most` characters: what an error may repeat of it, printable."""
+    text = printable(text)
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"

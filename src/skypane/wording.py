@@ -16,6 +16,16 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def counted(number: int, things: str) -> str:
+    """Return "1 row put aside" or "2 rows put aside": of one thing the first plural among the words is none."""
+    if number != 1:
+        return f"{count(number)} {things}"
+    words = things.split(" ")
+    at = next(place for place, word in enumerate(words) if word.endswith("s"))
+    words[at] = words[at].removesuffix("es" if words[at].endswith("ches") else "s")
+    return f"1 {' '.join(words)}"
+
+
 def percent(share: float | None) -> str:
     """Return 0.0123 as "1.23 %"; small shares keep two digits, whole ones none more than they need."""
     if share is None:

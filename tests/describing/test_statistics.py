@@ -1,5 +1,7 @@
 """A stream made to order is described as what was ordered; what cannot be told says why."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -133,3 +135,23 @@ def test_years_that_no_calendar_has_are_told_and_doubted():
     named = {statistic.name: statistic for statistic in statistics(stream)}
     assert named["event time"].value == "the year 55,840 to the year 55,840"
     assert named["warning"].meaning.endswith("--unit ns gives 2023")
+
+
+@pytest.mark.parametrize("stragglers", [0, 1, 300])
+def test_rows_that_come_half_an_hour_after_the_others_change_no_figure_of_rate_and_bursts(stragglers):
+    """2,000 rows a second, of which so many come 1,921 s late: the rate of all rows over all time would be 10/s."""
+    arrival = workload("poisson", rate=2_000, d=1, rows=20_000).table()["time"].cast(pa.int64()).to_numpy()
+    late = np.sort(np.concatenate([arrival[stragglers:], arrival[:stragglers] + 1_921_000_000]))
+    found = {statistic.name: statistic for statistic in statistics(RecordedStream(arrival, late))}
+    assert number(found["mean rate"].value) == pytest.approx(2_000, rel=0.03)
+    assert found["mean rate"].meaning == "of the middle nine tenths of the rows, as all figures of rate and bursts"
+    assert number(found["peak to mean"].value) < 1.1
+    assert number(re.sub("^[a-z]+ ", "", found["index of dispersion"].value)) < 2
+    assert number(found["SCV of gaps"].value) == pytest.approx(1, rel=0.1)
+
+
+def test_a_stream_most_of_which_comes_at_once_has_the_rate_of_all_of_it():
+    clock = np.concatenate([np.zeros(98, np.int64), [500_000, 1_000_000]])
+    found = {statistic.name: statistic for statistic in statistics(RecordedStream(clock, clock))}
+    assert number(found["mean rate"].value) == 99
+    assert found["mean rate"].meaning == "of all rows: nine tenths of them come at one time"

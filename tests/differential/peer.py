@@ -45,7 +45,7 @@ def _plain(value: Any) -> Any:
 
 def _is_known(case: Case, one: Function) -> bool:
     if one.word == "sum":
-        return pa.types.is_integer(case.rows.schema.field(one.columns[0]).type)
+        return bool(pa.types.is_integer(case.rows.schema.field(one.columns[0]).type))
     return one.word in _WORDS
 
 

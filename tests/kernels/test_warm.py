@@ -51,7 +51,8 @@ with compilations(None) as more:
         queue.push(pane, partial)
         queue.evict_before(pane - 1)
     queue.answer()
-    sp.Aggregate(d=sp.approx_count_distinct("t")).lift(rows)
+    sp.Aggregate(d=sp.approx_count_distinct("t"), q=sp.approx_quantile("x")).lift(rows)
+    sp.Score("log(k) + exp(k) ** 0.5").values(rows)
 print(more)
 """
 

@@ -242,6 +242,8 @@ def test_bad_input_is_an_error_that_names_what_is_wrong():
         BadInputError, match="keys are numbered from 0 to 1 here, got 2 to 2; keys= says how many there are"
     ):
         columns.add(0, one, one + 1, one)
+    with pytest.raises(ConfigError, match="need threads, ahead >= 1, got threads=0, ahead=64"):
+        ColumnarWiML(1, what, threads=0)
     windows.leave(0)
     with pytest.raises(BadInputError, match="input 0 has left: it may not send again"):
         windows.add(0, one, one, one)
@@ -265,3 +267,13 @@ def test_a_thread_far_ahead_leaves_room_for_the_windows_of_the_slowest():
     found = design.next_winset()
     assert found is not None
     assert (found.start, found.states.tolist()) == (3, [7])
+
+
+def test_where_windows_begin_an_input_has_said_by_what_it_offered():
+    """Nothing of it was taken, yet windows begin there: a tuple before them would be in the pane of a later one."""
+    design, one = ColumnarWiML(1, Aggregation(4, 2, "sum", keys=1), ahead=1), np.array([1])
+    assert design.add(0, np.array([20]), one - 1, one) == 0
+    assert design.next_winset() is None
+    with pytest.raises(BadInputError, match="input 0 goes backwards: tuple 0 is of time 7, after one of time 20"):
+        design.add(0, np.array([7]), one - 1, one)
+    assert design.add(0, np.array([20]), one - 1, one) == 1

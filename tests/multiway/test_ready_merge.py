@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.multiway import Ready, ReadyMerge
+from skypane.multiway import Ready, ReadyMerge, TGate
 from skypane.types import BadInputError, ConfigError
 
 Tuple = tuple[int, int, int]
@@ -54,7 +54,7 @@ def run(merge: ReadyMerge, batches: list[list[Tuple]]) -> list[list[Tuple]]:
 
 
 def naive(count: int, batches: list[list[Tuple]], rule: Ready) -> list[list[Tuple]]:
-    """Definition 1, as it stands: every tuple is asked anew after every batch."""
+    """Each rule as it stands: every tuple is asked anew after every batch."""
     came: list[Tuple] = []
     gone: set[Tuple] = set()
     released = []
@@ -68,7 +68,9 @@ def naive(count: int, batches: list[list[Tuple]], rule: Ready) -> list[list[Tupl
                 return False
             if rule is Ready.IN_ORDER:
                 return all(one[:2] <= (time, source) for source, time in enumerate(newest))
-            return all(one[0] <= time for time in newest) and (rule is Ready.DEFINITION_1 or one not in last)  # type: ignore[operator]
+            if rule is Ready.LAST_HELD:  # nor does it pass one that is held
+                return not any(held <= one for held in last)
+            return all(one[0] <= time for time in newest)  # type: ignore[operator]
 
         now = sorted(one for one in came if one not in gone and ready(one))
         gone.update(now)
@@ -145,3 +147,22 @@ def test_time_that_goes_backwards_is_an_error_that_names_input_and_row():
         merge.push(merge.init(), pa.table({"x": [0, 1, 2, 3]}), np.array([5, 1, 2, 4]), np.array([2, 0, 1, 2]))
     with pytest.raises(ConfigError, match="need at least one input"):
         ReadyMerge(0)
+
+
+@pytest.mark.parametrize("ready", Ready)
+def test_a_tuple_that_ties_with_an_input_s_last_worked_by_hand(ready: Ready):
+    """Input 0's last and input 1's first but one are of time 4: the list's first is held, and what is behind it waits."""
+    gate = TGate(2, ready=ready)
+    released = run(ReadyMerge(2, ready), [[(4, 0, 0), (4, 1, 1), (5, 1, 2)], [(6, 0, 3)]])
+    gate.insert_tuples(0, np.array([4]), np.array([0]))
+    gate.insert_tuples(1, np.array([4, 5]), np.array([1, 2]))
+    first = gate.get_ready_tuples(9).payloads.tolist()
+    gate.insert_tuples(0, np.array([6]), np.array([3]))
+    second = gate.get_ready_tuples(9).payloads.tolist()
+    assert [[number for _, _, number in batch] for batch in released] == [first, second]
+    expected = {
+        Ready.IN_ORDER: [[0], [1, 2]],  # (4, 1) may come after another of (4, 0)
+        Ready.DEFINITION_1: [[0, 1], [2]],
+        Ready.LAST_HELD: [[], [0, 1]],
+    }
+    assert [first, second] == expected[ready]

@@ -59,7 +59,18 @@ class Scheduler:
         self.steps += 1
         if self.steps > self._most:
             raise StuckError(f"{self._most} steps, and no end")
-        chosen = self._choose(self.steps, mine, self._running)
+        self._hand_over(mine, self._choose(self.steps, mine, self._running))
+
+    def give_way(self) -> None:
+        """Let another thread go on: this one cannot."""
+        mine = self._current
+        self.steps += 1
+        others = [thread for thread in self._running if thread != mine]
+        if self.steps > self._most or not others:
+            raise StuckError(f"a thread waits for ever, after {self.steps} steps")
+        self._hand_over(mine, others[self.steps % len(others)])
+
+    def _hand_over(self, mine: int, chosen: int) -> None:
         if chosen != mine:
             self._current = chosen
             self._turns[chosen].release()

@@ -100,7 +100,7 @@ def test_no_rows(preference: Preference):
 @pytest.mark.parametrize("preference", [low("a") * low("b"), low("b") & low("a"), (low("b") & low("a")) * low("c")])
 def test_null_and_nan_are_refused_by_column(preference: Preference):
     rows = {"b": [1.0, 1.0], "c": [1.0, 2.0]}
-    with pytest.raises(BadInputError, match=r"column 'a' is null in 1 rows"):
+    with pytest.raises(BadInputError, match=r"column 'a' is null in 1 row;"):
         preference.best(pa.table({"a": [1.0, None], **rows}))
-    with pytest.raises(BadInputError, match=r"column 'a' is NaN in 1 rows"):
+    with pytest.raises(BadInputError, match=r"column 'a' is NaN in 1 row;"):
         preference.best(pa.table({"a": [1.0, float("nan")], **rows}))

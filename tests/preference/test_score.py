@@ -102,7 +102,7 @@ def test_validate():
 
 
 def test_null_is_refused_by_column():
-    with pytest.raises(BadInputError, match="column 'a' is null in 1 rows"):
+    with pytest.raises(BadInputError, match="column 'a' is null in 1 row;"):
         Score("a").values(pa.table({"a": [1.0, None]}))
 
 

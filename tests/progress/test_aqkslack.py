@@ -240,3 +240,21 @@ def test_names_the_source_that_lags():
         sources = {"meter 3": SourceCount(8, late, at), "meter 4": SourceCount(2, late // 3, at)}
         state = policy.step(state, replace(batch, sources=sources))
     assert policy.explain(state).endswith("; most late rows are from meter 3")
+
+
+NOW = 1_772_323_200 * SECOND
+YEAR_1, YEAR_9999 = -62_135_596_800 * SECOND, 253_402_300_799 * SECOND
+
+
+@pytest.mark.parametrize(("wrong", "now"), [(0, NOW), (YEAR_1, NOW), (YEAR_1, YEAR_9999 - 9_000 * SECOND)])
+@pytest.mark.parametrize("max_slack", ["1 day", None])
+def test_one_row_of_any_year_is_late_and_the_law_goes_on(wrong, now, max_slack):
+    """The third minute has a row with a wrong clock; a row a second, one in ten late by five."""
+    times = now + np.arange(6_000, dtype=np.int64) * SECOND - np.where(np.arange(6_000) % 10 == 0, 5 * SECOND, 0)
+    times[150] = wrong
+    policy = AqKSlack(0.05, max_slack=max_slack)
+    *_, last = states(policy, times, batch=60, pane=SECOND)
+    assert last.newest == times.max()
+    assert 1 <= last.dropped <= 0.06 * len(times)
+    assert last.slack < 10 * SECOND
+    assert policy.restore(last.snapshot()) == last

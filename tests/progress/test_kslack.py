@@ -70,12 +70,38 @@ def test_never_drops_a_delay_seen_before_once_the_punctuation_stands_that_far_be
 
 
 def test_tuple_grain_worked_by_hand():
-    # time         10  12   9  11  15  14  20  13  19  21
-    # delay         -   -   3   1   -   1   -   7   1   -
-    # K             0   0   0   0   3   3   3   3   3   7     taken in when tmax moves
-    # tmax - K     10  12           12      17          14    never back
-    times = [10, 12, 9, 11, 15, 14, 20, 13, 19, 21]
-    assert list(tuple_grain(times)) == [10, 12, 12, 12, 12, 12, 17, 17, 17, 17]
+    # time         10  12   9  11  15  16  14  24  13  23  26
+    # tmax         10  12  12  12  15  16  16  24  24  24  26
+    # delays                     6, 4           10      13, 3  of those since tmax moved last, against where it is now
+    # K             0   0   0   0   6   6   6  10  10  10  13
+    # tmax - K     10  12           9  10      14          13  given only if it is progress
+    times = [10, 12, 9, 11, 15, 16, 14, 24, 13, 23, 26]
+    assert list(tuple_grain(times)) == [10, 12, 12, 12, 12, 12, 12, 14, 14, 14, 14]
+
+
+def emitter(times):
+    """Paper 1, section 4.1.1, word for word: the punctuation in force after each tuple."""
+    k, tmax, last = 0, None, None
+    since: list[int] = []
+    given: list[int | None] = []
+    for ts in times:
+        if tmax is None or ts > tmax:
+            tmax = ts
+            k = max([k, *(tmax - ti for ti in since)])  # "for all the tuples received since the last update of tmax"
+            since = []
+            tp = tmax - k
+            if last is None or tp > last:  # "only if it is a real stream progress"
+                last = tp
+        else:
+            since.append(ts)
+        given.append(last)
+    return given
+
+
+@given(batches())
+def test_tuple_grain_is_the_papers(stream):
+    times = [time for batch in stream for time in batch]
+    assert list(tuple_grain(times)) == emitter(times)
 
 
 @given(batches())

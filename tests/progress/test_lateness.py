@@ -48,13 +48,13 @@ def test_a_window_whose_tuples_were_all_dropped_does_not_exist():
 
 
 def test_tuple_grain_closes_when_the_tuple_arrives():
-    tuples = stream([(1, 1), (4, 4), (12, 12), (3, 15), (25, 29), (39, 39)])
+    tuples = stream([(1, 1), (4, 4), (12, 12), (3, 15), (25, 29), (39, 39), (52, 52)])
     trace = run_tuple_grain(tuples, Windows(10, 10))
-    assert trace.punctuation.tolist() == [1, 4, 12, 12, 16, 30]
-    assert trace.dropped.tolist() == [0, 0, 0, 1, 1, 1]
+    assert trace.punctuation.tolist() == [1, 4, 12, 12, 12, 17, 30]  # K is 22 from 25 on, which sees 3 behind it
+    assert trace.dropped.tolist() == [0, 0, 0, 1, 1, 1, 1]
     times = window_times(tuples, Windows(10, 10), trace)
     assert times.end.tolist() == [10, 20, 30]
-    assert times.latency.tolist() == [12 - 1, 39 - 12, 39 - 29]
+    assert times.latency.tolist() == [12 - 1, 52 - 12, 52 - 29]
 
 
 def expected_windows(tuples, windows, punctuations, clock, step):

@@ -34,6 +34,22 @@ def test_edges_ascend_from_zero_in_steps_of_nine_percent():
     assert (np.diff(EDGES) > 0).all()
     large = EDGES[EDGES > 100]
     assert (large[1:] / large[:-1]).max() < 1.1
+    assert EDGES[-1] == np.iinfo(np.int64).max
+
+
+def test_edges_are_the_powers_rounded_in_integers_which_no_cpu_does_otherwise():
+    assert [int(edge) for edge in EDGES[:12]] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+    for eighths, edge in zip(range(503, 103, -1), EDGES[-2::-1].tolist(), strict=False):
+        assert (2 * edge - 1) ** 8 <= 2 ** (eighths + 8) < (2 * edge + 1) ** 8
+
+
+@pytest.mark.parametrize("distance", [2**50, 33 * 365 * 86_400 * 10**6, 9_998 * 366 * 86_400 * 10**6, 2**62, 2**63 - 1])
+def test_no_distance_is_too_far(distance):
+    recent = seen([-5, distance], [900, 100])
+    assert recent.share_dropped_by(0) == recent.share_dropped_by(distance // 2) == 0.1
+    assert recent.slack_for(0.2, LONG, 10) == 0
+    slack = seen([distance], [1_000]).slack_for(0.5, LONG, 10)
+    assert slack is None or slack > distance / 1.1
 
 
 def test_what_each_slack_would_have_dropped():

@@ -26,6 +26,11 @@ def test_what_will_be_received_is_told_without_what_may_be_secret():
     assert said["kept"] == "for ever"
 
 
+def test_a_port_that_is_open_to_the_network_is_told():
+    given = {"folder": "received", "inputs": [{"name": "a", "listen": "0.0.0.0:1"}]}
+    assert dict(settings(Receipts.of(given)))["a"] == "lines that clients send to 0.0.0.0:1, open to whoever reaches it"
+
+
 def test_a_row_says_how_an_input_stands():
     clock = [0.0]
     seen = Seen("a", now=lambda: clock[0])
@@ -35,7 +40,7 @@ def test_a_row_says_how_an_input_stands():
     assert rows([seen], {"a": 12.4}) == [("a", "receiving", "2", "12", "8", "4.2 s", "")]
     seen.unfinished, seen.again = 1, 3
     seen.failed("it does not answer")
-    assert rows([seen], {})[0][-1] == "it does not answer; 1 lines without an end; 3 sent again"
+    assert rows([seen], {})[0][-1] == "it does not answer; 1 line without an end; 3 sent again"
 
 
 def test_a_log_has_a_line_now_and_then_with_what_fails(tmp_path):

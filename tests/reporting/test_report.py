@@ -11,6 +11,7 @@ import pytest
 from tests.reporting.made import HOUR, batch, hourly
 
 from skypane.control.law import Decision
+from skypane.reporting import plots
 from skypane.reporting.report import lines, render
 from skypane.reporting.snapshot import Criterion, Example, Snapshot, answers, example, front_sizes, latest_front
 from skypane.reporting.summary import running_seconds, summarise
@@ -188,3 +189,40 @@ def test_a_report_of_elastic_workers_draws_them_and_tells_the_last_decision():
     page = render(snapshot(batches=(*batches[:2], replace(batches[2], decisions=(decided,)))))
     assert "Workers over time" in page
     assert "The last decision: PLQ slow 0.80 -&gt; PLQ 2 -&gt; 3." in page
+
+
+def drain(**changed: Any):
+    """What a drain tells: no row is read, so there is no pane level; two windows are answered."""
+    seconds = {"total": 0.3, "wlq": 0.2, "sink": 0.1}
+    return batch(batch_id=8, plq_workers=0, wlq_workers=1, windows=2, decisions=(), seconds=seconds, **changed)
+
+
+def test_a_drain_leaves_the_pane_level_in_the_report():
+    lifted = [replace(metrics, plq_workers=3, seconds={"total": 0.5, "plq": 0.4, "wlq": 0.1}) for metrics in hourly(8)]
+    ended = replace(drain(), started_at=lifted[-1].started_at + 1)
+    page = render(snapshot(batches=(*lifted, ended)))
+    assert "3 for panes (PLQ), 1 for windows (WLQ)" in page
+    before, after = (steps(plots.stages(batches)) for batches in (lifted, (*lifted, ended)))
+    assert before == ["panes (PLQ)", "windows (WLQ)"]
+    assert after == [*before, "sink"]
+
+
+def steps(svg: str) -> list[str]:
+    """The labels of the bars, from the top; beside them stand their milliseconds."""
+    return [text for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg) if not text.endswith(" ms")]
+
+
+def test_the_reasons_are_those_of_the_last_batch_that_has_them():
+    read = [replace(one, decisions=(Decision("exchange", "read", "rows are even"),)) for one in hourly(3)]
+    page = render(snapshot(batches=(*read, drain())))
+    assert "rows are even" in page
+
+
+def test_one_window_and_one_row_are_no_plural():
+    alone = batch(rows=1, windows=1, window_rows=1, quarantined={"null price": 1}, dropped_rows=0)
+    told = lines(snapshot(batches=(alone,)))
+    assert told[0].startswith("1 row in ")
+    assert told[0].endswith("in 1 micro-batch")
+    assert told[1] == "1 window answered with 1 row"
+    assert "1 row put aside: null price" in told
+    assert str(alone) == "batch 0 (1.00 s): 1 row, 1 row put aside, 1 window answered, 1 row in their answers"

@@ -17,7 +17,7 @@ from skypane.runtime.spark.machine.java import find_java
 
 ROOT = Path(__file__).parents[2]
 FRUGAL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For Java processes that live for a minute or two: to compile well would cost them more than it saves."""
+"""For Java processes that live for minutes: to compile well would cost them more than it saves."""
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 
 

@@ -292,7 +292,7 @@ def test_a_callable_gets_a_dataframe_and_the_batch(spark: SparkSession, tmp_path
 def test_a_console_prints_batches_that_have_rows(spark: SparkSession, capsys: pytest.CaptureFixture[str]):
     Console(rows=1).write(spark, answers(ONE, TWO), 4)
     printed = capsys.readouterr().out
-    assert "batch 4: 1 windows, 2 rows" in printed
+    assert "batch 4: 1 window, 2 rows" in printed
     assert "only showing top 1 row" in printed
     Console().write(spark, answers(), 5)
     assert capsys.readouterr().out == ""

@@ -47,6 +47,7 @@ from skypane.runtime import local
 from skypane.runtime.spark.engine import windowed
 from skypane.types import Length
 from skypane.windows import Windows
+from skypane.wording import counted
 
 PARETO = sp.low("price") * sp.high("rating")
 SKYLINE = Skyline(PARETO, ("sensor",))
@@ -234,7 +235,7 @@ def test_output_on_the_console(spark: SparkSession, tmp_path: Path, capsys: pyte
     metrics = finish(job_of(spark, case, tmp_path, batches, output=sp.Console()))
     printed = capsys.readouterr().out
     for batch in metrics:
-        line = f"batch {batch.batch_id}: {batch.windows} windows, {batch.window_rows} rows"
+        line = f"batch {batch.batch_id}: {counted(batch.windows, 'windows')}, {counted(batch.window_rows, 'rows')}"
         assert (line in printed) == (batch.windows > 0)
     assert "window_start" in printed
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -262,8 +263,12 @@ if __name__ == "__main__":
 def run_elsewhere(folder: Path, conf: dict[str, str], **environment: str) -> list[str]:
     """Run a stream in a process of its own, in a session as a user makes one; return its last line's words."""
     root = str(Path(__file__).parent.parent.parent)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
-    environment = {"PYTHONPATH": root, "PYSPARK_PYTHON": sys.executable, **environment}
+    inherited = {name: value for name, value in os.environ.items() if not re.match("SPARK_(?!SUBMIT_OPTS)", name)}
+    environment = {
+        "PYTHONPATH": os.pathsep.join([f"{root}/src", root]),
+        "PYSPARK_PYTHON": sys.executable,
+        **environment,
+    }
     script = folder / "script.py"
     script.write_text(SCRIPT)
     done = subprocess.run(

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.workloads.arrivals.phases import ExponentialPeriods, ParetoPeriods, Phases, pieces, total
-from skypane.workloads.arrivals.rates import Pieces
+from skypane.workloads.arrivals.phases import ExponentialPeriods, ParetoPeriods, Phases, pieces
 from skypane.workloads.chance import generator
 
 
@@ -85,10 +84,3 @@ def test_blocks_of_pieces_join():
     for before, after in pairwise(parts):
         assert (before.rates[-1] == after.rates[0]).all()
         assert (np.abs(np.diff(before.rates, axis=0)).sum(axis=1) == 1).all()
-
-
-def test_total_adds_sources_up():
-    part = Pieces(np.array([1.0, 2.0]), np.array([[1.0, 2.0], [0.0, 4.0]]))
-    (summed,) = total(iter([part]))
-    assert summed.lengths is part.lengths
-    assert summed.rates.tolist() == [[3.0], [4.0]]

@@ -34,8 +34,10 @@ def run(arguments: Namespace) -> int:
 
     from skypane.jobs.document import data_of, text_of  # noqa: PLC0415
     from skypane.reporting.receiving import settings  # noqa: PLC0415
+    from skypane.runtime.receiving.open_logs import more_files  # noqa: PLC0415
     from skypane.runtime.receiving.receiver import Receiver  # noqa: PLC0415
 
+    more_files()
     receiving = Receiver(data_of(text_of(arguments.inputs, "the list of inputs"), str(arguments.inputs)))
     console = Console(highlight=False)
     for name, value in settings(receiving.receipts):

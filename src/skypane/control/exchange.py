@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.law import ControlLaw, Decision
 from skypane.control.snapshots import JsonState
+from skypane.kernels.elementary import power
 from skypane.types import ConfigError
 
 PROBE_EVERY = 50
@@ -106,7 +107,7 @@ class Exchange(ControlLaw[ExchangeState, SourceSpread | None, None, bool]):
         merging = max(0.0, spread.merge_seconds - spread.panes * self.costs.window)
         return {
             "balance": max(spread.busy, default=0.0) - sum(spread.busy) / max(spread.workers, 1),
-            "whole_panes": merging * (1 - partitions ** (self.growth - 1)),
+            "whole_panes": merging * (1 - float(power(partitions, self.growth - 1))),
             "exchange": self.costs.exchanging(spread.row_count),
             "partitions": partitions,
         }

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from statistics import median
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from skypane.control.costs import Costs
-from skypane.types import ConfigError, FloatArray
+from skypane.types import BoolArray, ConfigError, FloatArray
 
 _TICK = 1e-9
 """Seconds that no clock tells apart."""
@@ -68,11 +69,12 @@ def _parts(timings: Iterable[Timing]) -> tuple[float, float]:
     known = np.array([timing.seconds > _TICK for timing in timed])
     if len(_sizes(usable)) > 1:
         both = _least_squares(weighted[known])
-        if both.min() >= 0:
+        if min(both) >= 0:
             return float(both[0]), float(both[1])
-    one, other = (_least_squares(weighted[known][:, [part]])[0] for part in (0, 1))
-    alone = [(max(0.0, float(one)), 0.0), (0.0, max(0.0, float(other)))]
-    return min(alone, key=lambda parts: float(np.square(weighted @ parts - known).sum()))
+    moves, rows = (_alone(weighted[known][:, part]) for part in (0, 1))
+    alone = ((moves, Fraction()), (Fraction(), rows))
+    one, other = min(alone, key=lambda parts: _squares_left(weighted, known, parts))
+    return float(one), float(other)
 
 
 def _sizes(timings: Iterable[Timing]) -> set[float]:
@@ -80,5 +82,34 @@ def _sizes(timings: Iterable[Timing]) -> set[float]:
     return {timing.row_count / timing.moves for timing in timings}
 
 
-def _least_squares(weighted: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.lstsq(weighted, np.ones(len(weighted)))[0], np.float64)
+def _least_squares(weighted: FloatArray) -> tuple[Fraction, Fraction]:
+    """Return the parts of which the two columns come nearest to 1, by the normal equations, which are exact here.
+
+    In fractions, for LAPACK gives other last bits on another CPU; the columns are not parallel.
+    """
+    moves, rows = _exact(weighted[:, 0]), _exact(weighted[:, 1])
+    a, b, c = _dot(moves, moves), _dot(moves, rows), _dot(rows, rows)
+    return (sum(moves) * c - sum(rows) * b) / (a * c - b * b), (sum(rows) * a - sum(moves) * b) / (a * c - b * b)
+
+
+def _alone(column: FloatArray) -> Fraction:
+    """Return the part of which this column alone comes nearest to 1; 0 if there is nothing in it."""
+    numbers = _exact(column)
+    return sum(numbers) / (_dot(numbers, numbers) or Fraction(1))
+
+
+def _squares_left(weighted: FloatArray, known: BoolArray, parts: tuple[Fraction, Fraction]) -> Fraction:
+    """Return the sum of squares that these parts leave."""
+    moves, rows = _exact(weighted[:, 0]), _exact(weighted[:, 1])
+    left = [
+        move * parts[0] + row * parts[1] - int(one) for move, row, one in zip(moves, rows, known.tolist(), strict=True)
+    ]
+    return _dot(left, left)
+
+
+def _exact(numbers: FloatArray) -> list[Fraction]:
+    return [Fraction(number) for number in numbers.tolist()]
+
+
+def _dot(one: list[Fraction], other: list[Fraction]) -> Fraction:
+    return sum((a * b for a, b in zip(one, other, strict=True)), Fraction())

@@ -6,7 +6,7 @@ from skypane.jobs.model import JobFile
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.reporting.snapshot import Criterion
-from skypane.wording import count, span
+from skypane.wording import count, counted, span
 
 
 def settings(job: JobFile) -> list[tuple[str, str]]:
@@ -62,5 +62,5 @@ def _window(job: JobFile) -> str:
         return "none, all rows at once"
     windows = job.window.build()
     most = "up to " if windows.head else ""
-    panes = f"{count(windows.panes_per_window)} panes of {most}{span(windows.longest_pane)}"
+    panes = f"{counted(windows.panes_per_window, 'panes')} of {most}{span(windows.longest_pane)}"
     return f"{span(windows.length)} of {job.window.time}, every {span(windows.slide)}: {panes}"

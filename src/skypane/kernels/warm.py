@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numba.core import event
 
-from skypane.kernels import exact, keyed, sliding
+from skypane.kernels import elementary, exact, keyed, sliding
 from skypane.kernels.blocks import BLOCK
 from skypane.kernels.clusters import clustered
 from skypane.kernels.compiled import UNCACHED
@@ -63,6 +63,7 @@ def _run_all() -> None:
     k_dominant_indices(plane, 2, only_skyline=True)
     top_delta_indices(plane, 1)
     _stream(cube)
+    elementary.power(elementary.exp(elementary.log(cube[0])), 2.0)
     for keys in (1, 2):  # a table of one row is contiguous either way, and Numba compiles for one way at a time
         _by_key(keys)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from threading import Lock
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.multiway.aggregation import Aggregation, Winset
 from skypane.multiway.design import Multiway
+from skypane.multiway.order import check_order
 from skypane.multiway.pane_windows import PaneWindows
 from skypane.multiway.ready_merge import ReadyMerge
 from skypane.types import ConfigError, IntArray
@@ -101,10 +103,11 @@ class ColumnarTuMLSC(Multiway):
 class ColumnarWiML(Multiway):
     """Each thread adds its inputs' batches to panes of its own; windows are put together from all, without any merging.
 
-    threads   input i is that of thread i modulo threads: inputs of one thread may not be added at once
+    threads   how many may add at once: input i adds to table i modulo threads, and waits while another input does
     ahead     panes beyond a window's that may have tuples
 
-    Nothing is taken until each input has offered tuples, or has left: only then it is known where windows begin.
+    Nothing is taken until each input has offered tuples, or has left: only then it is known where windows begin. An input
+    may then send nothing that is older than what it offered.
     """
 
     def __init__(self, inputs: int, aggregation: Aggregation, *, threads: int = 1, ahead: int = 64) -> None:
@@ -113,15 +116,22 @@ class ColumnarWiML(Multiway):
             raise ConfigError(
                 f"WiML does not merge tuples, and {aggregation.function} needs their order: use ColumnarTuMLSC"
             )
+        if threads < 1 or ahead < 1:
+            raise ConfigError(f"need threads, ahead >= 1, got threads={threads}, ahead={ahead}")
         self._threads = threads
+        self._tables = [Lock() for _ in range(threads)]
         self._ahead = ahead
         self._windows: PaneWindows | None = None
         #: before which an input sends nothing any more
         self._until = np.full(inputs, _NEVER)
 
     def _add(self, source: int, times: IntArray, keys: IntArray, values: IntArray) -> int:
-        windows = self._windows
-        done = 0 if windows is None else windows.update(source % self._threads, times, keys, values)
+        check_order(f"input {source}", self._until[source], times[:1])
+        windows, table = self._windows, source % self._threads
+        done = 0
+        if windows is not None:
+            with self._tables[table]:
+                done = windows.update(table, times, keys, values)
         if len(times):
             self._until[source] = times[min(done, len(times) - 1)]
         return done

@@ -46,8 +46,8 @@ class Multiway(ABC):
     def leave(self, source: int) -> None:
         """Wait for this input no longer."""
         self._check(source)
-        self._left[source] = True
         self._leave(source)
+        self._left[source] = True  # last: who sees that all have left takes what the queues give then for all there is
 
     def work(self, worker: int) -> bool:
         """Update windows by what is ready; False once no tuple can come any more."""

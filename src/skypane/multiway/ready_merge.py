@@ -36,7 +36,7 @@ class Ready(Enum):
 
     IN_ORDER      (t, i) <= (newest[j], j) for all j: the output is the same, tuple by tuple, whatever interleaves how
     DEFINITION_1  t <= newest[j] for all j, as paper 2 has it: the same but for the order of tuples of one time
-    LAST_HELD     as the paper's T-Gate: t <= newest[j] for all j, and the tuple is no input's last
+    LAST_HELD     as the paper's T-Gate: neither the tuple nor one that stands before it is an input's last
     """
 
     IN_ORDER = "in order"
@@ -156,7 +156,8 @@ class ReadyMerge:
             last = np.full(self.count, -1)
             last[inputs] = np.arange(len(inputs))  # of several, the last one stays
             mine = last[inputs] == np.arange(len(inputs))
-            ready &= ~(mine & (times == newest[inputs]))
+            held = mine & (times == newest[inputs])
+            ready &= ~np.logical_or.accumulate(held)
         return ready
 
 

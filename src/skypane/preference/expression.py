@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from skypane.kernels import elementary
 from skypane.naming import backticked, shortened
 from skypane.types import ConfigError, FloatArray
 
@@ -23,15 +24,15 @@ _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Sub: np.subtract,
     ast.Mult: np.multiply,
     ast.Div: np.true_divide,
-    ast.Pow: np.power,
+    ast.Pow: elementary.power,
     ast.USub: np.negative,
     ast.UAdd: np.positive,
 }
 _FUNCTIONS: Mapping[str, tuple[Callable[..., Any], range]] = {
     "abs": (np.abs, range(1, 2)),
     "sqrt": (np.sqrt, range(1, 2)),
-    "log": (np.log, range(1, 2)),
-    "exp": (np.exp, range(1, 2)),
+    "log": (elementary.log, range(1, 2)),
+    "exp": (elementary.exp, range(1, 2)),
     "min": (np.minimum, range(2, 100)),
     "max": (np.maximum, range(2, 100)),
 }

@@ -17,6 +17,7 @@ from skypane.preference.around import distances
 from skypane.preference.criteria import Around, Component, Criterion, High, Level
 from skypane.preference.ranks import column_ranks, rankable, row_ranks
 from skypane.types import BadInputError, FloatArray
+from skypane.wording import counted
 
 _EXACT = 2**53
 """Every whole number of at most this size is a float64."""
@@ -45,7 +46,9 @@ def orient(table: pa.Table, level: Level) -> Points:
 def _refuse_nan(points: FloatArray, level: Level) -> None:
     counts = np.isnan(points).sum(axis=0)
     j = int(counts.argmax())
-    raise BadInputError(f"column {level[j][0].column!r} is NaN in {counts[j]} rows; drop or fill them first")
+    raise BadInputError(
+        f"column {level[j][0].column!r} is NaN in {counted(int(counts[j]), 'rows')}; drop or fill them first"
+    )
 
 
 def _write_component(table: pa.Table, component: Component, out: FloatArray) -> bool:
@@ -60,7 +63,9 @@ def _write_component(table: pa.Table, component: Component, out: FloatArray) -> 
 def _write(table: pa.Table, criterion: Criterion, out: FloatArray) -> bool:
     column = table.column(criterion.column)
     if column.null_count:
-        raise BadInputError(f"column {criterion.column!r} is null in {column.null_count} rows; drop or fill them first")
+        raise BadInputError(
+            f"column {criterion.column!r} is null in {counted(column.null_count, 'rows')}; drop or fill them first"
+        )
     if isinstance(criterion, Around):
         return _write_distances(column, criterion, out)
     lasting = _write_values(column, out)

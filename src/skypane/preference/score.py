@@ -16,6 +16,7 @@ from skypane.preference.column import ColumnLike, score_text
 from skypane.preference.expression import Expression
 from skypane.preference.schema import field_of
 from skypane.types import BadInputError, ConfigError, FloatArray
+from skypane.wording import counted
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Score:
 def _numbers(table: pa.Table, name: str) -> FloatArray:
     column = table.column(name)
     if column.null_count:
-        raise BadInputError(f"column {name!r} is null in {column.null_count} rows; drop or fill them first")
+        raise BadInputError(f"column {name!r} is null in {counted(column.null_count, 'rows')}; drop or fill them first")
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     elif pa.types.is_decimal(column.type):

@@ -68,20 +68,20 @@ def largest_delay(tmax: Micros, arrivals: Arrivals, max_slack: Duration | None) 
 def tuple_grain(times: Iterable[Micros]) -> Iterator[Micros | None]:
     """Yield the punctuation in force after each tuple, by the paper's law as it stands.
 
-    K takes in the delays since the last update of tmax only when tmax is updated again, and a punctuation is given
-    only if it is progress. The batch law above differs in two ways: all tuples of a batch are held against the tmax
-    before it, and K grows even when tmax does not.
+    When tmax is updated, K takes in d(t) = tmax - t for all tuples t since the update before, with the tmax that the
+    punctuation is made of too, and a punctuation is given only if it is progress. The batch law above differs in two
+    ways: all tuples of a batch are held against the tmax before it, and K grows even when tmax does not.
 
     >>> list(tuple_grain([10, 12, 9, 11, 15, 16]))
-    [10, 12, 12, 12, 12, 13]
+    [10, 12, 12, 12, 12, 12]
     """
-    tmax = punctuation = None
-    slack = waiting = 0
+    tmax = punctuation = oldest = None
+    slack = 0
     for time in times:
         if tmax is not None and time <= tmax:
-            waiting = max(waiting, tmax - time)
+            oldest = time if oldest is None else min(oldest, time)
         else:
-            slack, waiting = max(slack, waiting), 0
             tmax = time
+            slack, oldest = slack if oldest is None else max(slack, tmax - oldest), None
             punctuation = max(tmax - slack, tmax - slack if punctuation is None else punctuation)
         yield punctuation

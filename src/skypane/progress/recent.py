@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isqrt, prod
 from typing import Any, Self
 
 import numpy as np
 
+from skypane.kernels.elementary import power
 from skypane.types import CheckpointError, FloatArray, IntArray, Micros
 
 _PER_OCTAVE = 8
-_OCTAVES = 50
+_OCTAVES = 63
 #: A slack that would have dropped less than this has dropped nothing: one row is forgotten after ten half-lives.
 _FORGOTTEN = 1e-3
 #: Spreads by which a slack must stay within the share.
@@ -26,17 +28,24 @@ _NOTHING.flags.writeable = False
 
 
 def _edges() -> IntArray:
-    steps = np.exp2(np.arange(_OCTAVES * _PER_OCTAVE) / _PER_OCTAVE)
-    edges: IntArray = np.unique(np.concatenate([[0], np.rint(steps).astype(np.int64)]))
+    steps = {_eighth_root(1 << eighths) for eighths in range(_OCTAVES * _PER_OCTAVE)}
+    edges: IntArray = np.array([0, *sorted(steps), np.iinfo(np.int64).max], np.int64)
     edges.flags.writeable = False
     return edges
+
+
+def _eighth_root(number: int) -> int:
+    """Return the root rounded to the nearest integer, exactly."""
+    root = isqrt(isqrt(isqrt(number)))
+    between = 2 * root + 1  # twice the number half-way to the next
+    return root + int(prod([between] * _PER_OCTAVE) <= number << _PER_OCTAVE)
 
 
 def _nothing() -> FloatArray:
     return _NOTHING
 
 
-#: The slacks that are told apart, in microseconds: 0, then steps of 9 % up to 32 years.
+#: The slacks that are told apart, in microseconds: 0, then steps of 9 % up to the largest integer, beyond any delay.
 EDGES: IntArray = _edges()
 
 
@@ -66,9 +75,9 @@ class RecentDistances:
         `moved` is how far the newest time moved with them, `half_life` a number of rows.
         """
         count = int(rows.sum())
-        keep = 0.5 ** (count / half_life)
+        keep = float(power(0.5, count / half_life))
         has_one = distance >= 0
-        bins = np.searchsorted(EDGES, distance[has_one], side="right") - 1
+        bins = np.searchsorted(EDGES[:-1], distance[has_one], side="right") - 1
         fresh = np.bincount(bins, weights=rows[has_one])[::-1].cumsum()[::-1]
         dropped = _sum(self.dropped * keep, fresh)
         squares, block, block_rows = self.squares * keep, _sum(self.block, fresh), self.block_rows + count
@@ -93,7 +102,7 @@ class RecentDistances:
         if budget < _ENOUGH:
             return None
         edges = EDGES[: len(self.dropped) + 1]
-        cycles = watched / (pane + edges)
+        cycles = watched / (float(pane) + edges)
         spread = np.sqrt(_sum(self.squares, self.block * self.block))
         expected = np.append(self.dropped, 0.0) * (1 + 1 / np.maximum(cycles, 1))
         expected[: len(spread)] += _CARE * spread[: len(expected)]

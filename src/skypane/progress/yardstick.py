@@ -200,7 +200,7 @@ def best_fixed(cut: Cut, law: Run, start: int) -> Micros:
     before = np.concatenate([[_NOT_YET], law.newest[:-1]])[cut.step]
     judged = cut.step > start
     distance, rows = (before - cut.pane_end)[judged], cut.rows[judged]
-    order = np.argsort(-distance)
+    order = np.argsort(-distance, kind="stable")
     at = int(np.searchsorted(np.cumsum(rows[order]), law.dropped[-1] - law.dropped[start], side="right"))
     return max(0, int(distance[order[at]]) + 1) if at < len(order) else 0
 

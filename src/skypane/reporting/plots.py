@@ -117,7 +117,7 @@ def front(chosen: Example, criteria: Sequence[Criterion]) -> str:
 
 def stages(batches: Sequence[BatchMetrics]) -> str:
     """Where a batch's time goes: the median seconds of each step."""
-    steps = [name for name in batches[-1].seconds if name != "total"]
+    steps = _steps(batches)
     medians = [float(np.median([metrics.seconds.get(name, 0.0) for metrics in batches])) for name in steps]
     with styled():
         figure = Figure(figsize=(WIDTH, 0.5 + 0.38 * len(steps)), layout="constrained")
@@ -132,6 +132,12 @@ def stages(batches: Sequence[BatchMetrics]) -> str:
         axes.xaxis.set_visible(False)
         axes.spines["bottom"].set_visible(False)
         return as_svg(figure)
+
+
+def _steps(batches: Sequence[BatchMetrics]) -> list[str]:
+    """Return the steps that any batch took, in the order of the batch that took the most: a drain has no pane level."""
+    whole = sorted(batches, key=lambda metrics: -len(metrics.seconds))
+    return [name for name in dict.fromkeys(name for metrics in whole for name in metrics.seconds) if name != "total"]
 
 
 def workers(batches: Sequence[BatchMetrics]) -> str:

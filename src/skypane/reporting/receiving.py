@@ -14,7 +14,7 @@ from rich.table import Table
 from skypane.runtime.receiving.inputs import Connect, Http, Listen, Mqtt, Receipts, Received
 from skypane.runtime.receiving.receiver import Receiver
 from skypane.runtime.receiving.seen import Seen
-from skypane.wording import clock, count, seconds
+from skypane.wording import clock, count, counted, seconds
 
 COLUMNS = ("input", "state", "lines", "lines/s", "bytes", "silent for", "remarks")
 LINE_EVERY = 10.0
@@ -33,7 +33,8 @@ def _source(one: Received) -> str:
     match one:
         case Listen():
             acknowledged = ", acknowledged" if one.acknowledge else ""
-            return f"lines that clients send to {one.listen}{_encrypted(one)}{acknowledged}"
+            reached = ", open to whoever reaches it" if one.is_open else ""
+            return f"lines that clients send to {one.listen}{_encrypted(one)}{acknowledged}{reached}"
         case Connect():
             return f"lines that {one.connect} sends{_encrypted(one)}"
         case Mqtt():
@@ -69,7 +70,7 @@ def rows(seen: Sequence[Seen], rates: dict[str, float]) -> list[tuple[str, ...]]
 
 def _remarks(one: Seen) -> str:
     said = [one.reason] if one.reason else []
-    said += [f"{count(one.unfinished)} lines without an end"] if one.unfinished else []
+    said += [counted(one.unfinished, "lines without an end")] if one.unfinished else []
     said += [f"{count(one.again)} sent again"] if one.again else []
     return "; ".join(said)
 

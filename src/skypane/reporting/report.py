@@ -18,7 +18,7 @@ from skypane.reporting.grids import GridMap
 from skypane.reporting.snapshot import Example, Snapshot
 from skypane.reporting.summary import Summary, summarise
 from skypane.types import ConfigError
-from skypane.wording import UNKNOWN, count, percent, seconds, span, stamp
+from skypane.wording import UNKNOWN, count, counted, percent, seconds, span, stamp
 
 #: rows of the example front that are listed
 LISTED = 18
@@ -44,18 +44,19 @@ def lines(snapshot: Snapshot) -> list[str]:
     """Return the outcome of a run in a few lines of plain text."""
     s = summarise(snapshot)
     budget = f" of {percent(s.drop_budget)} allowed" if s.drop_budget is not None else ""
+    rate = f"{count(round(s.rate))} rows/s in {counted(s.batches, 'micro-batches')}"
     outcome = [
-        f"{count(s.rows)} rows in {seconds(s.seconds)}: {count(round(s.rate))} rows/s in {count(s.batches)} micro-batches",
-        f"{count(s.windows)} windows answered with {count(s.window_rows)} rows",
+        f"{counted(s.rows, 'rows')} in {seconds(s.seconds)}: {rate}",
+        f"{counted(s.windows, 'windows answered')} with {counted(s.window_rows, 'rows')}",
         f"{percent(s.drop_ratio)} of the rows came too late{budget} ({count(s.late)} dropped)",
     ]
-    outcome += [f"{count(n)} rows put aside: {reason}" for reason, n in sorted(s.quarantined.items())]
+    outcome += [f"{counted(n, 'rows put aside')}: {reason}" for reason, n in sorted(s.quarantined.items())]
     return outcome
 
 
 def _when(snapshot: Snapshot, summary: Summary) -> str:
     began = datetime.fromtimestamp(snapshot.batches[0].started_at, UTC)
-    return f"{began:%Y-%m-%d %H:%M} UTC, {seconds(summary.seconds)} of running, {count(summary.batches)} micro-batches"
+    return f"{began:%Y-%m-%d %H:%M} UTC, {seconds(summary.seconds)} of running, {counted(summary.batches, 'micro-batches')}"
 
 
 def _tiles(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
@@ -68,7 +69,7 @@ def _tiles(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
     yield _tile(
         "came too late",
         percent(summary.drop_ratio),
-        f"{count(summary.late)} rows dropped; {budget}",
+        f"{counted(summary.late, 'rows dropped')}; {budget}",
         bad=not summary.within_budget,
     )
     if len(summary.times.lag):
@@ -195,30 +196,39 @@ def _cell(value: object, numeric: bool) -> str:
     return f'<td class="n">{escape(text)}</td>' if numeric else f"<td>{escape(text)}</td>"
 
 
-def _why(metrics: BatchMetrics, what: str) -> str:
-    decision = metrics.decision(what)
-    return UNKNOWN if decision is None else decision.because
+def _why(batches: Sequence[BatchMetrics], what: str) -> str:
+    """Return the reason of the last batch that decided it: a drain reads no rows, and decides nothing of them."""
+    decisions = (metrics.decision(what) for metrics in reversed(batches))
+    return next((decision.because for decision in decisions if decision is not None), UNKNOWN)
+
+
+def _last(batches: Sequence[BatchMetrics], workers: str) -> int:
+    """Return how many workers had something to do, in the last batch in which any had."""
+    return next((found for metrics in reversed(batches) if (found := getattr(metrics, workers))), 0)
 
 
 def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]]:
     batches = snapshot.batches
     last = batches[-1]
     exchanged = [metrics for metrics in batches if metrics.exchange]
-    yield "tasks", f"{last.plq_workers} for panes (PLQ), {last.wlq_workers} for windows (WLQ)"
+    yield "tasks", f"{_last(batches, 'plq_workers')} for panes (PLQ), {_last(batches, 'wlq_workers')} for windows (WLQ)"
     yield "panes shared out by", last.splitting
-    yield "why so, in the last one", _why(last, "splitting")
+    yield "why so, in the last one", _why(batches, "splitting")
     yield "exchange of rows", f"in {count(len(exchanged))} of {count(len(batches))} batches"
-    yield "why, in the last one", _why(last, "exchange")
+    yield "why, in the last one", _why(batches, "exchange")
     where = Counter(metrics.wlq_where for metrics in batches if metrics.windows)
-    yield "windows answered in", "; ".join(f"{w}: {count(n)} batches" for w, n in where.most_common()) or UNKNOWN
-    yield "why, in the last one", _why(last, "placement")
+    yield "windows answered in", "; ".join(f"{w}: {counted(n, 'batches')}" for w, n in where.most_common()) or UNKNOWN
+    yield "why, in the last one", _why(batches, "placement")
     slack = [metrics.slack for metrics in batches if metrics.slack is not None]
     if slack:
         yield "waiting for late rows (slack)", f"{span(min(slack))} to {span(max(slack))}, {span(slack[-1])} at the end"
     yield "complete up to (punctuation)", f"{stamp(last.punctuation)}, newest event {stamp(last.newest)}"
     for reason, n in sorted(summary.quarantined.items()):
-        yield f"put aside (quarantined): {reason}", f"{count(n)} rows"
-    yield "open at the end", f"{count(last.open_panes)} panes holding {count(last.open_rows)} rows"
+        yield f"put aside (quarantined): {reason}", counted(n, "rows")
+    if last.totals:
+        parts = ", ".join(f"{count(n)} {name}" for name, n in last.totals.items() if name != "read")
+        yield "rows since the first start", f"{count(last.totals['read'])} read: {parts}"
+    yield "open at the end", f"{counted(last.open_panes, 'panes')} holding {counted(last.open_rows, 'rows')}"
 
 
 def _pairs(pairs: Iterable[tuple[str, str]] | Sequence[tuple[str, str]]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from skypane.metrics import BatchMetrics, InputSeen
-from skypane.wording import clock, count, percent, span, stamp
+from skypane.wording import clock, count, counted, percent, span, stamp
 
 #: rows per second are taken over so many of the latest batches
 RECENT = 8
@@ -79,9 +79,9 @@ def facts(view: View) -> list[tuple[str, str]]:
         ("rate", f"{count(round(view.rate))} rows/s   ({count(view.read)} read, batch {m.batch_id})"),
         ("late rows", f"{percent(m.drop_ratio)}{budget}   ({count(m.dropped_rows)} dropped)"),
         ("waiting", f"{span(m.slack)} for late rows (slack); complete up to {stamp(m.punctuation)}"),
-        ("still open", f"{count(m.open_panes)} panes holding {count(m.open_rows)} rows"),
-        ("put aside", f"{count(view.quarantined)} rows that cannot be used"),
-        ("answered", f"{count(view.windows)} windows"),
+        ("still open", f"{counted(m.open_panes, 'panes')} holding {counted(m.open_rows, 'rows')}"),
+        ("put aside", counted(view.quarantined, "rows that cannot be used")),
+        ("answered", counted(view.windows, "windows")),
         *([("inputs", inputs(m.inputs))] if m.inputs else []),
     ]
 

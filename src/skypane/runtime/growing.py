@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,20 @@ LOOK = 1 << 16
 """Bytes that are looked at for the length of lines."""
 _CHUNK = 4 << 20
 """Bytes of lines that are handed on at a time."""
+
+
+LONGEST = 64 << 20
+"""Bytes of a line, at most: of a longer one only the beginning is read, since it may be longer than there is memory."""
+_BEGINNING = 1 << 10
+
+
+class Block(NamedTuple):
+    """Lines of [start, end) of a file; not whole if they are the beginning of a line that is too long."""
+
+    start: int
+    end: int
+    text: bytes
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +82,29 @@ class Growing:
             file.seek(start)
             return file.read(end - start)
 
-    def blocks(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the whole lines of [start, end), some at a time, with the byte that they begin at.
+    def blocks(self, start: int, end: int) -> Iterator[Block]:
+        """Yield the whole lines of [start, end), some at a time; of one that is too long its beginning.
 
         Raises EOFError if the file has become shorter; FileNotFoundError if it is gone.
         """
         while start < end:
-            block = self.read(start, min(start + _CHUNK, end))
-            if start + len(block) < end:
-                block = block[: block.rfind(b"\n") + 1] or self._whole_line(start, end)
-            if not block:
+            block = self._block(start, end)
+            if not block.text:
                 raise EOFError(f"{self.path} ends before byte {end:,}")
-            yield start, block
-            start += len(block)
+            yield block
+            start = block.end
 
-    def _whole_line(self, start: int, end: int) -> bytes:
+    def _block(self, start: int, end: int) -> Block:
+        text = self.read(start, min(start + _CHUNK, end))
+        if start + len(text) >= end:
+            return Block(start, start + len(text), text)
+        if whole := text[: text.rfind(b"\n") + 1]:
+            return Block(start, start + len(whole), whole)
+        return self._long_line(start, end)
+
+    def _long_line(self, start: int, end: int) -> Block:
         """Return a line that is longer than what is handed on at a time."""
-        stop, _ = self.after(start, 1)
-        return self.read(start, min(stop, end))
+        stop = min(self.after(start, 1)[0], end)
+        if stop - start <= LONGEST:
+            return Block(start, stop, self.read(start, stop))
+        return Block(start, stop, self.read(start, start + _BEGINNING), whole=False)

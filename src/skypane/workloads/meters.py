@@ -141,7 +141,7 @@ class _Town:
     @classmethod
     def of(cls, meters: int, bad: float, rng: np.random.Generator) -> _Town:
         moments = rng.permutation(np.linspace(0, 60 * SECOND, meters, endpoint=False).astype(np.int64))
-        order = np.argsort(moments)
+        order = np.argsort(moments, kind="stable")
         wrong = np.zeros(meters, np.bool_)
         wrong[rng.choice(meters, round(bad * meters), replace=False)] = True
         return cls(moments[order], order, rng.gamma(4.0, 0.0015, meters), wrong)

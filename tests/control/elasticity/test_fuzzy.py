@@ -174,6 +174,17 @@ def test_small_counts_have_thresholds_of_their_own(workers: int, rho: float, aft
     assert decided(FuzzyController(), rho, 1.0, 0.9, workers, 10)[0] == after
 
 
+def test_a_mean_that_is_meant_as_1_25_is_on_every_cpu():
+    """Tenths are no binary numbers: the sum that should be 1.875 of 1.5 misses it by what the order of adding leaves."""
+    tenths = np.arange(1, 20) / 10
+    rho1, rho2 = (grid.ravel() for grid in np.meshgrid(tenths, tenths))
+    found = PLAIN.infer(rho1, np.ones(1), rho2, np.array(60))
+    near = np.abs(found.factor_wlq - 1.25) < 1e-6
+    assert near.sum() > 3
+    assert (found.factor_wlq[near] == 1.25).all()
+    assert decided(FuzzyController(), 0.8, 1.0, 1.1, 10, 1) == [8, 2]
+
+
 def flaps(controller: FuzzyController, load: float, workers: int) -> bool:
     """Whether a constant load (in workers' worth) sends the PLQ up and down for ever."""
     seen = []

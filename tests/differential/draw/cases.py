@@ -16,10 +16,11 @@ KINDS: Final = ("skyline", "top_k", "k_dominant", "top_delta", "aggregate", "con
 _OFTEN: Final = (0.20, 0.10, 0.08, 0.07, 0.15, 0.30, 0.10)
 _EDGES: Final = np.cumsum(_OFTEN)
 
-_SIZES: Final = ((0, 4), (4, 40), (40, 200), (500, 530), (600, 1_500), (4_000, 6_000), (50_000, 50_001))
+_SIZES: Final = ((0, 4), (4, 40), (40, 200), (500, 530), (600, 1_900), (4_000, 6_000), (50_000, 50_001))
 _SIZES_OFTEN: Final = (0.05, 0.67, 0.20, 0.035, 0.04, 0.0045, 0.0005)
 _SIZES_OFTEN_CONTINUOUS: Final = (0.05, 0.60, 0.17, 0.02, 0.15, 0.01, 0.0)
 """A front is cut into blocks of 512 points, through which later ones come: what is wrong between blocks needs two of them."""
+_BLOCKS: Final = 1_100
 
 WAYS: Final = {
     "windowed": ("local", "tree", "worker", "queue", "batch"),
@@ -53,14 +54,21 @@ def drawn(seed: int) -> Case:
     how = times.coming(rng, n)
     asked_kind = str(rng.choice(KINDS[:5])) if kind == "progress" else kind
     by = _by(rng, n)
-    columns, kinds = _columns(rng, how.times, by, asked_kind)
+    blocks = kind == "continuous" and n >= _BLOCKS and rng.random() < 0.6
+    columns, kinds = _columns(rng, how.times, by, asked_kind, blocks=blocks)
     rows = pa.table(columns)
     rows = rows.append_column(ID, pa.array(np.arange(n)))
+    policy = None
+    if SOURCE in rows.column_names and kind != "progress" and rng.random() < 0.4:
+        sources = np.array([int(name[1:]) for name in rows.column(SOURCE).to_pylist()], np.int64)
+        how = how._replace(arrival=times.by_sources(rng, how.times, sources))
+        policy = Policy("Readiness", (("idle_after", 10**15), ("sources", ("s0", "s1", "s2")), ("max_ahead", None)))
     if asked_kind != "continuous" and n and rng.random() < 0.3:
         rows, how = _with_copies(rng, rows, how)
     span = int(np.ptp(how.times)) if n else 1
-    asked = queries.asked(rng, asked_kind, rows, kinds, tuple(by), max(1, span))
-    windows = times.windows(rng, how.times, int(rng.choice([2, 5, 5, 10, 40, 150] if n <= 200 else [5, 12])))
+    over = queries.over_blocks(rng, kinds, tuple(by), span) if blocks else None
+    asked = over or queries.asked(rng, asked_kind, rows, kinds, tuple(by), max(1, span))
+    windows = times.windows(rng, how.times, _most_windows(rng, asked_kind, n))
     if isinstance(asked, Continuous):
         windows = Windows(windows.length, windows.length, windows.offset)
     rows = rows.take(pa.array(how.arrival))
@@ -70,7 +78,7 @@ def drawn(seed: int) -> Case:
         rows=rows,
         asked=asked,
         windows=windows,
-        policy=_policy(rng, rows, span, windows) if kind == "progress" else _total(rng, how.lag, windows),
+        policy=policy or (_policy(rng, rows, span, windows) if kind == "progress" else _total(rng, how.lag, windows)),
         batch=times.batches(rng, rows.num_rows),
         drains=tuple(sorted({int(one) for one in rng.integers(0, 6, 2)})) if kind == "progress" else (),
         chance=int(rng.integers(2**31)),
@@ -86,6 +94,13 @@ def _size(rng: Rng, kind: str) -> int:
     if kind in ("continuous", "k_dominant", "top_delta"):
         high, low = min(high, 6_000), min(low, 4_000)
     return int(rng.integers(low, high))
+
+
+def _most_windows(rng: Rng, kind: str, n: int) -> int:
+    """Return how many windows there may be: each costs about as much as a case, of aggregates more."""
+    if n > 200:
+        return int(rng.choice([5, 12]))
+    return int(rng.choice([2, 5, 5, 10, 20] if kind == "aggregate" and rng.random() < 0.9 else [2, 5, 5, 10, 40, 150]))
 
 
 def _ways(rng: Rng, names: Sequence[str]) -> tuple[str, ...]:
@@ -118,7 +133,7 @@ def _policy(rng: Rng, rows: pa.Table, span: int, windows: Windows) -> Policy:
     elif word == "Readiness":
         numbers |= {"idle_after": max(1, length), "sources": ("s0", "s1", "s2") if rng.random() < 0.3 else ()}
     else:
-        numbers |= {"max_slack": None if rng.random() < 0.3 else length}
+        numbers |= {"max_slack": None if rng.random() < 0.5 else length}
         numbers |= {"max_drop": float(rng.choice([0.001, 0.05, 0.5]))} if word == "AqKSlack" else {}
     return Policy(word, tuple(numbers.items()), total=False)
 
@@ -145,13 +160,15 @@ def _keys(rng: Rng, n: int) -> pa.Array:
     return pa.array(rng.integers(0, max(1, n // 2), n))
 
 
-def _columns(rng: Rng, when: IntArray, by: dict[str, pa.Array], kind: str) -> tuple[dict[str, Any], dict[str, str]]:
+def _columns(
+    rng: Rng, when: IntArray, by: dict[str, pa.Array], kind: str, *, blocks: bool
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the columns of rows in order of time, and the kinds of those that may be ranked."""
     n = len(when)
-    d = int(rng.choice([1, 2, 2, 3, 3, 4, 5, 8]))
-    kinds = values.kinds(rng, d, n)
-    points = values.points(rng, n, d)
-    gaps = rng.random() < (0.6 if kind == "aggregate" else 0.2)
+    d = int(rng.choice([3, 4, 4, 6] if blocks else [1, 2, 2, 3, 3, 4, 5, 8]))
+    kinds = ["double"] * d if blocks else values.kinds(rng, d, n)
+    points = values.improving(rng, n, d) if blocks else values.points(rng, n, d)
+    gaps = not blocks and rng.random() < (0.6 if kind == "aggregate" else 0.2)
     columns: dict[str, Any] = {TIME: _times(rng, when)}
     if rng.random() < 0.3:
         columns[SOURCE] = pa.array([f"s{one}" for one in rng.integers(0, 3, n).tolist()], pa.string())

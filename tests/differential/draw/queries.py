@@ -32,6 +32,14 @@ _SCORED = ("double", "float", "long", "int", "short", "byte", "money", "decimal"
 _SUMMED = ("double", "float", "long", "int", "short", "byte")
 
 
+def over_blocks(rng: Rng, kinds: Kinds, by: tuple[str, ...], span: int) -> Continuous:
+    """Return the front of much of a stream, lower values being better."""
+    low = tuple((Criterion(column, "low"),) for column in kinds)
+    return Continuous(
+        Preference((low,)), max(1, int(span * rng.choice([0.3, 0.6, 2.0]))), by if rng.random() < 0.3 else ()
+    )
+
+
 def asked(rng: Rng, kind: str, rows: pa.Table, kinds: Kinds, by: tuple[str, ...], span: int) -> Asked:
     """Return a query of a kind over `rows`."""
     if kind == "top_k":

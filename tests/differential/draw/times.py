@@ -42,6 +42,12 @@ def coming(rng: Rng, n: int) -> Coming:
     return Coming(times, arrival, int((newest - times[arrival]).max(initial=0)))
 
 
+def by_sources(rng: Rng, when: IntArray, sources: IntArray) -> IntArray:
+    """Return an order of arrival in which each source sends in order of time, some of them long after others."""
+    span = max(1, int(np.ptp(when)) if len(when) else 1)
+    return np.argsort(when + rng.integers(0, 2 * span, 3)[sources], kind="stable")
+
+
 def _delays(rng: Rng, n: int, span: int) -> IntArray:
     style = rng.integers(4)
     if style == 0:

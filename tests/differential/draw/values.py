@@ -40,6 +40,11 @@ def _drifting(rng: Rng, n: int, d: int) -> Floats:
     return _into_unit(rng.random((n, d)) + gone)
 
 
+def improving(rng: Rng, n: int, d: int) -> Floats:
+    """Each column falls with time, slowly: rows of one block are below all of an older one in some column, not in all."""
+    return _into_unit(rng.random((n, d)) - np.arange(n)[:, None] / float(rng.choice([300, 600, 1_000, 2_000, 4_000])))
+
+
 def _into_unit(points: Floats) -> Floats:
     """Return points moved and scaled into the unit cube."""
     least, most = (float(points.min()), float(points.max())) if points.size else (0.0, 1.0)

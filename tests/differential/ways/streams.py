@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from tests.differential import asking
 from tests.differential.case import Case
-from tests.differential.ways.windowed import events, shares, together
+from tests.differential.ways.windowed import Rng, events, shares, together
 
 from skypane.operators.advance import advance, drained
-from skypane.operators.entry.counts import PaneRows
+from skypane.operators.entry.counts import PaneCount, PaneRows
 from skypane.operators.entry.reasons import FUTURE, REASON
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.open_panes import OpenPanes
-from skypane.operators.pane_query import PaneQuery
+from skypane.operators.pane_query import PanePartial, PaneQuery
 from skypane.plan import Plan
+from skypane.progress.arrivals import SourceCount
 from skypane.runtime import local
 
 
@@ -55,26 +56,18 @@ def by_restarts(case: Case) -> Run:
     rejections: list[Rejection] = []
     held: dict[int, list[pa.Table]] = {}
     for event in events(case):
-        if isinstance(event, local.Drain):
-            step = drained(plan.progress, state, panes)
-        else:
-            gate = replace(plan.gate.after(state.punctuation), keep=True)
-            lifted = [_lifted(plan, gate, share) for share in shares(rng, event)]
-            rejection = Rejection().merge(*(one.rejection for one in lifted))
-            counts = [*(part.count for one in lifted for part in one.partials), *rejection.late]
-            step = advance(plan.progress, plan.windows, state, counts, _sources(plan, event, gate))
-            rejections += [rejection, *_given_up(held, step.given_up)]
-            held |= {
-                part.pane: [*held.get(part.pane, []), part.rows]
-                for part in _usable(gate, event)
-                if part.pane in step.held
-            }
-            panes = panes.without(step.given_up).add(
-                (part.pane, part.partial) for one in lifted for part in one.partials
-            )
-        state = (
-            plan.progress.restore(json.loads(json.dumps(step.state.snapshot()))) if rng.random() < 0.5 else step.state
+        batch = _nothing() if isinstance(event, local.Drain) else _lifted(rng, plan, state, event)
+        step = (
+            drained(plan.progress, state, panes)
+            if isinstance(event, local.Drain)
+            else advance(plan.progress, plan.windows, state, batch.counts, batch.sources)
         )
+        rejections += [batch.rejection, *_given_up(held, step.given_up)]
+        for part in batch.usable:
+            if part.pane in step.held:
+                held.setdefault(part.pane, []).append(part.rows)
+        panes = panes.without(step.given_up).add((part.pane, part.partial) for part in batch.partials)
+        state = _remembered(rng, plan, step.state)
         worker = plan.window_query(case.rows.schema).worker()
         answers += [one.rows for one in worker.answers(panes.closed_by(state.punctuation), lambda partial: partial)]
         panes = panes.retire(state.punctuation)
@@ -86,21 +79,43 @@ def by_restarts(case: Case) -> Run:
     return Run(together(plan, case, answers), _rejected(case, rejections))
 
 
-def _lifted(plan: Plan, gate: Any, share: list[pa.RecordBatch]) -> Any:
-    worker = PaneQuery(plan.query, gate)
-    for batch in share:
-        worker.absorb(batch)
-    return worker.close()
+class _Batch(NamedTuple):
+    """What the workers hand over of a batch, and its usable rows by pane."""
+
+    partials: list[PanePartial]
+    rejection: Rejection
+    usable: tuple[PaneRows, ...]
+    sources: Mapping[str, SourceCount]
+
+    @property
+    def counts(self) -> list[PaneCount]:
+        return [*(part.count for part in self.partials), *self.rejection.late]
 
 
-def _usable(gate: Any, rows: pa.Table) -> tuple[PaneRows, ...]:
-    usable: tuple[PaneRows, ...] = gate.split(rows).usable
-    return usable
+def _nothing() -> _Batch:
+    return _Batch([], Rejection(), (), {})
 
 
-def _sources(plan: Plan, rows: pa.Table, gate: Any) -> Any:
-    del plan
-    return gate.split(rows).sources
+def _lifted(rng: Rng, plan: Plan, state: Any, rows: pa.Table) -> _Batch:
+    gate = replace(plan.gate.after(state.punctuation), keep=True)
+    lifted = []
+    for share in shares(rng, rows):
+        worker = PaneQuery(plan.query, gate)
+        for batch in share:
+            worker.absorb(batch)
+        lifted.append(worker.close())
+    entry = gate.split(rows)
+    return _Batch(
+        [part for one in lifted for part in one.partials],
+        Rejection().merge(*(one.rejection for one in lifted)),
+        entry.usable,
+        entry.sources,
+    )
+
+
+def _remembered(rng: Rng, plan: Plan, state: Any) -> Any:
+    """Return the state of a policy, at times as a restart reads it."""
+    return plan.progress.restore(json.loads(json.dumps(state.snapshot()))) if rng.random() < 0.5 else state
 
 
 def _given_up(held: dict[int, list[pa.Table]], panes: frozenset[int]) -> Iterator[Rejection]:

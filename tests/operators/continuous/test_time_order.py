@@ -8,7 +8,7 @@ from tests.operators.continuous.naive import all_pairs
 from tests.operators.continuous.streams import Stream, plain
 
 from skypane.kernels.blocks import BLOCK
-from skypane.kernels.influence import TIME
+from skypane.kernels.influence import TIME, absorb_apart
 from skypane.operators.continuous import Arrivals, Front, front, stays
 from skypane.operators.continuous.groups import LARGE, GroupedFronts, currents_of
 from skypane.operators.continuous.shards import ShardedFront
@@ -136,17 +136,19 @@ def test_panes_that_come_together_are_taken_one_time_after_the_other(kind, count
     points, panes, groups = points[which], panes[which], groups[which]
     assert count * LARGE < len(points)
 
-    absorb_apart, taken = front.absorb_apart, []
+    taken = []
 
     def watched(slots, index, begin, end, window):
         taken.append(len(np.unique(slots.clocks[TIME, begin:end])))
         absorb_apart(slots, index, begin, end, window)
 
     monkeypatch.setattr(front, "absorb_apart", watched)
-    form = GroupedFronts(d, window) if count > 1 else Front(d, window)
     arrivals = Arrivals(points, panes, np.arange(len(points)))
     clocks = [1, 3, 4, 7]  # up to three panes come at once
-    found = form.currents(arrivals, groups, clocks) if count > 1 else currents_of(form, arrivals, clocks)
+    if count > 1:
+        found = GroupedFronts(d, window).currents(arrivals, groups, clocks)
+    else:
+        found = currents_of(Front(d, window), arrivals, clocks)
     for clock, rows in zip(clocks, found, strict=True):
         expected = sorted(
             int(mine[at])

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.runtime.spark.sources.many.lines import Layout, Malformed
 from skypane.runtime.spark.sources.many.messages import tables
+from skypane.runtime.spark.sources.many.parsing import Layout, Malformed
 
 COLUMNS = pa.schema([("n", pa.int64()), ("s", pa.string())])
 LAYOUTS = {"json": Layout("json", COLUMNS, ()), "csv": Layout("csv", COLUMNS, ("n", "s"))}
@@ -39,10 +39,8 @@ def test_each_message_is_one_row_or_is_malformed_whatever_stands_beside_it(form:
     values = [texts[at % len(texts)] for (_, texts), (_, at) in zip(chosen, kinds, strict=True)]
     offsets = [3 * at for at in range(len(values))]
     found = list(tables(LAYOUTS[form], values, offsets))
-    told: list[int | None] = []
-    for one in found:
-        told += [one.offset] if isinstance(one, Malformed) else [None] * len(one)
-        if not isinstance(one, Malformed):
-            assert one.schema == COLUMNS
-            assert one["n"].to_pylist() == [7] * len(one)
-    assert told == [None if good else offset for (good, _), offset in zip(kinds, offsets, strict=True)]
+    told = sorted(one.offset for one in found if isinstance(one, Malformed))
+    assert told == [offset for (good, _), offset in zip(kinds, offsets, strict=True) if not good]
+    rows = [one for one in found if not isinstance(one, Malformed)]
+    assert all(table.schema == COLUMNS and set(table["n"].to_pylist()) == {7} for table in rows)
+    assert sum(map(len, rows)) == sum(good for good, _ in kinds)

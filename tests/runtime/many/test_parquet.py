@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.runtime.spark.sources.many import parquet
-from skypane.runtime.spark.sources.many.lines import Malformed
 from skypane.runtime.spark.sources.many.listing import from_text, listed, to_text
+from skypane.runtime.spark.sources.many.parsing import Malformed
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 from skypane.types import CheckpointError
 

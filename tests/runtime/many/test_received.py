@@ -30,7 +30,7 @@ def send(ports: dict[str, int], minutes: range) -> None:
         with dialled(port) as connection:
             connection.sendall("".join(f"{offer(town, minute)}\n" for minute in minutes).encode())
             if town == "bern" and 0 in minutes:
-                connection.sendall(b'no json\n{"ts": "2026-01-01T08:00:00Z", "price": "much"}\n')
+                connection.sendall(b'null\nno json\n{"ts": "2026-01-01T08:00:00Z", "price": "much"}\n')
                 # columns come and go
                 connection.sendall(b'{"ts": "2026-01-01T08:01:00Z", "price": 1.0, "rating": 4.0, "colour": "red"}\n')
 
@@ -68,16 +68,16 @@ def test_what_sockets_send_is_answered_and_each_input_is_seen(spark, tmp_path, c
 
     with Receiver(given) as receiving:
         send(ports, range(30))
-        until(lambda: sum(one.lines for one in receiving.seen) == 4 * 30 + 3, "lines are missing")
+        until(lambda: sum(one.lines for one in receiving.seen) == 4 * 30 + 4, "lines are missing")
         handle = run()
-        assert sum(batch.rows for batch in metrics) == 4 * 30 + 3
-        assert sum(sum(batch.quarantined.values()) for batch in metrics) + metrics[-1].held_rows == 2 + 30
+        assert sum(batch.rows for batch in metrics) == 4 * 30 + 4
+        assert sum(sum(batch.quarantined.values()) for batch in metrics) + metrics[-1].held_rows == 3 + 30
         table = {Path(row["input"]).name: row for row in handle.inputs().to_pylist()}
         assert set(table) == set(TOWNS)
         assert all(row["lag"] == 0 for row in table.values())
         assert {Path(one.input).name for one in metrics[-1].inputs} == set(TOWNS)
         send({"bern": ports["bern"]}, range(30, 50))
-        until(lambda: sum(one.lines for one in receiving.seen) == 4 * 30 + 3 + 20, "lines are missing")
+        until(lambda: sum(one.lines for one in receiving.seen) == 4 * 30 + 4 + 20, "lines are missing")
     (tmp_path / "job.yaml").write_text(text)
     assert main(["inputs", str(tmp_path / "job.yaml")]) == 0
     said = {Path(line.split("\t")[0]).name: line.split("\t") for line in capsys.readouterr().out.splitlines()[1:]}

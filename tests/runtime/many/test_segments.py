@@ -16,8 +16,8 @@ from skypane.runtime.receiving.retention import passed
 from skypane.runtime.receiving.segments import segments_of
 from skypane.runtime.spark.sources.many import segments
 from skypane.runtime.spark.sources.many.kinds import Range
-from skypane.runtime.spark.sources.many.lines import Malformed
 from skypane.runtime.spark.sources.many.listing import from_text, listed, to_text
+from skypane.runtime.spark.sources.many.parsing import Malformed
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 from skypane.types import CheckpointError, ConfigError
 
@@ -126,7 +126,7 @@ def test_another_log_in_its_place_and_a_batch_whose_segments_have_gone_are_error
     one = listed([{"segments": str(tmp_path), "format": "csv"}])[0]
     (path,) = [part.path for part in segments_of(str(tmp_path))]
     Path(path).unlink()
-    with pytest.raises(CheckpointError, match="a batch that has begun needs what is gone"):
+    with pytest.raises(CheckpointError, match="a batch that has begun needs what cannot be read"):
         list(segments.read([Range(one, 0, 8)], COLUMNS))  # type: ignore[arg-type]
 
 

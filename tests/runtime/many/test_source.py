@@ -17,10 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 from experiments.kafka_broker import PASSWORD
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 from tests.runtime.streams import finish, parquet_rows
 
 import skypane as sp
 from skypane.runtime.spark.sources.many.door import inputs
+from skypane.runtime.spark.sources.many.source import ManySource
 from skypane.types import ConfigError
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -96,7 +98,7 @@ def test_topics_and_files_are_one_stream_and_no_log_shows_the_login(spark, tmp_p
     rows = sorted((row["input"], row["n"]) for row in found[-1] if row["bad"] is None)
     assert rows == [("a", 7), ("joined-cut[0]", 5), ("joined-new[1]", 6)]
     (bad,) = [row["bad"] for row in found[-1] if row["bad"] is not None]
-    assert str(bad).startswith("joined-cut[0] at offset 6: a message must be an object")
+    assert str(bad).startswith("joined-cut[0] at offset 6: a row must be an object")
     kept = [path for path in (tmp_path / "checkpoint").rglob("*") if path.is_file()]
     assert kept
     assert not any(PASSWORD.encode() in path.read_bytes() for path in kept)
@@ -157,7 +159,25 @@ def test_with_readiness_the_answers_are_the_same_however_many_inputs_are_read(sp
     assert len(found[0]) > 20
 
 
+def test_a_line_that_does_not_parse_is_told_also_where_columns_are_not_null(spark, tmp_path):
+    (tmp_path / "a.json").write_text('{"n":1}\nno json\n{}\n')
+    rows = inputs(spark, [f"{tmp_path}/*.json"], "n long NOT NULL", malformed="bad")
+    found: list[dict[str, object]] = []
+    writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+    writer.foreachBatch(lambda batch, _: found.extend(batch.toArrow().to_pylist())).start().awaitTermination()
+    assert sorted(str(row["n"]) for row in found) == ["1", "None", "None"]
+    assert [str(row["bad"])[-7:] for row in found if row["bad"] is not None] == ["no json"]
+
+
 def test_what_cannot_be_read_is_refused_at_the_call(spark, tmp_path):
+    with pytest.raises(ConfigError, match="column 'm' is map<string, int64>, which cannot be read from json"):
+        inputs(spark, ["a.json"], "n long, m map<string, long>")
+    with pytest.raises(ConfigError, match=r"column 'l' is list<.*>, which cannot be read from csv"):
+        inputs(spark, ["a.csv"], "n long, l array<long>")
+    with pytest.raises(ConfigError, match="column 'n' is NOT NULL, and what does not parse has nulls"):
+        ManySource({"inputs": '["a.csv"]'}).streamReader(
+            StructType().add("n", "long", nullable=False).add("input", "string")
+        )
     with pytest.raises(ConfigError, match="inputs is empty"):
         inputs(spark, [], "n long")
     with pytest.raises(ConfigError, match="schema has a column 'input' already"):

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def _mosquitto() -> tuple[str, dict[str, str]]:
     if not program.exists():
         if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
             pytest.skip("no mosquitto, and no Debian to have it from")
-        with tempfile.TemporaryDirectory() as packages:
+        with tempfile.TemporaryDirectory(dir=folder.parent) as packages:
             got = subprocess.run(
                 ["apt-get", "download", *_PACKAGES],  # noqa: S607 - found above
                 cwd=packages,
@@ -39,8 +39,11 @@ def _mosquitto() -> tuple[str, dict[str, str]]:
             )
             if got.returncode:
                 pytest.skip(f"mosquitto cannot be downloaded: {got.stderr.strip().splitlines()[-1:]}")
+            unpacked = Path(packages, "unpacked")
             for package in Path(packages).glob("*.deb"):
-                subprocess.run(["dpkg-deb", "-x", package, folder], check=True)  # noqa: S607
+                subprocess.run(["dpkg-deb", "-x", package, unpacked], check=True)  # noqa: S607
+            with suppress(OSError):  # another process of the tests was faster
+                unpacked.rename(folder)
     libraries = ":".join(str(path) for path in (folder / "usr" / "lib").glob("*-linux-gnu"))
     return str(program), {"LD_LIBRARY_PATH": libraries}
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from http.client import HTTPMessage as Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.request import Request
 
 import pytest
 from tests.runtime.receiving.logs import lines, until
+from tests.runtime.receiving.test_tcp import dialled, free_port
 
-from skypane.runtime.receiving import http
+from skypane.runtime.receiving import cutting, http, messages
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.messages import values_of
 from skypane.runtime.receiving.receiver import Receiver
@@ -133,6 +139,13 @@ def test_what_cannot_be_taken_is_told_and_asked_for_again(tmp_path, server):
     assert lines(tmp_path / "prices") == ['{"n": 1}']
 
 
+def test_an_answer_that_never_ends_is_told(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(http, "SLOWEST", 0)
+    server.says(b"[1]")
+    with Receiver(asking(tmp_path, server)) as receiving:
+        until(lambda: "its answer takes longer than 0 s" in receiving.seen[0].reason, "it is not told")
+
+
 def test_a_server_that_asks_to_wait_is_left_alone(tmp_path, server):
     server.says(b"", 429, Retry_After="3600")
     with Receiver(asking(tmp_path, server)) as receiving:
@@ -140,6 +153,70 @@ def test_a_server_that_asks_to_wait_is_left_alone(tmp_path, server):
         server.says(b'{"n": 1}')
         assert receiving.seen[0].reason == "it answers 429 Too Many Requests"
     assert server.codes == [429]  # a stop does not wait for it
+
+
+def test_a_long_answer_is_cut_in_a_process_of_its_own_to_the_same_lines(tmp_path, server):
+    wanted = [f'{{"n": {n}, "pad": "{"x" * 50}"}}' for n in range(2_000)]
+    server.says(("[" + ", ".join(wanted) + "]").encode())
+    with Receiver(asking(tmp_path, server)) as receiving:
+        until(lambda: receiving.seen[0].lines == 2_000, "lines are missing")
+        server.says(b"[" * 100_000 + b"]" * 100_000)  # deeper than Python goes: left for who reads it
+        until(lambda: receiving.seen[0].lines == 2_001, "lines are missing")
+    assert lines(tmp_path / "prices")[:2_000] == wanted
+
+
+def test_an_answer_that_takes_too_long_or_too_much_is_told_and_the_next_one_is_taken(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(cutting, "PATIENCE", 0.0)
+    server.says(b"[" + b"1," * 20_000 + b"1]")
+    with Receiver(asking(tmp_path, server)) as receiving:
+        seen = receiving.seen[0]
+        until(lambda: "its answer of 40,003 bytes cannot be cut into lines in 0 s" in seen.reason, "it is not told")
+        server.says(b"[1]")
+        until(lambda: seen.lines == 1, "lines are missing")
+    assert lines(tmp_path / "prices") == ["1"]
+
+
+def test_a_program_that_cuts_answers_has_a_bound_on_its_memory():
+    given = b"[" + b'"' + b"x" * (1 << 20) + b'"]'
+    script = Path(messages.__file__).read_text().replace("MEMORY = 2 << 30", "MEMORY = 1 << 20")
+    done = subprocess.run([sys.executable, "-c", script, "json"], input=given, capture_output=True, check=False)
+    assert done.returncode != 0
+    assert done.stdout == b""
+
+
+def test_a_redirect_to_another_host_is_refused_unless_it_is_asked_for(tmp_path, server):
+    server.says(b"", 302, Location="http://127.0.0.1:9/metadata")
+    with Receiver(asking(tmp_path, server)) as receiving:
+        until(lambda: "it redirects to '127.0.0.1:9'" in receiving.seen[0].reason, "it is not told")
+
+
+@pytest.mark.parametrize(("url", "to", "follows"), [
+    ("http://a.example/x", "http://a.example/y", True),
+    ("http://a.example/x", "https://a.example/x", True),
+    ("http://a.example/x", "http://a.example:8080/x", False),
+    ("https://a.example/x", "http://a.example/x", False),
+    ("http://a.example/x", "http://b.example/x", False),
+])  # fmt: skip
+def test_the_same_host_is_followed_and_may_become_encrypted(url: str, to: str, follows: bool):
+    handler, message = http._Redirects(elsewhere=False), Message()
+    if follows:
+        request = handler.redirect_request(Request(url), BytesIO(), 302, "", message, to)  # noqa: S310
+        assert request is not None
+        assert request.full_url == to
+    else:
+        with pytest.raises(http.AnswerError, match="it redirects to"):
+            handler.redirect_request(Request(url), BytesIO(), 302, "", message, to)  # noqa: S310
+
+
+def test_a_server_that_asks_us_back_at_once_waits_as_long_as_any_that_fails(tmp_path, server, monkeypatch):
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 3600.0)
+    server.says(b"", 503, Retry_After="Mon, 01 Jan 2001 00:00:00 GMT")
+    with Receiver(asking(tmp_path, server)) as receiving:
+        until(lambda: receiving.seen[0].failures == 1, "it is not told")
+        other = free_port()  # a while in which another request would come
+        with Receiver({"folder": str(tmp_path / "b"), "inputs": [{"name": "b", "listen": f"127.0.0.1:{other}"}]}):
+            dialled(other).close()
+    assert len(server.asked) == 1
 
 
 def test_an_answer_of_other_columns_is_refused_until_it_is_put_right(tmp_path, server):
@@ -160,7 +237,7 @@ def test_a_secret_goes_to_the_server_and_nowhere_else(tmp_path, server, caplog):
         thread.start()
         other.says(b'{"n": 1}')
         server.says(b"", 302, Location=other.url.partition("?")[0])
-        secret = {"headers": {"Authorization": "$PRICES_TOKEN"}}
+        secret = {"headers": {"Authorization": "$PRICES_TOKEN"}, "redirects": True}
         with Receiver(asking(tmp_path, server, **secret), {"PRICES_TOKEN": "Bearer 12345"}) as receiving:
             until(lambda: receiving.seen[0].lines == 1, "lines are missing")
             server.says(b"", 500)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skypane.runtime.receiving.inputs import Mqtt, Receipts
+from skypane.runtime.receiving.inputs import Listen, Mqtt, Receipts
 from skypane.types import ConfigError
 
 TCP = {"name": "a", "listen": "localhost:1"}
@@ -20,6 +20,13 @@ def test_what_a_list_says(tmp_path):
     meters = receipts.inputs[2]
     assert isinstance(meters, Mqtt)
     assert (meters.host, meters.port, meters.tls, meters.client) == ("broker", 8883, True, "skypane-c")
+
+
+@pytest.mark.parametrize(("host", "reached"), [("127.0.0.1", False), ("localhost", False), ("[::1]", False), ("127.8.0.1", False),
+                                               ("0.0.0.0", True), ("[::]", True), ("192.168.1.7", True), ("here", True)])  # fmt: skip  # noqa: S104 - that is what is asked
+def test_a_port_is_open_where_other_machines_reach_it_and_no_one_is_asked(host: str, reached: bool):
+    assert Listen(name="a", listen=f"{host}:1").is_open == reached
+    assert not Listen(name="a", listen=f"{host}:1", certificate="/c", ca="/ca").is_open
 
 
 @pytest.mark.parametrize(("inputs", "said"), [

@@ -97,6 +97,43 @@ def test_each_topic_is_an_input_and_a_message_a_line(tmp_path):
     assert lines(tmp_path / "received/meters/meters%2Fb%2Fc") == ["x"]
 
 
+def test_more_topics_than_may_be_open_are_each_a_log_with_all_its_messages(tmp_path, monkeypatch):
+    """Two logs at once for nine topics: those that nothing comes for are closed, and opened again."""
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.most_open", lambda: 2)
+    port, asked = free_port(), given(tmp_path, free_port(), by_topic=True)
+    asked["inputs"][0]["mqtt"] = f"mqtt://127.0.0.1:{port}"
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
+        until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+        for n in range(90):
+            client.publish(f"meters/{n % 9}", str(n), qos=1)
+        until(lambda: sum(one.lines for one in receiving.seen) == 90, "messages are missing")
+        assert len(receiving._topics["meters"]) == 2
+    for topic in range(9):
+        assert numbers(tmp_path / "received/meters" / f"meters%2F{topic}") == list(range(topic, 90, 9))
+
+
+def test_messages_wait_with_the_broker_when_many_bytes_wait_to_be_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("skypane.runtime.receiving.mqtt._BEHIND", 1_000)
+    port = free_port()
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(given(tmp_path, port)) as receiving:
+        seen = receiving.seen[0]
+        until(lambda: seen.state == "receiving", "it is not connected")
+        publish(client, "meters/a", [str(n) for n in range(50)])
+        publish(client, "meters/a", ["7" * 4_000])  # more than there is room for comes alone
+        until(lambda: seen.lines == 51, "messages are missing")
+    assert numbers(tmp_path / "received/meters")[:50] == list(range(50))
+
+
+def test_a_broker_is_told_the_largest_message_and_sends_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr("skypane.runtime.receiving.mqtt.LARGEST", 1_000)
+    port = free_port()
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(given(tmp_path, port)) as receiving:
+        until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+        publish(client, "meters/a", ["1", "2" * 2_000, "3"])
+        until(lambda: receiving.seen[0].lines == 2, "messages are missing")
+    assert numbers(tmp_path / "received/meters") == [1, 3]
+
+
 def test_a_topic_whose_folder_cannot_be_made_is_told_and_its_messages_wait(tmp_path, monkeypatch):
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
     port, folder = free_port(), tmp_path / "received" / "meters" / "meters%2Fa"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import threading
@@ -9,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from experiments.ports import free_ports
 from tests.runtime.receiving.logs import lines, receiver, until
 
 from skypane.runtime.receiving import tcp
@@ -17,10 +19,8 @@ from skypane.types import ConfigError
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    (port,) = free_ports(1)
+    return port
 
 
 def dialled(port: int) -> socket.socket:
@@ -65,6 +65,24 @@ def test_lines_of_many_clients_are_whole_and_each_client_s_in_order(tmp_path):
         assert [at for of, at in found if of == client] == list(range(50))
 
 
+def test_a_full_disk_is_logged_once_and_shown_and_nothing_is_acknowledged(tmp_path, monkeypatch, caplog):
+    port, real = free_port(), os.fsync
+    with Receiver(listening(tmp_path, port, acknowledge=True)) as receiving:
+        dialled(port).close()
+        monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        for _ in range(2):
+            with dialled(port) as connection:
+                connection.sendall(b"1\n")
+                assert connection.recv(9) == b""
+        assert "No space left on device" in receiving.seen[0].reason
+        assert caplog.text.count("input in: cannot be written: No space left on device") == 1
+        monkeypatch.setattr(os, "fsync", real)
+        with dialled(port) as connection:
+            connection.sendall(b"2\n")
+            assert connection.recv(9) == b"1\n"
+    assert lines(tmp_path / "received" / "in") == ["2"]
+
+
 def test_a_line_without_its_end_is_none_and_is_counted(tmp_path):
     port = free_port()
     with Receiver(listening(tmp_path, port)) as receiving:
@@ -89,7 +107,7 @@ def test_who_sends_no_lines_is_hung_up_on_and_others_are_not(tmp_path, monkeypat
     assert lines(tmp_path / "received" / "in") == ["line"]
 
 
-def test_what_was_acknowledged_is_there_once_after_a_kill_while_it_writes(tmp_path):
+def test_what_was_acknowledged_is_there_after_a_kill_while_it_writes(tmp_path):
     """A client sends on from what was acknowledged, to a receiver that is killed by SIGKILL, and to the next one."""
     port = free_port()
     given = listening(tmp_path, port, acknowledge=True) | {"segment_bytes": 4096}
@@ -171,3 +189,11 @@ def test_two_receivers_of_one_folder_refuse_each_other(tmp_path):
     given = listening(tmp_path, free_port())
     with Receiver(given), pytest.raises(ConfigError, match="is held by another receiver"):
         Receiver(given).start()
+
+
+def test_a_port_that_is_open_to_the_network_is_told_at_the_start(tmp_path, caplog, monkeypatch):
+    port = free_port()
+    monkeypatch.setattr(tcp, "address", lambda _text, _name: ("127.0.0.1", port))  # a test opens nothing to the network
+    given = {"folder": str(tmp_path), "inputs": [{"name": "in", "listen": f"0.0.0.0:{port}"}]}
+    with Receiver(given):
+        assert f"input in: whoever reaches 0.0.0.0:{port} may send to it" in caplog.text

@@ -78,7 +78,7 @@ def smooth(rates: FloatArray, candidates: tuple[Holt, ...]) -> Smoothed:
         expected = levels + trends
         known: BoolArray = np.isfinite(values)
         first = np.isnan(levels)
-        errors += np.where(known & ~first, (values - expected) ** 2, 0.0)
+        errors += np.where(known & ~first, np.square(values - expected), 0.0)
         level = np.where(first, values, alpha * values + (1 - alpha) * expected)
         trend = np.where(first, 0.0, gamma * (level - levels) + (1 - gamma) * trends)
         levels, trends = np.where(known, level, levels), np.where(known, trend, trends)

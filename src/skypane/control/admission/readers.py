@@ -63,7 +63,7 @@ class ReadersState(JsonState):
         mean = fmean(self.loads)
         spent = [cost * load for cost, load in zip(self.costs, self.loads, strict=True)]
         slope = sum((load - mean) * took for load, took in zip(self.loads, spent, strict=True)) / sum(
-            (load - mean) ** 2 for load in self.loads
+            (load - mean) * (load - mean) for load in self.loads
         )
         return slope if 0 < slope < least else least
 

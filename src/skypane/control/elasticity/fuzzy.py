@@ -135,10 +135,13 @@ class FuzzyController:
         """Return the weighted mean of the rules' constants; "unchanged" where no rule is active."""
         if self.accumulation == "maximum":
             activation, changes = _strongest(activation, changes)
-        constants = np.array([getattr(self.factors, change) for change in changes])
-        weight = activation.sum(axis=-1)
+        # Rule by rule: a dot product adds in another order on another CPU. Rounded, as a mean that is meant as a bound of
+        # SMALL_COUNTS misses it by a rounding error.
+        weight = total = np.zeros(activation.shape[:-1])
+        for at, change in enumerate(changes):
+            weight, total = weight + activation[..., at], total + activation[..., at] * getattr(self.factors, change)
         with np.errstate(invalid="ignore"):
-            return np.where(weight > 0, activation @ constants / weight, self.factors.unchanged)
+            return np.where(weight > 0, np.round(total / weight, _DIGITS), self.factors.unchanged)
 
     def _scaled(self, workers: IntArray, factor: FloatArray) -> IntArray:
         workers, factor = np.broadcast_arrays(workers, factor)
@@ -161,12 +164,12 @@ class FuzzyController:
             return np.ones(1, np.int64)
         load = np.where(measured, workers * self._capped(rho) / self.setpoint, 0.0)
         load = np.minimum(load, _MANY)
-        kept = np.minimum(np.ceil(np.round(load, 9)), workers)
+        kept = np.minimum(np.ceil(np.round(load, _DIGITS)), workers)
         return np.asarray(np.where(load > workers, self._rounded(load), kept), np.int64)
 
     def _rounded(self, x: FloatArray) -> IntArray:
         # Weighted means of halves and quarters miss a half by a rounding error; those are meant as halves.
-        x = np.round(x, 9)
+        x = np.round(x, _DIGITS)
         return np.asarray(np.floor(x + 0.5) if self.rounding == "up" else np.round(x), np.int64)
 
     def _fitted(self, n: IntArray, m: IntArray, most: IntArray) -> tuple[IntArray, IntArray]:
@@ -185,6 +188,8 @@ def _measured(rho1: FloatArray, rho2: FloatArray) -> BoolArray:
 
 _MANY = 1e9
 """Workers that nobody has: what is wanted at an infinite utilisation."""
+_DIGITS = 9
+"""Decimals to which factors and workers are meant."""
 _CHANGED = ("change_plq", "change_wlq")
 
 

@@ -43,7 +43,7 @@ def theta_base(sizes: Sequence[int]) -> float:
     if not sizes:
         return math.inf
     mean = sum(sizes) / len(sizes)
-    return mean + math.sqrt(sum((size - mean) ** 2 for size in sizes) / len(sizes))
+    return mean + math.sqrt(sum((size - mean) * (size - mean) for size in sizes) / len(sizes))
 
 
 @dataclass(frozen=True)

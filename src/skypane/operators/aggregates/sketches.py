@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from skypane.kernels import elementary
 from skypane.operators.aggregates.hashes import can_be_hashed, hashes_of
 from skypane.operators.aggregates.lists import as_lists, listed, whole
 from skypane.preference.schema import field_of
@@ -47,7 +48,7 @@ class ApproxDistinct:
     @property
     def most(self) -> int:
         """How many hashes are kept."""
-        return math.ceil(1 / self.error**2) + 2
+        return math.ceil(1 / (self.error * self.error)) + 2
 
     def state_type(self, schema: pa.Schema) -> pa.DataType:
         kind = field_of(schema, self.column).type
@@ -153,12 +154,12 @@ class ApproxQuantile:
 
     @property
     def _growth(self) -> float:
-        return math.log((1 + self.error) / (1 - self.error))
+        return float(elementary.log((1 + self.error) / (1 - self.error)))
 
     def _buckets(self, numbers: FloatArray) -> IntArray:
         """Return each number's bucket: those of larger numbers are larger."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            size = np.ceil(np.log(np.abs(numbers)) / self._growth)
+            size = np.ceil(elementary.log(np.abs(numbers)) / self._growth)
         finite = np.isfinite(numbers) & (numbers != 0)
         buckets = np.where(finite, np.where(finite, size, 0.0).astype(np.int64) + _MIDDLE, 0)
         buckets[np.isinf(numbers)] = _INFINITE
@@ -169,9 +170,9 @@ class ApproxQuantile:
     def _values(self, buckets: IntArray) -> FloatArray:
         size = np.abs(buckets)
         # In logarithms: the bound of the largest bucket may be beyond float64.
-        logarithm = (size - _MIDDLE) * self._growth + math.log1p(-self.error)
+        logarithm = (size - _MIDDLE) * self._growth + float(elementary.log(1 - self.error))
         with np.errstate(over="ignore"):
-            values = np.where(size == 0, 0.0, np.sign(buckets) * np.exp(logarithm))
+            values = np.where(size == 0, 0.0, np.sign(buckets) * elementary.exp(logarithm))
         values[size == _INFINITE] = np.sign(buckets[size == _INFINITE]) * np.inf
         values[buckets == _UNKNOWN] = np.nan
         return values

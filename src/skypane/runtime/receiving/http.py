@@ -15,23 +15,30 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
-from http.client import HTTPException
+from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
+from typing import IO
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from skypane.places import whole
 from skypane.runtime.environment import held
 from skypane.runtime.receiving.aside import aside
+from skypane.runtime.receiving.cutting import cut
 from skypane.runtime.receiving.inputs import Http
 from skypane.runtime.receiving.intake import Intake
-from skypane.runtime.receiving.messages import lines_of, values_of
 from skypane.types import micros
 
 LARGEST = 64 << 20
 """Bytes of an answer."""
 
+SLOWEST = 6
+"""Timeouts that an answer may take from its first byte to its last."""
+
+_BLOCK = 1 << 18
 _NOTE = "answer.json"
+_PORTS = {"http": 80, "https": 443}
 _LONGEST_WAIT = 3600.0
 """Seconds that a server may put us off for."""
 
@@ -58,9 +65,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server has said: None if it is what it said before."""
+    """What a server has said, and its digest: None if it is what it said before."""
 
     body: bytes | None
+    digest: str = ""
     etag: str | None = None
     modified: str | None = None
 
@@ -73,19 +81,18 @@ async def poll(given: Http, intake: Intake, environment: Mapping[str, str]) -> N
         # What is not all in the log is asked for anew.
         known = note if intake.log.end >= note.end else Note()
         answer = await aside(partial(_ask, given, known, environment))
-        intake.seen.answers()
         if answer.body is not None:
             note = await _take(given, intake, note, answer, answer.body)
+        intake.seen.answers()
         await asyncio.sleep(max(0.0, micros(given.every) / 1e6 - (time.monotonic() - asked)))
 
 
 async def _take(given: Http, intake: Intake, note: Note, answer: Answer, body: bytes) -> Note:
     """Append what of an answer is not in the log, and return the note of it."""
     header, rest = _header(given, body, note.header)
-    lines = values_of(rest) if given.format == "json" else lines_of(rest)
-    digest, end = hashlib.sha256(body).hexdigest(), intake.log.end
-    begin = note.begin if digest == note.digest else end
-    fresh = Note(begin, begin + len(lines), digest, answer.etag, answer.modified, header)
+    lines, end = await cut(rest, given.format), intake.log.end
+    begin = note.begin if answer.digest == note.digest else end
+    fresh = Note(begin, begin + len(lines), answer.digest, answer.etag, answer.modified, header)
     if fresh != note:
         await asyncio.to_thread(_write_note, intake.log.folder, fresh)
     if missing := lines[end - begin :]:
@@ -115,13 +122,14 @@ def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> Answer:
     if note.modified is not None:
         request.add_header("If-Modified-Since", note.modified)
     try:
-        with urlopen(request, timeout=micros(given.timeout) / 1e6, context=given.context()) as answer:  # noqa: S310 - http and https only
-            body = answer.read(LARGEST + 1)
-            if len(body) > LARGEST:
-                raise AnswerError(f"its answer is longer than {LARGEST:,} bytes")
+        opener = build_opener(HTTPSHandler(context=given.context()), _Redirects(given.redirects))
+        timeout = micros(given.timeout) / 1e6
+        with opener.open(request, timeout=timeout) as answer:
+            body = _body(answer, SLOWEST * timeout)
             if answer.length:
                 raise AnswerError(f"its answer is cut short by {answer.length:,} bytes")
-            return Answer(body, answer.headers["ETag"], answer.headers["Last-Modified"])
+            digest = hashlib.sha256(body).hexdigest()
+            return Answer(body, digest, answer.headers["ETag"], answer.headers["Last-Modified"])
     except HTTPError as error:
         error.close()
         if error.code == 304:
@@ -133,6 +141,46 @@ def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> Answer:
         raise AnswerError(f"it does not answer: {error.reason}") from None
     except HTTPException as error:
         raise AnswerError(f"its answer is cut short: {type(error).__name__}") from None
+
+
+def _body(answer: HTTPResponse, patience: float) -> bytes:
+    """Return what a server says, if it is not too much, and does not take longer than so many seconds."""
+    end, body = time.monotonic() + patience, bytearray()
+    while chunk := answer.read1(_BLOCK):
+        body += chunk
+        if len(body) > LARGEST:
+            raise AnswerError(f"its answer is longer than {LARGEST:,} bytes")
+        if time.monotonic() > end:
+            raise AnswerError(f"its answer takes longer than {patience:g} s, {SLOWEST} times the timeout")
+    return bytes(body)
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows a server that sends us elsewhere; to another host only if that was asked for."""
+
+    def __init__(self, elsewhere: bool) -> None:
+        self._elsewhere = elsewhere
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        if not self._elsewhere and _origin(newurl) not in {_origin(req.full_url), _encrypted(req.full_url)}:
+            raise AnswerError(
+                f"it redirects to {urlsplit(newurl).netloc!r}: if that is right, name it in http, or set redirects"
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
+
+
+def _encrypted(url: str) -> tuple[str, str | None, int | None]:
+    """Return where the same host has the same encrypted."""
+    scheme, host, port = _origin(url)
+    return "https", host, 443 if (scheme, port) == ("http", 80) else port
 
 
 def _asked_wait(text: str | None) -> float | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 from urllib.parse import urlsplit
@@ -41,7 +42,8 @@ class Listen(Certificates):
     acknowledge  tell a client after each block how many of its connection's lines are on disk, a number a line
 
     With a certificate it is TLS, and with ca as well only clients with a certificate of that authority are let in.
-    Without acknowledge a client cannot know what was received when a receiver dies.
+    A client that sends on from what it was told of loses nothing when a receiver dies; what was written and not told is in
+    the log twice then. Without acknowledge a client cannot know what was received.
     """
 
     kind: ClassVar = "listen"
@@ -59,6 +61,11 @@ class Listen(Certificates):
     @property
     def tls(self) -> bool:
         return self.certificate is not None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether other machines reach the port, and no one is asked who he is."""
+        return self.ca is None and not _is_here(address(self.listen, "listen")[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +142,7 @@ class Http(Certificates):
     format      "json": an object is a line, a list is a line for each of its values; "lines": as they are
     header      lines: the first names columns, and is left out; another than before is an error
     headers     of the request by name, each "$NAME": they may hold what to log in with
+    redirects   whether a server may send us to another host; that one is not told the headers
     """
 
     kind: ClassVar = "http"
@@ -145,6 +153,7 @@ class Http(Certificates):
     format: str = "json"
     header: bool = False
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    redirects: bool = False
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -240,6 +249,14 @@ def address(text: object, name: str) -> tuple[str, int]:
     if not host or not port.isdecimal() or int(port) >= 1 << 16:
         raise ConfigError(f"{name} must be host:port, such as localhost:7001, got {text!r}")
     return host.strip("[]"), int(port)
+
+
+def _is_here(host: str) -> bool:
+    """Return whether only this machine reaches an address; a name is what this machine takes it for, which may change."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _check_name(name: object) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from asyncio import Future, Task
 
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.seen import Seen
+
+log = logging.getLogger(__name__)
 
 
 class Intake:
@@ -17,6 +20,8 @@ class Intake:
         self.seen = seen
         self._waiting: list[tuple[bytes, Future[None]]] = []
         self._writer: Task[None] | None = None
+        #: why the last lines could not be written, if they could not
+        self._told = ""
 
     def put(self, lines: bytes) -> Future[None]:
         """Hand in whole lines, in order; what is returned is done when they are on disk for good.
@@ -30,6 +35,11 @@ class Intake:
         if self._writer is None:
             self._writer = asyncio.create_task(self._write())
         return done
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing that was handed in is left to be written."""
+        return self._writer is None
 
     async def close(self) -> None:
         """Write what was handed in, then let go of the log."""
@@ -51,8 +61,10 @@ class Intake:
         try:
             await asyncio.to_thread(self.log.append, lines)
             self.seen.wrote(lines)
+            self._told = ""
         except OSError as raised:
             error = raised
+            self._tell(raised)
         for _, done in group:
             if done.cancelled():  # who handed it in has gone
                 continue
@@ -60,3 +72,11 @@ class Intake:
                 done.set_result(None)
             else:
                 done.set_exception(error)
+
+    def _tell(self, error: OSError) -> None:
+        """Say why nothing is written, once: who sends tries again and again."""
+        reason = f"cannot be written: {error.strerror or error}"
+        if self._told != reason:
+            log.warning("input %s: %s", self.seen.name, reason)
+        self._told = reason
+        self.seen.failed(reason)

@@ -1,6 +1,6 @@
-"""The log of one input, as its one receiver writes it: what append() has returned for is on disk for good, once.
+"""The log of one input, as its one receiver writes it: what append() has returned for is on disk for good.
 
-    append:  lines -> the last segment -> fsync -> `end` -> return          whoever sent them is told now, not before
+    append:  lines -> the last segment -> fsync -> checksum -> `end` -> return      whoever sent them is told now, not before
 
 After a kill the last segment may end within a line, which nobody was told of: it is cut off. Whole lines after `end`
 are kept, since not every sender sends again; so what was not acknowledged may be there, and come once more.
@@ -17,6 +17,7 @@ from typing import Self
 from skypane.runtime.growing import Growing
 from skypane.runtime.receiving.hold import Hold
 from skypane.runtime.receiving.segments import END, end_of, end_text, segment_name, segments_of
+from skypane.runtime.receiving.sums import Sums, remove
 from skypane.types import CheckpointError, ConfigError
 
 SEGMENT_BYTES = 64 << 20
@@ -36,6 +37,7 @@ class SegmentLog:
         self._most = segment_bytes
         self._hold: Hold | None = None
         self._files: list[int] = []
+        self._sums: Sums | None = None
         #: whether there may be something in the last segment after the log's end
         self._torn = False
         try:
@@ -46,6 +48,7 @@ class SegmentLog:
             os.ftruncate(self._mark, len(end_text(0)))
             self._segment = self._opened(segment_name(self._begin), os.O_APPEND)
             os.fsync(self._segment)
+            self._sums = Sums(str(self.folder / segment_name(self._begin)), self.end - self._begin)
             self._note(self.end)
             self._sync_folder()
         except OSError as error:
@@ -72,6 +75,8 @@ class SegmentLog:
                 self._roll()
             _write(self._segment, lines)
             os.fsync(self._segment)
+            if self._sums is not None:
+                self._sums.add(lines)
             self._note(end)
         except OSError:
             # What a full disk has cut short is not the beginning of the next line, and what a sync has failed on is
@@ -85,6 +90,9 @@ class SegmentLog:
 
     def close(self) -> None:
         """Let another receiver have the folder."""
+        if self._sums is not None:
+            self._sums.close()
+            self._sums = None
         for file in self._files:
             os.close(file)
         self._files.clear()
@@ -121,19 +129,24 @@ class SegmentLog:
 
     def _cut(self) -> None:
         os.ftruncate(self._segment, self.end - self._begin)
+        if self._sums is not None:
+            self._sums.restore()
         self._torn = False
 
     def _roll(self) -> None:
         name = segment_name(self.end)
         fresh = self._opened(name, os.O_APPEND)
         try:
+            sums = Sums(str(self.folder / name), 0)
             self._sync_folder()
         except OSError:
             self._closed(fresh)
-            os.unlink(self.folder / name)  # noqa: PTH108 - the log goes on in the segment before
+            remove(str(self.folder / name))  # the log goes on in the segment before
             raise
+        if self._sums is not None:
+            self._sums.close(full=True)
         self._closed(self._segment)
-        self._segment, self._begin = fresh, self.end
+        self._segment, self._begin, self._sums = fresh, self.end, sums
 
     def _closed(self, file: int) -> None:
         self._files.remove(file)

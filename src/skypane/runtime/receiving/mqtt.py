@@ -9,8 +9,8 @@ acknowledges all that is written, and nothing comes twice.
 from __future__ import annotations
 
 import asyncio
-import threading
 from asyncio import Future
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from skypane.runtime.receiving.aside import aside
 from skypane.runtime.receiving.inputs import Mqtt
 from skypane.runtime.receiving.intake import Intake
 from skypane.runtime.receiving.messages import line_of
+from skypane.runtime.receiving.room import Room
 from skypane.runtime.receiving.seen import Seen
 from skypane.types import ConfigError, SkypaneError, micros
 
@@ -29,8 +30,13 @@ if TYPE_CHECKING:
 IN_FLIGHT = 1_000
 """Messages that a broker may send before the first of them is acknowledged."""
 
-_BEHIND = 10_000
-"""Messages that wait to be written, of those that a broker sends without waiting for acknowledgements (QoS 0)."""
+LARGEST = 16 << 20
+"""Bytes of a message with its topic: a broker is told to send none that has more."""
+
+_BEHIND = 32 << 20
+"""Bytes of messages that wait to be written: then none is taken from the connection."""
+_BESIDES = 200
+"""Bytes that a message takes in memory besides what it says."""
 _KEEPALIVE = 30
 _GIVE_UP = 10.0
 """Seconds that a broker may take to accept a connection, and for the last acknowledgements to go out."""
@@ -52,11 +58,11 @@ def _login(given: Mqtt, environment: Mapping[str, str]) -> tuple[str | None, str
 
 
 async def subscribe(
-    given: Mqtt, seen: Seen, intake_of: Callable[[str | None], Intake], environment: Mapping[str, str]
+    given: Mqtt, seen: Seen, intake_of: Callable[[str], Intake | None], environment: Mapping[str, str]
 ) -> None:
     """Receive until cancelled; OSError if the broker refuses, hangs up, or a message cannot be written.
 
-    intake_of  the intake of a topic, or of None, the one for all
+    intake_of  the intake of a topic; None while too many others have something to write
     """
     session = _Session(given, seen, intake_of, environment)
     try:
@@ -71,7 +77,7 @@ class _Session:
     """One connection, on one event loop; paho calls back in a thread of its own."""
 
     def __init__(
-        self, given: Mqtt, seen: Seen, intake_of: Callable[[str | None], Intake], environment: Mapping[str, str]
+        self, given: Mqtt, seen: Seen, intake_of: Callable[[str], Intake | None], environment: Mapping[str, str]
     ) -> None:
         self.given = given
         self.seen = seen
@@ -82,7 +88,9 @@ class _Session:
         self._heard: Future[None] = self.loop.create_future()
         self._unwritten: set[Future[None]] = set()
         self._leaving = False
-        self._room = threading.BoundedSemaphore(_BEHIND)
+        #: messages that have come, and whose intakes have not
+        self._arrivals: deque[MQTTMessage] = deque()
+        self._room = Room(_BEHIND)
         self.client = self._made(environment)
 
     def _made(self, environment: Mapping[str, str]) -> Client:
@@ -115,6 +123,7 @@ class _Session:
         wanted: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         wanted.SessionExpiryInterval = min(micros(self.given.held_for) // 1_000_000, (1 << 32) - 1)
         wanted.ReceiveMaximum = IN_FLIGHT
+        wanted.MaximumPacketSize = LARGEST
         host, port = self.given.host, self.given.port
         await aside(lambda: self.client.connect(host, port, _KEEPALIVE, clean_start=False, properties=wanted))
         self.client.loop_start()
@@ -124,6 +133,7 @@ class _Session:
     async def leave(self) -> None:
         """Take no more, acknowledge what is written, and hang up: the broker holds the rest."""
         self._leaving = True
+        self._take()
         if self._unwritten:
             await asyncio.wait(self._unwritten, timeout=_GIVE_UP)
         if self._welcome.done() and not self.over.done():
@@ -152,7 +162,7 @@ class _Session:
         self._tell(self._refused, f"the broker has hung up: {code}")
 
     def _on_message(self, _client: Client, _data: Any, message: MQTTMessage) -> None:
-        self._room.acquire()
+        self._room.take(_size(message))
         self._tell(self._arrived, message)
 
     def _tell(self, call: Callable[..., None], *arguments: Any) -> None:
@@ -173,38 +183,55 @@ class _Session:
                 waited.exception()  # it may be told twice, or to no one
 
     def _arrived(self, message: MQTTMessage) -> None:
-        if self._leaving:
-            self._room.release()
-            return
+        self._arrivals.append(message)
+        self._take()
+
+    def _take(self) -> None:
+        """Hand in what has come, in order, as far as there are intakes for it."""
+        while self._arrivals and (self._leaving or self._handed_in(self._arrivals[0])):
+            message = self._arrivals.popleft()
+            if self._leaving:  # the broker gives it again
+                self._room.give(_size(message))
+
+    def _handed_in(self, message: MQTTMessage) -> bool:
         line = line_of(bytes(message.payload))
         if not line:
-            self._room.release()
+            self._room.give(_size(message))
             self.client.ack(message.mid, message.qos)
-            return
+            return True
         try:
-            intake = self.intake_of(message.topic if self.given.by_topic else None)
+            intake = self.intake_of(message.topic)
         except SkypaneError as error:  # its folder cannot be written
-            self._room.release()
+            self._room.give(_size(message))
             self._over(error)
-            return
+            return True
+        if intake is None:
+            return False
         intake.seen.again += message.dup
         written = intake.put(line)
         self._unwritten.add(written)
         written.add_done_callback(partial(self._written, message))
+        return True
 
     def _written(self, message: MQTTMessage, written: Future[None]) -> None:
         self._unwritten.discard(written)
-        self._room.release()
+        self._room.give(_size(message))
         error = written.exception()
         if error is None:
             self.client.ack(message.mid, message.qos)
         else:
             self._over(error)
+        # The writer of its log has ended, or has more to write, when this is called.
+        self.loop.call_soon(self._take)
 
     def _over(self, error: BaseException) -> None:
         """End the session, with nothing acknowledged that is not written: the broker gives it again."""
         if not self.over.done():
             self.over.set_exception(error)
+
+
+def _size(message: MQTTMessage) -> int:
+    return len(message.payload) + _BESIDES
 
 
 def _done(waited: Future[None]) -> None:

@@ -10,6 +10,7 @@ import threading
 from asyncio import Task
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +22,7 @@ from skypane.runtime.receiving.hold import Hold
 from skypane.runtime.receiving.inputs import Connect, Http, Listen, Mqtt, Receipts, Received
 from skypane.runtime.receiving.intake import Intake
 from skypane.runtime.receiving.log import SegmentLog
+from skypane.runtime.receiving.open_logs import OpenLogs, most_open
 from skypane.runtime.receiving.retention import remove_passed
 from skypane.runtime.receiving.seen import RECEIVING, Seen
 from skypane.types import ConfigError, SkypaneError
@@ -33,6 +35,10 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 TIDY_EVERY = 60.0
 """Seconds between looks for segments that all readers have passed."""
 
+_OPEN = (
+    "input %s: whoever reaches %s may send to it, since no one is asked who he is: listen on 127.0.0.1, or name certificate and "
+    "ca to let in only clients with a certificate of that authority"
+)
 _LONGEST_NAME = 200
 
 
@@ -54,6 +60,8 @@ class Receiver:
         for one in self.receipts.inputs:
             _check(one, environment)
         self._intakes: dict[str, Intake] = {}
+        by_topic = [one.name for one in self.receipts.inputs if isinstance(one, Mqtt) and one.by_topic]
+        self._topics = {name: OpenLogs(self._opened, max(most_open() // len(by_topic), 1)) for name in by_topic}
         self._seen: dict[str, Seen] = {}
         self._holds: list[Hold] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -69,6 +77,9 @@ class Receiver:
 
     def start(self) -> Self:
         """Take the folders and begin; ConfigError if another receiver has one of them, or it cannot be written."""
+        for one in self.receipts.inputs:
+            if isinstance(one, Listen) and one.is_open:
+                log.warning(_OPEN, one.name, one.listen)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="skypane receive", daemon=True)
         self._thread.start()
         self._ready.result()
@@ -107,6 +118,8 @@ class Receiver:
             await asyncio.gather(*tasks, return_exceptions=True)
             for intake in self._intakes.values():
                 await intake.close()
+            for topics in self._topics.values():
+                await topics.close()
             for hold in self._holds:
                 hold.release()
 
@@ -121,10 +134,15 @@ class Receiver:
 
     def _intake(self, name: str) -> Intake:
         if name not in self._intakes:
-            segments = SegmentLog(Path(self.receipts.folder, name), self.receipts.segment_bytes)
-            self._seen[name] = Seen(name)
-            self._intakes[name] = Intake(segments, self._seen[name])
+            self._intakes[name] = self._opened(name)
         return self._intakes[name]
+
+    def _opened(self, name: str) -> Intake:
+        segments = SegmentLog(Path(self.receipts.folder, name), self.receipts.segment_bytes)
+        return Intake(segments, self._seen.setdefault(name, Seen(name)))
+
+    def _intake_of(self, one: Mqtt, topic: str) -> Intake | None:
+        return self._topics[one.name].of(_named(one.name, topic)) if one.by_topic else self._intake(one.name)
 
     async def _kept_up(self, one: Received, seen: Seen) -> None:
         """Receive one input; what ends or fails is begun again, later each time until it has answered."""
@@ -137,8 +155,7 @@ class Receiver:
                     wait = FIRST_WAIT
                 seen.failed(_sentence(error))
                 log.warning("input %s: %s", one.name, seen.reason)
-                asked = getattr(error, "wait", None)
-                await asyncio.sleep(wait if asked is None else asked)
+                await asyncio.sleep(max(wait, getattr(error, "wait", None) or 0.0))
                 wait = min(2 * wait, LONGEST_WAIT)
 
     async def _received(self, one: Received) -> None:
@@ -148,16 +165,14 @@ class Receiver:
             case Connect():
                 await tcp.connect(one, self._intake(one.name))
             case Mqtt():
-                await mqtt.subscribe(
-                    one, self._seen[one.name], lambda topic: self._intake(_named(one.name, topic)), self._environment
-                )
+                await mqtt.subscribe(one, self._seen[one.name], partial(self._intake_of, one), self._environment)
             case Http():
                 await http.poll(one, self._intake(one.name), self._environment)
 
     async def _tidied(self) -> None:
         """Remove now and then what all readers have passed, if they are named."""
         while self.receipts.read_by:
-            for name in sorted(self._intakes):
+            for name in sorted(self._seen):
                 await asyncio.to_thread(self._tidy, Path(self.receipts.folder, name))
             await asyncio.sleep(TIDY_EVERY)
 
@@ -188,10 +203,8 @@ def _check(one: Received, environment: Mapping[str, str]) -> None:
         raise ConfigError(f"input {one.name}: {error}") from None
 
 
-def _named(name: str, topic: str | None) -> str:
+def _named(name: str, topic: str) -> str:
     """Return the folder of a topic: below that of the input, written so that it is one name."""
-    if topic is None:
-        return name
     quoted = quote(topic, safe="").replace(".", "%2E")  # "." and ".." are topics as well
     if len(quoted) > _LONGEST_NAME:
         quoted = f"{quoted[: _LONGEST_NAME // 2]}-{hashlib.sha256(topic.encode()).hexdigest()[:32]}"

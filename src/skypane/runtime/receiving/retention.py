@@ -7,13 +7,13 @@ batch again, so nothing needs the segments; a checkpoint that is restored from a
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from skypane.places import Place
 from skypane.runtime.receiving.segments import Segment, segments_of
+from skypane.runtime.receiving.sums import remove
 from skypane.types import CheckpointError
 
 
@@ -67,5 +67,5 @@ def remove_passed(folder: Path, checkpoints: Iterable[Path]) -> list[Segment]:
     """Remove those segments, oldest first, and return them."""
     gone = passed(folder, checkpoints)
     for one in gone:
-        os.unlink(one.path)  # noqa: PTH108
+        remove(one.path)
     return gone

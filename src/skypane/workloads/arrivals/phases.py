@@ -128,9 +128,3 @@ def pieces(phases: Phases, rates: FloatArray, block: float) -> Iterator[Pieces]:
         yield Pieces(np.diff(np.concatenate([[start], at[order], [end]])), state * rates)
         start, on = end, state[-1].astype(np.bool_)
         phases.forget(start)
-
-
-def total(parts: Iterator[Pieces]) -> Iterator[Pieces]:
-    """Yield the same stretches with the rates of all sources added up: one stream."""
-    for lengths, rates in parts:
-        yield Pieces(lengths, rates.sum(axis=1, keepdims=True))

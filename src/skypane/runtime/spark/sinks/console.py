@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.sink import Sink
+from skypane.wording import counted
 
 
 @dataclass(frozen=True)
@@ -18,5 +19,5 @@ class Console(Sink):
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
         if answers.row_count:
-            print(f"batch {batch_id}: {len(answers.windows)} windows, {answers.row_count} rows")  # noqa: T201 - that is its job
+            print(f"batch {batch_id}: {counted(len(answers.windows), 'windows')}, {counted(answers.row_count, 'rows')}")  # noqa: T201 - that is its job
             answers.dataframe(spark).show(self.rows, truncate=False)

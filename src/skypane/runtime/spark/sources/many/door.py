@@ -71,4 +71,5 @@ def _columns(schema: str | StructType) -> StructType:
     columns = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     if not isinstance(columns, StructType):
         raise ConfigError(f'schema must name columns and their types, "id BIGINT, price DOUBLE", got {schema!r}')
-    return StructType(list(columns))  # add() changes the one that it is called on
+    # Another list, which add() may change; and a line that does not parse has nulls everywhere.
+    return StructType([StructField(one.name, one.dataType, metadata=one.metadata) for one in columns])

@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
-from skypane.runtime.growing import LOOK, Growing
+from skypane.runtime.growing import LONGEST, LOOK, Growing
 from skypane.runtime.spark.sources.many import parquet
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed, header, parse
+from skypane.runtime.spark.sources.many.lines import header, parse_all
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
+from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
 from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError, ConfigError
 
@@ -30,6 +31,7 @@ class FileInput(AtPath):
     format   "csv" or "json" (an object a line); None: as the file's name ends
     header   csv: whether its first line names the columns; without, they are those of the schema, in order
     meta     what is known of its rate beforehand
+    exact    whether *, ? and [ in the path are letters of it, and no pattern
     """
 
     path: str
@@ -37,6 +39,7 @@ class FileInput(AtPath):
     format: str | None = None
     header: bool = False
     meta: MetaData = field(default_factory=MetaData)
+    exact: bool = False
 
     kind: ClassVar[str] = "path"
     log: ClassVar[None] = None
@@ -54,7 +57,7 @@ class FileInput(AtPath):
 
     def plain(self) -> dict[str, Any]:
         return {"path": self.path, "name": self.name, "format": self.format, "header": self.header,
-                "meta": plain_meta(self.meta)}  # fmt: skip
+                "meta": plain_meta(self.meta), "exact": self.exact}  # fmt: skip
 
     def is_input(self, path: str) -> bool:
         return os.path.isfile(path)  # noqa: PTH113
@@ -115,9 +118,8 @@ def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
     try:
         if one.header:
             end, _ = file.after(0, 1)
-            written, start = header(file.read(0, end)), max(start, end)
-        for at, block in file.blocks(start, part.end):
-            yield from parse(Layout(one.format or "", columns, written), block, at)
+            written, start = header(file.read(0, min(end, LONGEST))), max(start, end)
+        yield from parse_all(Layout(one.format or "", columns, written), file.blocks(start, part.end))
     except (FileNotFoundError, EOFError) as error:
         raise CheckpointError(
             f"input {one.name}: {one.path} ends before byte {part.end:,}, which a batch that has begun needs; put it back "

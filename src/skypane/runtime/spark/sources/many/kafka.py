@@ -16,8 +16,8 @@ from skypane.runtime.environment import is_named
 from skypane.runtime.spark.sources.many.brokers import OWN, SECRET, Answer, At, Cluster, asking
 from skypane.runtime.spark.sources.many.consuming import consuming
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed
 from skypane.runtime.spark.sources.many.messages import tables
+from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
 from skypane.types import ConfigError, Duration, Length, micros
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from skypane.control.admission import MetaData
 from skypane.naming import instead
-from skypane.runtime.spark.sources.many.lines import Malformed
+from skypane.runtime.spark.sources.many.parsing import Malformed
 from skypane.types import ConfigError, Length
 
 
@@ -28,6 +28,10 @@ class Listed(Protocol):
 
     @property
     def is_pattern(self) -> bool: ...
+
+    @property
+    def format(self) -> str | None:
+        """How its rows are written, of those that are parsed: csv or json; None: they are not."""
 
     @property
     def claims(self) -> frozenset[str]:

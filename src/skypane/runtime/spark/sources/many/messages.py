@@ -1,56 +1,34 @@
-"""Messages of one row each, csv or JSON, as Arrow columns. One that is not a row becomes a row of nulls that says what it was.
-
-Many messages are parsed at once; only where that fails are they halved, until those that are no rows stand alone.
-"""
+"""Messages of one row each, csv or JSON, as Arrow columns. One that is not a row is told with its offset."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 
-from skypane.naming import shortened
-from skypane.runtime.spark.sources.many.lines import MISTAKES, Layout, Malformed, parsed, sentence
+from skypane.runtime.spark.sources.many.parsing import BLANKS, NOT_AN_OBJECT, Layout, Malformed, Pieces, rows_of
 
 
 def tables(layout: Layout, values: Sequence[bytes], offsets: Sequence[int]) -> Iterator[pa.Table | Malformed]:
-    """Yield tables of the messages, in order, and between them those that are no row."""
+    """Yield tables of the messages, in order; those that are no row come between them, or before them."""
     if layout.format == "csv":
         values = [value.rstrip(b"\r\n") for value in values]
-    yield from _tables(layout, values, offsets)
+    wrong = [_no_row(layout.format, value) for value in values]
+    for value, offset, error in zip(values, offsets, wrong, strict=True):
+        if error:
+            yield Malformed.of(offset, value, error)
+    kept = [at for at, error in enumerate(wrong) if not error]
+    lengths = [0, *(len(values[at]) + 1 for at in kept)]
+    text = b"".join(values[at] + b"\n" for at in kept)
+    yield from rows_of(layout, Pieces(text, np.cumsum(lengths), np.array([offsets[at] for at in kept], np.int64)))
 
 
-def _tables(layout: Layout, values: Sequence[bytes], offsets: Sequence[int]) -> Iterator[pa.Table | Malformed]:
-    if not values:
-        return
-    wrong = ""
-    try:
-        if not (wrong := _no_row(layout.format, values)):
-            table = parsed(layout, b"\n".join(values) + b"\n")
-            if len(table) == len(values):
-                yield table
-                return
-            wrong = f"a message is a row, and here are {len(table):,} in {len(values):,}"
-    except MISTAKES as error:
-        wrong = sentence(error)
-    if len(values) == 1:
-        yield Malformed(offsets[0], shortened(values[0].decode(errors="replace")), wrong)
-        return
-    middle = len(values) // 2
-    yield from _tables(layout, values[:middle], offsets[:middle])
-    yield from _tables(layout, values[middle:], offsets[middle:])
-
-
-def _no_row(format_: str, values: Sequence[bytes]) -> str:
-    """Return what keeps these messages from being a row each, which the number of rows that they parse to cannot tell.
-
-    What is passed cannot hide two rows in one message and none in another. csv is cut at line ends, of which there are
-    none; in JSON, "}", a line end and "{" are never within an object, so each message holds a whole number of objects.
-    """
+def _no_row(format_: str, value: bytes) -> str:
+    """Return what keeps a message from being a row, as far as can be told without parsing it."""
     if format_ == "json":
-        whole = all(value[:1] == b"{" and value[-1:] == b"}" for value in map(bytes.strip, values))
-        return "" if whole else "a message must be an object, from { to }"
-    if not all(values):
+        text = value.strip(BLANKS)
+        return "" if text[:1] == b"{" and text[-1:] == b"}" else NOT_AN_OBJECT
+    if not value:
         return "the message is empty"
-    together = b"".join(values)
-    return "the message has lines, and must be one" if b"\n" in together or b"\r" in together else ""
+    return "the message has lines, and must be one" if b"\n" in value or b"\r" in value else ""

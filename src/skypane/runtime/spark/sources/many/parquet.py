@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from skypane.control.admission import MetaData
 from skypane.naming import shortened
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.lines import Malformed
+from skypane.runtime.spark.sources.many.parsing import Malformed, sentence
 from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError
 
@@ -35,21 +35,27 @@ class ParquetInput(AtPath):
     parquet  it may not be there yet
     name     what its rows are called by; of a pattern's files, each by its path
     meta     what is known of its rate beforehand
+    exact    whether *, ? and [ in the path are letters of it, and no pattern
     """
 
     parquet: str
     name: str = ""
     meta: MetaData = field(default_factory=MetaData)
+    exact: bool = False
 
     kind: ClassVar[str] = "parquet"
     log: ClassVar[None] = None
     unit: ClassVar[str] = "row"
+    format: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         self.settle()
 
     def plain(self) -> dict[str, Any]:
-        return {"parquet": self.parquet, "name": self.name, "meta": plain_meta(self.meta)}
+        return {"parquet": self.parquet, "name": self.name, "meta": plain_meta(self.meta), "exact": self.exact}
+
+    def is_input(self, path: str) -> bool:
+        return os.path.isfile(path)  # noqa: PTH113 - to open a pipe waits for who writes to it
 
     def per_row(self, _start: int) -> float:
         return 1.0
@@ -139,14 +145,24 @@ def _as_columns(rows: pa.Table, columns: pa.Schema, at: int) -> Iterator[pa.Tabl
         yield pa.Table.from_arrays([_column(rows, one) for one in columns], schema=columns)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         if len(rows) == 1:
-            yield Malformed(at, shortened(str(rows.to_pylist()[0])), shortened(str(error).splitlines()[0]))
+            yield Malformed.of(at, _said(rows), sentence(error))
             return
         middle = len(rows) // 2
         yield from _as_columns(rows.slice(0, middle), columns, at)
         yield from _as_columns(rows.slice(middle), columns, at + middle)
 
 
+def _said(rows: pa.Table) -> bytes:
+    """Return what a row says, also where a text in it is no UTF-8."""
+    try:
+        return str(rows.to_pylist()[0]).encode()
+    except UnicodeDecodeError as error:
+        return error.object
+
+
 def _column(rows: pa.Table, wanted: pa.Field) -> pa.ChunkedArray:
     if wanted.name not in rows.column_names:
         return pa.chunked_array([pa.nulls(len(rows), wanted.type)])
-    return rows.column(wanted.name).cast(wanted.type)
+    column = rows.column(wanted.name).cast(wanted.type)
+    column.validate(full=True)  # a file may hold texts that are none
+    return column

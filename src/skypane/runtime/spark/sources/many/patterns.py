@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Self
+from urllib.parse import quote
 
+from skypane.naming import printable
 from skypane.places import Place
 from skypane.types import ConfigError
 
 
 class AtPath:
-    """An entry of the list that is a path, or a pattern for many; a frozen dataclass with the field of its kind's name, and `name`."""
+    """An entry of the list that is a path, or a pattern for many.
+
+    A frozen dataclass with the field of its kind's name, `name`, and `exact`, whether *, ? and [ in the path are letters.
+    """
 
     __slots__ = ()
 
     kind: ClassVar[str]
     name: str
+    exact: bool
 
     def settle(self) -> None:
         """Make the path one from the root, and the name, if there is none, the path.
@@ -29,11 +36,11 @@ class AtPath:
         if self.is_pattern and self.name:
             raise ConfigError(f"a pattern finds many inputs, each called by its path; leave out name={self.name!r}")
         if not self.is_pattern and not self.name:
-            object.__setattr__(self, "name", path)
+            object.__setattr__(self, "name", called(path))
 
     @property
     def is_pattern(self) -> bool:
-        return glob.has_magic(self.identity)
+        return not self.exact and glob.has_magic(self.identity)
 
     @property
     def claims(self) -> frozenset[str]:
@@ -56,7 +63,15 @@ class AtPath:
             return
         for path in filter(self.is_input, matches(self.identity)):
             entry: Any = self
-            yield replace(entry, **{self.kind: path, "name": path})
+            yield replace(entry, **{self.kind: path, "name": called(path), "exact": True})
+
+
+def called(path: str) -> str:
+    """Return what a path is called where people read it: itself, or in %XX if there is in it what no one can read.
+
+    Two paths never have one name: a path begins with /.
+    """
+    return path if printable(path) == path and not {"\n", "\t"} & set(path) else f"file://{quote(os.fsencode(path))}"
 
 
 def matches(pattern: str) -> Iterator[str]:

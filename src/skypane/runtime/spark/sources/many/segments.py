@@ -15,8 +15,10 @@ import pyarrow as pa
 from skypane.control.admission import MetaData
 from skypane.runtime.growing import LOOK, Growing
 from skypane.runtime.receiving.segments import between, end_of, first_of, is_log, segments_of
+from skypane.runtime.receiving.sums import check
 from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.lines import FORMATS, Layout, Malformed, parse
+from skypane.runtime.spark.sources.many.lines import parse_all
+from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
 from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError, ConfigError
 
@@ -29,12 +31,14 @@ class SegmentsInput(AtPath):
     name      what its rows are called by; of a pattern's folders, each by its path
     format    how the lines are written: "json" (an object a line), or "csv", columns in the order of the schema
     meta      what is known of its rate beforehand
+    exact     whether *, ? and [ in the path are letters of it, and no pattern
     """
 
     segments: str
     name: str = ""
     format: str = "json"
     meta: MetaData = field(default_factory=MetaData)
+    exact: bool = False
 
     kind: ClassVar[str] = "segments"
     unit: ClassVar[str] = "byte"
@@ -45,7 +49,13 @@ class SegmentsInput(AtPath):
             raise ConfigError(f"format of {self.segments} must be csv or json, got {self.format!r}")
 
     def plain(self) -> dict[str, Any]:
-        return {"segments": self.segments, "name": self.name, "format": self.format, "meta": plain_meta(self.meta)}
+        return {
+            "segments": self.segments,
+            "name": self.name,
+            "format": self.format,
+            "meta": plain_meta(self.meta),
+            "exact": self.exact,
+        }
 
     @property
     def log(self) -> str:
@@ -118,10 +128,10 @@ def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
     layout = Layout(one.format, columns, tuple(columns.names))
     try:
         for begin, stop, file, origin in _files(one.segments, part.start, part.end):
-            for at, block in file.blocks(begin, stop):
-                yield from parse(layout, block, origin + at)
+            check(file.path, begin, stop)
+            yield from parse_all(layout, file.blocks(begin, stop), origin)
     except (FileNotFoundError, EOFError, CheckpointError) as error:
-        raise CheckpointError(f"input {one.name}: a batch that has begun needs what is gone: {error}") from error
+        raise CheckpointError(f"input {one.name}: a batch that has begun needs what cannot be read: {error}") from error
 
 
 def _files(folder: str, start: int, end: int) -> Iterator[tuple[int, int, Growing, int]]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 from weakref import WeakSet
 
 import pyarrow as pa
@@ -22,8 +22,8 @@ from skypane.control.admission.readers import Readers
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources.many.door import FORMAT, INPUT, READERS
 from skypane.runtime.spark.sources.many.kinds import Input, Range
-from skypane.runtime.spark.sources.many.lines import Malformed
 from skypane.runtime.spark.sources.many.listing import KINDS, from_text
+from skypane.runtime.spark.sources.many.parsing import Malformed, check_columns, check_nullable
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Offsets, Planner
 from skypane.runtime.spark.sources.many.watching import to_json
 from skypane.types import ConfigError
@@ -38,6 +38,11 @@ try:
 except ImportError:
     versions.need("4.2", FORMAT)
     raise
+
+_Told: TypeAlias = list[Malformed]
+
+_AT_ONCE = 4096
+"""Lines that do not parse, told in one batch of rows."""
 
 #: sessions that know the source: Spark warns when it is told again
 _KNOWN: WeakSet[SparkSession] = WeakSet()
@@ -80,9 +85,13 @@ class ManySource(DataSource):
         for column in named:
             if column is not None and column not in schema.names:
                 raise ConfigError(f"the schema needs the column {column!r}, a string; it has {', '.join(schema.names)}")
-        from_text(text)
+        columns = versions.arrow_columns(schema)
+        own = pa.schema([field for field in columns if field.name not in named])
+        check_nullable(own)
+        for form in sorted({one.format for one in from_text(text) if one.format is not None}):
+            check_columns(form, own)
         planner = Planner(lambda: from_text(text), self._readers(), on_loss)
-        return ManyReader(planner, versions.arrow_columns(schema), named, self._count("rowsPerTrigger", None))
+        return ManyReader(planner, columns, named, self._count("rowsPerTrigger", None))
 
     def _readers(self) -> int | Readers:
         text = self.options.get("readers", "")
@@ -149,20 +158,37 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         own = pa.schema([field for field in self.columns if field.name not in self.named])
         ranges = cast("Task", partition).ranges
         for key, kind in KINDS.items():
-            for part, found in kind.read([part for part in ranges if part.input.kind == key], own):
-                yield from _with_names(found, self.columns, part.input, name, malformed).to_batches()
+            parts = [part for part in ranges if part.input.kind == key]
+            for of, found in _told_together(kind.read(parts, own)):
+                yield from _with_names(found, self.columns, of, name, malformed).to_batches()
 
 
-def _with_names(
-    found: pa.Table | Malformed, columns: pa.Schema, of: Input, name: str, malformed: str | None
-) -> pa.Table:
-    """Return all columns: with the input's name, and nulls for a line that does not parse."""
-    if isinstance(found, Malformed):
-        said = f"{of.name} at {of.unit} {found.offset}: {found.error}: {found.line}"
-        values = {name: of.name, malformed: said}
-        arrays = [pa.array([values.get(field.name)], field.type) for field in columns]
-        return pa.Table.from_arrays(arrays, schema=columns)
+def _told_together(read: Iterable[tuple[Range, pa.Table | Malformed]]) -> Iterator[tuple[Input, pa.Table | _Told]]:
+    """Yield tables, and what does not parse many at a time: a batch of rows each would cost more than parsing them."""
+    told: _Told = []
+    last: Input | None = None
+    for part, found in read:
+        if told and last is not None and (part.input is not last or len(told) == _AT_ONCE):
+            yield last, told
+            told = []
+        last = part.input
+        if isinstance(found, Malformed):
+            told.append(found)
+        else:
+            yield last, found
+    if told and last is not None:
+        yield last, told
+
+
+def _with_names(found: pa.Table | _Told, columns: pa.Schema, of: Input, name: str, malformed: str | None) -> pa.Table:
+    """Return all columns: with the input's name, and nulls for lines that do not parse."""
     constant = {name: of.name, malformed: None}
+    if not isinstance(found, pa.Table):
+        said = [f"{of.name} at {of.unit} {one.offset}: {one.error}: {one.line}" for one in found]
+        values = {name: [of.name] * len(found), malformed: said}
+        nothing = [None] * len(found)
+        arrays = [pa.array(values.get(field.name, nothing), field.type) for field in columns]
+        return pa.Table.from_arrays(arrays, schema=columns)
     arrays = [
         pa.repeat(pa.scalar(constant[field.name], field.type), len(found))
         if field.name in constant

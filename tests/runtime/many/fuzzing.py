@@ -1,0 +1,276 @@
+"""Hostile bytes against all that reads them, in processes that may die: python -m tests.runtime.many.fuzzing MINUTES [SEED].
+
+A case is a pure function of its seed and number. What it checks is a definition: each line is a row, malformed, or empty,
+as it is when it stands alone. A case that fails, ends its process or takes too long is told, to be seen again with
+`python -m tests.runtime.many.fuzzing --case SEED NUMBER`.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tests.runtime.many.hostile import flipped, mutated
+
+from skypane.runtime.receiving.log import SegmentLog
+from skypane.runtime.receiving.messages import line_of, lines_of, values_of
+from skypane.runtime.spark.sources.many import files, parquet, segments
+from skypane.runtime.spark.sources.many.files import FileInput
+from skypane.runtime.spark.sources.many.kinds import Range
+from skypane.runtime.spark.sources.many.lines import parse
+from skypane.runtime.spark.sources.many.messages import tables
+from skypane.runtime.spark.sources.many.parquet import ParquetInput
+from skypane.runtime.spark.sources.many.parsing import Layout, Malformed
+from skypane.runtime.spark.sources.many.segments import SegmentsInput
+from skypane.types import SkypaneError
+
+ROOT = Path(__file__).parent.parent.parent.parent
+PATIENCE = 30.0
+"""Seconds that a case may take."""
+
+_PLAIN = [("n", pa.int64()), ("p", pa.float64()), ("t", pa.timestamp("us", "UTC")), ("s", pa.string())]
+_MORE = [("o", pa.struct([("a", pa.int64())])), ("l", pa.list_(pa.int64())), ("b", pa.bool_()), ("d", pa.date32()),
+         ("i", pa.int8()), ("f", pa.float32()), ("y", pa.binary()), ("u", pa.timestamp("us"))]  # fmt: skip
+_SCHEMAS = {
+    "json": (pa.schema(_PLAIN), pa.schema(_PLAIN + _MORE), pa.schema([pa.field("n", pa.int64(), nullable=False)])),
+    "csv": (pa.schema(_PLAIN), pa.schema([("n", pa.string())]), pa.schema([*_PLAIN, ("d", pa.date32())])),
+}
+
+
+def _layout(chance: random.Random) -> Layout:
+    form = chance.choice(("json", "json", "csv"))
+    columns = chance.choice(_SCHEMAS[form])
+    return Layout(form, columns, tuple(columns.names) if form == "csv" else ())
+
+
+def _said(found: Iterator[pa.Table | Malformed]) -> tuple[list[str], list[int]]:
+    """Return rows as text, in order, and the places of what is none."""
+    rows, bad = [], []
+    for one in found:
+        if isinstance(one, Malformed):
+            bad.append(one.offset)
+        else:
+            one.validate(full=True)
+            rows += [repr([column[at] for column in one.itercolumns()]) for at in range(len(one))]
+    return rows, sorted(bad)
+
+
+def lines_alone(chance: random.Random) -> None:
+    """A block of lines is what its lines are."""
+    layout = _layout(chance)
+    block = b"\n".join(mutated(layout.format, chance) for _ in range(chance.choice((1, 1, 2, 4))))
+    lines = block.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    at, rows, bad = 5, list[str](), list[int]()
+    for line in lines:
+        found = _said(parse(layout, line + b"\n", at))
+        rows, bad, at = rows + found[0], bad + found[1], at + len(line) + 1
+        empty = not line.strip(b" \t\r") if layout.format == "json" else not _unmarked(line.removesuffix(b"\r"))
+        assert len(found[0]) + len(found[1]) == (not empty), f"{line!r} is {found}"
+        if found[0] and layout.format == "json":
+            _check_object(line, layout)
+    assert _said(parse(layout, block, 5)) == (rows, bad)
+
+
+def _unmarked(line: bytes) -> bytes:
+    while line.startswith(b"\xef\xbb\xbf"):
+        line = line[3:]
+    return line
+
+
+def _check_object(line: bytes, layout: Layout) -> None:
+    """A row of JSON is an object to another parser too, unless that refuses more than ours: then it is too deep."""
+    try:
+        value = json.loads(line.decode(errors="replace"))
+    except RecursionError:
+        return
+    assert isinstance(value, dict), line
+    ((row,),) = [one.to_pylist() for one in parse(layout, line + b"\n", 0)]  # type: ignore[union-attr]
+    assert row["n"] == value.get("n"), line
+
+
+def messages_alone(chance: random.Random) -> None:
+    """Messages are what each of them is."""
+    layout = _layout(chance)
+    values = [mutated(layout.format, chance).strip(b"\n") for _ in range(chance.choice((1, 2, 5)))]
+    values += [line for value in values for line in value.split(b"\n")]
+    places = [3 * at for at in range(len(values))]
+    alone = [_said(tables(layout, [value], [at])) for value, at in zip(values, places, strict=True)]
+    assert all(len(rows) + len(bad) == 1 for rows, bad in alone)
+    expected = [row for rows, _ in alone for row in rows], [at for _, bad in alone for at in bad]
+    assert _said(tables(layout, values, places)) == expected
+
+
+def grown_file(chance: random.Random) -> None:
+    """A file with a header is rows and malformed lines, as many as it has lines that are not empty."""
+    layout = _layout(chance)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a")
+        content = mutated(layout.format, chance) + b"\n"
+        path.write_bytes(content)
+        one = FileInput(path=str(path), format=layout.format, header=layout.format == "csv" and chance.random() < 0.7)
+        (found,) = files.look([one], {})
+        end = one.complete(0, found.last)
+        rows, bad = _said(one for _, one in files.read([Range(one, 0, end)], layout.columns))
+    lines = content.split(b"\n")[one.header :]
+    empty = sum(not (line.strip(b" \t\r") if layout.format == "json" else _unmarked(line.removesuffix(b"\r")))
+                for line in lines)  # fmt: skip
+    assert len(rows) + len(bad) == len(lines) - empty, content
+
+
+def damaged_log(chance: random.Random) -> None:
+    """A damaged log is read as it was, or refused."""
+    columns = pa.schema([("n", pa.int64()), ("s", pa.string())])
+    with tempfile.TemporaryDirectory() as folder:
+        with SegmentLog(Path(folder), chance.choice((300, 1 << 20))) as log:
+            for n in range(chance.randrange(1, 9)):
+                log.append(
+                    b"".join(b'{"n":%d,"s":"%s"}\n' % (n, b"x" * (n + k)) for k in range(chance.randrange(1, 5)))
+                )
+        one = SegmentsInput(segments=folder, name="x")
+        (found,) = segments.look([one], {})
+        whole = Range(one, found.first, found.last)
+        good = _said(rows for _, rows in segments.read([whole], columns))
+        path = chance.choice(sorted(path for path in Path(folder).iterdir() if path.suffix in {".segment", ".sums"}))
+        path.write_bytes(flipped(path.read_bytes(), chance))
+        try:
+            now = _said(rows for _, rows in segments.read([whole], columns))
+        except SkypaneError:
+            return
+        assert now == good
+
+
+def damaged_parquet(chance: random.Random) -> None:
+    """A damaged parquet file is not there yet, or read, or refused."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.parquet")
+        rows = chance.randrange(1, 40)
+        table = pa.table({"n": range(rows), "s": [chance.choice(("a", "bcd", None)) for _ in range(rows)]})
+        pq.write_table(
+            table, path, row_group_size=chance.choice((3, 100)), compression=chance.choice(("snappy", "none"))
+        )
+        path.write_bytes(flipped(path.read_bytes(), chance))
+        try:
+            for found in parquet.look([ParquetInput(parquet=str(path))], {}):
+                read = parquet.read(
+                    [Range(found.input, 0, found.last)], pa.schema([("n", pa.int64()), ("s", pa.string())])
+                )
+                for _, part in read:
+                    assert isinstance(part, Malformed) or len(part) <= found.last
+        except SkypaneError:
+            return
+
+
+def received(chance: random.Random) -> None:
+    """What receivers make of an answer or a message are whole lines, and nothing of a list is lost."""
+    text = mutated("http", chance)
+    assert line_of(text).count(b"\n") == bool(text.translate(None, b"\r\n").strip())
+    found = values_of(text)
+    assert found == b"" or found.endswith(b"\n")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    wanted = value if isinstance(value, list) else [value]
+    if b"\x0b" not in text and found != lines_of(text):
+        assert [json.loads(line) for line in found.splitlines()] == wanted or "NaN" in repr(wanted).replace(
+            "nan", "NaN"
+        )
+
+
+CASES: tuple[Callable[[random.Random], None], ...] = (
+    lines_alone, lines_alone, messages_alone, grown_file, damaged_log, damaged_parquet, received,
+)  # fmt: skip
+
+
+def case(seed: int, number: int) -> None:
+    """Try one case; what it raises is what is wrong."""
+    CASES[number % len(CASES)](random.Random(f"{seed} {number}"))
+
+
+def child(seed: int, first: int) -> None:
+    """Try cases from `first` on until killed, telling each before it is tried."""
+    number = first
+    while True:
+        print(number, flush=True)
+        case(seed, number)
+        number += 1
+
+
+def fuzz(seed: int, enough: Callable[[int], bool], patience: float = PATIENCE) -> tuple[int, list[str]]:
+    """Try cases until a number is enough; return how many, and what was wrong with some."""
+    number, wrong = 0, []
+    while not enough(number):
+        number, error = _tried(seed, number, enough, patience)
+        if error:
+            wrong.append(f"case {seed} {number}: {error}")
+        number += 1
+    return number, wrong
+
+
+def _tried(seed: int, first: int, enough: Callable[[int], bool], patience: float) -> tuple[int, str]:
+    """Run a child until something is wrong or it is enough; return the last case, and what was wrong with it."""
+    command = [sys.executable, "-m", "tests.runtime.many.fuzzing", "--child", str(seed), str(first)]
+    told: queue.SimpleQueue[str] = queue.SimpleQueue()
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        reader = threading.Thread(target=_tell, args=(process, told))
+        reader.start()
+        try:
+            return _watched(process, told, first, enough, patience)
+        finally:
+            process.kill()
+            reader.join()
+
+
+def _watched(
+    process: subprocess.Popen[str],
+    told: queue.SimpleQueue[str],
+    number: int,
+    enough: Callable[[int], bool],
+    patience: float,
+) -> tuple[int, str]:
+    while True:
+        try:
+            line = told.get(timeout=patience)
+        except queue.Empty:
+            return number, f"takes longer than {patience:g} s"
+        if not line:
+            assert process.stderr is not None
+            said = process.stderr.read().strip().splitlines()[-1:]
+            return number, f"ends its process: {process.wait()} {said}"
+        number = int(line)
+        if enough(number):
+            return number, ""
+
+
+def _tell(process: subprocess.Popen[str], told: queue.SimpleQueue[str]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        told.put(line)
+    told.put("")
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] in (["--child"], ["--case"]):
+        (child if arguments[0] == "--child" else case)(int(arguments[1]), int(arguments[2]))
+        return 0
+    seed = int(arguments[1]) if len(arguments) > 1 else time.time_ns()
+    end = time.monotonic() + 60 * float(arguments[0])
+    count, wrong = fuzz(seed, lambda _: time.monotonic() > end)
+    print(f"{count:,} cases of seed {seed}, {len(wrong)} wrong", *wrong, sep="\n")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,11 @@
+"""A sample of hostile bytes at all that reads them; `make fuzz-intake MINUTES=20` tries more."""
+
+from __future__ import annotations
+
+from tests.runtime.many import fuzzing
+
+
+def test_hostile_bytes_end_no_process_and_lose_no_line():
+    count, wrong = fuzzing.fuzz(7, lambda number: number >= 350)
+    assert count > 350
+    assert not wrong

@@ -1,0 +1,65 @@
+"""What a stranger's first commands rest on: the goals that the workflow and the pages name are the Makefile's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+MAKEFILE = (ROOT / "Makefile").read_text()
+GOALS = set(re.findall(r"^([a-z][\w-]*):", MAKEFILE, re.MULTILINE))
+WORKFLOW: dict[Any, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+STEPS = [(name, step) for name, job in WORKFLOW["jobs"].items() for step in job["steps"]]
+
+
+def named_in(text: str) -> list[str]:
+    """Return the goals of the commands `make GOAL` in a page: those in code, as the verb is an English one too."""
+    return re.findall(r"(?:`|^)make ([a-z][\w-]*)", text, re.MULTILINE)
+
+
+def test_the_workflow_runs_goals_of_the_makefile_and_nothing_else():
+    commands = [step["run"] for _, step in STEPS if "run" in step]
+    goals = [re.fullmatch(r"make ([a-z][\w-]*)( [A-Z]+=\S+)*", command) for command in commands]
+    assert all(goals), commands
+    assert {goal[1] for goal in goals if goal} == {"check", "test", "oldest", "wheel", "slow"} <= GOALS
+
+
+def test_each_job_checks_out_what_it_runs_and_has_an_end():
+    assert all(job["timeout-minutes"] for job in WORKFLOW["jobs"].values())
+    first = {name: job["steps"][0]["uses"].partition("@")[0] for name, job in WORKFLOW["jobs"].items()}
+    assert set(first.values()) == {"actions/checkout"}
+    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"]) for _, step in STEPS if "uses" in step)
+
+
+def test_tests_run_on_each_python_that_the_package_says_it_is_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    said = [line.rpartition(" ")[2] for line in project["classifiers"] if re.search(r"Python :: 3\.\d+$", line)]
+    assert WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["python"] == said
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", ".pre-commit-config.yaml"])
+def test_a_page_names_goals_that_there_are(page: str):
+    named = named_in((ROOT / page).read_text())
+    assert named
+    assert set(named) <= GOALS
+
+
+def test_what_help_tells_is_there_and_make_can_read_it():
+    told = re.findall(r"\bmake ([a-z][\w-]*) ", "\n".join(re.findall("^#   (.*)$", MAKEFILE, re.MULTILINE)))
+    assert {"check", "test", "slow"} <= set(told) <= GOALS
+    plan = subprocess.run(["/usr/bin/make", "-n", *sorted(told)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert plan.returncode == 0, plan.stderr
+
+
+def test_hooks_call_the_programs_that_lint_calls():
+    (hooks,) = (each["hooks"] for each in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"])
+    called = {Path(hook["entry"].split()[0]).name for hook in hooks}
+    assert called == {"ruff", "mypy"}
+    assert all(f"$(BIN)/{name}" in MAKEFILE for name in called)
+    assert all(hook["language"] == "system" for hook in hooks)
