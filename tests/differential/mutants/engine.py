@@ -72,6 +72,7 @@ ENGINE: Final = (
         "run, part = divmod(number, self.parts)",
         "run, part = number // self.parts, 0",
         "of the keys that workers divide all answer the same",
+        ("aggregate",),
     ),
     _on_spark(
         "oldest-manifest",
