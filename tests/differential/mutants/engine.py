@@ -48,8 +48,8 @@ ENGINE: Final = (
     _on_spark(
         "retired-by-the-last",
         "runtime/spark/engine/windowed.py",
-        "after = State(step.state, panes.retire(step.state.punctuation), ahead)",
-        "after = State(step.state, panes.retire(state.progress.punctuation), ahead)",
+        "due, panes.retire(step.state.punctuation))",
+        "due, panes.retire(state.progress.punctuation))",
         "windows that a batch has answered are answered by the next one too",
     ),
     _on_spark(
@@ -72,6 +72,7 @@ ENGINE: Final = (
         "run, part = divmod(number, self.parts)",
         "run, part = number // self.parts, 0",
         "of the keys that workers divide all answer the same",
+        ("aggregate",),
     ),
     _on_spark(
         "oldest-manifest",

@@ -56,6 +56,7 @@ class Harness:
         self._count = 0
         self._base = folder / "base"
         copy(ROOT / "src", self._base)
+        copy(ROOT / "tests", folder / "tests")  # whoever edits them meanwhile shall not be in it
 
     def check(self, mutants: Sequence[Mutant]) -> list[str]:
         """Try the sources as they are, which compiles them too; return what fails.
@@ -89,12 +90,12 @@ class Harness:
 
     def _failure(self, sources: Path, run: tuple[str, ...]) -> str | None:
         """Return what has failed; RuntimeError if the run itself cannot be had."""
-        path = os.pathsep.join([str(sources), str(ROOT)])
+        path = os.pathsep.join([str(sources), str(self._folder)])
         command = [sys.executable, "-m", *run]
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         with subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=self._folder,
             env=environment | {"PYTHONPATH": path},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
