@@ -109,7 +109,7 @@ def _policy(rng: np.random.Generator, case: Case) -> Policy:
         return case.policy
     if rng.random() < 0.5:
         return Policy("KSlack", (("max_slack", None), ("max_ahead", None)), total=False)
-    delay = int(dict(case.policy.numbers)["delay"] * rng.choice([0.0, 0.1, 0.5]))
+    delay = int(dict(case.policy.numbers).get("delay", case.windows.slide) * rng.choice([0.0, 0.1, 0.5]))
     return Policy("Watermark", (("delay", delay), ("max_ahead", None)), total=False)
 
 
