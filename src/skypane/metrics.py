@@ -104,6 +104,9 @@ class BatchMetrics:
     open_bytes: int = 0
     #: of a continuous skyline: updates told, "adds" and "dels", and "rows" on the front, "stored" in all; else None
     front: dict[str, int] | None = None
+    #: where all rows are that were read since the first start: read = answered + late + quarantined + held + open, where a
+    #: row counts as answered once a window that holds it is; operators/row_account.py checks it
+    totals: dict[str, int] = field(default_factory=dict)
     #: of a query of many inputs, what was seen of each when a batch before this one was planned, some seconds ago at most
     inputs: tuple[InputSeen, ...] = ()
 

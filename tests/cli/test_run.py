@@ -3,6 +3,7 @@
 import json
 import tempfile
 
+import pyarrow.parquet as pq
 import pytest
 
 from skypane.cli.main import main
@@ -101,3 +102,35 @@ def test_a_stream_with_a_report(tmp_path, capsys, monkeypatch):
     assert main(["run", str(job), "--seconds", "12", "--report", str(page)]) == 0
     assert "rows/s in" in capsys.readouterr().out
     assert "Decisions and outcomes" in page.read_text()
+
+
+DAILY = """
+name: prices
+source: {{format: json, path: {folder}/in, schema: "at timestamp, stock string, price double"}}
+query: {{kind: skyline, preference: "price MIN", by: stock}}
+window: {{time: at, length: 1 day}}
+output: {{path: {folder}/out}}
+late: {{path: {folder}/late}}
+checkpoint: {folder}/checkpoint
+trigger: available now
+"""
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_drain_of_daily_prices_answers_all_of_them_and_puts_one_of_another_year_aside(tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    days = [f"2025-01-{day:02}" for day in range(1, 32) if (day + 1) % 7 < 5]  # the first is a Wednesday
+    rows = [
+        {"at": f"{day} 17:00:00Z", "stock": f"stock {k}", "price": k} for day in [*days, "2026-03-01"] for k in range(3)
+    ]
+    (tmp_path / "in" / "0.json").write_text("\n".join(map(json.dumps, rows[:-2])))
+    (tmp_path / "job.yaml").write_text(DAILY.format(folder=tmp_path))
+    page = tmp_path / "page.html"
+    assert main(["run", str(tmp_path / "job.yaml"), "--drain", "--report", str(page)]) == 0
+    answered = [row for file in (tmp_path / "out").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
+    assert sorted({row["at"].strftime("%Y-%m-%d") for row in answered}) == days
+    assert len(answered) == 3 * len(days)
+    aside = [row for file in (tmp_path / "late").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
+    assert [(row["at"].year, row["reason"]) for row in aside] == [(2026, "future")]
+    assert "1 rows put aside: future" in capsys.readouterr().out
+    assert f"{len(rows) - 2} read: {len(answered)} answered, 0 late, 1 quarantined, 0 held, 0 open" in page.read_text()

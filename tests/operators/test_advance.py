@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import micros_of, table, tables, windows
 
-from skypane.operators.advance import advance
+from skypane.operators.advance import advance, drained
 from skypane.operators.entry.counts import PaneCount
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.reasons import FUTURE
 from skypane.operators.entry.rejection import Rejection
+from skypane.operators.open_panes import OpenPanes
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.progress.arrivals import Arrivals
 from skypane.windows import Windows
@@ -73,6 +74,18 @@ def test_a_clock_in_the_future_is_held_moves_nothing_and_is_given_up():
     assert step.held == {900: 1}
     assert step.given_up == {900}
     assert step.rejection.reasons == {FUTURE: 2}
+
+
+def test_a_drain_closes_what_is_believed_and_gives_up_the_rest():
+    w, policy = Windows(10, 10), Watermark("0 us", max_ahead="100 us")
+    before = advance(policy, w, policy.init(), counted(w, table([1, 12, 25, 9_005, 9_007]))).state
+    panes = OpenPanes[str].empty(w).add((pane, "partial") for pane in (2, 900))
+    step = drained(policy, before, panes)
+    assert step.given_up == {900}
+    assert step.rejection.reasons == {FUTURE: 2}
+    assert (step.state.punctuation, step.state.newest, step.state.seen, step.state.held.rows) == (30, 25, 3, 0)
+    assert (step.limit, step.held) == (None, {})
+    assert drained(policy, step.state, OpenPanes[str].empty(w)).state == step.state
 
 
 def test_without_a_bound_nothing_is_held():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 
 from skypane.progress import Arrivals, FutureBound, KSlack
 from skypane.progress.future import Held, Verdict
+from skypane.progress.pauses import Pauses
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
+NONE = Pauses()
 BOUND = FutureBound(max_ahead=100, support=4, patience=20)
 DAY = 86_400_000_000
 SECOND = 1_000_000
@@ -171,6 +174,54 @@ def test_what_cannot_be_is_refused(max_ahead, support, patience):
         FutureBound(max_ahead, support, patience)
 
 
+def settle(newest, seen, times, pauses=NONE, against=0, bound=BOUND):
+    held = replace(Held.of(Arrivals.of_times(times, Windows(10, 10))), against=against)
+    verdict = bound.settle(newest, seen, held, pauses)
+    assert verdict.held == Held()
+    followed = [] if verdict.followed is None else verdict.followed.pane_start.tolist()
+    assert sorted([*followed, *starts(verdict.given_up)]) == starts(held)
+    return followed
+
+
+def test_at_a_drain_half_of_support_is_enough():
+    assert settle(1_000, 50, [5_000, 5_010]) == [5_000, 5_010]
+    assert settle(1_000, 50, [5_000]) == []
+    assert settle(1_000, 50, [5_000, 25_000]) == [5_000], "that many lie at the first or beyond it, not at the second"
+
+
+def test_at_a_drain_of_a_few_rows_half_of_them_is_enough():
+    bound = FutureBound(max_ahead=100, support=32, patience=20)
+    assert settle(1_000, 2, [5_000, 5_010], bound=bound) == [5_000, 5_010]
+    assert settle(1_000, 3, [5_000, 5_010], bound=bound) == []
+
+
+def test_at_a_drain_the_stream_may_lead_by_four_times_its_longest_pause():
+    pauses = Pauses(((4, 500),))
+    assert settle(1_000, 50, [3_000], pauses) == [3_000]
+    assert settle(1_000, 50, [3_010], pauses) == []
+    assert settle(1_000, 50, [3_000], Pauses(((3, 500),))) == [], "a pause after fewer rows than support says nothing"
+
+
+def test_at_a_drain_a_pause_before_rows_that_speak_for_themselves_counts():
+    assert settle(1_000, 50, [5_000, 5_010, 21_010]) == [5_000, 5_010, 21_010], "it paused for 4,000"
+    assert settle(1_000, 50, [5_000, 5_010, 21_020]) == [5_000, 5_010]
+    assert settle(1_000, 50, [5_000, 5_010, 90_000, 90_001]) == [5_000, 5_010, 90_000], "two that are their own reason"
+
+
+def test_at_a_drain_rows_that_went_on_elsewhere_are_taken_off():
+    assert settle(1_000, 50, [5_000] * 6, against=4) == [5_000]
+    assert settle(1_000, 50, [5_000] * 6, against=5) == []
+
+
+def test_at_a_drain_nothing_is_given_up_without_a_bound():
+    """It may have been taken off while rows were held."""
+    assert settle(1_000, 50, [5_000, 90_000], bound=FutureBound(None)) == [5_000, 90_000]
+    verdict = judge(1_000, [1_001], Held.of(Arrivals.of_times([5_000], Windows(10, 10))), FutureBound(None))
+    assert verdict.held == Held()
+    assert verdict.followed is not None
+    assert verdict.followed.total == 1
+
+
 times = st.lists(st.integers(0, 400).map(lambda time: time * 10), min_size=1, max_size=20)
 
 
@@ -254,3 +305,11 @@ def test_one_source_of_a_hundred_with_a_clock_a_year_off_moves_nothing(batch, wr
         assert state.seen == len(without)
         assert state.held.rows + state.given_up == bad.sum()
         assert state.slack <= 60 * SECOND
+        _, settled = policy.settle(state)
+        assert settled.held == Held()
+        if batch < len(event):
+            assert (settled.given_up, settled.newest) == (bad.sum(), state.newest), (
+                "the stream has gone on without them"
+            )
+        else:
+            assert settled.given_up == 0, "of rows of one batch nobody knows which came first"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.operators.continuous.test_rows import eager_updates
@@ -283,6 +284,28 @@ def test_what_cannot_be_asked_is_refused_with_field_value_and_remedy(spark: Spar
     with pytest.raises(sp.SkypaneError, match="answers windows and keeps no front"):
         handle.front()
     handle.await_termination(600)
+
+
+def test_a_drain_lets_the_front_take_what_is_held_or_puts_it_aside(spark: SparkSession, tmp_path: Path):
+    """Twenty rows a month later are believed, one a year later is not; a start of its own drains."""
+    first, later = late_rows(5, batches=2), late_rows(6, batches=1, rows=20, start=30 * 86_400 * SECOND)[0]
+    year = later.slice(0, 1).set_column(1, "ts", pa.array([365 * 86_400 * SECOND], pa.timestamp("us", "UTC")))
+    batches = [*first, pa.concat_tables([later, year])]
+    write_batches(tmp_path / "in", batches)
+    seen = finish(job_of(spark, tmp_path))
+    assert seen[-1].held_rows == seen[-1].totals["held"] == 21
+    handle = job_of(spark, tmp_path).start(trigger="available now")
+    handle.await_termination(600)
+    metrics = handle.drain()
+    assert metrics is not None
+    assert (metrics.quarantined, metrics.totals["held"], metrics.totals["open"]) == ({"future": 1}, 0, 0)
+    assert metrics.totals["read"] == metrics.totals["answered"] + metrics.totals["late"] + 1 == 101
+    events: list[local.Event] = [*batches, local.Drain()]
+    assert plain(parquet_rows(tmp_path / "out")) == list(chain(*expected(events)))
+    rejected = parquet_rows(tmp_path / "late")
+    assert rejected.filter(pc.equal(rejected["reason"], "future"))["ts"].cast(pa.int64()).to_pylist() == [
+        365 * 86_400 * SECOND
+    ]
 
 
 NOTHING: dict[str, Any] = {"checkpoint": None, "output": None}

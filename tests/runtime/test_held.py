@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from tests.rows import Bag
 from tests.runtime.streams import SECOND, expected, finish, parquet_rows, read_batches, windows_of, write_batches
 
 import skypane as sp
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.progress import Arrivals
+from skypane.progress.future import Held as FarAhead
+from skypane.progress.future import HeldPane, Verdict
+from skypane.progress.state import Progress
+from skypane.runtime import local
+from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
@@ -133,6 +140,125 @@ def test_what_is_held_lies_in_the_checkpoint_and_is_removed_with_its_end(spark: 
         assert named[-1] <= partials(tmp_path)
     assert [len(files) for files in named] == [0, 1, 0]
     assert not named[1] & partials(tmp_path)
+
+
+def drained(spark: SparkSession, folder: Path, asked: Plan, schema: pa.Schema) -> sp.BatchMetrics | None:
+    """Start the job once more, over what is there already or new, and drain it."""
+    handle = job(spark, folder, asked, schema).start(trigger="available now")
+    assert handle.await_termination(600)
+    return handle.drain()
+
+
+def latest(folder: Path) -> Manifest:
+    manifest = Ledger(Store.at(str(folder / "checkpoint")).child("skypane")).latest()
+    assert manifest is not None
+    return manifest
+
+
+def rejected_by(asked: Plan, events: list[local.Event]) -> Counter[tuple[int, str]]:
+    """The rejected rows by the definition."""
+    tables = [table for outcome in local.run(asked, events) for table in outcome.rejection.rows]
+    return Counter((row["id"], row["reason"]) for table in tables for row in table.to_pylist())
+
+
+def games(weeks: int, per_game: int) -> pa.Table:
+    return rows(0, [week * WEEK + n * SECOND for week in range(weeks) for n in range(per_game)])
+
+
+BAG = Plan(Bag(()), WINDOWS, "ts", sp.KSlack())
+
+
+@pytest.mark.parametrize("batches", [1, 5])
+def test_a_season_of_weekly_games_is_answered_whole_after_a_drain(batches: int, spark: SparkSession, tmp_path: Path):
+    """The last game is cut off after ten rows: the weeks before speak for them."""
+    season = games(5, 40).slice(0, 170)
+    size = season.num_rows // batches
+    cut = [season.slice(at, size) for at in range(0, season.num_rows, size)]
+    before = run_with_a_restart_after_each_batch(spark, tmp_path, BAG, cut)
+    assert before[-1].held_rows >= 10
+    metrics = drained(spark, tmp_path, BAG, season.schema)
+    assert metrics is not None
+    assert (metrics.held_rows, metrics.open_panes, metrics.quarantined, metrics.late_rows) == (0, 0, {}, 0)
+    assert metrics.totals == {"read": 170, "answered": 170, "late": 0, "quarantined": 0, "held": 0, "open": 0}
+    answered = parquet_rows(tmp_path / "out")
+    assert set(answered["id"].to_pylist()) == set(season["id"].to_pylist())
+    assert windows_of(answered) == expected(BAG, [*cut, local.Drain()])
+
+
+def test_a_row_a_year_ahead_ends_in_the_late_sink_with_a_drain_and_the_stream_goes_on(
+    spark: SparkSession, tmp_path: Path
+):
+    batches = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
+    asked = replace(BAG, progress=sp.KSlack())
+    before = run_with_a_restart_after_each_batch(spark, tmp_path, asked, batches)
+    assert (before[-1].held_rows, before[-1].totals["held"], rejected(tmp_path)) == (1, 1, Counter())
+    metrics = drained(spark, tmp_path, asked, batches[0].schema)
+    assert metrics is not None
+    assert (metrics.rows, metrics.quarantined, metrics.held_rows) == (0, {"future": 1}, 0)
+    assert metrics.totals == {"read": 81, "answered": 80, "late": 0, "quarantined": 1, "held": 0, "open": 0}
+    assert rejected(tmp_path) == Counter({(120, "future"): 1})
+    assert not partials(tmp_path), "nothing is open, nothing is held"
+
+    more = rows(200, [75 * SECOND, *seconds(95, 120)])  # the first is in a window that the drain has answered
+    write_batches(tmp_path / "in", [more], first=2)
+    drained(spark, tmp_path, asked, more.schema)
+    events: list[local.Event] = [*batches, local.Drain(), more, local.Drain()]
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(asked, events)
+    assert rejected(tmp_path) == rejected_by(asked, events) == Counter({(120, "future"): 1, (200, "late"): 1})
+
+
+def test_a_checkpoint_of_before_pauses_and_rows_were_counted_goes_on(spark: SparkSession, tmp_path: Path):
+    """Rows are counted from there on, and those that are held."""
+    batches = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
+    run_with_a_restart_after_each_batch(spark, tmp_path, BAG, batches)
+    manifest = latest(tmp_path)
+    del manifest.operator["account"], manifest.progress["pauses"]
+    names = Manifest.__slots__
+    ledger = Store.at(str(tmp_path / "checkpoint")).child("skypane").child("ledger")
+    ledger.write_json(
+        f"{manifest.batch_id:012d}.json", {"format": 2} | {name: getattr(manifest, name) for name in names}
+    )
+    write_batches(tmp_path / "in", [rows(200, seconds(80, 100))], first=2)
+    metrics = drained(spark, tmp_path, BAG, batches[0].schema)
+    assert metrics is not None
+    assert metrics.totals == {"read": 21, "answered": 20, "late": 0, "quarantined": 1, "held": 0, "open": 0}
+    assert len(set(parquet_rows(tmp_path / "out")["id"].to_pylist())) == 100
+
+
+def test_a_batch_that_spark_brings_again_is_counted_once(spark: SparkSession, tmp_path: Path):
+    batches = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
+    run_with_a_restart_after_each_batch(spark, tmp_path, BAG, batches)
+    committed = tmp_path / "checkpoint" / "commits" / "1"
+    committed.unlink()
+    committed.with_name(".1.crc").unlink()
+    write_batches(tmp_path / "in", [rows(200, seconds(80, 100))], first=2)
+    told = finish(job(spark, tmp_path, BAG, batches[0].schema))
+    assert committed.exists(), "the batch has come again"
+    assert [(batch.batch_id, batch.totals["read"]) for batch in told] == [(2, 101)]
+
+
+@dataclass(frozen=True)
+class Forgetful(sp.KSlack):
+    """Says of a pane that it has never held that its one row is given up; the pane has ten."""
+
+    def judge(self, state: Progress, arrivals: Arrivals) -> Verdict:
+        verdict = super().judge(state, arrivals)
+        start = START + 50 * SECOND
+        wrong = FarAhead((HeldPane(start, start + 10 * SECOND, 1, start, start),))
+        return verdict if state.newest is None else replace(verdict, given_up=wrong)
+
+
+def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_told(spark: SparkSession, tmp_path: Path):
+    asked = replace(BAG, progress=Forgetful())
+    write_batches(tmp_path / "in", [rows(0, seconds(0, 60)), rows(100, seconds(60, 80))])
+    told: list[sp.BatchMetrics] = []
+    handle = job(spark, tmp_path, asked, rows(0, [0]).schema).start(trigger="available now", on_batch=told.append)
+    numbers = r"9 of 80 rows read .* would be lost: 60 answered \+ 0 late \+ 1 quarantined \+ 0 held \+ 10 open = 71"
+    with pytest.raises(sp.SkypaneError, match=numbers):
+        handle.await_termination(600)
+    assert [batch.batch_id for batch in told] == [0]
+    assert latest(tmp_path).batch_id == 0
+    assert max(parquet_rows(tmp_path / "out")["id"].to_pylist()) < 60
 
 
 @pytest.mark.parametrize("policy", [sp.AqKSlack(0.05), sp.Watermark("20 seconds")], ids=lambda law: type(law).__name__)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -58,7 +58,7 @@ PLAN = Plan(SKYLINE, TUMBLING, "time", Watermark("0 us"))
 Answers = list[tuple[int, Any]]
 
 
-def run(plan: Plan, batches: list[pa.Table]) -> Answers:
+def run(plan: Plan, batches: Sequence[local.Event]) -> Answers:
     """The answers, in the order in which they came, each window's rows without their order."""
     return [(answer.window, multiset(answer.rows)) for answer in local.answers(plan, batches)]
 
@@ -211,6 +211,10 @@ class Restarted:
     def restore(self, snapshot: Any) -> ProgressState:
         return self.policy.restore(snapshot)
 
+    def settle(self, state: Any) -> tuple[Verdict, ProgressState]:
+        verdict, settled = self.policy.settle(self._again(state))
+        return verdict, self._again(settled)
+
     def explain(self, state: Any) -> str:
         return self.policy.explain(state)
 
@@ -262,12 +266,12 @@ def timed(*tables: pa.Table) -> Counter[tuple[str, int]]:
     return Counter((row, time) for row, time in rows if time is not None)
 
 
-def test_a_drain_leaves_alone_what_is_held():
+def test_a_drain_gives_up_what_is_held_and_alone():
     plan = Plan(SKYLINE, Windows(2, 2), "time", Watermark("0 us", max_ahead="100 us", patience=2))
     events = [table([0, 3]), table([4, 900]), local.Drain(), table([6]), table([8]), table([10])]
     outcomes = list(local.run(plan, events))
     assert [[answer.window for answer in outcome.answers] for outcome in outcomes] == [[0], [1], [2], [], [3], [4]]
-    assert [outcome.rejection.reasons for outcome in outcomes] == [{}, {}, {}, {}, {"future": 1}, {}]
+    assert [outcome.rejection.reasons for outcome in outcomes] == [{}, {}, {"future": 1}, {}, {}, {}]
 
 
 def test_a_drain_is_a_punctuation_at_the_end_of_the_last_window():
@@ -279,12 +283,12 @@ def test_a_drain_is_a_punctuation_at_the_end_of_the_last_window():
     assert [outcome.rejection.reasons for outcome in outcomes] == [{}, {}, {}, {"late": 1}, {}]
 
 
-@given(windows(), BATCHES, POLICIES)
+@given(windows(), EVENTS, POLICIES)
 def test_restoring_progress_at_every_step_makes_no_difference(
-    w: Windows, batches: list[pa.Table], policy: ProgressPolicy
+    w: Windows, events: list[local.Event], policy: ProgressPolicy
 ):
     plan = Plan(SKYLINE, w, "time", policy)
-    assert run(replace(plan, progress=Restarted(policy)), batches) == run(plan, batches)
+    assert run(replace(plan, progress=Restarted(policy)), events) == run(plan, events)
 
 
 @given(windows(), BATCHES, POLICIES)

@@ -28,7 +28,7 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument(
         "--drain",
         action="store_true",
-        help="when the stream ends, or --seconds have passed, answer the open windows too",
+        help="when the stream ends, or --seconds have passed, answer the open windows too, and decide on rows far ahead",
     )
     parser.add_argument("--examples", action="store_true", help="list the examples")
     parser.add_argument("--show", action="store_true", help="print the example JOB, to start from")

@@ -13,6 +13,7 @@ from skypane.operators.entry.reasons import FUTURE
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.progress.arrivals import Arrivals, SourceCount
+from skypane.progress.future import Verdict
 from skypane.progress.policy import ProgressPolicy, ProgressState
 from skypane.types import Micros
 from skypane.windows import Windows
@@ -48,26 +49,34 @@ def advance(
     verdict = policy.judge(state, arrivals)
     limit = verdict.limit
     held = [] if limit is None else [count for count in panes if windows.pane_start(count.pane) > limit]
-    given_up = verdict.given_up
     return Advance(
         state=policy.step(state, arrivals),
         limit=limit,
         held={count.pane: count.rows for count in held},
-        given_up=frozenset(windows.pane_at(pane.start) for pane in given_up.panes),
-        rejection=Rejection({FUTURE: given_up.rows} if given_up.rows else {}),
+        given_up=_given_up(windows, verdict),
+        rejection=_rejection(verdict),
     )
 
 
 def drained(policy: ProgressPolicy, state: ProgressState, panes: OpenPanes[Any]) -> Advance:
     """Close all open panes, as if a punctuation had come at the end of the last one, and no row with it.
 
-    Those that are held stay so, and windows that reach as far: they are not known to be of this stream.
+    Of those that are held the policy says which are believed, and are answered; the rest is given up, and quarantined.
     """
-    held = {panes.windows.pane_at(pane.start) for pane in state.held.panes}
-    end = panes.without(held).end
-    if end is not None and held:
-        end = min(end, panes.windows.pane_start(min(held)))
-    return Advance(state if end is None else policy.close(state, end), None, {}, frozenset(), Rejection())
+    verdict, settled = policy.settle(state)
+    given_up = _given_up(panes.windows, verdict)
+    end = panes.without(given_up).end
+    closed = settled if end is None else policy.close(settled, end)
+    return Advance(closed, None, {}, given_up, _rejection(verdict))
+
+
+def _given_up(windows: Windows, verdict: Verdict) -> frozenset[int]:
+    return frozenset(windows.pane_at(pane.start) for pane in verdict.given_up.panes)
+
+
+def _rejection(verdict: Verdict) -> Rejection:
+    rows = verdict.given_up.rows
+    return Rejection({FUTURE: rows} if rows else {})
 
 
 def _arrivals(windows: Windows, panes: list[PaneCount], sources: Mapping[str, SourceCount]) -> Arrivals:

@@ -14,6 +14,17 @@ so it is held: its pane is kept open, it moves nothing, and what comes next deci
   within reach of them.
 - They are given up, and quarantined, when `patience` rows have come in batches that moved the newest time on: the
   stream goes on without them. So what is held is bounded: by ten times `patience` where nothing decides sooner.
+- A drain decides, as nothing more comes that could. A held row is believed if half of `support` rows, or half of all
+  rows if those are fewer, lie where it lies or later; and so is what comes after these without a gap longer than
+  `max_ahead` or four times the longest pause of the stream. The rest is given up.
+
+Why a drain does so. Half of `support` is what the stream needs to be followed: it goes on from the lower median of so
+many. So what a batch brings and a drain believes is what would have been believed had the rows come one by one: a stream
+in order comes to the same, however it is cut into batches. A few rows beyond have nothing to speak for them but the
+stream's own habit: after a weekend one more is no surprise, and a month is none after a week, but a year is. Rows that
+came since in batches that moved the newest time speak against what is held, and are taken off its number, those too that
+made the stream give up the like of it just before. Rows of one batch have no order: of a single one no drain can tell
+many wrong clocks from a stream that has moved on.
 """
 
 from __future__ import annotations
@@ -25,12 +36,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from skypane.progress.arrivals import Arrivals
+from skypane.progress.pauses import Pauses
 from skypane.types import CheckpointError, ConfigError, Length, Micros
 
 DAY = Length(86_400_000_000)
 SUPPORT = 32
 PATIENCE = 10_000
 _MOST = 10
+_STRETCH = 4
 
 
 class HeldPane(NamedTuple):
@@ -53,6 +66,8 @@ class Held:
     others: int = 0
     #: Since the first of these rows came: rows of batches that moved the newest time.
     against: int = 0
+    #: The same number for those that were given up last, if rows have been held in every batch since.
+    without: int = 0
 
     @property
     def rows(self) -> int:
@@ -92,6 +107,7 @@ class Held:
             "ahead": self.ahead,
             "others": self.others,
             "against": self.against,
+            "without": self.without,
         }
 
     @classmethod
@@ -99,7 +115,9 @@ class Held:
         """Return the value whose snapshot() this is."""
         try:
             panes = tuple(HeldPane(*(int(value) for value in pane)) for pane in snapshot["panes"])
-            return cls(panes, int(snapshot["ahead"]), int(snapshot["others"]), int(snapshot["against"]))
+            # Earlier versions did not have the last one.
+            without = int(snapshot.get("without", 0))
+            return cls(panes, int(snapshot["ahead"]), int(snapshot["others"]), int(snapshot["against"]), without)
         except (KeyError, TypeError, ValueError) as cause:
             raise CheckpointError(f"held panes cannot be read from {snapshot!r}") from cause
 
@@ -136,7 +154,7 @@ class FutureBound:
     def judge(self, newest: Micros | None, held: Held, arrivals: Arrivals) -> Verdict:
         """Return the verdict on a batch, given the newest time believed before it and what was held before it."""
         if self.max_ahead is None:
-            return Verdict(None)
+            return Verdict(None, followed=held.arrivals() if held.panes else None)
         if not len(arrivals):
             return Verdict(None, held)
         if newest is None:
@@ -145,6 +163,29 @@ class FutureBound:
             return Verdict(newest + self.max_ahead)  # the way of nearly every batch, at no cost
         verdict = _from(newest, self.max_ahead, arrivals, held)
         return self._weighed(newest, verdict, held, arrivals) if verdict.held.panes else verdict
+
+    def settle(self, newest: Micros, seen: int, held: Held, pauses: Pauses) -> Verdict:
+        """Return the verdict on what is held when nothing more comes, given the rows believed so far and their pauses."""
+        end = self._end(newest, seen, held, pauses)
+        panes = held.arrivals()
+        followed = panes.only(panes.pane_start <= end)
+        return Verdict(end, followed=followed if len(followed) else None, given_up=Held(held.beyond(end).panes))
+
+    def _end(self, newest: Micros, seen: int, held: Held, pauses: Pauses) -> Micros:
+        """Return the newest time that is believed when nothing more comes."""
+        rows = seen + held.rows
+        quorum = min((self.support + 1) // 2, (rows + 1) // 2) + held.against + held.without
+        enough = min(self.support, rows // 2)
+        longest, before, end = pauses.longest(enough), seen, newest
+        for pane in held.panes:
+            pause = pane.start - end
+            vouched = rows - before >= quorum or self.max_ahead is None or pause <= self.max_ahead
+            if not vouched and pause > _STRETCH * longest:
+                break
+            if vouched and before >= enough:
+                longest = max(longest, pause)
+            before, end = before + pane.rows, max(end, pane.newest)
+        return end
 
     def _weighed(self, newest: Micros, verdict: Verdict, held: Held, arrivals: Arrivals) -> Verdict:
         """Return `verdict`, by which something is held, after a look at what speaks for and against it."""
@@ -155,15 +196,17 @@ class FutureBound:
         others, ahead = believed.total, arrivals.total - believed.total
         if verdict.followed is not None or (others and believed.newest.max() > newest):
             # Rows of one batch have no order: those that came with the first held ones say nothing against them.
-            counted = replace(verdict.held, ahead=0, others=0, against=held.against + others if held.panes else 0)
+            votes = replace(held, ahead=0, others=0, against=held.against + others if held.panes else 0)
         else:
-            counted = replace(verdict.held, ahead=held.ahead + ahead, others=held.others + others, against=held.against)
+            votes = replace(held, ahead=held.ahead + ahead, others=held.others + others)
+        counted = replace(votes, panes=verdict.held.panes)
         if counted.ahead - counted.others >= self.support:
             return _from(_lower_median(counted.arrivals()), self.max_ahead, arrivals, held)
         before = held.beyond(limit)
         if before.rows and (counted.against >= self.patience or before.rows >= _MOST * self.patience):
             fresh = Held.of(arrivals.only(arrivals.pane_start > limit))
-            return replace(verdict, held=fresh, given_up=before)
+            still = replace(fresh, without=counted.against) if fresh.panes else fresh
+            return replace(verdict, held=still, given_up=before)
         return replace(verdict, held=counted)
 
 

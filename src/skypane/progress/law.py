@@ -64,7 +64,7 @@ class PunctuationLaw(ABC, Generic[S]):
 
     def judge(self, state: S, arrivals: Arrivals) -> Verdict:
         """Return which panes are held, and which are held no longer; step() takes the same verdict into account."""
-        return self._bound().judge(state.newest, state.held, arrivals)
+        return self._bound().judge(_reached(state), state.held, arrivals)
 
     def step(self, state: S, arrivals: Arrivals) -> S:
         """Return the state after a batch."""
@@ -77,11 +77,22 @@ class PunctuationLaw(ABC, Generic[S]):
             judged = replace(state, held=verdict.held, given_up=state.given_up + verdict.given_up.rows)
         return self._moved(judged, believed) if len(believed) else judged
 
+    def settle(self, state: S) -> tuple[Verdict, S]:
+        """Return what becomes of the panes that are held when nothing more comes, and the state after it."""
+        newest = _reached(state)
+        if newest is None or not state.held.panes:
+            return Verdict(None), state
+        verdict = self._bound().settle(newest, state.seen, state.held, state.pauses)
+        settled = replace(state, held=verdict.held, given_up=state.given_up + verdict.given_up.rows)
+        return verdict, settled if verdict.followed is None else self._moved(settled, verdict.followed)
+
     def _moved(self, state: S, believed: Arrivals) -> S:
+        pauses = state.pauses.after(state.newest, state.seen, believed, self.support)
         newest = int(believed.newest.max())
         newest = newest if state.newest is None else max(state.newest, newest)
         late = believed.late(state.punctuation)
-        counted = replace(state, newest=newest, seen=state.seen + believed.total, dropped=state.dropped + late)
+        seen, dropped = state.seen + believed.total, state.dropped + late
+        counted = replace(state, newest=newest, seen=seen, dropped=dropped, pauses=pauses)
         measured = self._measure(state, counted, believed)
         given = [time for time in (state.punctuation, self._punctuation(state, measured)) if time is not None]
         return replace(measured, punctuation=max(given, default=None))
@@ -106,6 +117,13 @@ class PunctuationLaw(ABC, Generic[S]):
         """Return the law's name and fields as a JSON object."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {"policy": type(self).__name__, **values}
+
+
+def _reached(state: Progress) -> Micros | None:
+    """Return how far the stream has come: to its newest time, or to a punctuation from outside, behind which rows are late."""
+    if state.newest is None or state.punctuation is None:
+        return state.newest
+    return max(state.newest, state.punctuation)
 
 
 def not_negative(name: str, value: Duration | None) -> None:

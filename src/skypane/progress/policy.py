@@ -5,6 +5,11 @@ A policy is a frozen law. The engine takes a micro-batch in as a whole and asks 
     verdict = policy.judge(state, arrivals)   # panes that start beyond verdict.limit are held, some held ones given up
     state = policy.step(state, arrivals)      # then panes with end <= state.punctuation are closed
 
+and of a drain, after which nothing is held:
+
+    verdict, state = policy.settle(state)     # panes that were held are believed, or given up
+    state = policy.close(state, end)          # then all panes are closed
+
 Rows whose pane was closed by the punctuation *before* the batch are late: the engine drops them, the policy counts them.
 """
 
@@ -82,6 +87,10 @@ class ProgressPolicy(Protocol):
 
     def step(self, state: Any, arrivals: Arrivals) -> ProgressState:
         """Return the state after a batch."""
+        ...
+
+    def settle(self, state: Any) -> tuple[Verdict, ProgressState]:
+        """Return what becomes of the held panes when nothing more comes: believed or given up; and the state after it."""
         ...
 
     def close(self, state: Any, time: Micros) -> ProgressState:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from skypane.progress.future import Held
+from skypane.progress.pauses import Pauses
 from skypane.types import CheckpointError, Length, Micros
 
 #: Annotations of fields that hold whole numbers.
 _WHOLE = ("int", "Micros", "Micros | None")
 _FRACTION = ("float",)
+#: Fields that checkpoints of earlier versions lack: they begin as they are at the start of a stream.
+_ADDED = frozenset({"pauses"})
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Progress:
     held: Held = field(default_factory=Held)
     #: Rows that were held and given up, since the start.
     given_up: int = 0
+    #: What a drain tells a pause from a wrong clock by.
+    pauses: Pauses = field(default_factory=Pauses)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the state as a JSON object, one entry per field."""
@@ -38,12 +43,14 @@ class Progress:
     def restored(cls, snapshot: Mapping[str, Any]) -> Self:
         """Return the state whose snapshot() this is."""
         expected = {item.name for item in fields(cls)}
-        if set(snapshot) != expected:
+        if set(snapshot) | _ADDED != expected:
             raise CheckpointError(
                 f"progress state needs exactly the fields {sorted(expected)}, the checkpoint has {sorted(snapshot)}"
             )
         values = dict(snapshot)
         for item in fields(cls):
+            if item.name not in values:
+                continue
             value = values[item.name]
             if callable(item.default_factory) and hasattr(item.default_factory, "restored"):
                 values[item.name] = item.default_factory.restored(value)

@@ -218,6 +218,9 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     yield "complete up to (punctuation)", f"{stamp(last.punctuation)}, newest event {stamp(last.newest)}"
     for reason, n in sorted(summary.quarantined.items()):
         yield f"put aside (quarantined): {reason}", f"{count(n)} rows"
+    if last.totals:
+        parts = ", ".join(f"{count(n)} {name}" for name, n in last.totals.items() if name != "read")
+        yield "rows since the first start", f"{count(last.totals['read'])} read: {parts}"
     yield "open at the end", f"{count(last.open_panes)} panes holding {count(last.open_rows)} rows"
 
 

@@ -14,9 +14,11 @@ import pyarrow as pa
 
 from skypane.operators.advance import Advance, advance, drained
 from skypane.operators.entry.counts import PaneRows
+from skypane.operators.entry.gate import Entry
 from skypane.operators.entry.reasons import FUTURE
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
+from skypane.operators.row_account import RowAccount, RowTotals
 from skypane.operators.window_query import Answer, WindowWorker
 from skypane.plan import ContinuousPlan, Plan
 from skypane.types import Micros
@@ -24,22 +26,27 @@ from skypane.types import Micros
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one event comes to: the windows that it completes, in order, and its rows that did not enter."""
+    """What one event comes to: the windows that it completes, in order, its rows that did not enter, and where all rows are."""
 
     answers: tuple[Answer, ...]
     rejection: Rejection
+    totals: RowTotals
 
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """What one event comes to for a continuous skyline: the updates that it completes (None: not begun), and its rejects."""
+    """What one event comes to for a continuous skyline: the updates that it completes (None: not begun), and the same."""
 
     rows: pa.Table | None
     rejection: Rejection
+    totals: RowTotals
 
 
 class Drain:
-    """The end of a stream, for now: the windows that are still open are answered as if a punctuation had come there."""
+    """The end of a stream, for now: the windows that are still open are answered as if a punctuation had come there.
+
+    What is held is answered too, or is rejected as future, as the policy's settle() says: nothing is left.
+    """
 
 
 Event: TypeAlias = "pa.Table | Drain"
@@ -52,7 +59,7 @@ def run(plan: Plan, events: Iterable[Event]) -> Iterator[Outcome]:
     for step in _steps(plan, events):
         worker = worker or (plan.window_query(step.schema).worker() if step.schema is not None else None)
         answers = tuple(worker.answers(step.due, lambda partial: partial)) if worker else ()
-        yield Outcome(answers, step.rejection)
+        yield Outcome(answers, step.rejection, step.totals)
 
 
 def run_continuous(plan: ContinuousPlan, events: Iterable[Event]) -> Iterator[Updates]:
@@ -66,7 +73,8 @@ def run_continuous(plan: ContinuousPlan, events: Iterable[Event]) -> Iterator[Up
         closed += [rows for task in step.due for _, parts in task.panes for rows in parts]
         before, clock = clock, step.panes.begin
         rows = pa.concat_tables(closed).combine_chunks() if closed else None
-        yield Updates(None if rows is None or clock is None else _updates(plan, rows, before, clock), step.rejection)
+        updates = None if rows is None or clock is None else _updates(plan, rows, before, clock)
+        yield Updates(updates, step.rejection, step.totals)
 
 
 def _updates(plan: ContinuousPlan, rows: pa.Table, before: Micros | None, clock: Micros) -> pa.Table:
@@ -97,29 +105,35 @@ class _Step:
     due: list[WindowTask[pa.Table]]
     panes: OpenPanes[pa.Table]
     rejection: Rejection
+    totals: RowTotals
 
 
 def _steps(plan: Plan, events: Iterable[Event]) -> Iterator[_Step]:
     progress = plan.progress.init()
     panes: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
     ahead: list[PaneRows] = []
+    account = RowAccount()
     schema: pa.Schema | None = None
     for event in events:
         if isinstance(event, Drain):
-            step, rejection = drained(plan.progress, progress, panes), Rejection()
+            read, entry = 0, Entry((), Rejection())
+            step = drained(plan.progress, progress, panes)
         else:
             plan.validate(event.schema)
-            schema = schema or event.schema
+            read, schema = event.num_rows, schema or event.schema
             entry = replace(plan.gate.after(progress.punctuation), keep=True).split(event)
             step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources)
-            rejection = entry.rejection.merge(_given_up(ahead, step))
-            ahead = [] if step.given_up else ahead
-            ahead += [part for part in entry.usable if part.pane in step.held]
-            panes = panes.without(step.given_up).add((part.pane, plan.query.lift(part.rows)) for part in entry.usable)
+        rejection = entry.rejection.merge(_given_up(ahead, step))
+        ahead = [] if step.given_up else ahead
+        ahead += [part for part in entry.usable if part.pane in step.held]
+        panes = panes.without(step.given_up).add((part.pane, plan.query.lift(part.rows)) for part in entry.usable)
         progress = step.state
         due = panes.closed_by(progress.punctuation)
         panes = panes.retire(progress.punctuation)
-        yield _Step(schema, due, panes, rejection)
+        account = account.after(read, (part.count for part in entry.usable), rejection, step.given_up, due)
+        totals = account.totals(progress.held, panes)
+        totals.check()
+        yield _Step(schema, due, panes, rejection, totals)
 
 
 def _given_up(ahead: list[PaneRows], step: Advance) -> Rejection:

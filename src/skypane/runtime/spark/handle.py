@@ -119,8 +119,10 @@ class StreamHandle:
     def drain(self) -> BatchMetrics | None:
         """Stop, and answer the windows that are still open as if the stream had ended; return what this batch was like.
 
-        A punctuation at the end of the last window with a row completes them all. The query may be started again: it
-        goes on with the rows that are left, and those for the windows that were answered are late. A drain that is cut
+        A punctuation at the end of the last window with a row completes them all. A row far ahead, which is held, is
+        answered if 16 rows (half of the policy's `support`; of a short stream half of all its rows) lie where it lies or
+        later, or if the stream has paused at least a quarter as long before; else it is quarantined as `future`. The query
+        may be started again: rows for the windows that were answered are late then. A drain that is cut
         short is finished by the next start, before any other batch. Returns None where no window was open.
         Raises SkypaneError if the query has failed; what a sink raises comes through, and leaves the drain begun.
         """

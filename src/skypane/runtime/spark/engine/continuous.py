@@ -130,10 +130,10 @@ class ContinuousProgram:
         intake, timer = self._intake, batch.timer
         with timer("progress"):
             held, merged = intake.add(level, step, state.waiting, batch.batch_id, None)
-            due = tuple(
-                ref for task in held.closed_by(step.state.punctuation) for _, refs in task.panes for ref in refs
-            )
+            tasks = held.closed_by(step.state.punctuation)
+            due = tuple(ref for task in tasks for _, refs in task.panes for ref in refs)
             still = held.retire(step.state.punctuation)
+            waiting = intake.after(level, step, state.waiting, tasks, still)
         with timer("wlq"):
             front = self._front_of(state)
             coming, grouped = sum(ref.rows for ref in due), bool(self._plan.query.groups)
@@ -147,7 +147,7 @@ class ContinuousProgram:
             rejected = intake.rejected(level, step, state.waiting)
             ahead, fresh = intake.ahead(batch, step, state.waiting)
         current = front.current() if updates.num_rows else state.current
-        after = ContinuousState(State(step.state, still, ahead), told, current)
+        after = ContinuousState(replace(waiting, ahead=ahead), told, current)
         self._known = after, front
         answers = Answers(self._update_schema, row_count=updates.num_rows, tables=(updates,))
         measured = Measured(

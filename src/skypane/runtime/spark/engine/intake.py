@@ -3,17 +3,19 @@
 lift      one job: rows -> partials in files, reports                          plq.py
 advance   the policy sees what came and moves the punctuation                  operators/advance.py
 add       partials join the open panes, scattered ones merged                  partials.py
+count     every row is somewhere, and in one place                             operators/row_account.py
 reject    what may not enter, with its reason, for the late sink               rejects.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from skypane.operators.advance import Advance, advance
-from skypane.operators.open_panes import OpenPanes
+from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
 from skypane.runtime.spark.engine import partials, plq, rejects
 from skypane.runtime.spark.engine.crossing import Crossing
@@ -78,6 +80,25 @@ class Intake:
         merged = [self.plan.query.combine([read(ref) for ref in panes.panes[pane]]) for pane in scattered]
         refs = partials.write(self.partials, attempt_name(batch_id, MERGED), merged)
         return panes.replace(zip(scattered, refs, strict=True)), frozenset(ref.file for ref in refs)
+
+    def after(
+        self,
+        level: PaneLevel,
+        step: Advance,
+        state: State,
+        due: Iterable[WindowTask[PartialRef]],
+        still: OpenPanes[PartialRef],
+    ) -> State:
+        """Return the state after a batch that answers the windows `due` and leaves the panes `still` open, but for `ahead`.
+
+        Raises SkypaneError if a row is lost by it, or counted twice.
+        """
+        rejection = level.rejection.merge(step.rejection)
+        entered = (pane.count for pane in level.panes)
+        account = state.account.after(level.fingerprint.rows, entered, rejection, step.given_up, due)
+        after = State(step.state, still, account=account)
+        after.totals.check()
+        return after
 
     def ahead(self, batch: Batch, step: Advance, state: State) -> tuple[tuple[PartialRef, ...], tuple[PartialRef, ...]]:
         """Return references to the held rows that are kept for the late sink: all of them, and those of this batch alone."""

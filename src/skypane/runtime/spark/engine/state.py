@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from skypane.operators.open_panes import OpenPanes
+from skypane.operators.row_account import RowAccount, RowTotals
 from skypane.plan import Plan
 from skypane.progress.policy import ProgressState
 from skypane.runtime.spark.engine.partials import PartialRef
@@ -15,7 +16,7 @@ from skypane.types import CheckpointError
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far time has come, the partials of the open panes, and the held rows.
+    """How far time has come, the partials of the open panes, the held rows, and where all rows are in counts.
 
     ahead   the held rows as they came, which the late sink may need; empty where there is none
     """
@@ -23,6 +24,7 @@ class State:
     progress: ProgressState
     open: OpenPanes[PartialRef]
     ahead: tuple[PartialRef, ...] = ()
+    account: RowAccount = field(default_factory=RowAccount)
 
     @classmethod
     def initial(cls, plan: Plan) -> Self:
@@ -38,12 +40,25 @@ class State:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the open panes in the checkpoint cannot be read: {error!r}") from error
         open_panes = replace(OpenPanes[PartialRef].empty(plan.windows), panes=panes, next_window=next_window)
-        return cls(plan.progress.restore(progress), open_panes, ahead)
+        state, saved = plan.progress.restore(progress), operator.get("account")
+        # Earlier versions did not count: then it begins here.
+        account = RowAccount.begun(plan.windows, state.held) if saved is None else RowAccount.restored(saved)
+        return cls(state, open_panes, ahead, account)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the panes and the next window as a JSON value."""
+        """Return the panes, the next window and the account as a JSON value."""
         panes = {str(pane): [ref.to_json() for ref in refs] for pane, refs in self.open.panes.items()}
-        return {"panes": panes, "next_window": self.open.next_window, "ahead": [ref.to_json() for ref in self.ahead]}
+        return {
+            "panes": panes,
+            "next_window": self.open.next_window,
+            "ahead": [ref.to_json() for ref in self.ahead],
+            "account": self.account.snapshot(),
+        }
+
+    @property
+    def totals(self) -> RowTotals:
+        """Where all rows are that were read."""
+        return self.account.totals(self.progress.held, self.open)
 
     @property
     def drained(self) -> bool:

@@ -62,7 +62,7 @@ class WindowedProgram:
         return self._complete(batch, state, *self._intake.lift(batch, state))
 
     def drain(self, batch: Batch, state: State) -> Outcome[State]:
-        """Answer every window that holds a row, as if a punctuation at the end of the stream had come."""
+        """Answer every window that holds a row that is believed, as if a punctuation at the end of the stream had come."""
         return self._complete(batch, state, PaneLevel(()), drained(self._plan.progress, state.progress, state.open))
 
     def _complete(self, batch: Batch, state: State, level: PaneLevel, step: Advance) -> Outcome[State]:
@@ -71,6 +71,7 @@ class WindowedProgram:
             panes, merged = self._intake.add(level, step, state, batch.batch_id, step.state.punctuation)
             due = panes.closed_by(step.state.punctuation)
             empty = panes.empty_by(step.state.punctuation, due)
+            after = self._intake.after(level, step, state, due, panes.retire(step.state.punctuation))
             workers = batch.steering.workers.wlq
             keys = wlq.largest_partial(due) if self._divisible else 0
             known = DueWindows(
@@ -90,7 +91,7 @@ class WindowedProgram:
         with timer("sink"):
             rejected = self._intake.rejected(level, step, state)
             ahead, fresh = self._intake.ahead(batch, step, state)
-        after = State(step.state, panes.retire(step.state.punctuation), ahead)
+        after = replace(after, ahead=ahead)
         measured = Measured(
             tasks=level.work,
             merge_seconds=timer.seconds["wlq"],
