@@ -9,7 +9,7 @@
 #   make wheel    build what is published        make clean    remove .venv and caches
 #
 # PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
-# WORKERS=auto runs tests in as many processes as cores and memory allow, WORKERS=3 in three; 1 is pytest's own process.
+# Tests run in as many processes as cores and memory allow; WORKERS=3 sets their number, and WORKERS=1 is pytest's own process.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +20,7 @@ WITH :=
 # The rooms of tests that start Java.
 JAVA := runtime experiments jobs test_demo.py test_snippets.py
 # The processes that tests run in; tests/processes.py counts them where this says auto.
-WORKERS := 1
+WORKERS := auto
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
 OLDEST := 4.0.0
 # The files that hold core tests: others may import what only `.venv` has.

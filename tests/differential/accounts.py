@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pyarrow as pa
 from tests.differential.case import ID, Case
-from tests.differential.compare import difference, starts_of
+from tests.differential.compare import difference
 from tests.differential.definition.late import has_words, late
 from tests.differential.definition.windows import usable
-from tests.differential.expected import Expected, Refused, Rows, Values, expected
+from tests.differential.expected import Refused, expected
 
 
 def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | None:
     """Return how the answers of a stream differ from those to the rows that were not rejected.
 
-    Rows that cannot be ranked are all rejected as such, and no others. Windows may wait for good only behind rows that are
-    held, too far in the future: they are later than all that are answered.
+    Rows that cannot be ranked are all rejected as such, and no others. At the end there is a drain: every row that has entered
+    is in all of its windows' answers.
     """
     entered, put_aside = _parted(case.rows, rejected)
     unusable = sorted((Counter(case.rows.column(ID).to_pylist()) - Counter(_usable_ids(case))).elements())
@@ -28,9 +27,6 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
     wanted = expected(case, entered)
     if isinstance(wanted, Refused):
         return f"{wanted.why}, and it was answered"
-    last = int(starts_of(answers).max()) if answers.num_rows else -(2**62)
-    if dict(case.policy.numbers).get("max_ahead", 0) is not None:
-        wanted = _upto(wanted, last)
     return difference(case, wanted, answers)
 
 
@@ -65,13 +61,3 @@ def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
 def _usable_ids(case: Case) -> list[int]:
     ids: list[int] = case.rows.column(ID).take(pa.array(usable(case.rows, case.asked))).to_pylist()
     return ids
-
-
-def _upto(wanted: Expected, last: int) -> Expected:
-    """Return what is wanted of the windows that begin no later than the last one that is answered."""
-    if isinstance(wanted, Rows):
-        those = np.flatnonzero(wanted.starts <= last)
-        return Rows(wanted.starts[those], wanted.rows.take(pa.array(those)), wanted.ordered)
-    return (
-        Values([(start, row) for start, row in wanted.rows if start <= last]) if isinstance(wanted, Values) else wanted
-    )

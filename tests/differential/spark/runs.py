@@ -105,7 +105,7 @@ def _in_few_batches(case: Case) -> Case:
 
 
 def _policy(rng: np.random.Generator, case: Case) -> Policy:
-    if not case.policy.total or rng.random() < 0.35:
+    if not case.policy.total or case.policy.word != "Watermark" or rng.random() < 0.35:
         return case.policy
     if rng.random() < 0.5:
         return Policy("KSlack", (("max_slack", None), ("max_ahead", None)), total=False)

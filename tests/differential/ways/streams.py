@@ -126,8 +126,6 @@ def _given_up(held: dict[int, list[pa.Table]], panes: frozenset[int]) -> Iterato
 
 def _check_account(case: Case, state: Any, rejections: list[Rejection]) -> None:
     """Every row that came is seen, held, given up, or was no row to rank; those that were dropped were late."""
-    if case.drains:
-        return  # a drain's punctuation is beyond the newest time: a row between them is late, and counted as held
     reasons = Rejection().merge(*rejections)
     unusable = sum(rows for reason, rows in reasons.quarantined.items() if reason != FUTURE)
     counted = state.seen + state.held.rows + state.given_up + unusable
