@@ -10,9 +10,11 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+from tests.differential.mutants.child import PRELOADED, tried
 from tests.differential.mutants.copies import copy, mutate
 from tests.differential.mutants.mutant import Mutant
 
@@ -90,31 +92,53 @@ class Harness:
 
     def _failure(self, sources: Path, run: tuple[str, ...]) -> str | None:
         """Return what has failed; RuntimeError if the run itself cannot be had."""
-        path = os.pathsep.join([str(sources), str(self._folder)])
-        command = [sys.executable, "-m", *run]
-        environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-        with subprocess.Popen(
-            command,
-            cwd=self._folder,
-            env=environment | {"PYTHONPATH": path},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        ) as process:
-            try:
-                said, _ = process.communicate(timeout=self._seconds + GRACE)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                return f"the time limit of {self._seconds + GRACE:.0f} s"
-        if process.returncode == 0:
+        limit = self._seconds + GRACE
+        code, said = (_started if SPARK in run else _forked)(run, sources, self._folder, limit)
+        if code is None:
+            return f"the time limit of {limit:.0f} s"
+        if code == 0:
             self._count = int(_last(said).split()[0])
             return None
-        if process.returncode < 0:
-            return f"a crash ({signal.Signals(-process.returncode).name})"
-        if process.returncode != 1:
-            raise RuntimeError(f"{' '.join(command)} cannot be run: {said[-2_000:]}")
+        if code < 0:
+            return f"a crash ({signal.Signals(-code).name})"
+        if code != 1:
+            raise RuntimeError(f"{' '.join(run)} cannot be run: {said[-2_000:]}")
         return _in_short(said)
+
+
+def _forked(run: tuple[str, ...], sources: Path, folder: Path, limit: float) -> tuple[int | None, str]:
+    """Run a module in a process that begins with all but skypane imported; return its exit code, None if it had to be ended."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    said = sources.with_suffix(".said")
+    process = context.Process(target=tried, args=(run, sources, folder, said))
+    process.start()
+    process.join(limit)
+    code = process.exitcode
+    if code is None:
+        process.kill()
+    process.join()
+    return code, said.read_text(errors="replace") if said.exists() else ""
+
+
+def _started(run: tuple[str, ...], sources: Path, folder: Path, limit: float) -> tuple[int | None, str]:
+    """Run a module in a process of its own, which may start others."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    with subprocess.Popen(
+        [sys.executable, "-m", *run],
+        cwd=folder,
+        env=environment | {"PYTHONPATH": os.pathsep.join([str(sources), str(folder)])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None, ""
+    return process.returncode, said
 
 
 def _runs(mutant: Mutant) -> Iterator[tuple[str, ...]]:
