@@ -121,7 +121,7 @@ def _policy(rng: Rng, some: rows.Drawn, windows: Windows) -> Policy:
     """Any policy, as tight as it comes: rows are late, too far ahead, given up."""
     span = _span(some)
     length = int(rng.choice([0, 1, windows.slide, span // 10, span, 86_400_000_000]))
-    ahead = None if rng.random() < 0.4 else max(1, int(rng.choice([1, span // 20, span // 3, 2 * span])))
+    ahead = None if rng.random() < 0.6 else max(1, int(rng.choice([1, span // 20, span // 3, 2 * span])))
     numbers: dict[str, Any] = {"max_ahead": ahead}
     if rng.random() < 0.5:
         numbers |= {"support": int(rng.choice([1, 3, 32])), "patience": int(rng.choice([1, 5, 10_000]))}

@@ -100,13 +100,6 @@ OPERATORS: Final = (
         "a row is put aside for the last reason that applies, not the first",
     ),
     Mutant(
-        "panes-wrap",
-        "operators/entry/counts.py",
-        "if panes.max() - low < 1 << 16 else panes",
-        "if panes.max() - low < 1 << 20 else panes",
-        "rows of panes 65,536 apart are taken for one pane",
-    ),
-    Mutant(
         "union-unfiltered",
         "operators/by_preference.py",
         "else self.lift(pa.concat_tables(partials))",
