@@ -22,6 +22,9 @@ peer.py       DuckDB's opinion of the definition
 checking.py   `failure_of(case)`: None, or the first Failure(case, way, what) of its ways and laws
 shrink.py     `shrunk(failure, failure_of)`: a smaller case that fails
 kept.py       cases that once failed, in kept.jsonl, tried before all others: `kept()`, `keep(case, why)`
+points.py     random points for the kernels alone, of sizes at which another algorithm takes over
+spark/        the same cases on Spark: static, as streams that are started anew, whose sinks fail and whose commits are lost
+mutants/      small faults in copies of the sources, which some case must show: `make mutants`
 
     python -m tests.differential [--seconds S | --cases N] [--seed SEED] [--only KIND]    exit code 1 at the first failure
     python -m tests.differential --case SEED [--keep WHY]                                 one case, shrunk, and what differs
