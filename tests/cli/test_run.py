@@ -132,5 +132,5 @@ def test_a_drain_of_daily_prices_answers_all_of_them_and_puts_one_of_another_yea
     assert len(answered) == 3 * len(days)
     aside = [row for file in (tmp_path / "late").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
     assert [(row["at"].year, row["reason"]) for row in aside] == [(2026, "future")]
-    assert "1 rows put aside: future" in capsys.readouterr().out
+    assert "1 row put aside: future" in capsys.readouterr().out
     assert f"{len(rows) - 2} read: {len(answered)} answered, 0 late, 1 quarantined, 0 held, 0 open" in page.read_text()

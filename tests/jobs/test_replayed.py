@@ -20,3 +20,8 @@ def test_a_workload_is_a_source(spark):
     assert rows.columns == ["time", "arrival", "source", "key", "c0", "c1"]
     made = workload("poisson", rate=100, d=2, rows=500).table()
     assert rows.toArrow().sort_by("time").equals(made.sort_by("time"))
+
+
+def test_two_sessions_of_one_process_know_the_source(spark):
+    for session in (spark, spark.newSession()):
+        assert building.frame(parse(JOB), session).count() == 500

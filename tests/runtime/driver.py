@@ -254,15 +254,12 @@ def _after_the_commit() -> None:
 
 
 def _while_partials_are_removed() -> None:
-    def remove(original: Callable[..., None], store: Store, names: Iterable[str]) -> None:
-        def first(names: Iterator[str]) -> Iterator[str]:
-            for name in names:
-                yield name
-                die()
+    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+        original(store, name, target, to)
+        if store.root.endswith("/partials"):
+            die()
 
-        original(store, first(iter(names)) if store.root.endswith("/partials") else names)
-
-    replace_method(Store, "remove", remove)
+    replace_method(Store, "move", move)
 
 
 CRASHES: dict[str, Callable[[], None]] = {

@@ -59,6 +59,7 @@ def take_folder(target: Store, claim: Claim, prefix: str) -> None:
     stage, mine = target.child(STAGE), staging(target, claim.driver)
     mine.make()
     there = [name for name in stage.folders() if name != claim.driver]
+    strays = stage.names()  # in no driver's folder: something else has put them there
     try:
         claim.check()
     except CheckpointError:
@@ -66,6 +67,7 @@ def take_folder(target: Store, claim: Claim, prefix: str) -> None:
         raise
     for other in there:
         folders.end(stage, other, mine)
+    folders.remove(strays, stage, mine)
     mine.clear()
     if not target.has(OWNER):
         target.write_json(OWNER, {"query": claim.query, "holds": prefix}, drafts=mine)

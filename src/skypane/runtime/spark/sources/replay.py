@@ -21,7 +21,6 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
-from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +32,7 @@ from pyspark.sql.types import StructType
 from skypane.places import Place
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.machine.collector import keep_loaded
+from skypane.runtime.spark.sources import registering
 from skypane.runtime.spark.sources.generated import generated, read_parameters
 from skypane.runtime.spark.sources.recordings import FORMAT, Recording, Replayable
 from skypane.types import CheckpointError, ConfigError
@@ -87,15 +87,9 @@ def replay_workload(
     return _stream(spark, options, speedup=speedup, rowsPerTrigger=rows_per_trigger, partitions=partitions)
 
 
-#: sessions that know the source: Spark warns when it is told again
-_KNOWN: WeakSet[SparkSession] = WeakSet()
-
-
 def register(spark: SparkSession) -> None:
     """Make `skypane-replay` known to a session by its name."""
-    if spark not in _KNOWN:
-        spark.dataSource.register(ReplaySource)
-        _KNOWN.add(spark)
+    registering.register(spark, ReplaySource)
 
 
 def _stream(spark: SparkSession, options: Mapping[str, str | None], **numbers: float | None) -> DataFrame:

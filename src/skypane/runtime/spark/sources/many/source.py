@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
-from weakref import WeakSet
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -20,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from skypane.control.admission.readers import Readers
 from skypane.runtime.spark import versions
+from skypane.runtime.spark.sources import registering
 from skypane.runtime.spark.sources.many.door import FORMAT, INPUT, READERS
 from skypane.runtime.spark.sources.many.kinds import Input, Range
 from skypane.runtime.spark.sources.many.listing import KINDS, from_text
@@ -44,15 +44,10 @@ _Told: TypeAlias = list[Malformed]
 _AT_ONCE = 4096
 """Lines that do not parse, told in one batch of rows."""
 
-#: sessions that know the source: Spark warns when it is told again
-_KNOWN: WeakSet[SparkSession] = WeakSet()
-
 
 def register(spark: SparkSession) -> None:
     """Make `skypane-many` known to a session by its name."""
-    if spark not in _KNOWN:
-        spark.dataSource.register(ManySource)
-        _KNOWN.add(spark)
+    registering.register(spark, ManySource)
 
 
 @dataclass
