@@ -223,6 +223,18 @@ def test_rows_go_to_the_owners_of_their_panes(spark: SparkSession):
     assert found[0, 1] == pytest.approx(1_500, rel=0.1)
 
 
+@pytest.mark.parametrize("windows", [Windows(10_000_000, 10_000_000), Windows(3, 2)], ids=["10 s", "microseconds"])
+def test_rows_of_any_time_have_an_owner_however_far_they_are_from_panes_with_shares(
+    spark: SparkSession, windows: Windows
+):
+    plan = Plan(Skyline(sp.low("price")), windows, "ts")
+    times = ["0001-01-01", "1969-12-31 23:59:59", "1970-01-01", "2026-01-01", "9999-12-31"]
+    rows = spark.createDataFrame([(text, 1.0) for text in times], "ts string, price double")
+    rows = rows.selectExpr("cast(ts as timestamp) as ts", "price")
+    routing = Routing(4, {0: (Share(3, 1),), 1: (Share(2, 1),)})
+    assert routed(rows, plan.gate, routing).count() == len(times)
+
+
 @pytest.mark.parametrize("damage", [
     {"workers": {"plq": 0, "wlq": 1}}, {"asked": None}, {"exchange": {"speed": 1}}, {"workers": {"plq": 1}},
 ])  # fmt: skip

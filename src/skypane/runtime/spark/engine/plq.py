@@ -227,7 +227,7 @@ def _pane(micros: Column, windows: Windows) -> Column:
         return slides
     rest = sf.try_subtract(since, sf.try_multiply(slides, sf.lit(windows.slide)))
     tail = (rest >= windows.head).cast("bigint")
-    return slides * 2 + tail
+    return sf.try_add(sf.try_multiply(slides, sf.lit(2)), tail)
 
 
 def _shared(rows: DataFrame, pane: Column, routing: Routing) -> Column:
@@ -237,8 +237,10 @@ def _shared(rows: DataFrame, pane: Column, routing: Routing) -> Column:
     slots = [worker for known in range(first, last + 1) for worker in routing.slots(known, _SLOTS)]
     table = sf.split(sf.lit(",".join(map(str, slots))), ",").cast("array<int>")  # a constant: folded by Spark, once
     hashed = [backticked(field.name) for field in rows.schema.fields if _hashable(field.dataType)]
-    place = (pane - sf.lit(first)) * sf.lit(_SLOTS) + sf.pmod(sf.xxhash64(*hashed), sf.lit(_SLOTS))
-    return sf.get(table, place.cast("int"))
+    # A pane that is far from all of these overflows, to null, which is in no table.
+    slot = sf.pmod(sf.xxhash64(*hashed), sf.lit(_SLOTS))
+    place = sf.try_add(sf.try_multiply(sf.try_subtract(pane, sf.lit(first)), sf.lit(_SLOTS)), slot)
+    return sf.get(table, place.try_cast("int"))
 
 
 def _hashable(kind: DataType) -> bool:
