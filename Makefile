@@ -3,26 +3,44 @@
 #   make test     lint, types, tests             make demo     replay real flights through Structured Streaming
 #   make check    lint, types, tests of a minute make slow     the tests that take minutes
 #   make bench    measure against peers          make doctor   check this machine, and say how to mend it
-#   make lint     ruff and mypy alone            make oldest   the core tests with the oldest PySpark that will do
+#   make lint     ruff and mypy alone            make oldest   the core tests with the oldest versions that will do
 #   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
 #   make mutants  small faults in copies of src: random cases must show them
+#   make docs     programs and claims of docs    make workflow the CI file against its schema
+#   make newest   tests with the newest of all   make lock     hold what is installed to the newest versions of today
+#   make matrix   core tests, versions in turn   make cpus     tests as on other CPUs: both write docs/versions.md
 #   make wheel    build what is published        make clean    remove .venv and caches
 #
 # PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
 # Tests run in as many processes as cores and memory allow; WORKERS=3 sets their number, and WORKERS=1 is pytest's own process.
 
 VENV := .venv
+EXTRAS := cli,demo,dev,java,kafka,mqtt
+# The versions of all that is installed: `make lock` writes them, `LOCK=` installs the newest that there are.
+LOCK := locks/development.txt
+# Packages whose versions the lock does not say, and what is installed beside the package: FREE=numpy WITH='numpy~=2.2.0'
+FREE :=
+WITH :=
+# `make core SPARK=4.1`: the lock but for PySpark, in an environment of its own.
+ifdef SPARK
+VENV := .venv-spark-$(SPARK)
+EXTRAS := dev,java
+FREE := pyspark py4j
+WITH := pyspark~=$(SPARK).0
+endif
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-EXTRAS := cli,demo,dev,java,kafka,mqtt
-# What is installed beside the package, to hold a version back.
-WITH :=
+# Numba keeps kernels of one of its versions: those of `.venv` stay where they are.
+ifneq ($(VENV),.venv)
+export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/kernels
+endif
 # The rooms of tests that start Java.
 JAVA := runtime experiments jobs test_demo.py test_snippets.py
 # The processes that tests run in; tests/processes.py counts them where this says auto.
 WORKERS := auto
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
-OLDEST := 4.0.0
+# The files that hold docs to what there is.
+DOCS := tests/test_snippets.py tests/test_workflow.py tests/test_locks.py tests/test_style.py tests/experiments/test_versions.py
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
 
@@ -31,17 +49,20 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types quick oldest core kernels wheel fuzz fuzz-intake mutants demo bench doctor clean
+.PHONY: help test check slow lint ruff types workflow quick suite docs \
+    oldest newest newer lock core matrix cpus kernels wheel fuzz fuzz-intake mutants demo bench doctor clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
-test: lint kernels
+test: lint suite
+
+suite: kernels
 	@$(PYTEST) $(ARGS)
 
 # Linters and the tests of the rooms that start no Java, side by side; each says all it has to say.
 check: $(INSTALLED)
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target ruff types quick
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target ruff types workflow quick
 
 quick: kernels
 	@$(PYTEST) -m "not slow and not spark" $(addprefix --ignore=tests/,$(JAVA)) $(ARGS)
@@ -50,9 +71,33 @@ quick: kernels
 slow: kernels
 	@$(BIN)/python -m pytest -m slow --durations=0 --durations-min=1 $(ARGS)
 
-# .venv has the newest PySpark, .venv-oldest the oldest.
+# What docs show runs as it stands, and what they say of goals, versions and files is so.
+docs: kernels
+	@$(PYTEST) $(DOCS) $(ARGS)
+
+# The lowest versions of all that pyproject.toml allows, and the lowest Python that is here.
 oldest:
-	@$(MAKE) --no-print-directory VENV=.venv-oldest EXTRAS=dev,java WITH=pyspark==$(OLDEST) core
+	@$(MAKE) --no-print-directory VENV=.venv-oldest EXTRAS=dev,java LOCK=locks/oldest.txt \
+	    PYTHON="$(or $(PYTHON),python3.11 python3.12 python3.13 python3)" core
+
+# Says what has a newer version than the lock's, then what of it breaks what.
+newest:
+	@rm -f .venv-newest/.installed
+	@$(MAKE) --no-print-directory --keep-going VENV=.venv-newest LOCK= newer ruff types workflow suite
+
+newer: $(INSTALLED)
+	@$(BIN)/python -m experiments.versions.newer
+
+# Both locks anew, with what is newest today. uv reads pyproject.toml for all of Python's versions and systems at once.
+LOCKING = UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \
+    --no-emit-index-url --no-emit-package skypane --annotation-style line pyproject.toml
+UV = $(or $(shell command -v uv),$(BIN)/uv)
+lock: | $(BIN)/python
+	@command -v uv >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(LOCKING) --all-extras --group build --output-file locks/development.txt
+	@$(LOCKING) --resolution lowest-direct --output-file $(VENV)/lowest.txt
+	@$(LOCKING) --constraints $(VENV)/lowest.txt --extra dev --extra java --group build --output-file locks/oldest.txt
+	@git --no-pager diff --stat -- locks
 
 core: $(INSTALLED)
 	@$(PYTEST) -m "core and not slow" $(CORE) $(ARGS)
@@ -74,13 +119,18 @@ ruff: $(INSTALLED)
 types: $(INSTALLED)
 	@$(BIN)/mypy
 
+# The schema comes with the checker; actionlint, which is no package of Python's, sees more, where there is one.
+workflow: $(INSTALLED)
+	@$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@if command -v actionlint >/dev/null 2>&1; then actionlint; fi
+
 # Compiled once, before workers ask for them: each of them would compile them for itself.
 kernels: $(INSTALLED)
 	@$(BIN)/skypane warm
 
 wheel: $(INSTALLED)
-	@if command -v uv >/dev/null 2>&1; then uv build --quiet --wheel --out-dir dist .; \
-	    else $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .; fi
+	@if command -v uv >/dev/null 2>&1; then uv build --quiet --wheel --build-constraints $(CONSTRAINTS) --out-dir dist .; \
+	    else $(PIP) wheel --quiet --no-deps --wheel-dir dist .; fi
 	@ls dist/*.whl
 
 demo: $(INSTALLED)
@@ -92,11 +142,19 @@ bench: $(INSTALLED)
 doctor: $(INSTALLED)
 	@$(BIN)/skypane doctor $(ARGS)
 
+# Settings of other versions, for docs/versions.md: each in an environment of its own, which is removed again.
+matrix: $(INSTALLED)
+	@$(BIN)/python -m experiments.versions $(ARGS)
+
+# The tests of `make quick`, or of another goal, in processes that take this CPU for others: ARGS="--goal test Haswell"
+cpus: $(INSTALLED)
+	@$(BIN)/python -m tests.cpus $(ARGS)
+
 fuzz-intake: $(INSTALLED)
 	@$(BIN)/python -m tests.runtime.many.fuzzing $(MINUTES) $(SEED)
 
 clean:
-	rm -rf $(VENV) .venv-oldest .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A found interpreter is tried, not trusted: version managers put names on PATH that do not run.
@@ -115,12 +173,17 @@ $(BIN)/python:
 	    exit 1; \
 	fi
 
-# Reinstalled when pyproject.toml changes; sources are installed in place.
-$(INSTALLED): pyproject.toml | $(BIN)/python
+# Reinstalled when pyproject.toml or the lock changes; sources are installed in place. The lock holds for what builds
+# packages, too: pip takes that from the environment, older ones by the first name, newer ones by the second.
+CONSTRAINTS := $(VENV)/constraints.txt
+PIP := PIP_CONSTRAINT=$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CONSTRAINTS) $(BIN)/python -m pip --disable-pip-version-check
+$(INSTALLED): pyproject.toml $(LOCK) | $(BIN)/python
 	@echo "installing skypane[$(EXTRAS)] $(WITH) into $(VENV)"
+	@sed -E 's/ *#.*//; /^$$/d$(FREE:%=; /^%==/d)' $(or $(LOCK),/dev/null) >$(CONSTRAINTS)
 	@if command -v uv >/dev/null 2>&1; then \
-	    uv pip install --quiet --python $(BIN)/python --editable '.[$(EXTRAS)]' $(WITH); \
+	    uv pip install --quiet --python $(BIN)/python --constraints $(CONSTRAINTS) --build-constraints $(CONSTRAINTS) \
+	        $(if $(LOCK),,--upgrade) --editable '.[$(EXTRAS)]' $(WITH); \
 	else \
-	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' $(WITH); \
+	    $(PIP) install --quiet $(if $(LOCK),,--upgrade --upgrade-strategy eager) --editable '.[$(EXTRAS)]' $(WITH); \
 	fi
 	@touch $@

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from experiments.versions.lock import DEVELOPMENT, OLDEST, lines, versions
+from packaging.version import Version
 from tests.processes import LONG, turn, workers
 
 from skypane.runtime.resources import GIB
@@ -28,9 +31,12 @@ def named_in(text: str) -> list[str]:
 
 def test_the_workflow_runs_goals_of_the_makefile_and_nothing_else():
     commands = [step["run"] for _, step in STEPS if "run" in step]
-    goals = [re.fullmatch(r"make ([a-z][\w-]*)( [A-Z]+=\S+)*", command) for command in commands]
+    goals = [
+        re.fullmatch(r"make ([a-z][\w-]*)( [A-Z]+=(\$\{\{ [\w.]+ \}\}|[^\s$]+))*", command) for command in commands
+    ]
     assert all(goals), commands
-    assert {goal[1] for goal in goals if goal} == {"check", "test", "oldest", "wheel", "slow"} <= GOALS
+    run = {goal[1] for goal in goals if goal}
+    assert run == {"check", "test", "oldest", "core", "docs", "bench", "wheel", "slow", "newest"} <= GOALS
 
 
 def test_each_job_checks_out_what_it_runs_and_has_an_end():
@@ -44,6 +50,28 @@ def test_tests_run_on_each_python_that_the_package_says_it_is_for():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     said = [line.rpartition(" ")[2] for line in project["classifiers"] if re.search(r"Python :: 3\.\d+$", line)]
     assert WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["python"] == said
+
+
+def test_core_tests_run_with_each_pyspark_from_the_oldest_to_the_locked_one():
+    """`make oldest` has the first, `make test` the last; those between have a job each."""
+    oldest, newest = (Version(versions(lines(lock), "3.11")["pyspark"]) for lock in (OLDEST, DEVELOPMENT))
+    between = [f"{newest.major}.{minor}" for minor in range(oldest.minor + 1, newest.minor)]
+    assert oldest.major == newest.major
+    assert WORKFLOW["jobs"]["spark"]["strategy"]["matrix"]["spark"] == between
+
+
+@pytest.mark.parametrize("broken", ["runs-on: [", "timeout-minutes: soon", "usess: actions/checkout@v4"])
+def test_a_workflow_that_no_host_would_take_is_told(broken: str, tmp_path: Path):
+    good = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    name = broken.partition(":")[0].removesuffix("s") if broken.startswith("uses") else broken.partition(":")[0]
+    (tmp_path / "good.yml").write_text(good)
+    (tmp_path / "broken.yml").write_text(re.sub(rf"\b{name}: .*", broken, good, count=1))
+    checker = ["check-jsonschema", "--builtin-schema", "vendor.github-workflows"]
+    assert " ".join(checker) in MAKEFILE
+    program = [str(Path(sys.executable).with_name(checker[0])), *checker[1:]]
+    codes = [subprocess.run([*program, tmp_path / name], check=False, capture_output=True).returncode
+             for name in ("good.yml", "broken.yml")]  # fmt: skip
+    assert codes == [0, 1]
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", ".pre-commit-config.yaml"])

@@ -47,6 +47,17 @@ def test_versions_are_held_against_the_bounds_of_the_package(monkeypatch: pytest
     assert (old.detail, old.mend) == ("3.5.9, need >=4.2", "run: pip install 'pyspark>=4.2'")
 
 
+def test_only_bounds_that_hold_here_are_asked_for():
+    needs = [
+        Requirement(text) for text in ("numpy>=2.0", "numpy>=2.1; python_version >= '3.13'", "numpy<2.3; extra == 'x'")
+    ]
+    asked = {
+        python: checks.bounds("numpy", needs, {"python_version": python, "extra": ""}) for python in ("3.12", "3.13")
+    }
+    assert {python: "2.0.2" in need.specifier for python, need in asked.items()} == {"3.12": True, "3.13": False}
+    assert all("2.3.1" in need.specifier for need in asked.values())
+
+
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch):
     def missing(package: str) -> str:
         raise PackageNotFoundError(package)

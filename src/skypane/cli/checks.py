@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -32,6 +32,8 @@ from skypane.runtime.spark.store import Store
 MINIMUM_PYTHON = (3, 11)
 COMPARED = ("pyspark", "pyarrow", "pandas", "numpy", "numba")
 """Packages whose versions decide whether rows pass between Spark and the kernels."""
+_HERE: Mapping[str, str] = {"extra": ""}
+"""Markers of this interpreter, and no extra."""
 MINIMUM_MEMORY = 2 * GIB
 MINIMUM_DISK = 1 * GIB
 
@@ -90,12 +92,21 @@ def worker_interpreter() -> Finding:
 def versions() -> Iterator[Finding]:
     """Check the packages that matter against the bounds in skypane's own metadata."""
     try:
-        bounds = {need.name: need for need in map(Requirement, requires("skypane") or ())}
+        needs = list(map(Requirement, requires("skypane") or ()))
     except PackageNotFoundError:
         yield Finding("skypane", "runs, but is not installed", "run: pip install skypane")
         return
     for package in COMPARED:
-        yield _version(package, bounds[package])
+        yield _version(package, bounds(package, needs))
+
+
+def bounds(package: str, needs: Iterable[Requirement], here: Mapping[str, str] = _HERE) -> Requirement:
+    """Return what all those `needs` for a package ask together that hold `here`, in the words of environment markers."""
+    found = Requirement(package)
+    for need in needs:
+        if need.name == package and (need.marker is None or need.marker.evaluate(dict(here))):
+            found.specifier &= need.specifier
+    return found
 
 
 def _version(package: str, need: Requirement) -> Finding:
