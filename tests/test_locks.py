@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 from experiments.versions.lock import DEVELOPMENT, OLDEST, ROOT, lines, versions
-from experiments.versions.newer import differences
+from experiments.versions.newer import differences, installed
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -70,8 +69,7 @@ def test_this_environment_has_what_its_lock_says():
     if not constraints.exists():
         pytest.skip("this environment was not made by make")
     locked = versions(lines(constraints))
-    installed = {canonicalize_name(each.name): each.version for each in distributions()}
-    assert differences(locked, {name: version for name, version in installed.items() if name in locked}) == []
+    assert differences(locked, {name: version for name, version in installed().items() if name in locked}) == []
 
 
 def test_differences_are_told_by_name():
