@@ -74,8 +74,8 @@ def test_a_hook_runs_with_the_tools_that_are_locked(hook: dict[str, str], tmp_pa
     here = Path(sys.executable).with_name(Path(program).name)
     bad = tmp_path / "bad.py"
     bad.write_text("import os\nx   =  1\n")
-    command = [here, *options, "--config", ROOT / "pyproject.toml", "--no-cache"]
+    command = [str(here), *options, "--config", str(ROOT / "pyproject.toml"), "--no-cache"]
     good = subprocess.run([*command, __file__], capture_output=True, text=True, check=False)
     assert good.returncode == 0, good.stdout + good.stderr
-    done = subprocess.run([*command, bad], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, str(bad)], capture_output=True, text=True, check=False)
     assert done.returncode == 1 or bad.read_text() != "import os\nx   =  1\n"
