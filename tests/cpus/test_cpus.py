@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cpus.__main__ import SETTINGS, TABLE
 from tests.cpus.settings import AVX2, AVX512, ENVIRONMENTS, PLAIN_LIBC, blas, on_this_cpu, without
 
 ROOT = Path(__file__).parents[2]
@@ -52,3 +53,10 @@ def test_each_part_of_another_cpu_decides_and_answers_the_same(name: str, here: 
         pytest.skip("not on this CPU")
     own = {"NUMBA_CACHE_DIR": str(tmp_path)} if "NUMBA_CPU_NAME" in ENVIRONMENTS[name] else {}
     assert digests({**ENVIRONMENTS[name], **own}) == here
+
+
+def test_the_page_has_a_row_for_each_setting_and_its_words():
+    rows = TABLE.rows()
+    assert list(rows) == list(SETTINGS)
+    tried = {name: row for name, row in rows.items() if row[3] != "not tried"}
+    assert all(f"`{variable}=" in tried[name][1] for name in tried for variable in SETTINGS[name])
