@@ -23,12 +23,11 @@ EDITOR.read_string("[top]\n" + (ROOT / ".editorconfig").read_text())
 
 
 def written() -> list[Path]:
-    """Return the files that people write: those at the root and in its folders, but for what is built, cached and drawn."""
+    """Return the files that people write: those at the root and in its folders, but for what is cached, drawn or no text."""
     top = ("*.md", "*.toml", "Makefile", "LICENSE", ".editorconfig", ".gitignore", ".pre-commit-config.yaml")
     found = chain(*(ROOT.glob(name) for name in top), *((ROOT / folder).rglob("*") for folder in FOLDERS))
-    return sorted(
-        path for path in found if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".svg"
-    )
+    files = (path for path in found if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".svg")
+    return sorted(path for path in files if b"\0" not in path.read_bytes())
 
 
 def faults(path: Path) -> list[str]:
