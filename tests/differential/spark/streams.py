@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -52,10 +53,14 @@ class Failing(Directory):
 
 @dataclass(frozen=True)
 class Found:
-    """What a stream has written: answers or updates, and the rows that did not enter, with their reason."""
+    """What a stream has written: answers or updates, and the rows that did not enter, with their reason.
+
+    places   where windows were answered, or a front has taken rows
+    """
 
     answers: pa.Table
     rejected: pa.Table
+    places: frozenset[str]
 
 
 def found(spark: SparkSession, run: Run, folder: Path) -> Found:
@@ -70,7 +75,15 @@ def found(spark: SparkSession, run: Run, folder: Path) -> Found:
         begin = stop + 1
     plan = asking.plan(run.case)
     schema = plan.output_schema(run.case.rows.schema)
-    return Found(files.read(folder / "out", schema), files.read(folder / "late", schema_of(run.case.rows.schema)))
+    rejected = files.read(folder / "late", schema_of(run.case.rows.schema))
+    return Found(files.read(folder / "out", schema), rejected, _places(folder / "checkpoint"))
+
+
+def _places(checkpoint: Path) -> frozenset[str]:
+    """Return where the windows of the batches that the ledger still has were answered, by what it says."""
+    ledger = sorted((checkpoint / "skypane" / "ledger").glob("*.json"))
+    metrics = (json.loads(manifest.read_text())["metrics"] for manifest in ledger)
+    return frozenset(one["wlq_where"] for one in metrics if one["windows"])
 
 
 def _run(spark: SparkSession, run: Run, folder: Path, *, drain: bool) -> None:
