@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,9 +16,11 @@ from tests.differential.spark.runs import Run
 import skypane as sp
 from skypane.control.costs import Costs
 from skypane.operators.continuous import ContinuousSkyline
+from skypane.runtime.spark.engine.ledger import KEEP, Ledger
 from skypane.runtime.spark.engine.rejects import schema_of
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.directory import Directory
+from skypane.runtime.spark.store import Store
 from skypane.types import Length
 
 WAIT: Final = 300
@@ -81,8 +82,7 @@ def found(spark: SparkSession, run: Run, folder: Path) -> Found:
 
 def _places(checkpoint: Path) -> frozenset[str]:
     """Return where the windows of the batches that the ledger still has were answered, by what it says."""
-    ledger = sorted((checkpoint / "skypane" / "ledger").glob("*.json"))
-    metrics = (json.loads(manifest.read_text())["metrics"] for manifest in ledger)
+    metrics = Ledger(Store.at(checkpoint / "skypane")).history(KEEP)
     return frozenset(one["wlq_where"] for one in metrics if one["windows"])
 
 
