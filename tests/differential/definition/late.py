@@ -180,7 +180,8 @@ class _KSlack(_Clock):
 class _Readiness(_Clock):
     """The least of the newest times of the sources that are named, or have not been left behind by `idle_after`.
 
-    A source whose rows are ahead of what is believed is as far as the stream is.
+    A source whose rows are ahead of what is believed is as far as the stream is when they come; when they are followed, that tells
+    nothing of it.
     """
 
     def __init__(self, numbers: Mapping[str, Any]) -> None:
@@ -188,9 +189,9 @@ class _Readiness(_Clock):
         self.sources: dict[str | None, int] = {}
 
     def said(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
-        del before
+        del before, rows
         named = self.numbers["sources"]
-        for row in (*rows, *came):
+        for row in came:
             time = min(row.time, newest)
             self.sources[row.source] = max(self.sources.get(row.source, time), time)
         since = newest - int(self.numbers["idle_after"])
