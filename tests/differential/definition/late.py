@@ -169,12 +169,17 @@ class _KSlack(_Clock):
 
     def said(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         del came
-        most = self.numbers.get("max_slack", DAY)
-        for mine in by_pane(rows).values() if before is not None else ():
-            least, longest = before - max(row.time for row in mine), before - min(row.time for row in mine)
-            if most is None or least <= most:
-                self.slack = max(self.slack, longest if most is None else min(most, longest))
+        for mine in by_pane(rows).values():
+            self.slack = max(self.slack, 0 if before is None else self._delay(before, mine))
         return newest - self.slack
+
+    def _delay(self, before: int, rows: Sequence[Row]) -> int:
+        """Return the longest delay of the rows of a pane that counts, or less than 0."""
+        most = self.numbers.get("max_slack", DAY)
+        nearest, longest = (before - of(row.time for row in rows) for of in (max, min))
+        if most is None:
+            return longest
+        return min(int(most), longest) if nearest <= most else 0
 
 
 class _Readiness(_Clock):
