@@ -31,7 +31,7 @@ def has_words(policy: Policy) -> bool:
 
 def gone(case: Case) -> Gone:
     """Return which rows of a case are late, and which are given up, where all that is open is answered at its end."""
-    stream = _Stream(case)
+    stream = Stream(case.policy, case.windows)
     begin = 0
     for number, rows in enumerate(case.batches):
         stream.take(_rows(rows, begin, case))
@@ -73,13 +73,13 @@ def last_end(time: int, windows: Windows) -> int:
     return windows.offset + (time - windows.offset) // windows.slide * windows.slide + windows.length
 
 
-class _Stream:
-    """What a stream has come to, batch by batch."""
+class Stream:
+    """What a stream has come to, batch by batch: `late` and `future` are the indices of the rows that are gone."""
 
-    def __init__(self, case: Case) -> None:
-        numbers = dict(case.policy.numbers)
-        self._windows = case.windows
-        self._clock = _CLOCKS[case.policy.word](numbers)
+    def __init__(self, policy: Policy, windows: Windows) -> None:
+        numbers = dict(policy.numbers)
+        self._windows = windows
+        self._clock = _CLOCKS[policy.word](numbers)
         self._ahead = Ahead(numbers)
         self._pauses = Pauses()
         self._seen = 0
