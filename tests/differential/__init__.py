@@ -23,6 +23,7 @@ checking.py   `failure_of(case)`: None, or the first Failure(case, way, what) of
 shrink.py     `shrunk(failure, failure_of)`: a smaller case that fails
 kept.py       cases that once failed, in kept.jsonl, tried before all others: `kept()`, `keep(case, why)`
 points.py     random points for the kernels alone, of sizes at which another algorithm takes over
+policies.py   random times for the policies alone, against their words (definition/late.py, ahead.py)
 spark/        the same cases on Spark: static, as streams that are started anew, whose sinks fail and whose commits are lost
 mutants/      small faults in copies of the sources, which some case must show: `make mutants`
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pyarrow as pa
 from tests.differential.case import ID, Case
 from tests.differential.compare import difference
-from tests.differential.definition.late import has_words, late
+from tests.differential.definition.late import gone, has_words
 from tests.differential.definition.windows import usable
 from tests.differential.expected import Refused, expected
 
@@ -22,7 +22,7 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
     unusable = sorted((Counter(case.rows.column(ID).to_pylist()) - Counter(_usable_ids(case))).elements())
     if put_aside != unusable:
         return f"put aside as unusable: ids {put_aside[:9]}, wanted {unusable[:9]}"
-    if (strays := late_differ(case, rejected)) is not None:
+    if (strays := gone_differ(case, rejected)) is not None:
         return strays
     wanted = expected(case, entered)
     if isinstance(wanted, Refused):
@@ -30,15 +30,20 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
     return difference(case, wanted, answers)
 
 
-def late_differ(case: Case, rejected: pa.Table) -> str | None:
-    """Return how the rows that were late differ from those that are by the policy's own words, if it is one that is said there."""
+def gone_differ(case: Case, rejected: pa.Table) -> str | None:
+    """Return how the rows that were late, or given up, differ from those that are by the policy's own words, if they are said there."""
     if not has_words(case.policy):
         return None
-    wanted = Counter(case.rows.column(ID).take(pa.array(late(case))).to_pylist())
-    reasons = zip(rejected.column(ID).to_pylist(), rejected.column("reason").to_pylist(), strict=True)
-    found = Counter(one for one, reason in reasons if reason == "late")
-    missing, more = (sorted((one - other).elements()) for one, other in ((wanted, found), (found, wanted)))
-    return f"late are {missing[:9]}, and were taken; taken for late: {more[:9]} (ids)" if missing or more else None
+    reasons = rejected.column("reason").to_pylist()
+    for reason, rows in gone(case)._asdict().items():
+        wanted = Counter(case.rows.column(ID).take(pa.array(rows)).to_pylist())
+        found = Counter(
+            one for one, said in zip(rejected.column(ID).to_pylist(), reasons, strict=True) if said == reason
+        )
+        missing, more = (sorted((one - other).elements()) for one, other in ((wanted, found), (found, wanted)))
+        if missing or more:
+            return f"{reason} are {missing[:9]}, and were not said to be; said to be: {more[:9]} (ids)"
+    return None
 
 
 def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 from tests.differential.draw.cases import KINDS
 from tests.differential.spark.checking import failure
-from tests.differential.spark.runs import runs
+from tests.differential.spark.runs import WHERE, runs
+from tests.differential.spark.streams import found
 from tests.differential.spark.trying import Trying
 
 
@@ -14,6 +18,14 @@ from tests.differential.spark.trying import Trying
 def test_spark_answers_a_random_case_as_the_definition_does(kind: str, spark: SparkSession):
     one = next(runs(20, kind))
     assert failure(spark, one) is None, one
+
+
+@pytest.mark.slow
+def test_windows_are_answered_in_all_places(spark: SparkSession, tmp_path: Path):
+    left, some = set(WHERE), islice(runs(0, "skyline"), 40)
+    while left and (one := next(some, None)) is not None:
+        left -= found(spark, one, tmp_path / str(one.case.seed)).places
+    assert not left, f"in 40 runs no window was answered in {sorted(left)}"
 
 
 @pytest.mark.slow

@@ -38,6 +38,16 @@ def test_a_batch_may_lead_by_max_ahead():
     assert judge(1_000, [990, 1_050]) == Verdict(1_100)
 
 
+def test_a_pane_leads_by_max_ahead_once_in_however_many_batches_its_rows_come():
+    #  5  8         12          16      18
+    # -x--x--|10----newest------limit---x-|20
+    bound = FutureBound(max_ahead=4, support=100)
+    at_once = judge(5, [8, 18, 18], bound=bound)
+    held = judge(5, [5, 18], bound=bound).held
+    assert starts(held) == [10]
+    assert judge(5, [8, 18], held, bound).limit == at_once.limit == 16
+
+
 def test_one_clock_in_the_future_is_held():
     #     1000        1100 limit              9000
     # -----|-----------|----------------------x----

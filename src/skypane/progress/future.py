@@ -213,7 +213,8 @@ class FutureBound:
 def _from(start: Micros, max_ahead: Micros, arrivals: Arrivals, held: Held) -> Verdict:
     """Return the verdict where the stream is at `start`; nothing has been said yet of what is held."""
     before = held.arrivals()
-    both = before.union(arrivals)
+    # A pane that both have is one: else it would lead by twice as much where its rows come in two batches.
+    both = Held.of(before.union(arrivals)).arrivals()
     limit = _reach(start, max_ahead, both) + max_ahead
     followed = before.only(before.pane_start <= limit)
     return Verdict(limit, Held.of(both.only(both.pane_start > limit)), followed if len(followed) else None)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from tests.differential.case import SOURCE, Asked, Case, Policy, Windows
+from tests.differential.case import SOURCE, Asked, Case, IntArray, Policy, Windows
 from tests.differential.draw import queries, rows, times
 
 Rng = np.random.Generator
@@ -61,16 +61,26 @@ def drawn(seed: int) -> Case:
         asked=asked,
         windows=windows,
         policy=_policy(rng, some, windows) if kind == "progress" else _total(rng, some, windows),
-        batch=times.batches(rng, some.rows.num_rows),
+        batch=_batches(rng, some),
         drains=tuple(sorted({int(one) for one in rng.integers(0, 6, 2)})) if kind == "progress" else (),
         chance=int(rng.integers(2**31)),
         ways=(*_ways(rng, WAYS.get(kind, WAYS["windowed"])), *_law(rng, kind)),
     )
 
 
+def _batches(rng: Rng, some: rows.Drawn) -> IntArray:
+    """Return the batch of each row: where parts have changed places most often one for each."""
+    if some.coming.in_parts and rng.random() < 0.8:
+        return times.stretches(some.coming.times[some.coming.arrival])
+    return times.batches(rng, some.rows.num_rows)
+
+
 def _asked(rng: Rng, some: rows.Drawn, kind: str, *, blocks: bool) -> tuple[Asked, Windows]:
     span = max(1, _span(some))
     windows = times.windows(rng, some.coming.times, _most_windows(rng, kind, some.rows.num_rows))
+    if some.coming.in_parts and rng.random() < 0.7:  # each part has some
+        length = max(1, span // (times.PARTS * int(rng.choice([1, 2, 4]))))
+        windows = Windows(length, max(1, length // int(rng.choice([1, 1, 2]))), windows.offset)
     if kind == "continuous":
         windows = Windows(windows.length, windows.length, windows.offset)
     if blocks:
@@ -118,13 +128,15 @@ def _total(rng: Rng, some: rows.Drawn, windows: Windows) -> Policy:
 
 
 def _policy(rng: Rng, some: rows.Drawn, windows: Windows) -> Policy:
-    """Any policy, as tight as it comes: rows are late, too far ahead, given up."""
+    """Any policy, as tight as it comes: rows are late, too far ahead, given up. Where delays repeat, most often one that learns them."""
+    if some.coming.in_parts and rng.random() < 0.6:
+        return Policy("KSlack", (("max_slack", None), ("max_ahead", None)), total=False)
     span = _span(some)
     length = int(rng.choice([0, 1, windows.slide, span // 10, span, 86_400_000_000]))
-    ahead = None if rng.random() < 0.6 else max(1, int(rng.choice([1, span // 20, span // 3, 2 * span])))
+    ahead = None if rng.random() < 0.4 else max(1, int(rng.choice([1, span // 20, span // 3, 2 * span])))
     numbers: dict[str, Any] = {"max_ahead": ahead}
-    if rng.random() < 0.5:
-        numbers |= {"support": int(rng.choice([1, 3, 32])), "patience": int(rng.choice([1, 5, 10_000]))}
+    if rng.random() < 0.7:
+        numbers |= {"support": int(rng.choice([1, 2, 3, 8, 32])), "patience": int(rng.choice([1, 5, 20, 10_000]))}
     words = ["Watermark", "KSlack", "AqKSlack", *(["Readiness"] if SOURCE in some.rows.column_names else [])]
     word = str(rng.choice(words))
     if word == "Watermark":

@@ -112,7 +112,8 @@ def _score(rng: Rng, kinds: Kinds, depth: int) -> Any:
 
 
 def _aggregate(rng: Rng, rows: pa.Table, kinds: Kinds, by: tuple[str, ...]) -> Aggregate:
-    functions = [_function(rng, f"f{number}", rows, kinds) for number in range(int(rng.integers(1, 6)))]
+    draw = _in_numbers if rng.random() < 0.35 else _function
+    functions = [draw(rng, f"f{number}", rows, kinds) for number in range(int(rng.integers(1, 6)))]
     chooses = rng.random() < 0.25
     if chooses or rng.random() < 0.5:
         functions.insert(0, Function("n", "count"))
@@ -127,8 +128,18 @@ def _aggregate(rng: Rng, rows: pa.Table, kinds: Kinds, by: tuple[str, ...]) -> A
 
 
 _NUMERIC = ("sum", "avg", "variance", "var_pop", "stddev", "stddev_pop", "approx_quantile")
+_IN_NUMBERS = ("sum", "sum", "avg", "variance", "count", "min", "max")
 _SIMPLE = ("count", "min", "max", "first", "last", "count_distinct", "approx_count_distinct")
 _ORDERED = ("min_by", "max_by", "first", "last", "collect", "in_order")
+
+
+def _in_numbers(rng: Rng, name: str, rows: pa.Table, kinds: Kinds) -> Function:
+    """Return a function whose states are a few integers: those are kept over windows in a way of their own."""
+    del rows
+    numeric = [column for column, kind in kinds.items() if kind in _SUMMED]
+    if not numeric:
+        return Function(name, "count")
+    return Function(name, str(rng.choice(_IN_NUMBERS)), (str(rng.choice(numeric)),))
 
 
 def _function(rng: Rng, name: str, rows: pa.Table, kinds: Kinds) -> Function:

@@ -29,9 +29,10 @@ class Drawn(NamedTuple):
 def rows(rng: Rng, n: int, kind: str, *, blocks: bool, in_order: bool) -> Drawn:
     """Return n rows for a kind of query; `blocks`: those that show what is wrong between blocks of a front.
 
-    in_order  sources, if there are any, may each send in order of time
+    in_order  sources, if there are any, may each send in order of time; else rows are unruly
     """
     how = times.coming(rng, n)
+    how = how if in_order else times.unruly(rng, how)
     by = _by(rng, n)
     columns, kinds = _columns(rng, how.times, by, kind, blocks=blocks)
     table = pa.table(columns).append_column(ID, pa.array(np.arange(n)))
@@ -54,7 +55,7 @@ def _keys(rng: Rng, n: int) -> pa.Array:
     style = rng.integers(6)
     few = rng.integers(0, int(rng.choice([1, 2, 3, 6])), n)
     if style == 0:
-        return pa.array(few)
+        return pa.array(few << int(rng.choice([0, 40])))  # with one ending, or not
     if style == 1:
         return pa.array([["a", "b", None, "", "ä", "zz"][one] for one in few.tolist()], pa.string())
     if style == 2:
@@ -115,4 +116,4 @@ def _with_copies(rng: Rng, rows: pa.Table, how: times.Coming) -> tuple[pa.Table,
     n = rows.num_rows
     again = np.sort(np.concatenate([np.arange(n), rng.integers(0, n, int(rng.integers(1, min(n, 20) + 1)))]))
     arrival = np.argsort(np.argsort(how.arrival, kind="stable")[again], kind="stable")
-    return rows.take(pa.array(again)), times.Coming(how.times[again], arrival, how.lag)
+    return rows.take(pa.array(again)), how._replace(times=how.times[again], arrival=arrival)

@@ -9,6 +9,9 @@ from tests.differential.case import IntArray, Windows
 
 Rng = np.random.Generator
 
+PARTS = 12
+"""Of a stream, that may change places."""
+
 _UNITS = (1, 1, 10, 1_000, 1_000_000, 60_000_000)
 _BASES = (0, 0, -1_000, 1_700_000_000_000_000, -6_000_000_000_000_000)
 
@@ -18,7 +21,8 @@ class Coming(NamedTuple):
 
     times: IntArray  # (n,) ascending, microseconds
     arrival: IntArray  # (n,) which row comes first, second, ...
-    lag: int  # how far a row may lie behind the newest before it
+    lag: int  # how far a row may lie behind the newest before it, unless rows are unruly
+    in_parts: bool = False  # whether parts of the stream have changed places
 
 
 def coming(rng: Rng, n: int) -> Coming:
@@ -40,6 +44,39 @@ def coming(rng: Rng, n: int) -> Coming:
     arrival = np.argsort(times + _delays(rng, n, max(1, int(np.ptp(times)) if n else 1)), kind="stable")
     newest = np.maximum.accumulate(times[arrival]) if n else times
     return Coming(times, arrival, int((newest - times[arrival]).max(initial=0)))
+
+
+def unruly(rng: Rng, how: Coming) -> Coming:
+    """Return rows that give a policy something to decide: after a pause, in parts that change places, of clocks far ahead."""
+    n = len(how.times)
+    if n < 4:
+        return how
+    span = max(1, int(np.ptp(how.times)))
+    if rng.random() < 0.4:
+        how.times[int(rng.integers(1, n)) :] += max(1, span // 4) * int(rng.choice([1, 4, 40]))
+    if n >= 2 * PARTS and rng.random() < 0.4:
+        part = np.arange(n) * PARTS // n
+        return how._replace(arrival=np.argsort(_turns(rng)[part], kind="stable"), in_parts=True)
+    return _with_wrong_clocks(rng, how, span) if rng.random() < 0.3 else how
+
+
+def _turns(rng: Rng) -> IntArray:
+    """Return when each part comes: in any order; or several turned around, then the next ones, so that delays repeat."""
+    if rng.random() < 0.3:
+        return rng.permutation(PARTS)
+    several, part = int(rng.integers(2, 5)), np.arange(PARTS)
+    return part - 2 * (part % several)
+
+
+def _with_wrong_clocks(rng: Rng, how: Coming, span: int) -> Coming:
+    """Return rows of which the last ones are of times far ahead, and come at any time."""
+    n = len(how.times)
+    wrong = int(rng.integers(1, min(n // 2, 40) + 1))
+    how.times[-wrong:] += span * int(rng.choice([1, 3, 30]))
+    place = np.empty(n)
+    place[how.arrival] = np.arange(n)
+    place[-wrong:] = rng.uniform(0, n, wrong)
+    return how._replace(arrival=np.argsort(place, kind="stable"))
 
 
 def by_sources(rng: Rng, when: IntArray, sources: IntArray) -> IntArray:
@@ -68,6 +105,12 @@ def batches(rng: Rng, n: int) -> IntArray:
         return np.arange(n) + int(rng.integers(0, 2))
     count = int(rng.integers(1, 9 if n <= 5_000 else 25))
     return np.sort(rng.integers(0, count + 1, n)).astype(np.int64)
+
+
+def stretches(when: IntArray) -> IntArray:
+    """Return the batch of each row, by their times as they come: one begins where time leaps, back or on."""
+    leap = np.abs(np.diff(when, prepend=when[:1]))
+    return np.cumsum(leap > max(1, int(np.ptp(when)) // PARTS if len(when) else 1)).astype(np.int64)
 
 
 def windows(rng: Rng, times: IntArray, most: int) -> Windows:

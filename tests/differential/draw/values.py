@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
 
+_BLOCK: Final = 512
+"""Points of a front that the kernels look at together."""
+
 
 def _independent(rng: Rng, n: int, d: int) -> Floats:
     return rng.random((n, d))
@@ -41,8 +44,17 @@ def _drifting(rng: Rng, n: int, d: int) -> Floats:
 
 
 def improving(rng: Rng, n: int, d: int) -> Floats:
-    """Each column falls with time, slowly: rows of one block are below all of an older one in some column, not in all."""
-    return _into_unit(rng.random((n, d)) - np.arange(n)[:, None] / float(rng.choice([300, 600, 1_000, 2_000, 4_000])))
+    """Each column falls with time, slowly: rows of one block are below all of an older one in some column, not in all.
+
+    At times the last of every 512, which is the last of a block if all come at once, is good in all columns, and the best of its
+    block in one.
+    """
+    gone = np.arange(n)[:, None] / float(rng.choice([300, 600, 1_000, 2_000, 4_000]))
+    found = rng.random((n, d))
+    if rng.random() < 0.3:
+        found[_BLOCK - 1 :: _BLOCK] = 0.1
+        found[_BLOCK - 1 :: _BLOCK, rng.integers(d)] = -rng.random() / 2
+    return _into_unit(found - gone)
 
 
 def _into_unit(points: Floats) -> Floats:
@@ -101,8 +113,18 @@ def _floats(rng: Rng, u: Floats) -> Floats:
         return np.where(rng.random(len(u)) < 0.3, rng.choice(_RARE, len(u)), u)
     if style == 3:
         return np.where(u < 0.5, -0.0, 0.0) if rng.random() < 0.3 else 1.0 + u * 1e-14
+    if style == 4:
+        return _of_sizes(rng, u)
     plain: Floats = u * rng.choice([1.0, 1.0, 100.0]) - rng.choice([0.0, 0.0, 0.5])
     return plain
+
+
+def _of_sizes(rng: Rng, u: Floats) -> Floats:
+    """Return numbers whose size changes with time, each time by 32 bits: by one digit of the kernels' exact sums."""
+    share = float(rng.choice([0.05, 0.2]))
+    sizes = np.clip(np.cumsum(rng.choice([-1, 0, 1], len(u), p=[share, 1 - 2 * share, share])), -2, 2)
+    signs = rng.choice([-1.0, 1.0], len(u)) if rng.random() < 0.3 else 1.0
+    return np.ldexp((u + 0.5) * signs, 32 * sizes)
 
 
 def _integers(bits: int, signed: bool) -> Callable[[Rng, Floats, pa.DataType], pa.Array]:

@@ -65,6 +65,7 @@ ENGINE: Final = (
         "pool.map(stage.done, range(stage.tasks))",
         "pool.map(stage.done, range(max(1, stage.tasks - 1)))",
         "the last run of windows is not answered in threads",
+        ("skyline",),
     ),
     _on_spark(
         "part-and-run",

@@ -41,6 +41,7 @@ PROGRESS: Final = (
         "punctuation=max(given, default=None))",
         "punctuation=given[-1] if given else None)",
         "the punctuation goes back when rows are later than any before",
+        ("policies", "progress"),
     ),
     Mutant(
         "newest-back",
@@ -48,6 +49,7 @@ PROGRESS: Final = (
         "newest = newest if state.newest is None else max(state.newest, newest)",
         "newest = newest if state.newest is None else newest",
         "the newest time is that of the last batch",
+        ("policies", "progress"),
     ),
     Mutant(
         "slack-shrinks",
@@ -55,6 +57,7 @@ PROGRESS: Final = (
         "slack=max(before.slack, delay))",
         "slack=delay)",
         "K is the longest delay of the last batch",
+        ("policies", "progress"),
     ),
     Mutant(
         "first-is-waited-for",
@@ -62,6 +65,7 @@ PROGRESS: Final = (
         "slack=newest - min(counting.values(), default=newest))",
         "slack=newest - max(counting.values(), default=newest))",
         "no source is waited for but the first",
+        ("policies", "progress"),
     ),
     Mutant(
         "silent-not-waited-for",
@@ -69,6 +73,7 @@ PROGRESS: Final = (
         "return None if self._silent(measured) else super()",
         "return None if not measured.sources else super()",
         "a source that is named and has sent nothing is not waited for",
+        ("policies", "progress"),
     ),
     Mutant(
         "delay-halved",
@@ -76,6 +81,7 @@ PROGRESS: Final = (
         "None if newest is None else newest - measured.slack",
         "None if newest is None else newest - measured.slack // 2",
         "rows later than half the delay are late",
+        ("policies", "progress"),
     ),
     Mutant(
         "last-held-lost",
@@ -83,6 +89,7 @@ PROGRESS: Final = (
         "if counted.ahead - counted.others >= self.support:",
         "if counted.ahead - counted.others > self.support:",
         "the stream is followed a row too late",
+        ("policies", "progress"),
     ),
     Mutant(
         "followed-not-counted",
@@ -90,5 +97,6 @@ PROGRESS: Final = (
         "            believed = believed.union(verdict.followed.upto(verdict.limit))\n",
         "            believed = believed.union(verdict.followed.only(verdict.followed.rows < 0))\n",
         "rows that were held and are believed now do not move the newest time",
+        ("policies", "progress"),
     ),
 )

@@ -21,7 +21,8 @@ from tests.differential.mutants.mutant import Mutant
 ROOT: Final = Path(__file__).parents[3]
 SPARK: Final = "tests.differential.spark"
 CORE: Final = "tests.differential.mutants.first"
-POINTS: Final = "tests.differential.points"
+ALONE: Final = {"points": "tests.differential.points", "policies": "tests.differential.policies"}
+"""What is tried without rows and queries, by kind."""
 GRACE: Final = 120.0
 """Seconds beyond its own until a run is ended: for what it compiles first, and to make a failing case small."""
 
@@ -144,7 +145,7 @@ def _started(run: tuple[str, ...], sources: Path, folder: Path, limit: float) ->
 def _runs(mutant: Mutant) -> Iterator[tuple[str, ...]]:
     """Yield what is run for a mutant, first where it shows soonest."""
     module = SPARK if mutant.spark else CORE
-    yield from ((POINTS,) if kind == "points" else (module, "--only", kind) for kind in mutant.kinds)
+    yield from ((ALONE[kind],) if kind in ALONE else (module, "--only", kind) for kind in mutant.kinds)
     yield (module,)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from tests.differential.accounts import late_differ, stream_differs
-from tests.differential.case import ID, Case, Continuous
+from tests.differential.accounts import gone_differ, stream_differs
+from tests.differential.case import Case, Continuous
 from tests.differential.compare import updates_differ
-from tests.differential.definition.late import last_end, late
+from tests.differential.definition.late import gone, last_end
 from tests.differential.definition.windows import times, usable
 from tests.differential.expected import Refused, Updates, expected
 from tests.differential.spark import statics, streams
@@ -39,23 +39,14 @@ def _differences(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | 
 
 
 def _stream_differs(run: Run, found: streams.Found) -> str | None:
-    if (how := late_differ(run.believed, found.rejected)) is not None:
-        return how
-    if run.planted and (strays := _given_up(found.rejected) - run.planted):
-        return f"given up are {sorted(strays)}, which are not far in the future"
     if isinstance(run.case.asked, Continuous):
-        return _updates_differ(run.believed, found)
+        return gone_differ(run.case, found.rejected) or _updates_differ(run.case, found)
     return stream_differs(run.case, statics.in_windows(found.answers), found.rejected)
-
-
-def _given_up(rejected: pa.Table) -> set[int]:
-    reasons = zip(rejected.column(ID).to_pylist(), rejected.column("reason").to_pylist(), strict=True)
-    return {one for one, reason in reasons if reason == "future"}
 
 
 def _updates_differ(case: Case, found: streams.Found) -> str | None:
     """Return how updates differ from those of the rows that entered, up to the end of the last pane with one."""
-    entered = case.rows.take(pa.array(np.setdiff1d(np.arange(case.rows.num_rows), late(case))))
+    entered = case.rows.take(pa.array(np.setdiff1d(np.arange(case.rows.num_rows), np.concatenate(gone(case)))))
     when = times(entered.take(pa.array(usable(entered, case.asked))))
     until = last_end(int(when.max()), case.windows) if len(when) else -(2**62)
     wanted = expected(case, entered)

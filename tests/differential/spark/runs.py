@@ -8,15 +8,16 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from tests.differential.case import ID, TIME, Case, Continuous, Policy, Windows
+from tests.differential.case import ID, TIME, Case, Continuous, Policy, Skyline, Windows
 from tests.differential.definition.windows import times, usable
 from tests.differential.draw.cases import drawn, kind_of
 
 MOST_ROWS: Final = 1_500
 MOST_BATCHES: Final = 4
 WHERE: Final = ("driver", "spark", "threads")
-"""Where windows are answered, if the laws find it cheapest."""
-_BOUNDS: Final = ("max_ahead", "patience", "support")
+"""Where windows are answered, if there are enough of them."""
+_MANY_PANES: Final = 8
+"""Windows of more panes are answered by comparing each row once, those of a skyline in groups always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Run:
     stops     batches after which the stream is started anew
     lost      whether Spark's last commit is lost at each stop
     fails     the batch whose answers the sink takes, and then fails; None: none
-    planted   ids of rows so far in the future that the stream never follows them
+    where     of WHERE; what is not compared once goes to the driver or to workers, if a batch has windows for several of these
     """
 
     case: Case
@@ -38,22 +39,11 @@ class Run:
     where: str
     splitting: str
     workers: tuple[int | None, int | None]
-    planted: frozenset[int]
 
     def __str__(self) -> str:
         """The run in one paragraph."""
         said = ", ".join(f"{item.name} {getattr(self, item.name)!r}" for item in fields(self) if item.name != "case")
         return f"{said}; {self.case}"
-
-    @property
-    def believed(self) -> Case:
-        """The case without the rows that are planted, and a policy that need not care for such."""
-        if not self.planted:
-            return self.case
-        ids, policy = self.case.rows.column(ID).to_numpy(), self.case.policy
-        numbers = {name: value for name, value in policy.numbers if name not in _BOUNDS} | {"max_ahead": None}
-        case = replace(self.case, policy=replace(policy, numbers=tuple(numbers.items())))
-        return case.take(np.flatnonzero(~np.isin(ids, list(self.planted))))
 
 
 def runs(seed: int, kind: str | None = None) -> Iterator[Run]:
@@ -74,7 +64,7 @@ def run(case: Case) -> Run:
         every = min(case.windows.length, case.asked.window)
         case = replace(case, windows=Windows(every, every))
     case = replace(case, policy=_policy(rng, case))
-    case, planted = _planted(rng, case)
+    case, where = _planted(rng, case), _where(rng, case)
     last = len(case.batches) - 1
     stops = tuple(sorted({int(rng.integers(0, last + 1)) for _ in range(int(rng.choice([0, 1, 1, 2])))} - {last}))
     drains = tuple(stop for stop in stops if rng.random() < 0.4)
@@ -84,15 +74,26 @@ def run(case: Case) -> Run:
         stops=stops,
         lost=bool(rng.random() < 0.4),
         fails=int(rng.integers(0, last + 1)) if rng.random() < 0.25 else None,
-        where=str(rng.choice(WHERE)),
+        where=where,
         splitting=str(rng.choice(["PB_RR", "TB_RR", "AS", "AS_PID"])),
-        workers=(_workers(rng), _workers(rng)),
-        planted=planted,
+        workers=(_workers(rng, 3), _workers(rng, 7)),
     )
 
 
-def _workers(rng: np.random.Generator) -> int | None:
-    return None if rng.random() < 0.4 else int(rng.integers(1, 4))
+def _where(rng: np.random.Generator, case: Case) -> str:
+    """Return where windows shall be answered: in threads only those whose rows are compared once can be."""
+    return str(rng.choice(WHERE, p=(0.25, 0.25, 0.5) if _compared_once(case) else (0.5, 0.5, 0.0)))
+
+
+def _compared_once(case: Case) -> bool:
+    if not isinstance(case.asked, Skyline) or len(case.asked.preference.levels) > 1:
+        return False
+    grouped = case.asked.by or case.asked.preference.groups
+    return bool(grouped) or case.windows.length // case.windows.slide > _MANY_PANES
+
+
+def _workers(rng: np.random.Generator, most: int) -> int | None:
+    return None if rng.random() < 0.4 else int(rng.integers(1, most + 1))
 
 
 def _unknown_to_spark(rows: pa.Table) -> bool:
@@ -113,13 +114,13 @@ def _policy(rng: np.random.Generator, case: Case) -> Policy:
     return Policy("Watermark", (("delay", delay), ("max_ahead", None)), total=False)
 
 
-def _planted(rng: np.random.Generator, case: Case) -> tuple[Case, frozenset[int]]:
+def _planted(rng: np.random.Generator, case: Case) -> Case:
     """Put a row or two into the far future, in the first batch, that the stream gives up when it has moved on."""
     first, rows = int((case.batch == 0).sum()), case.rows
     good = usable(rows.slice(0, first), case.asked)
     ids = rows.column(ID).to_numpy()
     if len(good) < 8 or case.kind == "progress" or rng.random() < 0.7:
-        return case, frozenset()
+        return case
     chosen = [int(row) for row in good[: int(rng.integers(1, 3))] if np.count_nonzero(ids == ids[row]) == 1]
     when = times(rows.take(pa.array(usable(rows, case.asked))))
     reach = int(np.ptp(when)) + case.windows.length + 1
@@ -133,4 +134,4 @@ def _planted(rng: np.random.Generator, case: Case) -> tuple[Case, frozenset[int]
     numbers = {**dict(case.policy.numbers), "max_ahead": reach, "patience": 1, "support": 1_000_000}
     policy = replace(case.policy, numbers=tuple(numbers.items()))
     rows = rows.set_column(index, rows.schema.field(TIME), far)
-    return replace(case, rows=rows, policy=policy), frozenset(int(ids[row]) for row in chosen)
+    return replace(case, rows=rows, policy=policy)

@@ -16,9 +16,11 @@ from tests.differential.spark.runs import Run
 import skypane as sp
 from skypane.control.costs import Costs
 from skypane.operators.continuous import ContinuousSkyline
+from skypane.runtime.spark.engine.ledger import KEEP, Ledger
 from skypane.runtime.spark.engine.rejects import schema_of
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.directory import Directory
+from skypane.runtime.spark.store import Store
 from skypane.types import Length
 
 WAIT: Final = 300
@@ -52,10 +54,14 @@ class Failing(Directory):
 
 @dataclass(frozen=True)
 class Found:
-    """What a stream has written: answers or updates, and the rows that did not enter, with their reason."""
+    """What a stream has written: answers or updates, and the rows that did not enter, with their reason.
+
+    places   where windows were answered, or a front has taken rows
+    """
 
     answers: pa.Table
     rejected: pa.Table
+    places: frozenset[str]
 
 
 def found(spark: SparkSession, run: Run, folder: Path) -> Found:
@@ -70,7 +76,14 @@ def found(spark: SparkSession, run: Run, folder: Path) -> Found:
         begin = stop + 1
     plan = asking.plan(run.case)
     schema = plan.output_schema(run.case.rows.schema)
-    return Found(files.read(folder / "out", schema), files.read(folder / "late", schema_of(run.case.rows.schema)))
+    rejected = files.read(folder / "late", schema_of(run.case.rows.schema))
+    return Found(files.read(folder / "out", schema), rejected, _places(folder / "checkpoint"))
+
+
+def _places(checkpoint: Path) -> frozenset[str]:
+    """Return where the windows of the batches that the ledger still has were answered, by what it says."""
+    metrics = Ledger(Store.at(checkpoint / "skypane")).history(KEEP)
+    return frozenset(one["wlq_where"] for one in metrics if one["windows"])
 
 
 def _run(spark: SparkSession, run: Run, folder: Path, *, drain: bool) -> None:

@@ -1,0 +1,172 @@
+"""Random times for the policies alone, against their words: far more of them than there can be cases with rows and queries.
+
+    python -m tests.differential.policies [--seconds S] [--cases N] [--seed SEED]    exit code 1 at the first failure
+
+Panes are about as long as `max_ahead`, delays and pauses, so that rows lie on both sides of each bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from tests.differential import asking
+from tests.differential.case import Policy, Windows
+from tests.differential.definition.ahead import Row
+from tests.differential.definition.late import Stream, last_bound, last_end
+
+from skypane import windows as cut
+from skypane.progress import Arrivals
+from skypane.progress.arrivals import SourceCount
+
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Times:
+    """A policy, and the rows of each batch; after some there is a drain, after the last one always."""
+
+    seed: int
+    policy: Policy
+    windows: Windows
+    batches: tuple[tuple[Row, ...], ...]
+    drains: frozenset[int]
+
+
+def drawn(seed: int) -> Times:
+    """Return the times of a seed."""
+    rng = np.random.default_rng([seed, 4])
+    n, length = int(rng.integers(1, 30)), int(rng.choice([1, 3, 5, 10, 20]))
+    windows = Windows(length, int(rng.integers(1, length + 1)), int(rng.integers(0, 3)))
+    gaps = rng.choice([0, 1, 2, int(rng.choice([5, 20, 100]))], n, p=[0.3, 0.3, 0.2, 0.2])
+    when = (np.cumsum(gaps) + rng.choice([0, 0, 0, -7, 30], n)).tolist()
+    last = int(rng.integers(0, 9))
+    batch = np.sort(rng.integers(0, last + 1, n)) if rng.random() < 0.7 else np.arange(n)
+    batches: list[list[Row]] = [[] for _ in range(int(batch.max()) + 1)]
+    for index, (number, moment) in enumerate(zip(batch.tolist(), when, strict=True)):
+        batches[number].append(Row(last_bound(moment, windows), moment, index, str(rng.choice(["a", "b", "c"]))))
+    drains = frozenset(rng.integers(0, 9, 2).tolist() if rng.random() < 0.4 else [])
+    return Times(seed, _policy(rng), windows, tuple(map(tuple, batches)), drains)
+
+
+def _policy(rng: Rng) -> Policy:
+    word = str(rng.choice(["Watermark", "KSlack", "Readiness"]))
+    numbers: dict[str, Any] = {
+        "max_ahead": int(rng.choice([1, 3, 5, 10, 30])) if rng.random() < 0.9 else None,
+        "support": int(rng.choice([1, 2, 3, 5, 32])),
+        "patience": int(rng.choice([1, 3, 10, 1_000])),
+    }
+    if word == "Watermark":
+        numbers |= {"delay": int(rng.choice([0, 2, 10])), "behind": bool(rng.random() < 0.3)}
+    elif word == "KSlack":
+        numbers["max_slack"] = None if rng.random() < 0.5 else int(rng.choice([0, 3, 10]))
+    else:
+        numbers |= {
+            "idle_after": int(rng.choice([1, 5, 30])),
+            "sources": ("a", "b", "c") if rng.random() < 0.3 else (),
+        }
+    return Policy(word, tuple(numbers.items()), total=False)
+
+
+def failure(case: Times) -> str | None:
+    """Return which rows are gone by the law, and which by its words, if they are not the same."""
+    words = Stream(case.policy, case.windows)
+    law = _Law(case)
+    for number, rows in enumerate(case.batches):
+        for one in (words, law):
+            one.take(list(rows))
+            if number in case.drains or number == len(case.batches) - 1:
+                one.drain()
+    found, wanted = ((sorted(one.late), sorted(one.future)) for one in (law, words))
+    return None if found == wanted else f"late and future are {found}, wanted {wanted}"
+
+
+@dataclass
+class _Law:
+    """What the package's policy makes of the times, with the rows that it holds beside it, as its engines do."""
+
+    case: Times
+    late: list[int] = field(default_factory=list)
+    future: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        one = self.case.windows
+        self._windows = cut.Windows(one.length, one.slide, one.offset)
+        self._policy = asking.policy(self.case.policy)
+        self._state = self._policy.init()
+        self._entered: dict[int, Row] = {}
+        self._held: list[Row] = []
+
+    def take(self, rows: list[Row]) -> None:
+        """Take a batch."""
+        if not rows:
+            return
+        punctuation = self._state.punctuation
+        first_open = -math.inf if punctuation is None else self._windows.first_open(punctuation)
+        closed = {row.index for row in rows if self._windows.pane_at(row.time) < first_open}
+        arrivals = self._arrivals(rows)
+        verdict = self._policy.judge(self._state, arrivals)
+        self._state = self._policy.step(self._state, arrivals)
+        self.late += closed
+        self._entered |= {row.index: row for row in rows if row.index not in closed}
+        self._give_up(verdict)
+        self._held += [row for row in rows if verdict.limit is not None and row.pane > verdict.limit]
+
+    def drain(self) -> None:
+        """Answer all that is open."""
+        verdict, self._state = self._policy.settle(self._state)
+        self._give_up(verdict)
+        self._held = []
+        if self._entered:
+            newest = max(row.time for row in self._entered.values())
+            self._state = self._policy.close(self._state, last_end(newest, self.case.windows))
+
+    def _give_up(self, verdict: Any) -> None:
+        panes = {pane.start for pane in verdict.given_up.panes}
+        self.future += [row.index for row in self._held if row.pane in panes]
+        self._held = [row for row in self._held if row.pane not in panes]
+        for index in self.future:
+            self._entered.pop(index, None)
+
+    def _arrivals(self, rows: list[Row]) -> Arrivals:
+        sources: dict[str, SourceCount] = {}
+        for row in rows:
+            one = SourceCount(1, 0, row.time)
+            sources[str(row.source)] = sources[str(row.source)].merge(one) if row.source in sources else one
+        return replace(Arrivals.of_times([row.time for row in rows], self._windows), sources=sources)
+
+
+def failures(first: int, most: int | None, seconds: float, tried: list[int]) -> Iterator[tuple[Times, str]]:
+    """Try cases from a seed on, which are noted as tried; yield those that fail."""
+    until, seed = time.monotonic() + seconds, first
+    while time.monotonic() < until and (most is None or seed < first + most):
+        tried.append(seed)
+        case = drawn(seed)
+        if (how := failure(case)) is not None:
+            yield case, how
+        seed += 1
+
+
+def main() -> int:
+    """Run what the arguments say; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.differential.policies", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--cases", type=int, default=None)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    tried: list[int] = []
+    for case, how in failures(asked.seed, asked.cases, asked.seconds, tried):
+        print(f"seed {case.seed}, policies: {how}; {case}")
+        return 1
+    print(f"{len(tried)} cases of policies")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
