@@ -177,12 +177,12 @@ def _refuses(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
 
 def _reasons(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
     decisions = [decision for _, _, decision, _ in run.decisions(law)]
-    return all(one.what and one.because.strip() and "\n" not in one.because for one in decisions)
+    return all(bool(one.what.strip() and one.because.strip()) and "\n" not in one.because for one in decisions)
 
 
 def _figures(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
     values = [value for _, _, decision, _ in run.decisions(law) for value in decision.figures.values()]
-    return all(isinstance(value, int | float) and math.isfinite(value) for value in values)
+    return all(map(math.isfinite, values))
 
 
 def _told(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
@@ -192,7 +192,8 @@ def _told(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
 
 def _frozen(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
     states = [law.init(), *(after for _, _, _, after in run.decisions(law))]
-    for value in (law, states[-1]):
+    values: tuple[Any, ...] = (law, states[-1])
+    for value in values:
         try:
             value.anything = 1
         except (FrozenInstanceError, TypeError, AttributeError):  # of a slotted one Python says one of the others

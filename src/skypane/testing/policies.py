@@ -162,7 +162,7 @@ def _order_in_a_batch(policy: ProgressPolicy, drawn: Drawn) -> bool:
     state = other = policy.init()
     for batch in drawn.batches:
         arrivals = drawn.arrivals(shuffled(batch), other.punctuation)
-        turned = dict(reversed(arrivals.sources.items()))
+        turned = dict(reversed(list(arrivals.sources.items())))
         state = policy.step(state, drawn.arrivals(batch, state.punctuation))
         other = policy.step(other, replace(arrivals, sources=turned))
         if state != other:

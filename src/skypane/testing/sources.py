@@ -49,7 +49,7 @@ class Made:
         if self.schema is not None:
             return self.schema
         told = self.source(dict(self.options)).schema()
-        return StructType.fromDDL(told) if isinstance(told, str) else told
+        return told if isinstance(told, StructType) else _columns_of(str(told))
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,19 @@ def check_source(
               micro-batches, if the source takes an option that bounds them
     schema    the columns of its rows, if the user has to tell them
     """
-    made = Made(source, options, StructType.fromDDL(schema) if isinstance(schema, str) else schema)
+    made = Made(source, options, _columns_of(schema) if isinstance(schema, str) else schema)
     course = _course(made)
     for law, keeps in LAWS.items():
         if not keeps(made, course):
             raise AssertionError(f"{source.__name__} breaks a law: {law}; seen with {dict(options)}")
     rows = _rows(made.reader(), *course.ends)
     _streamed(spark, made, folder, rows.total())
+
+
+def _columns_of(ddl: str) -> StructType:
+    columns = StructType.fromDDL(ddl)
+    assert isinstance(columns, StructType)  # noqa: S101 - of names and types together
+    return columns
 
 
 def _course(made: Made) -> Course:
@@ -120,7 +126,7 @@ def _rows(reader: DataSourceStreamReader, start: Any, end: Any) -> Counter[str]:
     """Return the rows between two offsets, read as tasks read them: each by a copy of the reader that has travelled."""
     found: Counter[str] = Counter()
     for partition in reader.partitions(start, end):
-        there, part = cloudpickle.loads(cloudpickle.dumps((reader, partition)))
+        there, part = cloudpickle.loads(cloudpickle.dumps((reader, partition)))  # type: ignore[no-untyped-call]
         for one in there.read(part):
             found.update(map(repr, one.to_pylist()) if isinstance(one, pa.RecordBatch) else [repr(one)])
     return found
