@@ -6,7 +6,8 @@
 #   make lint     ruff and mypy alone            make oldest   the core tests with the oldest PySpark that will do
 #   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
 #   make mutants  small faults in copies of src: random cases must show them
-#   make wheel    build what is published        make clean    remove .venv and caches
+#   make wheel    build what is published        make reference  the tables of docs/reference.md
+#   make clean    remove .venv and caches
 #
 # PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
 # Tests run in as many processes as cores and memory allow; WORKERS=3 sets their number, and WORKERS=1 is pytest's own process.
@@ -31,7 +32,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types quick oldest core kernels wheel fuzz fuzz-intake mutants demo bench doctor clean
+.PHONY: help test check slow lint ruff types quick oldest core kernels wheel fuzz fuzz-intake mutants demo bench doctor reference clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -88,6 +89,9 @@ demo: $(INSTALLED)
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m bench $(ARGS)
+
+reference: $(INSTALLED)
+	@$(BIN)/python -m experiments.reference docs
 
 doctor: $(INSTALLED)
 	@$(BIN)/skypane doctor $(ARGS)
