@@ -32,7 +32,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types quick oldest core kernels wheel fuzz fuzz-intake mutants demo bench doctor reference clean
+.PHONY: help test check slow lint ruff types references quick oldest core kernels wheel fuzz fuzz-intake mutants demo bench doctor reference clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -74,6 +74,10 @@ ruff: $(INSTALLED)
 
 types: $(INSTALLED)
 	@$(BIN)/mypy
+
+# Links, and what texts refer to: files, sections, commands.
+references: $(INSTALLED)
+	@$(BIN)/python -m tests.references
 
 # Compiled once, before workers ask for them: each of them would compile them for itself.
 kernels: $(INSTALLED)

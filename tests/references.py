@@ -49,7 +49,11 @@ class Place(NamedTuple):
 
 @cache
 def files() -> frozenset[str]:
-    """Return the files that git knows, and those that it would be told of."""
+    """Return the files of the project: those that git knows, and those that it would be told of."""
+    if not (ROOT / ".git").exists():  # what was unpacked of a source distribution
+        rooms = [ROOT / room for room in ("src", "tests", "docs", "bench", "experiments")]
+        found = [*(file for room in rooms for file in room.rglob("*")), *ROOT.glob("*.*")]
+        return frozenset(file.relative_to(ROOT).as_posix() for file in found if file.is_file())
     told = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - whichever git there is
         cwd=ROOT, capture_output=True, text=True, check=True,
