@@ -138,3 +138,16 @@ def test_a_registry_has_what_is_imported_there_and_nothing_else():
         name = ".".join(file.relative_to(ROOT / "src").with_suffix("").parts)
         lines = [line for line in file.read_text().splitlines() if line.startswith("from ")]
         assert list(registered(import_module(name))) == [line.split(" as ")[1].split()[0] for line in lines], name
+
+
+def test_each_decision_has_its_page_and_its_line_in_the_index():
+    folder = ROOT / "docs" / "decisions"
+    found = sorted(page.name for page in folder.glob("*.md") if page.name != "README.md")
+    listed = re.findall(
+        r"^\| (\d+) \| \[(.+)\]\((.+)\) \|$", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert [name for _, _, name in listed] == found
+    for number, title, name in listed:
+        text = (folder / name).read_text(encoding="utf-8")
+        assert name.startswith(f"{int(number):02d}-")
+        assert references.titles(text) == [title, "Context", "Options", "Decision", "Consequence"], name
