@@ -7,7 +7,7 @@
 #   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
 #   make mutants  small faults in copies of src: random cases must show them
 #   make wheel    build what is published        make reference  the tables of docs/reference.md
-#   make clean    remove .venv and caches
+#   make release  build and try what is published   make clean    remove .venv and caches
 #
 # PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
 # Tests run in as many processes as cores and memory allow; WORKERS=3 sets their number, and WORKERS=1 is pytest's own process.
@@ -32,7 +32,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types references quick oldest core kernels wheel fuzz fuzz-intake mutants demo bench doctor reference clean
+.PHONY: help test check slow lint ruff types references quick oldest core kernels wheel fuzz fuzz-intake mutants demo bench doctor reference release clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -88,6 +88,12 @@ wheel: $(INSTALLED)
 	    else $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .; fi
 	@ls dist/*.whl
 
+# All of a release but the tag and the upload; in an environment of its own, which has what builds and checks.
+release: $(INSTALLED)
+	@$(BIN)/python -m venv .venv-release
+	@.venv-release/bin/python -m pip install --quiet --disable-pip-version-check build twine
+	@.venv-release/bin/python .ci/release.py $(ARGS)
+
 demo: $(INSTALLED)
 	@$(BIN)/skypane demo $(ARGS)
 
@@ -104,7 +110,7 @@ fuzz-intake: $(INSTALLED)
 	@$(BIN)/python -m tests.runtime.many.fuzzing $(MINUTES) $(SEED)
 
 clean:
-	rm -rf $(VENV) .venv-oldest .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-release .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A found interpreter is tried, not trusted: version managers put names on PATH that do not run.
