@@ -9,7 +9,8 @@
 #   make docs     programs and claims of docs    make workflow the CI file against its schema
 #   make newest   tests with the newest of all   make lock     hold what is installed to the newest versions of today
 #   make matrix   core tests, versions in turn   make cpus     tests as on other CPUs: both write docs/versions.md
-#   make wheel    build what is published        make clean    remove .venv and caches
+#   make wheel    build what is published        make reference  the tables of docs/reference.md
+#   make release  build and try what is published   make clean    remove .venv and caches
 #
 # PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
 # Tests run in as many processes as cores and memory allow; WORKERS=3 sets their number, and WORKERS=1 is pytest's own process.
@@ -49,8 +50,8 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types workflow quick suite docs \
-    oldest newest newer lock core matrix cpus kernels wheel fuzz fuzz-intake mutants demo bench doctor clean
+.PHONY: help test check slow lint ruff types workflow references quick suite docs oldest newest newer lock core matrix cpus \
+    kernels wheel fuzz fuzz-intake mutants demo bench doctor reference release clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -124,6 +125,10 @@ workflow: $(INSTALLED)
 	@$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@if command -v actionlint >/dev/null 2>&1; then actionlint; fi
 
+# Links, and what texts refer to: files, sections, commands.
+references: $(INSTALLED)
+	@$(BIN)/python -m tests.references
+
 # Compiled once, before workers ask for them: each of them would compile them for itself.
 kernels: $(INSTALLED)
 	@$(BIN)/skypane warm
@@ -133,11 +138,20 @@ wheel: $(INSTALLED)
 	    else $(PIP) wheel --quiet --no-deps --wheel-dir dist .; fi
 	@ls dist/*.whl
 
+# All of a release but the tag and the upload; in an environment of its own, which has what builds and checks.
+release: $(INSTALLED)
+	@$(BIN)/python -m venv .venv-release
+	@.venv-release/bin/python -m pip install --quiet --disable-pip-version-check build twine
+	@.venv-release/bin/python .ci/release.py $(ARGS)
+
 demo: $(INSTALLED)
 	@$(BIN)/skypane demo $(ARGS)
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m bench $(ARGS)
+
+reference: $(INSTALLED)
+	@$(BIN)/python -m experiments.reference docs
 
 doctor: $(INSTALLED)
 	@$(BIN)/skypane doctor $(ARGS)

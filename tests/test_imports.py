@@ -20,10 +20,11 @@ LAYERS = (
     ("skypane.describing", "skypane.reproduce"),
     ("skypane.reporting",),
     ("skypane",),  # the public names
+    ("skypane.testing",),
     ("skypane.runtime.spark", "skypane.runtime.local", "skypane.runtime.sim"),
     ("skypane.runtime.machine_costs",),
     ("skypane.runtime", "skypane.runtime.resources"),
-    ("skypane.datasets", "skypane.metrics", "skypane.testing"),
+    ("skypane.datasets", "skypane.metrics"),
     ("skypane.places",),
     ("skypane.plan",),
     ("skypane.operators",),

@@ -90,9 +90,14 @@ def test_what_help_tells_is_there_and_make_can_read_it():
 
 def test_hooks_call_the_programs_that_lint_calls():
     (hooks,) = (each["hooks"] for each in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"])
-    called = {Path(hook["entry"].split()[0]).name for hook in hooks}
-    assert called == {"ruff", "mypy"}
-    assert all(f"$(BIN)/{name}" in MAKEFILE for name in called)
+    called = {
+        " ".join([Path(program).name, *arguments]) for program, *arguments in (hook["entry"].split() for hook in hooks)
+    }
+    assert called == {"ruff check --force-exclude", "ruff format --force-exclude", "mypy", "python -m tests.references"}
+    assert all(
+        f"$(BIN)/{called_by}" in MAKEFILE
+        for called_by in ("ruff check", "ruff format", "mypy", "python -m tests.references")
+    )
     assert all(hook["language"] == "system" for hook in hooks)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
+from types import ModuleType
+from typing import Any
 
 #: characters of a user's text that an error repeats
 _SHOWN = 200
@@ -55,3 +57,11 @@ def shortened(text: str, most: int = _SHOWN) -> str:
     """Return `text`, or its beginning where it is longer than `most` characters: what an error may repeat of it, printable."""
     text = printable(text)
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+
+
+def registered(registry: ModuleType) -> dict[str, Any]:
+    """Return what a registry has, by name: a module of nothing but imports, one for each thing that there is.
+
+    All that lists such things asks here: what else may bring some of them, such as other packages, belongs here too.
+    """
+    return {name: value for name, value in vars(registry).items() if not name.startswith("_")}

@@ -16,7 +16,6 @@ from skypane.jobs.building import options
 from skypane.jobs.description import settings
 from skypane.jobs.examples import find
 from skypane.jobs.named import Modules
-from skypane.jobs.policies import AqKSlackLaw
 from skypane.operators.aggregates.text import function_of
 from skypane.operators.topk import TopK
 from skypane.preference import Score
@@ -155,7 +154,10 @@ def test_workers_of_a_batch_are_not_elastic():
             "window: need 0 < slide <= length, got slide '2 hours', length '1 hour'",
         ),
         ({"window": None}, "window: is missing; without one a stream would never answer"),
-        ({"progress": {"policy": "aqkslack", "max_drop": 2}}, "progress.max_drop: should be less than 1, got 2"),
+        (
+            {"progress": {"policy": "aqkslack", "max_drop": 2}},
+            "progress: max_drop is a share of rows such as 0.01, need 0 < max_drop < 1, got 2.0",
+        ),
         ({"progress": {"policy": "watermark"}}, "progress.delay: is missing"),
         ({"output": {"format": "parket", "path": "o"}}, "output.format: cannot be 'parket', did you mean 'parquet'?"),
         ({"output": {"format": "csv"}}, "output.path: is missing, format csv needs it"),
@@ -221,7 +223,7 @@ def test_a_file_is_read_and_a_missing_one_named(tmp_path):
 
 
 def test_fields_that_are_not_set_are_not_passed_on():
-    assert AqKSlackLaw(policy="aqkslack", max_drop=0.5).build() == AqKSlack(0.5)
+    assert parse(changed(progress={"policy": "aqkslack", "max_drop": 0.5})).progress.build() == AqKSlack(0.5)
 
 
 LAUGHS = "\n".join(
@@ -299,7 +301,7 @@ def test_errors_repeat_only_the_beginning_of_a_long_value(parts):
 @pytest.mark.parametrize(
     ("functions", "complaint"),
     [
-        ({"n": "sums(amount)"}, "there is no aggregate function 'sums'; there are count, count_if, sum"),
+        ({"n": "sums(amount)"}, "there is no aggregate function 'sums'; there are approx_count_distinct, "),
         ({"n": "sum(amount * 2)"}, "'amount * 2' is no column and no number"),
         ({"n": "sum()"}, "missing a required argument: 'column'; write sum(column, where?)"),
         ({"n": "sum"}, "'sum' is no aggregate function: write one such as sum(amount)"),

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 import skypane as sp
-from skypane.jobs.model import FILE_FORMATS, JobFile, Late, Output, Source
+from skypane.jobs.model import FILE_FORMATS, JobFile, Source
 from skypane.places import Place
 from skypane.runtime.environment import held
 from skypane.runtime.spark.causes import cause
@@ -60,14 +60,14 @@ def options(job: JobFile) -> dict[str, Any]:
     parts = {
         "progress": None if job.progress is None else job.progress.build(),
         "source": job.late_by,
-        "late": None if job.late is None else _sink(job.late),
+        "late": None if job.late is None else job.late.build(),
         "plq_workers": job.workers.plq_workers,
         "wlq_workers": job.workers.wlq_workers,
         "elastic": None if job.workers.elastic is None else job.workers.elastic.build(),
     }
     arguments |= {name: value for name, value in parts.items() if value is not None}
     checkpoint = job.checkpoint if job.checkpoint is not None else _temporary()
-    return arguments | {"output": _sink(job.output), "checkpoint": checkpoint, "splitting": job.workers.splitting}
+    return arguments | {"output": job.output.build(), "checkpoint": checkpoint, "splitting": job.workers.splitting}
 
 
 def _temporary() -> str:
@@ -88,12 +88,6 @@ def write(job: JobFile, answers: DataFrame) -> None:
         )
     except (PySparkException, Py4JJavaError) as error:
         raise SkypaneError(f"the batch has failed: {cause(error)}") from error
-
-
-def _sink(output: Output | Late) -> sp.Sink:
-    if isinstance(output, Output) and output.path is None:
-        return sp.Console(output.rows)
-    return sp.Directory(str(output.path), format=output.format)  # type: ignore[arg-type]
 
 
 def _source(source: Source, spark: SparkSession, *, streaming: bool) -> DataFrame:

@@ -1,6 +1,7 @@
 """The `elastic` part of the `workers` section: what changes the numbers of workers while a stream runs.
 
-Its fields are those of the options in control/elasticity/options.py, which say what they mean, and check them.
+Its laws are those of control/elasticity/registry.py, their fields those of the options, which say what they mean, and check
+them.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlia
 
 from pydantic import Field, create_model, model_validator
 
-from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Threshold
+from skypane.control.elasticity import registry
+from skypane.control.elasticity.options import Elasticity
 from skypane.jobs.fields import Cadence, Part, Time
+from skypane.naming import registered
 
-LAWS: Final[dict[str, type[Elasticity]]] = {"fuzzy": Fuzzy, "model": Model, "threshold": Threshold}
+LAWS: Final[dict[str, type[Elasticity]]] = {name.lower(): law for name, law in registered(registry).items()}
 
 
 class ElasticPart(Part):

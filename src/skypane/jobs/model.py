@@ -9,19 +9,26 @@ scores, and which parts go together.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, PositiveInt, model_validator
 
+from skypane.control.splitting import POLICIES
 from skypane.jobs.elasticity import AnyElastic
 from skypane.jobs.fields import Columns, MisfitError, Part, Time
 from skypane.jobs.policies import AnyPolicy
 from skypane.jobs.queries import AnyQuery
+from skypane.jobs.sinks import OF_A_BATCH, Late, Output
 from skypane.naming import instead
 from skypane.reporting.grids import GridSpec
 from skypane.runtime.redaction import all_shown
 from skypane.types import ConfigError, micros
 from skypane.windows import Windows
+
+if TYPE_CHECKING:
+    Splitting: TypeAlias = str
+else:
+    Splitting = Literal[tuple(POLICIES)]
 
 FILE_FORMATS = ("parquet", "csv", "json", "orc", "text")
 
@@ -72,35 +79,10 @@ class Window(Part):
         return Windows.of(self.length, self.slide, self.offset)
 
 
-class Output(Part):
-    """Files in a folder, or the console."""
-
-    format: Literal["parquet", "csv", "json", "console"] = "parquet"
-    path: str | None = None
-    #: rows to print per batch (console)
-    rows: PositiveInt = 20
-    #: of a batch job only: what becomes of a folder that is there
-    if_exists: Literal["error", "overwrite"] = "error"
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if (self.path is None) != (self.format == "console"):
-            problem = f"is missing, format {self.format} needs it" if self.path is None else "is not for the console"
-            raise MisfitError("path", problem)
-        return self
-
-
-class Late(Part):
-    """Rows that came too late or cannot be used, each with its reason."""
-
-    format: Literal["parquet", "csv", "json"] = "parquet"
-    path: str
-
-
 class WorkersPart(Part):
     """How panes are split, and over how many workers."""
 
-    splitting: Literal["PB_RR", "TB_RR", "AS", "AS_PID"] = "PB_RR"
+    splitting: Splitting = "PB_RR"
     plq_workers: PositiveInt | None = None
     wlq_workers: PositiveInt | None = None
     #: what changes them while a stream runs; nothing, if not given
@@ -198,6 +180,10 @@ class JobFile(Part):
         ]
         if stray:
             raise MisfitError(stray[0], "is for mode stream; a batch has all its rows before it answers")
+        if self.output.format not in OF_A_BATCH:
+            raise MisfitError(
+                "output.format", f"{self.output.format!r} is for mode stream; {instead(self.output.format, OF_A_BATCH)}"
+            )
         if self.workers.elastic is not None:
             raise MisfitError("workers.elastic", "is for mode stream; a batch is one job of Spark's")
 
@@ -205,4 +191,8 @@ class JobFile(Part):
         """Return what makes a run of this job the same run when it is resumed."""
         told = self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question", "map"})
         told["source"]["options"] = all_shown(self.source.options)  # the summary is stored
+        # Runs of earlier versions were described without what they did not have.
+        told["output"] = self.output.summary()
+        told["late"] = None if self.late is None else self.late.summary()
+        told["progress"] = None if self.progress is None else self.progress.summary()
         return told

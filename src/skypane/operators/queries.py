@@ -1,4 +1,4 @@
-"""The queries there are, by name: what a job file, and whatever else picks a query by name, looks up."""
+"""The queries that answer windows, by name: what a job file, and whatever else picks a query by name, looks up."""
 
 from __future__ import annotations
 

@@ -173,5 +173,6 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
 
 def _lagging(arrivals: Arrivals) -> str | None:
     late = sum(source.late for source in arrivals.sources.values())
-    worst = max(arrivals.sources, key=lambda name: arrivals.sources[name].late, default=None)
+    # Of several the last by name: sources come in no order, and a state is that of the rows.
+    worst = max(arrivals.sources, key=lambda name: (arrivals.sources[name].late, name), default=None)
     return worst if worst is not None and late and 2 * arrivals.sources[worst].late >= late else None

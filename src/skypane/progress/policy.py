@@ -1,4 +1,4 @@
-"""What a progress policy is told, what it keeps, and what it must do (design, "Time"; paper 1, section 4.1.1).
+"""What a progress policy is told, what it keeps, and what it must do (docs/progress.md; paper 1, section 4.1.1).
 
 A policy is a frozen law. The engine takes a micro-batch in as a whole and asks it, in this order:
 

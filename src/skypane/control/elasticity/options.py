@@ -4,12 +4,11 @@
     Model(max_workers=16, latency="2 s")       forecast of the rate x measured cost (paper 3)
     Threshold(max_workers=16, target=0.8)      utilisation at a target, as clusters do
 
-law() makes of it the law that the engine and the simulator run.
+law() makes of it the law that the engine and the simulator run. registry.py lists those there are.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -18,14 +17,14 @@ from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import PROMPT, FuzzyController
 from skypane.control.elasticity.limits import TIMES, Cadence, Limits
 from skypane.control.elasticity.model import ModelPolicy
-from skypane.control.elasticity.situation import Policy
+from skypane.control.elasticity.situation import Policy, Proposal, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.workers import Workers
 from skypane.types import ConfigError, Duration
 
 
 @dataclass(frozen=True, kw_only=True)
-class Elasticity(Limits, ABC):
+class Elasticity(Limits, Policy):
     """Limits, which all policies share, with defaults for a stream.
 
     max_workers   of both stages together, at least 2; twice the default parallelism, if left out: on Spark the stages
@@ -49,9 +48,15 @@ class Elasticity(Limits, ABC):
         return f"{type(self).__name__}({', '.join(given)})"
 
     @property
-    @abstractmethod
     def policy(self) -> Policy:
-        """Return the policy that proposes numbers."""
+        """Return the policy that proposes numbers: one of its own, or the option itself, if that has propose()."""
+        return self
+
+    def propose(self, situation: Situation, most: int) -> Proposal:
+        """Return the workers to have, as Policy.propose() says: what the policy of an option proposes that has one."""
+        if self.policy is self:
+            raise NotImplementedError(f"{type(self).__name__} needs a method propose(), or a policy")
+        return self.policy.propose(situation, most)
 
     def law(self, start: Workers, parallelism: int = 1) -> Elastic:
         """Return the law that begins with these workers, as far as they are within the bounds."""

@@ -21,7 +21,7 @@ class KeyNumbers:
     def __init__(self, schema: pa.Schema) -> None:
         self.keys = schema.empty_table()
         self._by = list(schema.names)
-        #: as words for the table of keys_table.py; texts are compared by Arrow, with all that are known
+        #: as words for the table of key_table.py; texts are compared by Arrow, with all that are known
         self._in_words = all(fits(field.type) for field in schema)
         self._forget()
 

@@ -15,19 +15,12 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from skypane.naming import shortened
-from skypane.operators.aggregates import words
+from skypane.naming import registered, shortened
+from skypane.operators.aggregates import registry
 from skypane.operators.aggregates.functions import Function
 from skypane.types import ConfigError
 
-WORDS: Final[Mapping[str, Callable[..., Function]]] = {
-    function.__name__.rstrip("_"): function
-    for function in (
-        words.count, words.count_if, words.sum_, words.avg, words.min_, words.max_, words.variance, words.var_pop,
-        words.stddev, words.stddev_pop, words.first, words.last, words.min_by, words.max_by, words.collect,
-        words.count_distinct, words.approx_count_distinct, words.approx_quantile, words.in_order, words.keep,
-    )
-}  # fmt: skip
+WORDS: Final[Mapping[str, Callable[..., Function]]] = registered(registry)
 
 Named: TypeAlias = Callable[[str], Any]
 """What "module.name" names; ConfigError, with nothing imported, if it is not to be run, or if it names nothing."""

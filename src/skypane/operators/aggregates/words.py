@@ -28,7 +28,7 @@ def count_if(condition: str) -> Function:
     return Counted(condition)
 
 
-def sum_(column: ColumnLike, *, where: str | None = None) -> Function:
+def sum(column: ColumnLike, *, where: str | None = None) -> Function:  # noqa: A001 - as SQL calls it
     """Sum of numbers; of integers it is one of 64 bits, and too large a sum an error, as in Spark."""
     return Sum(where, column_name(column, "sum"))
 
@@ -38,13 +38,13 @@ def avg(column: ColumnLike, *, where: str | None = None) -> Function:
     return Mean(where, column_name(column, "avg"))
 
 
-def min_(column: ColumnLike, *, where: str | None = None) -> Function:
+def min(column: ColumnLike, *, where: str | None = None) -> Function:  # noqa: A001 - as SQL calls it
     """Least value; NaN is larger than any other number, as in Spark."""
     name = column_name(column, "min")
     return Chosen(where, name, name)
 
 
-def max_(column: ColumnLike, *, where: str | None = None) -> Function:
+def max(column: ColumnLike, *, where: str | None = None) -> Function:  # noqa: A001 - as SQL calls it
     """Largest value; NaN is larger than any other number, as in Spark."""
     name = column_name(column, "max")
     return Chosen(where, name, name, largest=True)

@@ -8,10 +8,13 @@ from collections.abc import Mapping
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from skypane.control.elasticity import registry as laws
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.workers import Workers
+from skypane.naming import registered
 from skypane.progress import KSlack, ProgressPolicy
+from skypane.progress import registry as policies
 from skypane.runtime.spark.machine.interpreter import check_workers
 from skypane.runtime.spark.machine.session import over_connect
 from skypane.runtime.spark.schema import arrow_schema
@@ -66,7 +69,8 @@ def policy_of(progress: ProgressPolicy | None) -> ProgressPolicy:
     policy = KSlack() if progress is None else progress
     if isinstance(policy, type) or not hasattr(policy, "step"):
         raise ConfigError(
-            f"progress must be a policy such as Watermark('1 hour'), KSlack() or AqKSlack(0.01), got {policy!r}"
+            f"progress must be a policy such as Watermark('1 hour') or KSlack(), got {policy!r}; there are "
+            f"{', '.join(registered(policies))}"
         )
     return policy
 
@@ -82,7 +86,7 @@ def elastic_law(elastic: Elasticity, asked: Workers, cores: int, given: tuple[bo
     """Return the elastic law that begins with the workers asked for; refuse those given that its bounds forbid."""
     if not isinstance(elastic, Elasticity):
         raise ConfigError(
-            f"elastic must be Fuzzy(), Model() or Threshold(), with max_workers=, or None; got {elastic!r}"
+            f"elastic must be {' or '.join(f'{name}()' for name in registered(laws))}, with max_workers=, or None; got {elastic!r}"
         )
     law = elastic.law(asked, cores)
     begun = law.init().workers

@@ -1,4 +1,4 @@
-"""The streaming engine's shell: a micro-batch from Spark's call to its commit, whatever the query (design, "On Spark").
+"""The streaming engine's shell: a micro-batch from Spark's call to its commit, whatever the query (design, "The way of one micro-batch").
 
     decide    what the laws of control say of the batch                            control.py
     run       the program: rows and state -> answers, rejected rows, new state     windowed.py, continuous.py

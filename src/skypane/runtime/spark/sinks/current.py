@@ -46,7 +46,7 @@ class Current(Sink):
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
         del spark
         stage, draft = staging(self.store, answers.driver), f"{FRONT}-{batch_id:012d}.parquet"
-        stage.write_parquet(draft, answers.schema, answers.tables)
+        stage.write_parquet(draft, answers.schema, [answers.table()])
         stage.sync(draft)
         stage.move(draft, self.store, FILE)
         self.store.sync("")

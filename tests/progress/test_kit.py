@@ -1,0 +1,158 @@
+"""Every policy of progress keeps the laws; the kit that says so is found to see what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from tests.subclasses import concrete
+
+import skypane.progress
+from skypane.progress import AqKSlack, Arrivals, KSlack, ProgressPolicy, Readiness, Watermark
+from skypane.progress.law import PunctuationLaw
+from skypane.progress.state import Progress
+from skypane.testing.policies import check_policy
+from skypane.types import Duration, micros
+
+POLICIES: list[PunctuationLaw[Any]] = [
+    Watermark("20 microseconds", max_ahead="1000 us"),
+    Watermark("2 minutes", behind=True),
+    KSlack(),
+    KSlack(max_slack="60 us", max_ahead=None),
+    AqKSlack(0.3, reserve=1, max_slack="100 us", max_ahead="1000 us"),
+    AqKSlack(0.01),
+    Readiness("100 us", max_ahead="1000 us"),
+    Readiness("1 day", sources=("east", "south")),
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_every_policy_keeps_the_laws(policy: ProgressPolicy):
+    check_policy(policy, tries=12)
+
+
+def test_no_policy_is_left_out():
+    assert concrete(PunctuationLaw, skypane.progress) == {type(policy) for policy in POLICIES}  # type: ignore[type-abstract]
+
+
+def test_of_sources_that_are_equally_late_the_state_names_one_by_its_name():
+    """A micro-batch's sources come in the order in which tasks have ended."""
+    policy = AqKSlack(0.1)
+    state = policy.step(policy.init(), Arrivals.of_times([1_000] * 9, WINDOWS))
+    late = Arrivals.of_times([1, 2, 1_000], WINDOWS)
+    told = {name: skypane.progress.SourceCount(1, 1, 2) for name in ("a", "b")}
+    one, other = (
+        policy.step(state, replace(late, sources=dict(order))) for order in (told.items(), reversed(told.items()))
+    )
+    assert one == other
+    assert one.lagging == "b"
+
+
+WINDOWS = skypane.windows.Windows(10, 10)
+
+
+@dataclass(frozen=True)
+class Fixed(PunctuationLaw[Progress]):
+    """A sound policy; its faults are made of it below."""
+
+    delay: Duration = "1 second"
+
+    def init(self) -> Progress:
+        return Progress(slack=micros(self.delay))
+
+    def restore(self, snapshot: Mapping[str, Any]) -> Progress:
+        return Progress.restored(snapshot)
+
+    def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:
+        del before, arrivals
+        return counted
+
+
+class GoesBack(Fixed):
+    """Follows the last batch, however old it is."""
+
+    def step(self, state: Progress, arrivals: Arrivals) -> Progress:
+        after = super().step(state, arrivals)
+        return replace(after, punctuation=int(arrivals.newest.max())) if len(arrivals) else after
+
+
+class CountsNoLate(Fixed):
+    def step(self, state: Progress, arrivals: Arrivals) -> Progress:
+        return replace(super().step(state, arrivals), dropped=state.dropped)
+
+
+class IsAhead(Fixed):
+    """Closes a minute that has not come yet."""
+
+    def _punctuation(self, before: Progress, measured: Progress) -> int | None:
+        del before
+        return None if measured.newest is None else measured.newest + 60_000_000
+
+
+class ForgetsItsPause(Fixed):
+    def restore(self, snapshot: Mapping[str, Any]) -> Progress:
+        return replace(Progress.restored(snapshot), slack=0)
+
+
+class CountsCalls(Fixed):
+    """Keeps something beside the state."""
+
+    def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:
+        del before, arrivals
+        turn = getattr(self, "_turn", 0)
+        object.__setattr__(self, "_turn", turn + 1)
+        return replace(counted, slack=turn)
+
+
+class SaysTooMuch(Fixed):
+    def explain(self, state: Progress) -> str:
+        return f"{state.slack}\nmicroseconds"
+
+
+class TakesAnything(Fixed):
+    def restore(self, snapshot: Mapping[str, Any]) -> Progress:
+        return Progress.restored(
+            {**self.init().snapshot(), **{k: v for k, v in snapshot.items() if k != "no such field"}}
+        )
+
+
+@dataclass(frozen=True)
+class Everything(Progress):
+    times: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hoards(PunctuationLaw[Everything]):
+    """Keeps all times that it has seen."""
+
+    def init(self) -> Everything:
+        return Everything()
+
+    def restore(self, snapshot: Mapping[str, Any]) -> Everything:
+        state = Everything.restored(snapshot)
+        return replace(state, times=tuple(state.times))
+
+    def _measure(self, before: Everything, counted: Everything, arrivals: Arrivals) -> Everything:
+        return replace(counted, times=(*before.times, *arrivals.newest.tolist()))
+
+
+@pytest.mark.parametrize(
+    ("policy", "broken"),
+    [
+        (GoesBack(), "never go back"),
+        (CountsNoLate(), "those whose pane was closed before are dropped"),
+        (IsAhead(), "of rows in order none is late"),
+        (ForgetsItsPause(), "went through JSON"),
+        (CountsCalls(), "equal inputs give equal states|order of rows|through JSON"),
+        (SaysTooMuch(), "is one line"),
+        (TakesAnything(), "refuses what is no snapshot"),
+        (Hoards(), "does not grow"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_kit_names_the_law_that_is_broken(policy: ProgressPolicy, broken: str):
+    check_policy(Fixed(), tries=5)
+    with pytest.raises(AssertionError, match=broken):
+        check_policy(policy)

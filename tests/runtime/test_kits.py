@@ -1,0 +1,239 @@
+"""Every sink and every source keeps the laws; the kits that say so are found to see what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource
+from tests.rows import table
+from tests.subclasses import concrete
+
+import skypane.runtime.spark.sinks
+import skypane.runtime.spark.sources
+from skypane.runtime.receiving.log import SegmentLog
+from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.call import Call
+from skypane.runtime.spark.sinks.claim import Claim
+from skypane.runtime.spark.sinks.console import Console
+from skypane.runtime.spark.sinks.current import FILE, Current
+from skypane.runtime.spark.sinks.directory import Directory
+from skypane.runtime.spark.sinks.memory import Memory
+from skypane.runtime.spark.sinks.sink import Sink
+from skypane.runtime.spark.sources.many.listing import KINDS
+from skypane.runtime.spark.sources.many.source import ManySource
+from skypane.runtime.spark.sources.recordings import write_recording
+from skypane.runtime.spark.sources.replay import ReplaySource
+from skypane.testing import check_sink, check_source
+
+NUMBERS = pa.table({"n": pa.array(range(12), pa.int64()), "city": pa.array(["Oslo", "Rome", None] * 4, pa.string())})
+
+
+def visible(sink: Directory) -> list[Path]:
+    return sorted(path for path in Path(sink.path).iterdir() if path.name[0] not in "._")
+
+
+def parquet(sink: Directory) -> pa.Table:
+    return pa.concat_tables(pq.read_table(path) for path in visible(sink))
+
+
+def csv(sink: Directory) -> pa.Table:
+    quoted = pa.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
+    return pa.concat_tables(pa.csv.read_csv(path, convert_options=quoted) for path in visible(sink))
+
+
+def lines(sink: Directory) -> pa.Table:
+    found = [json.loads(line) for path in visible(sink) for line in path.read_text().splitlines()]
+    return pa.Table.from_pylist(
+        [{name: row.get(name) for name in NUMBERS.schema.names} for row in found], NUMBERS.schema
+    )
+
+
+def by_number(folder: str, batch: DataFrame, number: int) -> None:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    draft = Path(folder) / f".{number}"
+    pq.write_table(batch.toArrow(), draft)
+    draft.rename(Path(folder) / f"{number}.parquet")
+
+
+@dataclass(frozen=True)
+class ByNumber(Call):
+    """A function's folder, named so that it can be read."""
+
+    path: str = ""
+
+
+def called(folder: str) -> ByNumber:
+    return ByNumber(partial(by_number, folder), folder)
+
+
+def of_files(sink: ByNumber) -> pa.Table:
+    return pa.concat_tables(pq.read_table(path) for path in Path(sink.path).glob("*.parquet"))
+
+
+def current(sink: Current) -> pa.Table:
+    return pq.read_table(Path(sink.path) / FILE)
+
+
+def kept(sink: Memory) -> pa.Table:
+    return sink.table()
+
+
+def printed(place: str) -> Console:
+    del place
+    return Console()
+
+
+def remembered(place: str) -> Memory:
+    del place
+    return Memory()
+
+
+SINKS: dict[str, tuple[type[Sink], Callable[[SparkSession, Path], None]]] = {
+    "parquet": (Directory, lambda spark, folder: check_sink(spark, Directory, parquet, folder, kills=2)),
+    "csv": (Directory, lambda spark, folder: check_sink(
+        spark, partial(Directory, format="csv"), csv, folder, rows=NUMBERS, kills=0)),
+    "json": (Directory, lambda spark, folder: check_sink(
+        spark, partial(Directory, format="json"), lines, folder, rows=NUMBERS, kills=1)),
+    "current": (Current, lambda spark, folder: check_sink(spark, Current, current, folder, keeps="last", kills=1)),
+    "call": (Call, lambda spark, folder: check_sink(spark, called, of_files, folder, rows=NUMBERS, kills=1)),
+    "memory": (Memory, lambda spark, folder: check_sink(spark, remembered, kept, folder, lasting=False)),
+    "console": (Console, lambda spark, folder: check_sink(spark, printed, kept, folder, keeps="nothing", lasting=False)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SINKS)
+def test_every_sink_keeps_the_laws(spark: SparkSession, tmp_path: Path, kind: str):
+    SINKS[kind][1](spark, tmp_path)
+
+
+def test_no_sink_is_left_out():
+    assert concrete(Sink, skypane.runtime.spark.sinks) == {sink for sink, _ in SINKS.values()}  # type: ignore[type-abstract]
+
+
+@dataclass(frozen=True)
+class Files(Sink):
+    """A sound sink, of a file for each batch; its faults are made of it below."""
+
+    path: str
+
+    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        del spark
+        Path(self.path).mkdir(parents=True, exist_ok=True)
+        self.save(answers.table(), f"{batch_id:06d}.parquet")
+
+    def save(self, rows: pa.Table, name: str) -> None:
+        pq.write_table(rows, Path(self.path) / f".{name}")
+        (Path(self.path) / f".{name}").rename(Path(self.path) / name)
+
+
+class Appends(Files):
+    def save(self, rows: pa.Table, name: str) -> None:
+        there = len(list(Path(self.path).glob("*.parquet")))
+        super().save(rows, f"{there}-{name}")
+
+
+class BeginsAnew(Files):
+    def open(self, claim: Claim) -> None:
+        del claim
+        for path in Path(self.path).glob("*.parquet"):
+            path.unlink()
+
+
+class WritesInPlace(Files):
+    """Row by row into a file that counts as whole as soon as it is there."""
+
+    def save(self, rows: pa.Table, name: str) -> None:
+        if not (Path(self.path) / name).exists():
+            for at in range(rows.num_rows):
+                super().save(rows.slice(0, at + 1), name)
+
+
+class TakesDriversOnly(Files):
+    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        Path(self.path).mkdir(parents=True, exist_ok=True)
+        if answers.tables:
+            super().write(spark, answers, batch_id)
+
+
+@pytest.mark.parametrize(
+    ("sink", "broken"),
+    [
+        (Appends, "told twice is there once"),
+        (BeginsAnew, "goes on where the one before ended"),
+        (TakesDriversOnly, "what was told is there"),
+        (WritesInPlace, "killed in a batch is replaced"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_the_kit_names_the_law_that_a_sink_breaks(spark, tmp_path, sink: type[Files], broken: str):
+    check_sink(spark, Files, parquet, tmp_path / "sound", kills=0)
+    with pytest.raises(AssertionError, match=broken):
+        check_sink(spark, sink, parquet, tmp_path / "wrong", kills=2 if "killed" in broken else 0)
+
+
+def grow(folder: Path) -> str:
+    """Three csv files, the list of which is the source's."""
+    for name, count in (("a", 5), ("b", 1), ("c", 7)):
+        (folder / f"{name}.csv").write_text("".join(f"{at},{name}\n" for at in range(count)))
+    return json.dumps([str(folder / "*.csv")])
+
+
+def received(folder: Path) -> str:
+    """A receiver's log of two segments."""
+    with SegmentLog(folder / "log", segment_bytes=60) as log:
+        for at in range(9):
+            log.append(b'{"n": %d, "city": "Oslo"}\n' % at)
+    return json.dumps([{"segments": str(folder / "log")}])
+
+
+def finished(folder: Path) -> str:
+    for at in range(3):
+        pq.write_table(NUMBERS, folder / f"{at}.parquet", row_group_size=5)
+    return json.dumps([{"parquet": f"{folder}/*.parquet"}])
+
+
+INPUTS: dict[str, Callable[[Path], str]] = {"path": grow, "parquet": finished, "segments": received}
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_inputs_of_every_kind_keep_the_laws_of_sources(spark: SparkSession, tmp_path: Path, kind: str):
+    (tmp_path / "in").mkdir()
+    options = {"inputs": INPUTS[kind](tmp_path / "in"), "rowsPerTrigger": "7"}
+    check_source(spark, ManySource, options, tmp_path, schema="n BIGINT, city STRING, input STRING")
+
+
+def test_topics_keep_the_laws_of_sources(spark: SparkSession, tmp_path: Path, kafka: Any):
+    kafka.create("kit", 2)
+    kafka.send("kit", [json.dumps({"n": at, "city": "Oslo"}).encode() for at in range(9)])
+    options = {"inputs": json.dumps([{"kafka": kafka.address, "topic": "kit"}]), "rowsPerTrigger": "4"}
+    check_source(spark, ManySource, options, tmp_path, schema="n BIGINT, city STRING, input STRING")
+
+
+def test_no_kind_of_input_is_left_out():
+    assert set(KINDS) == {*INPUTS, "kafka"}
+
+
+def test_a_replay_keeps_the_laws_of_sources(spark: SparkSession, tmp_path: Path):
+    write_recording(table(list(range(17)), [1.0] * 17), tmp_path / "rows.arrow")
+    check_source(spark, ReplaySource, {"path": str(tmp_path / "rows.arrow"), "rowsPerTrigger": "9"}, tmp_path)
+
+
+def test_a_workload_keeps_the_laws_of_sources(spark: SparkSession, tmp_path: Path):
+    parameters = json.dumps({"rate": 1_000, "rows": 300, "seed": 3})
+    check_source(
+        spark, ReplaySource, {"workload": "poisson", "parameters": parameters, "rowsPerTrigger": "200"}, tmp_path
+    )
+
+
+def test_no_source_is_left_out():
+    assert concrete(DataSource, skypane.runtime.spark.sources) == {ManySource, ReplaySource}
