@@ -56,7 +56,7 @@ from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.sources.many.door import inputs
-from skypane.types import BadInputError, CheckpointError, ConfigError, SkypaneError
+from skypane.types import BadInputError, CheckpointError, ConfigError, MemoryLimitError, SkypaneError
 
 try:
     __version__ = _version("skypane")
@@ -80,6 +80,7 @@ __all__ = [
     "KDominant",
     "KSlack",
     "Memory",
+    "MemoryLimitError",
     "Model",
     "PaneRoundRobin",
     "Preference",
