@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,7 @@ MILLION = 1_000_000
 SECOND = 1_000_000
 DOCUMENT = "limits.md"
 MARK = "limits"
+HEAD = ["what", "driver, GiB", "Java", "Python workers", "all at once", "seconds", "outcome"]
 _CHUNK = 1_000_000
 _START = 1_767_225_600 * SECOND
 
@@ -239,18 +240,27 @@ def _measured(name: str, scale: float) -> dict[str, object]:
     return {"case": name, "seconds": seconds, "said": said, **watch.most}
 
 
-def _apart(names: list[str], scale: float) -> Iterator[dict[str, object]]:
-    for name in names:
-        command = [sys.executable, "-m", "bench.limits", name, "--here", "--scale", str(scale)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 - our own command
-        lines = done.stdout.splitlines()
-        yield json.loads(lines[-1]) if lines else {"case": name, "said": f"the process ended with {done.returncode}"}
+def _apart(name: str, scale: float) -> dict[str, object]:
+    """Run one case in a process of its own."""
+    command = [sys.executable, "-m", "bench.limits", name, "--here", "--scale", str(scale)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 - our own command
+    lines = done.stdout.splitlines()
+    said: dict[str, object] = json.loads(lines[-1]) if lines else {"said": f"the process ended with {done.returncode}"}
+    return {"case": name, "scale": scale, **said}
+
+
+def _row(told: dict[str, object]) -> list[str]:
+    what = " ".join(str(CASES[str(told["case"])].__doc__).split()).rstrip(".")
+    scale = "" if told["scale"] == 1 else f" (all numbers times {told['scale']})"
+    held = (told.get(kind, 0) for kind in ("driver", "java", "workers", "all"))
+    figures = [f"{size / 2**30:.2f}" for size in held if isinstance(size, int)]
+    return [what + scale, *figures, f"{told.get('seconds', 0):.0f}", str(told["said"])]
 
 
 def main() -> None:
     """Run the cases that are named, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", choices=[*CASES, []])
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--docs", type=Path)
     parser.add_argument("--here", action="store_true", help="one case, in this process")
@@ -259,18 +269,11 @@ def main() -> None:
     if arguments.here:
         print(json.dumps(_measured(names[0], arguments.scale)), flush=True)
         return
-    lines = []
-    for told in _apart(names, arguments.scale):
-        print(json.dumps(told), flush=True)
-        lines.append([
-            str(CASES[str(told["case"])].__doc__).strip().rstrip("."),
-            *(f"{told.get(kind, 0) / 2**30:.2f}" for kind in ("driver", "java", "workers", "all")),  # type: ignore[operator]
-            f"{told.get('seconds', 0):.0f}",
-            str(told["said"]),
-        ])  # fmt: skip
-    table = markdown_table(
-        ["what", "driver, GiB", "Java", "Python workers", "all at once", "seconds", "outcome"], lines
-    )
+    told = []
+    for name in names:
+        told.append(_apart(name, arguments.scale))
+        print(json.dumps(told[-1]), flush=True)
+    table = markdown_table(HEAD, [_row(one) for one in told])
     print(table)
     if arguments.docs is not None:
         replace_between(arguments.docs / DOCUMENT, MARK, table)

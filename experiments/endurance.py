@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -45,7 +45,7 @@ class Pace:
         self.seconds: list[float] = []
         self._changed = Condition()
 
-    def listener(self, query: str):  # noqa: ANN201 - a function of BatchMetrics
+    def listener(self, query: str) -> Callable[[sp.BatchMetrics], None]:
         """Return what counts the batches of a query."""
 
         def count(metrics: sp.BatchMetrics) -> None:

@@ -22,7 +22,8 @@ LAYERS = (
     ("skypane",),  # the public names
     ("skypane.runtime.spark", "skypane.runtime.local", "skypane.runtime.sim"),
     ("skypane.runtime.machine_costs",),
-    ("skypane.runtime", "skypane.runtime.resources"),
+    ("skypane.runtime",),
+    ("skypane.runtime.resources",),
     ("skypane.datasets", "skypane.metrics", "skypane.testing"),
     ("skypane.places",),
     ("skypane.plan",),

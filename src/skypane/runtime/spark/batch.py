@@ -41,7 +41,7 @@ NARROWER = "ask for fewer columns, of fewer rows or in windows, or give the mach
 
 PIECE = 64 << 20
 """Bytes of what goes to Java at once, about: it holds such a piece several times, and none of 2 GiB."""
-_STEP = 2
+STEP = 2
 """What a step takes, as a multiple of the bytes that go into it."""
 
 _MOST_PACKED = 2**31 - 1 - PIECE
@@ -132,7 +132,7 @@ class _LiftAll:
         partials: list[pa.Table] = []
         with limited("the rows of a task", FEWER_AT_ONCE):
             for rows in gathered(as_tables(from_spark(batches)), BUFFER_ROWS):
-                require(_STEP * (rows.nbytes + _bytes(partials)), "the rows of a task", FEWER_AT_ONCE)
+                require(STEP * (rows.nbytes + _bytes(partials)), "the rows of a task", FEWER_AT_ONCE)
                 partials.append(self._lifted(rows))
                 if _bytes(partials) >= PIECE:
                     partials = [self.query.combine(partials)]
@@ -160,7 +160,7 @@ class _CombineAll:
             for packed in (partial for batch in batches for partial in batch.column("partial")):
                 partials.append(_unpacked(packed))
                 held = _bytes(partials)
-                require(_STEP * held, f"the answer ({size(held)} of partials so far)", NARROWER)
+                require(STEP * held, f"the answer ({size(held)} of partials so far)", NARROWER)
             if partials:
                 yield from pieces(self.query.lower(self.query.combine(partials)), PIECE)
 
