@@ -56,16 +56,14 @@ class Feed:
 def _line(step: int, index: int, chance: random.Random) -> bytes:
     if index == 0 and step % 101 == 100:
         return b'{"id": 1, "ts": \n'
-    time: datetime | None = _START + timedelta(seconds=step, milliseconds=chance.randrange(1_000))
+    time = _START + timedelta(seconds=step, milliseconds=chance.randrange(1_000))
     if index == 1 and step % 50 == 49:
         time -= timedelta(minutes=1)
     if index == 2 and step % 211 == 210:
         time += timedelta(days=365)
-    if index == 3 and step % 97 == 96:
-        time = None
     row: dict[str, Any] = {
         "id": step * ROWS + index,
-        "ts": None if time is None else time.isoformat(),
+        "ts": None if index == 3 and step % 97 == 96 else time.isoformat(),
         "sensor": f"s{chance.randrange(4)}",
         "price": round(chance.random() * 100, 2),
         "rating": chance.randrange(50) / 10,

@@ -119,8 +119,7 @@ class Mqtt(Certificates):
         _check_text("topic", self.topic, "a filter such as 'meters/+'")
         if self.password is not None:
             check_named(self.password, "password")
-        if not isinstance(self.most_topics, int) or isinstance(self.most_topics, bool) or self.most_topics < 1:
-            raise ConfigError(f"most_topics must be a whole number of at least 1, got {self.most_topics!r}")
+        _check_topics(self.most_topics)
         _set_length(self, "held_for")
         self.settle_for("mqtts://")
         object.__setattr__(self, "client", self.client or f"skypane-{self.name}")
@@ -304,6 +303,11 @@ def _check_headers(given: Any) -> None:
 def _check_size(given: Any) -> None:
     if not isinstance(given, int) or isinstance(given, bool) or given < _SMALLEST:
         raise ConfigError(f"segment_bytes must be a number of at least {_SMALLEST}, got {given!r}")
+
+
+def _check_topics(given: Any) -> None:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise ConfigError(f"most_topics must be a whole number of at least 1, got {given!r}")
 
 
 def _set_length(of: Any, name: str) -> None:

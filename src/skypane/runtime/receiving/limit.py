@@ -20,7 +20,6 @@ class Limit:
     """Ends the connections that it is told of when `seconds` have passed; `over` says whether they have."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
         self.over = False
         self._sockets: list[socket.socket] = []
         self._lock = Lock()
