@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -171,7 +172,7 @@ def one_key_kept(spark: SparkSession, folder: Path, scale: float) -> str:
     return _aggregated(spark, folder, scale, 1, different=sp.count_distinct("c3"))
 
 
-def _aggregated(spark: SparkSession, folder: Path, scale: float, keys: int, **more: sp.Function) -> str:
+def _aggregated(spark: SparkSession, folder: Path, scale: float, keys: int, **more: Any) -> str:
     (folder / "in").mkdir()
     for number in range(10):
         points(folder / "in" / f"{number}.parquet", int(MILLION * scale), 2, first=2 * number, keys=keys)

@@ -130,11 +130,10 @@ def test_a_buffer_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_stage_says_why_it_has_given_up():
-    def stage(_: object) -> Iterator[pa.RecordBatch]:
+    def refuse(_: pa.RecordBatch) -> pa.RecordBatch:
         raise MemoryError
-        yield
 
-    ((report,)) = _Refusing(stage)([])
+    ((report,)) = _Refusing(lambda batches: map(refuse, batches))(offers(1).to_batches())
     assert str(report.column(0)[0]).startswith(
         "refused: not enough memory for the rows of a task: the system refused it"
     )
