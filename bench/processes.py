@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
+from types import TracebackType
+from typing import Self
 
 TICKS = 100
 """Of a CPU second in /proc."""
@@ -39,6 +42,44 @@ def peaks() -> dict[str, int]:
         except (OSError, KeyError):
             continue
     return most
+
+
+class Watch:
+    """Looks every 50 ms at what memory all processes have for themselves; `most` has the most bytes by kind, and of all at once."""
+
+    def __init__(self) -> None:
+        self.most = {"driver": 0, "java": 0, "workers": 0, "all": 0}
+        self._over = Event()
+        self._thread = Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.05):
+            held = {"driver": 0, "java": 0, "workers": 0}
+            for process, _ in _family():
+                try:
+                    text = (_PROC / str(process) / "status").read_text()
+                    lines = dict(line.split(":", 1) for line in text.splitlines())
+                    kind = "driver" if process == _own() else "java" if "java" in lines["Name"] else "workers"
+                    held[kind] += int(lines["RssAnon"].split()[0]) * 1024
+                except (OSError, KeyError):  # it has ended meanwhile
+                    continue
+            held["all"] = sum(held.values())
+            self.most = {kind: max(most, held[kind]) for kind, most in self.most.items()}
+
+
+def family() -> list[int]:
+    """Return the numbers of this process and of all that it has started."""
+    return [process for process, _ in _family()]
 
 
 _PROC = Path("/proc")

@@ -1,6 +1,6 @@
 import pytest
 
-from skypane.wording import clock, count, counted, percent, seconds, span, stamp
+from skypane.wording import clock, count, counted, percent, seconds, size, span, stamp
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,13 @@ def test_words():
     assert [percent(x) for x in (0.01, 0.0123, 0.00004, 1.0, None)] == ["1 %", "1.23 %", "0 %", "100 %", "n/a"]
     assert stamp(1_357_017_300_000_000) == "2013-01-01 05:15"
     assert (stamp(None), span(None), span(5_400_000_000)) == ("n/a", "n/a", "1.5 h")
+    assert [size(x) for x in (0, 1023, 1 << 10, 47 << 20, 3_435_973_837)] == [
+        "0 bytes",
+        "1023 bytes",
+        "1.0 KiB",
+        "47.0 MiB",
+        "3.2 GiB",
+    ]
     assert [clock(x) for x in (0.9, 65, 3723)] == ["0:00", "1:05", "1:02:03"]
 
 

@@ -55,6 +55,7 @@ from skypane.runtime.spark.sources.many.door import inputs as inputs
 from skypane.types import BadInputError as BadInputError
 from skypane.types import CheckpointError as CheckpointError
 from skypane.types import ConfigError as ConfigError
+from skypane.types import MemoryLimitError as MemoryLimitError
 from skypane.types import SkypaneError as SkypaneError
 
 try:

@@ -67,6 +67,10 @@ class BadInputError(SkypaneError, ValueError):
     """Data that a batch query cannot rank; the message names the column and the reason."""
 
 
+class MemoryLimitError(SkypaneError, MemoryError):
+    """A batch, a window or a query for which there is not enough memory; the message names what it needs and what can be had."""
+
+
 class CheckpointError(SkypaneError, RuntimeError):
     """A checkpoint that is damaged, or that belongs to another query definition."""
 

@@ -26,6 +26,14 @@ def counted(number: int, things: str) -> str:
     return f"1 {' '.join(words)}"
 
 
+def size(number: int) -> str:
+    """Return a number of bytes in its largest fitting unit: "3.2 GiB", "47.0 MiB", "512 bytes"."""
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if abs(number) >= scale:
+            return f"{number / scale:,.1f} {unit}"
+    return f"{number} bytes"
+
+
 def percent(share: float | None) -> str:
     """Return 0.0123 as "1.23 %"; small shares keep two digits, whole ones none more than they need."""
     if share is None:

@@ -55,18 +55,22 @@ class Bomb:
 
 
 class _Half(io.BytesIO):
-    """A file that gets half of what is written to it first, then the signal."""
+    """A file that gets half of what is first written to it, then the signal."""
 
     def __init__(self, file: Any, bomb: Bomb) -> None:
         super().__init__()
         self._file, self._bomb = file, bomb
+        self._begun = False
 
     def write(self, content: Any) -> int:
         whole = bytes(memoryview(content))
-        self._file.write(whole[: len(whole) // 2])
+        half = 0 if self._begun else len(whole) // 2
+        self._file.write(whole[:half])
         self._file.flush()
-        self._bomb.go_off()
-        self._file.write(whole[len(whole) // 2 :])
+        if not self._begun:  # who stands still there, and goes on, writes the rest
+            self._begun = True
+            self._bomb.go_off()
+        self._file.write(whole[half:])
         return len(whole)
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.chaos import naive
-from tests.chaos.driver import Stream
+from tests.chaos.driver import Stream, told_of
 from tests.chaos.naive import Row, Taken
 
 from skypane.metrics import BatchMetrics
@@ -33,6 +33,7 @@ def check(stream: Stream) -> None:
     _check_rejected(stream, taken, batches)
     punctuation = max(batch.punctuation for batch in batches if batch.punctuation is not None)
     _check_answers(stream, taken.entered, punctuation)
+    _check_told_again(stream)
     _check_left_over(stream, ledger)
 
 
@@ -42,8 +43,9 @@ def _check_rejected(stream: Stream, taken: Taken, batches: list[BatchMetrics]) -
     assert sum(batch.late_rows for batch in batches) == len(taken.late), "late rows"
     assert len(taken.entered) + len(taken.late) + counted.total() == len(stream.rows), "no row is lost"
     first = _ledger_number(stream.late_from, batches)
-    told = [row for row in _written(stream.folder / "late") if row["reason"] == "late"]
-    assert sorted(row["id"] for row in told) == sorted(id_ for batch, id_ in taken.late if batch >= first)
+    for reason, rows in (("late", taken.late), ("future", taken.future)):
+        told = [row["id"] for row in _written(stream.folder / "late") if row["reason"] == reason]
+        assert sorted(told) == sorted(id_ for batch, id_ in rows if batch >= first), reason
 
 
 def _ledger_number(batch: int, batches: list[BatchMetrics]) -> int:
@@ -74,6 +76,13 @@ def _answer(row: Row, scenario: str) -> Hashable:
         key: int = row["id"]
         return key
     return str(row["sensor"]), row["n"], row["total"], row["low"]
+
+
+def _check_told_again(stream: Stream) -> None:
+    """A batch that a sink is told again, after a kill, is what it was told before: a function could not take it back."""
+    for name in ("out", "late"):
+        batches = [path.name.partition("-")[0] for path in told_of(stream.folder / name)]
+        assert len(batches) == len(set(batches)), f"{name} was told two things under one number"
 
 
 def _check_left_over(stream: Stream, ledger: Ledger) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -24,7 +25,9 @@ from skypane.plan import ContinuousPlan, Plan
 from skypane.runtime.spark.engine.rejects import schema_of
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.engine.shell import Engine
+from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.current import Current
+from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.door import sinks
 from skypane.windows import Windows
 
@@ -47,7 +50,8 @@ class Stream:
         return self.folder / "log"
 
     def setting(self, chance: random.Random, *, late: bool) -> Setting:
-        out, other, front = self.folder / "out", self.folder / "late" if late else None, None
+        out, front = Noted(str(self.folder / "out")), None
+        other = Noted(str(self.folder / "late")) if late else None
         # Half of the starts answer in tasks, whatever it would cost.
         costs = Costs(job=0.0, window=1.0, shard_per_row=0.0) if chance.random() < 0.5 else DEFAULT_COSTS
         plan: Plan
@@ -65,6 +69,27 @@ class Stream:
             plan=plan, schema=SCHEMA, answer_schema=answers, checkpoint=str(self.folder / "checkpoint"), output=output,
             late=rejected, splitting=splitting("PB_RR"), costs=costs, front=front,
         )  # fmt: skip
+
+
+class Noted(Directory):
+    """A folder of answers that keeps beside it a digest of what it was told, by batch."""
+
+    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        rows = sorted(map(repr, answers.table().to_pylist()))
+        digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()
+        notes = _notes(Path(self.path))
+        notes.mkdir(exist_ok=True)
+        (notes / f"{batch_id}-{digest}").touch()
+        super().write(spark, answers, batch_id)
+
+
+def told_of(folder: Path) -> list[Path]:
+    """Return a file for each batch and what a folder was told under its number, "number-digest"."""
+    return sorted(_notes(folder).iterdir()) if _notes(folder).is_dir() else []
+
+
+def _notes(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}-told")
 
 
 def numbers(log: Path) -> list[int]:

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 SECOND = 1_000_000
 LENGTH, SLIDE, CONTINUOUS = 50 * SECOND, 20 * SECOND, 5 * SECOND
+AHEAD = 365 * 86_400 * SECOND
+"""How far the clocks are ahead that are wrong: no stream pauses as long here, so all such rows are held, and a drain gives them up."""
 START = 1_700_000_000 * SECOND
 Row = dict[str, Any]
 
@@ -23,11 +25,12 @@ SCHEMA = pa.schema([
 
 
 def rows(seed: int, batches: int, size: int = 40) -> pa.Table:
-    """Rows in the order they come, up to 90 s late, with ties, without a time, without a number, one of long ago."""
+    """Rows in the order they come, up to 90 s late, with ties, without a time, without a number, some of long ago or far ahead."""
     rng, count = np.random.default_rng(seed), batches * size
     begin = START + np.arange(count) // size * SLIDE
     times = begin + rng.integers(0, SLIDE, count) - np.minimum(rng.exponential(8 * SECOND, count), 90 * SECOND)
     times = np.where(rng.random(count) < 0.005, times - 400 * 86_400 * SECOND, times).astype(np.int64)
+    times = np.where(rng.random(count) < 0.008, times + AHEAD, times)
     price = np.where(rng.random(count) < 0.01, np.nan, rng.integers(0, 12, count).astype(float))
     columns = [
         np.arange(count),
@@ -42,10 +45,11 @@ def rows(seed: int, batches: int, size: int = 40) -> pa.Table:
 
 @dataclass
 class Taken:
-    """The rows that enter, those that are late, by batch, and why others do not."""
+    """The rows that enter, those that are late or far ahead, by batch, and why others do not."""
 
     entered: list[Row] = field(default_factory=list)
     late: list[tuple[int, int]] = field(default_factory=list)
+    future: list[tuple[int, int]] = field(default_factory=list)
     quarantined: Counter[str] = field(default_factory=Counter)
 
 
@@ -57,6 +61,7 @@ def taken(batches: Iterable[tuple[Sequence[Row], int | None]], pane_end: Callabl
             reason = _reason(row)
             if reason is not None:
                 told.quarantined[reason] += 1
+                told.future += [(number, row["id"])] if reason == "future" else []
             elif punctuation is not None and pane_end(row["ts"]) <= punctuation:
                 told.late.append((number, row["id"]))
             else:
@@ -70,7 +75,9 @@ def _reason(row: Row) -> str | None:
         return "null ts"
     if row["price"] is None:
         return "null price"
-    return "NaN price" if math.isnan(row["price"]) else None
+    if math.isnan(row["price"]):
+        return "NaN price"
+    return "future" if row["ts"] >= START + AHEAD // 2 else None
 
 
 def pane_end(time: int) -> int:

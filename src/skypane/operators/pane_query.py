@@ -16,6 +16,11 @@ from skypane.progress.arrivals import SourceCount
 
 BUFFER_ROWS = 1_000_000
 """Rows buffered before they are lifted: kernels do best with a whole pane at once, and memory is the limit."""
+BUFFER_BYTES = 256 << 20
+"""Bytes buffered before they are lifted: a million rows with long texts would be gigabytes."""
+
+_LIFTING, _COMBINING = 3, 2
+"""What a step takes, as a multiple of what goes in: rows by panes and their criteria in order; partials side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,9 @@ class PaneQuery:
         self._clock = clock
         self._buffer: list[pa.RecordBatch] = []
         self._buffered = 0
+        self._buffered_bytes = 0
+        #: the most bytes that the partials of a pane have together
+        self._largest = 0
         self._partials: dict[int, list[PanePartial]] = {}
         self._rejections: list[Rejection] = []
         self._sources: list[Mapping[str, SourceCount]] = []
@@ -74,8 +82,14 @@ class PaneQuery:
         """Take in rows; they are lifted when the buffer is full."""
         self._buffer.append(batch)
         self._buffered += batch.num_rows
-        if self._buffered >= self._buffer_rows:
+        self._buffered_bytes += batch.nbytes
+        if self._buffered >= self._buffer_rows or self._buffered_bytes >= BUFFER_BYTES:
             self._lift()
+
+    @property
+    def step_bytes(self) -> int:
+        """About how many bytes the next step takes, beside those that are held."""
+        return _LIFTING * self._buffered_bytes + _COMBINING * self._largest
 
     def close(self) -> LiftResult:
         """Lift what is left; return one partial per pane, oldest pane first."""
@@ -90,18 +104,18 @@ class PaneQuery:
         if not self._buffered:
             return
         rows = pa.Table.from_batches(self._buffer)
-        self._buffer, self._buffered = [], 0
+        self._buffer, self._buffered, self._buffered_bytes = [], 0, 0
         entry = self._gate.split(rows)
         # One pane at a time, so that each knows its cost; all at once where that is what the query is made for.
         together = [entry.usable] if isinstance(self._query, BulkQuery) else [(part,) for part in entry.usable]
         for parts in together:
             began = self._clock()
-            partials = lift_panes(self._query, [part.rows for part in parts])
+            lifted = lift_panes(self._query, [part.rows for part in parts])
             busy = (self._clock() - began) / max(1, sum(part.count.rows for part in parts))
-            for part, partial in zip(parts, partials, strict=True):
-                self._partials.setdefault(part.pane, []).append(
-                    PanePartial(part.count, partial, busy * part.count.rows)
-                )
+            for part, partial in zip(parts, lifted, strict=True):
+                partials = self._partials.setdefault(part.pane, [])
+                partials.append(PanePartial(part.count, partial, busy * part.count.rows))
+                self._largest = max(self._largest, sum(one.partial.nbytes for one in partials))
         self._rejections.append(entry.rejection)
         self._sources.append(entry.sources)
 

@@ -8,19 +8,31 @@ import pyarrow as pa
 
 from skypane.runtime.narrow import narrowed, widened
 
+GROUP_BYTES = 256 << 20
+"""Bytes that are gathered at most: rows with long texts are gigabytes before they are many."""
 
-def gathered(tables: Iterable[pa.Table], row_count: int) -> Iterator[pa.Table]:
-    """Yield the same rows, in order, in tables of at least `row_count` rows, the last one excepted; nothing is copied."""
+
+def gathered(tables: Iterable[pa.Table], row_count: int, byte_count: int = GROUP_BYTES) -> Iterator[pa.Table]:
+    """Yield the same rows, in order, in tables of at least `row_count` rows or `byte_count` bytes; nothing is copied.
+
+    The last one may have fewer.
+    """
     waiting: list[pa.Table] = []
-    count = 0
+    rows = size = 0
     for table in tables:
         waiting.append(table)
-        count += table.num_rows
-        if count >= row_count:
+        rows += table.num_rows
+        size += table.nbytes
+        if rows >= row_count or size >= byte_count:
             yield pa.concat_tables(waiting)
-            waiting, count = [], 0
+            waiting, rows, size = [], 0, 0
     if waiting:
         yield pa.concat_tables(waiting)
+
+
+def pieces(table: pa.Table, byte_count: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows in batches of about `byte_count` bytes at most; nothing is copied."""
+    yield from table.to_batches(max_chunksize=max(1, table.num_rows * byte_count // max(table.nbytes, 1)))
 
 
 def as_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

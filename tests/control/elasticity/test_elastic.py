@@ -77,6 +77,12 @@ def waiting(rows: int, *, catch_up: str | None = "5 seconds", seconds: float = 1
     return after(law, [Stages(plq, None, arrived=100, backlog=rows)])[1].because
 
 
+def test_of_one_row_that_waits_the_line_has_no_plural():
+    law = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(1, 1), every=1, catch_up="1 second")
+    slow = Period(1.0, (0.9,), (1,), (1,))
+    assert after(law, [Stages(slow, None, arrived=1, backlog=1)])[1].because.endswith("; 1 row waits")
+
+
 def test_what_waits_is_work_too():
     """A thousand tuples are five seconds of work: within five seconds, for two workers, half of their time."""
     assert waiting(1_000, catch_up=None) == "0.25, nan"

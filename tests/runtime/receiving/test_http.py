@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.client import HTTPMessage as Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
@@ -139,11 +142,34 @@ def test_what_cannot_be_taken_is_told_and_asked_for_again(tmp_path, server):
     assert lines(tmp_path / "prices") == ['{"n": 1}']
 
 
-def test_an_answer_that_never_ends_is_told(tmp_path, server, monkeypatch):
-    monkeypatch.setattr(http, "SLOWEST", 0)
-    server.says(b"[1]")
-    with Receiver(asking(tmp_path, server)) as receiving:
-        until(lambda: "its answer takes longer than 0 s" in receiving.seen[0].reason, "it is not told")
+@pytest.mark.parametrize("said", [
+    b"HTTP/1.1 200 OK\r\nX-Pad: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n[", b"HTTP/1.1 200 OK\r\n\r\n[",
+])  # fmt: skip
+def test_an_answer_that_never_ends_is_told(tmp_path, monkeypatch, said: bytes):
+    """Byte by byte, of its headers or of its body: no piece of it comes too late."""
+    monkeypatch.setattr(http, "SLOWEST", 0.2)
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(4) as clients:
+
+        def drip(client: socket.socket) -> None:
+            with client, suppress(OSError):
+                client.sendall(said)
+                while not over.wait(0.02):
+                    client.sendall(b"x")
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    clients.submit(drip, listening.accept()[0])
+
+        clients.submit(serve)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        asked = {"name": "prices", "http": url, "every": "20 ms", "timeout": "5 seconds"}
+        with Receiver({"folder": str(tmp_path), "inputs": [asked]}) as receiving:
+            until(lambda: "its answer takes longer than 1 s" in receiving.seen[0].reason, "it is not told")
+            assert receiving.seen[0].lines == 0
+        over.set()
+        listening.shutdown(socket.SHUT_RDWR)
 
 
 def test_a_server_that_asks_to_wait_is_left_alone(tmp_path, server):

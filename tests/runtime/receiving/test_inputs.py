@@ -43,6 +43,7 @@ def test_a_port_is_open_where_other_machines_reach_it_and_no_one_is_asked(host: 
     ([{**TCP, "acknowlege": True}], "there is no 'acknowlege'; did you mean 'acknowledge'"),
     ([{"name": "a", "mqtt": "tcp://b", "topic": "t"}], "mqtt must be a URL such as mqtt://host"),
     ([{"name": "a", "mqtt": "mqtt://b", "topic": ""}], "topic must be a filter"),
+    ([{"name": "a", "mqtt": "mqtt://b", "topic": "t", "most_topics": 0}], "most_topics must be a whole number of at least 1"),
     ([{"name": "a", "http": "file:///etc/passwd"}], "http must be a URL such as http://host"),
     ([{"name": "a", "http": "http://b:x/"}], "http must be a URL"),
     ([{"name": "a", "http": "http://b", "every": 10}], "every must be a text such as"),

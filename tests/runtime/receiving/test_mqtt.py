@@ -149,6 +149,26 @@ def test_a_topic_whose_folder_cannot_be_made_is_told_and_its_messages_wait(tmp_p
     assert lines(folder) == ["1"]
 
 
+def test_one_topic_too_many_is_told_and_its_messages_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
+    port, folder = free_port(), tmp_path / "received" / "meters"
+    asked = given(tmp_path, port, by_topic=True, most_topics=2)
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client:
+        with Receiver(asked) as receiving:
+            until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+            for topic in ("a", "b", "a"):
+                publish(client, f"meters/{topic}", [topic])
+            until(lambda: sum(one.lines for one in receiving.seen) == 3, "messages are missing")
+            publish(client, "meters/c", ["c"])
+            until(
+                lambda: "there are 2 topics, and 'meters/c' would be one more" in receiving.seen[0].reason, "not told"
+            )
+            assert not (folder / "meters%2Fc").exists()
+        with Receiver(given(tmp_path, port, by_topic=True, most_topics=3)) as receiving:
+            until(lambda: sum(one.lines for one in receiving.seen) == 1, "what waited is missing")
+    assert lines(folder / "meters%2Fc") == ["c"]
+
+
 @pytest.mark.parametrize(("topic", "folder"), [("..", "meters/%2E%2E"), (".receiver", "meters/%2Ereceiver"),
                                               ("a/../b", "meters/a%2F%2E%2E%2Fb")])  # fmt: skip
 def test_no_topic_leads_out_of_its_folder(topic: str, folder: str):

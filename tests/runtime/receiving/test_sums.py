@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from skypane.runtime.receiving import sums
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.segments import segments_of
-from skypane.runtime.receiving.sums import beside, blocks_of, check
+from skypane.runtime.receiving.sums import CHECKED, beside, blocks_of, check, remove
 from skypane.types import CheckpointError
 
 
@@ -54,7 +54,7 @@ def test_segments_without_checksums_are_read_and_get_them_where_they_grow(tmp_pa
     with SegmentLog(tmp_path, 10) as log:
         log.append(b"first line\n")
         log.append(b"second\n")
-    for path in tmp_path.glob("*.sums"):
+    for path in (*tmp_path.glob("*.sums"), tmp_path / CHECKED):
         path.unlink()
     checked(tmp_path)
     with SegmentLog(tmp_path, 10) as log:
@@ -63,6 +63,28 @@ def test_segments_without_checksums_are_read_and_get_them_where_they_grow(tmp_pa
     first, last = segments_of(str(tmp_path))
     assert blocks_of(first.path) is None
     assert [block.end for block in blocks_of(last.path) or []] == [len(b"second\nthird\n")]
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_checksums_that_are_gone_as_a_whole_are_missed(tmp_path, lost: int):
+    with SegmentLog(tmp_path, 10) as log:
+        log.append(b"first line\n")
+        log.append(b"second\n")
+    segments = segments_of(str(tmp_path))
+    beside(segments[lost].path).unlink()
+    with pytest.raises(CheckpointError, match=rf"{segments[lost].begin:020d}\.sums, are gone: restore them"):
+        checked(tmp_path)
+    check(segments[1 - lost].path, 0, 7)
+    (tmp_path / CHECKED).unlink()
+    checked(tmp_path)  # as the error says
+
+
+def test_a_segment_that_was_removed_while_it_was_read_is_no_loss_of_checksums(tmp_path):
+    with SegmentLog(tmp_path, 10) as log:
+        log.append(b"first line\n")
+    (one,) = segments_of(str(tmp_path))
+    remove(one.path)
+    check(one.path, 0, 11)  # who reads it next is told that it has gone
 
 
 @pytest.mark.parametrize("cut", [0, 1, 43, 44, 60])

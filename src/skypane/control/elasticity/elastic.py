@@ -107,7 +107,7 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
         proposal = self.policy.propose(situation, self.most)
         after, notes = self._made(state, proposal.workers)
         if self._waiting(state, situation.cost_plq, state.workers.plq) >= TOLD:
-            notes.insert(0, f"{count(state.backlog)} rows wait")
+            notes.insert(0, "1 row waits" if state.backlog == 1 else f"{count(state.backlog)} rows wait")
         because = "; ".join([proposal.because, *notes])
         figures = {
             "rho plq": situation.rho_plq,

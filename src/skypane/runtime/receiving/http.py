@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from skypane.places import whole
 from skypane.runtime.environment import held
@@ -28,13 +28,14 @@ from skypane.runtime.receiving.aside import aside
 from skypane.runtime.receiving.cutting import cut
 from skypane.runtime.receiving.inputs import Http
 from skypane.runtime.receiving.intake import Intake
+from skypane.runtime.receiving.limit import Limit
 from skypane.types import micros
 
 LARGEST = 64 << 20
 """Bytes of an answer."""
 
 SLOWEST = 6
-"""Timeouts that an answer may take from its first byte to its last."""
+"""Timeouts that an answer may take, from the connection to its last byte."""
 
 _BLOCK = 1 << 18
 _NOTE = "answer.json"
@@ -121,37 +122,54 @@ def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> Answer:
         request.add_header("If-None-Match", note.etag)
     if note.modified is not None:
         request.add_header("If-Modified-Since", note.modified)
+    timeout = micros(given.timeout) / 1e6
+    with Limit(SLOWEST * timeout) as limit:
+        try:
+            opener = build_opener(*limit.handlers(given.context()), _Redirects(given.redirects))
+            answer = _answered(opener, request, timeout)
+        except (OSError, HTTPException) as error:
+            if not limit.over:
+                raise _told(error) from None
+        else:
+            if not limit.over:  # else it may be cut: not every answer says how long it is
+                return answer
+    raise AnswerError(f"its answer takes longer than {SLOWEST * timeout:g} s, {SLOWEST} times the timeout")
+
+
+def _answered(opener: OpenerDirector, request: Request, timeout: float) -> Answer:
     try:
-        opener = build_opener(HTTPSHandler(context=given.context()), _Redirects(given.redirects))
-        timeout = micros(given.timeout) / 1e6
         with opener.open(request, timeout=timeout) as answer:
-            body = _body(answer, SLOWEST * timeout)
+            body = _body(answer)
             if answer.length:
                 raise AnswerError(f"its answer is cut short by {answer.length:,} bytes")
             digest = hashlib.sha256(body).hexdigest()
             return Answer(body, digest, answer.headers["ETag"], answer.headers["Last-Modified"])
     except HTTPError as error:
         error.close()
-        if error.code == 304:
-            return Answer(None)
-        raise AnswerError(
-            f"it answers {error.code} {error.reason}", _asked_wait(error.headers["Retry-After"])
-        ) from None
-    except URLError as error:
-        raise AnswerError(f"it does not answer: {error.reason}") from None
-    except HTTPException as error:
-        raise AnswerError(f"its answer is cut short: {type(error).__name__}") from None
+        if error.code != 304:
+            raise
+        return Answer(None)
 
 
-def _body(answer: HTTPResponse, patience: float) -> bytes:
-    """Return what a server says, if it is not too much, and does not take longer than so many seconds."""
-    end, body = time.monotonic() + patience, bytearray()
+def _told(error: OSError | HTTPException) -> OSError:
+    """Return what is told of an error."""
+    if isinstance(error, HTTPError):
+        wait = _asked_wait(error.headers["Retry-After"])
+        return AnswerError(f"it answers {error.code} {error.reason}", wait)
+    if isinstance(error, URLError):
+        return AnswerError(f"it does not answer: {error.reason}")
+    if isinstance(error, HTTPException):
+        return AnswerError(f"its answer is cut short: {type(error).__name__}")
+    return error
+
+
+def _body(answer: HTTPResponse) -> bytes:
+    """Return what a server says, if it is not too much."""
+    body = bytearray()
     while chunk := answer.read1(_BLOCK):
         body += chunk
         if len(body) > LARGEST:
             raise AnswerError(f"its answer is longer than {LARGEST:,} bytes")
-        if time.monotonic() > end:
-            raise AnswerError(f"its answer takes longer than {patience:g} s, {SLOWEST} times the timeout")
     return bytes(body)
 
 

@@ -30,6 +30,8 @@ from skypane.types import ConfigError, Duration, micros
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _SMALLEST = 1 << 10
+MOST_TOPICS = 10_000
+"""Topics of one input, each a folder: whoever may publish names them."""
 
 T = TypeVar("T")
 
@@ -96,6 +98,7 @@ class Mqtt(Certificates):
     by_topic      whether each topic is an input of its own, in a folder below that of the name
     client        what the broker keeps what it holds for us by: no other client of the broker's may have it
     user, password   what to log in with; the password, "$NAME", stands in the environment, and the user may
+    most_topics   by_topic: of how many topics at most a log is kept; one more is an error, and its messages wait with the broker
     held_for      how long the broker is to keep what comes while no receiver runs
     """
 
@@ -104,6 +107,7 @@ class Mqtt(Certificates):
     mqtt: str
     topic: str
     by_topic: bool = False
+    most_topics: int = MOST_TOPICS
     client: str = ""
     user: str | None = None
     password: str | None = field(default=None, repr=False)
@@ -115,6 +119,7 @@ class Mqtt(Certificates):
         _check_text("topic", self.topic, "a filter such as 'meters/+'")
         if self.password is not None:
             check_named(self.password, "password")
+        _check_topics(self.most_topics)
         _set_length(self, "held_for")
         self.settle_for("mqtts://")
         object.__setattr__(self, "client", self.client or f"skypane-{self.name}")
@@ -298,6 +303,11 @@ def _check_headers(given: Any) -> None:
 def _check_size(given: Any) -> None:
     if not isinstance(given, int) or isinstance(given, bool) or given < _SMALLEST:
         raise ConfigError(f"segment_bytes must be a number of at least {_SMALLEST}, got {given!r}")
+
+
+def _check_topics(given: Any) -> None:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise ConfigError(f"most_topics must be a whole number of at least 1, got {given!r}")
 
 
 def _set_length(of: Any, name: str) -> None:

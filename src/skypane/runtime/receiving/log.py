@@ -17,7 +17,7 @@ from typing import Self
 from skypane.runtime.growing import Growing
 from skypane.runtime.receiving.hold import Hold
 from skypane.runtime.receiving.segments import END, end_of, end_text, segment_name, segments_of
-from skypane.runtime.receiving.sums import Sums, remove
+from skypane.runtime.receiving.sums import Sums, note_checked, remove
 from skypane.types import CheckpointError, ConfigError
 
 SEGMENT_BYTES = 64 << 20
@@ -49,6 +49,7 @@ class SegmentLog:
             self._segment = self._opened(segment_name(self._begin), os.O_APPEND)
             os.fsync(self._segment)
             self._sums = Sums(str(self.folder / segment_name(self._begin)), self.end - self._begin)
+            note_checked(folder, self._begin)
             self._note(self.end)
             self._sync_folder()
         except OSError as error:

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
+from skypane.naming import shortened
 from skypane.runtime.environment import held
 from skypane.runtime.receiving import http, mqtt, tcp
 from skypane.runtime.receiving.hold import Hold
@@ -26,6 +27,7 @@ from skypane.runtime.receiving.open_logs import OpenLogs, most_open
 from skypane.runtime.receiving.retention import remove_passed
 from skypane.runtime.receiving.seen import RECEIVING, Seen
 from skypane.types import ConfigError, SkypaneError
+from skypane.wording import count
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +64,8 @@ class Receiver:
         self._intakes: dict[str, Intake] = {}
         by_topic = [one.name for one in self.receipts.inputs if isinstance(one, Mqtt) and one.by_topic]
         self._topics = {name: OpenLogs(self._opened, max(most_open() // len(by_topic), 1)) for name in by_topic}
+        #: the logs of topics that there are, by input
+        self._known: dict[str, set[str]] = {}
         self._seen: dict[str, Seen] = {}
         self._holds: list[Hold] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -126,7 +130,9 @@ class Receiver:
     def _begun(self, one: Received) -> Coroutine[Any, Any, None]:
         """Take the folder of an input, and return what receives it."""
         if isinstance(one, Mqtt) and one.by_topic:
-            self._holds.append(Hold(Path(self.receipts.folder, one.name)))
+            folder = Path(self.receipts.folder, one.name)
+            self._holds.append(Hold(folder))
+            self._known[one.name] = {f"{one.name}/{there.name}" for there in folder.iterdir() if there.is_dir()}
             self._seen[one.name] = Seen(one.name)
         else:
             self._intake(one.name)
@@ -142,7 +148,21 @@ class Receiver:
         return Intake(segments, self._seen.setdefault(name, Seen(name)))
 
     def _intake_of(self, one: Mqtt, topic: str) -> Intake | None:
-        return self._topics[one.name].of(_named(one.name, topic)) if one.by_topic else self._intake(one.name)
+        if not one.by_topic:
+            return self._intake(one.name)
+        name = _named(one.name, topic)
+        self._check_topic(one, topic, name)
+        return self._topics[one.name].of(name)
+
+    def _check_topic(self, one: Mqtt, topic: str, name: str) -> None:
+        """Raise ConfigError if it would be one more topic than its input may have."""
+        known = self._known[one.name]
+        if name not in known and len(known) >= one.most_topics:
+            raise ConfigError(
+                f"there are {count(len(known))} topics, and {shortened(repr(topic))} would be one more than most_topics: "
+                f"narrow the filter {one.topic!r}, or let there be more of them"
+            )
+        known.add(name)
 
     async def _kept_up(self, one: Received, seen: Seen) -> None:
         """Receive one input; what ends or fails is begun again, later each time until it has answered."""

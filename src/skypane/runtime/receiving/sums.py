@@ -5,8 +5,8 @@
 
 The last block grows, and its checksum is overwritten: said twice, one who reads meanwhile can tell. It is written when the
 lines are on disk, before anyone is told of them, and is not synced until the segment is full: what a power cut takes of
-it, the next start of a receiver makes anew from the lines. A segment without a file of checksums, as older versions wrote
-them, is read as it is.
+it, the next start of a receiver makes anew from the lines. The file `checked` says from which place on segments have
+checksums: where they are gone there, that is told. Those before it, as older versions wrote them, are read as they are.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from skypane.places import whole
 from skypane.runtime.growing import Growing
 from skypane.types import CheckpointError
 
 SUFFIX = ".sums"
+CHECKED = "checked"
+"""The file that says where the first segment with checksums begins."""
 BLOCK = 1 << 16
 """Bytes after which another block begins."""
 
@@ -79,14 +82,41 @@ def check(segment: str, start: int, end: int) -> None:
     for _ in range(_LOOKS):
         blocks = blocks_of(segment)
         if blocks is None:
+            _check_never_there(Path(segment))
             return
         wrong = _wrong(segment, blocks, start, end)
         if wrong is None:
             return
     raise CheckpointError(
         f"{segment} is damaged after its byte {wrong:,}: its checksums in {beside(segment).name} are others; restore both "
-        "from a copy, or remove the checksums to read what is there"
+        f"from a copy, or remove the checksums, and {CHECKED} beside them, to read what is there"
     )
+
+
+def _check_never_there(segment: Path) -> None:
+    """Raise CheckpointError if a segment once had checksums, and has none now."""
+    since = checked_from(segment.parent)
+    if since is not None and int(segment.stem) >= since and segment.exists():
+        raise CheckpointError(
+            f"the checksums of {segment}, {beside(str(segment)).name}, are gone: restore them from a copy, or remove "
+            f"{CHECKED} beside them to read what is there"
+        )
+
+
+def checked_from(folder: Path) -> int | None:
+    """Return where the first segment of a log begins that has checksums; None if that is not known."""
+    try:
+        text = (folder / CHECKED).read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return None
+    return int(text) if text.isdecimal() else None
+
+
+def note_checked(folder: Path, begin: int) -> None:
+    """Note that segments have checksums from the one on that begins there, unless an earlier one is noted."""
+    if checked_from(folder) is None:
+        with whole(folder / CHECKED) as draft:
+            draft.write_text(f"{begin}\n", encoding="ascii")
 
 
 def _wrong(segment: str, blocks: list[Block], start: int, end: int) -> int | None:

@@ -24,16 +24,27 @@ from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
-from skypane.runtime.gather import as_tables, decoded, encoded, gathered
+from skypane.runtime.gather import as_tables, decoded, encoded, gathered, pieces
+from skypane.runtime.headroom import Headroom, limited, require
 from skypane.runtime.spark.machine.collector import keep_loaded
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import answer_schema, from_spark
 from skypane.runtime.spark.versions import partitioned
-from skypane.types import BadInputError, ConfigError
+from skypane.types import BadInputError, ConfigError, MemoryLimitError
+from skypane.wording import count, size
 
 Invalid: TypeAlias = Literal["error", "drop"]
 """What becomes of a row whose time is null, or whose criterion is null or NaN."""
 
+FEWER_AT_ONCE = "have more and smaller partitions (repartition), take fewer tasks at once (local[1]), or give the machine more memory"
+NARROWER = "ask for fewer columns, of fewer rows or in windows, or give the machine more memory"
+
+PIECE = 64 << 20
+"""Bytes of what goes to Java at once, about: it holds such a piece several times, and none of 2 GiB."""
+STEP = 2
+"""What a step takes, as a multiple of the bytes that go into it."""
+
+_MOST_PACKED = 2**31 - 1 - PIECE
 RUN_OVERLAPS = 8
 """Windows in a run, as a multiple of how many windows overlap: one pane in eight is sent to two runs."""
 
@@ -119,13 +130,22 @@ class _LiftAll:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: list[pa.Table] = []
-        for rows in gathered(as_tables(from_spark(batches)), BUFFER_ROWS):
-            usable, rejected = rankable(rows, tuple(self.query.required))
-            check_rejected(rejected, self.invalid)
-            partials.append(self.query.lift(usable))
-        if partials:
-            yield pa.RecordBatch.from_pydict({"partial": [_packed(self.query.combine(partials))]})
+        with limited("the rows of a task", FEWER_AT_ONCE):
+            for rows in gathered(as_tables(from_spark(batches)), BUFFER_ROWS):
+                require(STEP * (rows.nbytes + _bytes(partials)), "the rows of a task", FEWER_AT_ONCE)
+                partials.append(self._lifted(rows))
+                if _bytes(partials) >= PIECE:
+                    partials = [self.query.combine(partials)]
+                if _bytes(partials) >= PIECE:
+                    yield _packed_row(partials.pop())
+            if partials:
+                yield _packed_row(self.query.combine(partials))
         keep_loaded(_LiftAll)
+
+    def _lifted(self, rows: pa.Table) -> pa.Table:
+        usable, rejected = rankable(rows, tuple(self.query.required))
+        check_rejected(rejected, self.invalid)
+        return self.query.lift(usable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +155,14 @@ class _CombineAll:
     query: Query
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        partials = [_unpacked(partial) for batch in batches for partial in batch.column("partial")]
-        if partials:
-            yield from self.query.lower(self.query.combine(partials)).to_batches()
+        partials: list[pa.Table] = []
+        with limited("the answer", NARROWER):
+            for packed in (partial for batch in batches for partial in batch.column("partial")):
+                partials.append(_unpacked(packed))
+                held = _bytes(partials)
+                require(STEP * held, f"the answer ({size(held)} of partials so far)", NARROWER)
+            if partials:
+                yield from pieces(self.query.lower(self.query.combine(partials)), PIECE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +175,12 @@ class _LiftPanes:
     invalid: Invalid
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        worker = PaneQuery(self.query, self.gate)
-        for batch in from_spark(batches):
-            worker.absorb(batch)
-        lifted = worker.close()
+        worker, room = PaneQuery(self.query, self.gate), Headroom(FEWER_AT_ONCE)
+        with limited("the rows of a task", FEWER_AT_ONCE):
+            for batch in from_spark(batches):
+                room.require(batch.nbytes, worker.step_bytes, "the rows of a task")
+                worker.absorb(batch)
+            lifted = worker.close()
         check_rejected(lifted.rejection.reasons, self.invalid)
         for part in lifted.partials:
             windows = self.gate.windows.windows_of(part.pane)
@@ -184,11 +211,25 @@ class _AnswerRuns:
         worker = self.query.worker()
         for task in panes.all_windows():
             if task.window // self.run == run:
-                yield from worker.answer(task, _unpacked).rows.to_batches()
+                yield from pieces(worker.answer(task, _unpacked).rows, PIECE)
+
+
+def _bytes(tables: Iterable[pa.Table]) -> int:
+    return sum(table.nbytes for table in tables)
+
+
+def _packed_row(partial: pa.Table) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"partial": [_packed(partial)]})
 
 
 def _packed(partial: pa.Table) -> bytes:
-    packed: bytes = encoded(partial).to_pybytes()
+    buffer = encoded(partial)
+    if buffer.size > _MOST_PACKED:
+        raise MemoryLimitError(
+            f"a partial of {count(partial.num_rows)} rows takes {size(buffer.size)}, and Spark moves no value of more than "
+            f"{size(_MOST_PACKED)}: {NARROWER}"
+        )
+    packed: bytes = buffer.to_pybytes()
     return packed
 
 

@@ -14,6 +14,14 @@ from skypane.types import SkypaneError
 _RAISED = re.compile(r"(: )?[\w.]+(Error|Exception): ")
 #: what Spark puts around the reason for which a stream has ended
 _ENDED = re.compile(r"\[STREAM_FAILED\] Query \[.*?\] terminated with exception: (.*?)( SQLSTATE: \w+)?")
+#: what Spark says in pages where there was not enough memory, and what that means
+_MEMORY = {
+    "java.lang.OutOfMemoryError": "Java has not enough memory: give it more (spark.driver.memory, on a cluster "
+    "spark.executor.memory), or let a batch have fewer rows",
+    "Python worker exited unexpectedly": "a Python worker was ended from outside, by the system for want of memory most often: "
+    "let a batch have fewer rows, take fewer tasks at once, or give the machine more memory (or compiled code has crashed: "
+    "a trace of Python's stands in the log then)",
+}
 #: characters of a line that are repeated; some libraries put whole documents into one
 _SHOWN = 2_000
 
@@ -32,6 +40,9 @@ def cause(error: BaseException) -> str:
         return text
     lines = text.splitlines()
     if isinstance(error, PySparkException | Py4JJavaError):
+        for sign, sentence in _MEMORY.items():
+            if sign in text:
+                return sentence
         raised = [line.removeprefix(": ") for line in lines if _RAISED.match(line)]
         line = (raised or lines[:1] or [type(error).__name__])[-1]
         ended = _ENDED.fullmatch(line)

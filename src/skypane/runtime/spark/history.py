@@ -14,10 +14,21 @@ from pyspark.sql import DataFrame
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.pane_query import BUFFER_ROWS
 from skypane.plan import ContinuousPlan
-from skypane.runtime.gather import as_tables, gathered
-from skypane.runtime.spark.batch import Invalid, check_invalid, check_rejected, without_gaps
+from skypane.runtime.gather import as_tables, gathered, pieces
+from skypane.runtime.headroom import Headroom, limited
+from skypane.runtime.spark.batch import (
+    FEWER_AT_ONCE,
+    NARROWER,
+    PIECE,
+    STEP,
+    Invalid,
+    check_invalid,
+    check_rejected,
+    without_gaps,
+)
 from skypane.runtime.spark.schema import answer_schema, from_spark
 from skypane.types import ConfigError
+from skypane.wording import size
 
 __all__ = ["FRONT_FROM", "FRONT_TO", "Invalid", "of"]
 
@@ -55,15 +66,16 @@ class _LiftAll:
     invalid: Invalid
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        partials, rejection = [self.schema.empty_table()], Rejection()
-        for rows in gathered(as_tables(from_spark(batches)), BUFFER_ROWS):
-            entry = self.plan.gate.split(rows)
-            rejection = rejection.merge(entry.rejection)
-            partials += (
-                [self.plan.query.lift(pa.concat_tables(part.rows for part in entry.usable))] if entry.usable else []
-            )
-        check_rejected(rejection.reasons, self.invalid)
-        yield from self.plan.query.combine(partials).to_batches()
+        partials, rejection, room = [self.schema.empty_table()], Rejection(), Headroom(FEWER_AT_ONCE)
+        with limited("the rows of a task", FEWER_AT_ONCE):
+            for rows in gathered(as_tables(from_spark(batches)), BUFFER_ROWS):
+                room.require(rows.nbytes, STEP * rows.nbytes, "the rows of a task")
+                entry = self.plan.gate.split(rows)
+                rejection = rejection.merge(entry.rejection)
+                if entry.usable:
+                    partials.append(self.plan.query.lift(pa.concat_tables(part.rows for part in entry.usable)))
+            check_rejected(rejection.reasons, self.invalid)
+            yield from pieces(self.plan.query.combine(partials), PIECE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +87,18 @@ class _Stays:
     stamped: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = pa.Table.from_batches(from_spark(batches), self.schema)
-        stays = self.plan.query.stays(rows)
-        kind = self.stamped.field(FRONT_FROM).type
-        spans = (pa.array(times).cast(kind) for times in (stays.starts, stays.ends))
-        columns = rows.take(pa.array(stays.rows)).columns
-        yield from pa.Table.from_arrays([*spans, *columns], schema=self.stamped).to_batches()
+        with limited("the history", NARROWER):
+            rows = pa.Table.from_batches(self._taken(batches), self.schema)
+            stays = self.plan.query.stays(rows)
+            kind = self.stamped.field(FRONT_FROM).type
+            spans = (pa.array(times).cast(kind) for times in (stays.starts, stays.ends))
+            columns = rows.take(pa.array(stays.rows)).columns
+            yield from pieces(pa.Table.from_arrays([*spans, *columns], schema=self.stamped), PIECE)
+
+    def _taken(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches, as long as there is memory for what is made of all of them."""
+        room, taken = Headroom(NARROWER), 0
+        for batch in from_spark(batches):
+            taken += batch.nbytes
+            room.require(batch.nbytes, STEP * taken, f"the history ({size(taken)} of rows so far)")
+            yield batch

@@ -1,4 +1,7 @@
-"""How the rows of a stream cross into Python: the quickest way, until they show that it does not hold them."""
+"""How the rows of a stream cross into Python: the quickest way, until they show that it does not hold them.
+
+A stage for which there is not enough memory says so by its report: of an exception Spark would make pages of trace.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
+from skypane.runtime.headroom import FEWER_ROWS, limited
 from skypane.runtime.spark.arrow_batches import BYTES, unmarked, ways
+from skypane.types import MemoryLimitError
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +25,8 @@ Stage: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]
 
 _REPORT = StructType([StructField("report", StringType())])
 """A text would be sent to Java to be read, in every batch."""
+_REFUSED: Final = "refused: "
+"""What a report begins with that says why a stage has given up; the others are JSON."""
 _INCOMPLETE: Final = pa.RecordBatch.from_arrays([pa.nulls(1, pa.string())], ["report"])
 
 
@@ -41,8 +48,10 @@ class Crossing:
         forget   called with the reports of tasks that have not all seen every row, before all of them run again
         """
         while True:
-            told = self._sent(rows, stage)
+            told = self._sent(rows, _Refusing(stage))
             reports = [report for report in told if report is not None]
+            for refused in (report for report in reports if report.startswith(_REFUSED)):
+                raise MemoryLimitError(refused.removeprefix(_REFUSED))
             if len(reports) == len(told):
                 return reports
             forget(reports)
@@ -56,6 +65,23 @@ class Crossing:
         if way.texts:
             rows, stage = way.marked(rows), _Unmarking(stage)
         return [row.report for row in rows.mapInArrow(stage, _REPORT).collect()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusing:
+    """A stage that says, in place of a report, that it has not enough memory; travels to the workers.
+
+    Rows are left unread then, so Spark ends the worker, and what it holds is free.
+    """
+
+    stage: Stage
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            with limited("the rows of a task", FEWER_ROWS):
+                yield from self.stage(batches)
+        except MemoryLimitError as error:
+            yield pa.RecordBatch.from_pydict({"report": [f"{_REFUSED}{error}"]})
 
 
 @dataclass(frozen=True, slots=True)

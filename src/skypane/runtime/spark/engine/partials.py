@@ -15,10 +15,15 @@ from typing import Any, Self
 import pyarrow as pa
 
 from skypane.runtime.gather import decoded, encoded
+from skypane.runtime.headroom import SHORTER_WINDOW, Headroom
 from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
+from skypane.wording import count, size
 
 PARTIALS = "partials"
+
+_MERGING = 3
+"""What a partial takes, as a multiple of its bytes: as it is read, and as what is made of it."""
 
 _NAME = re.compile(r"\d{12}-\d{5}-[0-9a-f]{32}\.arrow")
 
@@ -71,13 +76,18 @@ def write(store: Store, name: str, partials: Sequence[pa.Table]) -> list[Partial
 
 
 class PartialReader:
-    """Reads partials, each file opened once; raises CheckpointError where one is not as it was written."""
+    """Reads partials, each file opened once; raises CheckpointError where one is not as it was written.
+
+    Raises MemoryLimitError where there is not enough memory for what is made of them.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._files: dict[str, pa.NativeFile] = {}
+        self._room = Headroom(SHORTER_WINDOW)
 
     def __call__(self, ref: PartialRef) -> pa.Table:
+        self._room.require(ref.size, _MERGING * ref.size, f"the {count(ref.rows)} rows of a partial ({size(ref.size)})")
         data = self._bytes(ref)
         if data.size != ref.size or zlib.crc32(data) != ref.crc:
             raise self._lost(ref, "is damaged: its bytes are not those that were written")

@@ -23,6 +23,7 @@ from skypane.operators.entry.rejection import Rejection
 from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
 from skypane.progress.arrivals import SourceCount
+from skypane.runtime.headroom import FEWER_ROWS, Headroom
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.crossing import Crossing
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
@@ -32,6 +33,7 @@ from skypane.runtime.spark.schema import from_spark
 from skypane.runtime.spark.store import Store
 from skypane.runtime.spark.versions import partitioned
 from skypane.windows import Windows
+from skypane.wording import count
 
 REJECTED = "rejected"
 
@@ -108,13 +110,15 @@ class LiftStage:
         """Lift the rows of one task; yield its report as one row."""
         clock = time.perf_counter
         worker = PaneQuery(self.query, self.gate, clock=clock)
-        busy, seen = 0.0, Fingerprint()
+        busy, seen, room = 0.0, Fingerprint(), Headroom(FEWER_ROWS)
         for batch in from_spark(batches):
             began = clock()
+            room.require(batch.nbytes, worker.step_bytes, f"the rows of a task ({count(seen.rows)} so far)")
             worker.absorb(batch)
             seen += fingerprint_of(batch, self.gate.time)
             busy += clock() - began
         began = clock()
+        room.require(0, worker.step_bytes, f"the {count(seen.rows)} rows of a task")
         report = self._report(worker.close(), seen, lambda: busy + clock() - began)
         keep_loaded(LiftStage)
         yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})

@@ -22,11 +22,12 @@ from skypane.control.measured import RunWork
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import DivisibleQuery
 from skypane.operators.window_query import WindowQuery, WindowWorker
+from skypane.runtime.headroom import SHORTER_WINDOW, limited
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef
 from skypane.runtime.spark.machine.collector import keep_loaded
 from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.store import Store
-from skypane.types import CheckpointError
+from skypane.types import CheckpointError, MemoryLimitError
 
 RefTask = WindowTask[PartialRef]
 
@@ -36,7 +37,8 @@ def in_driver(
 ) -> tuple[Answers, tuple[RunWork, ...]]:
     """Answer windows here and now, as one run; `schema` is that of the answers. Returns what it took too."""
     load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
-    answers = list(worker.answers(tasks, load))
+    with limited("the windows of a batch", SHORTER_WINDOW):
+        answers = list(worker.answers(tasks, load))
     busy = time.perf_counter() - began
     done = Answers(
         schema,
@@ -68,21 +70,22 @@ class RunStage:
         return len(self.runs) * self.parts
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Do the tasks whose numbers come in; yield, per task, its file, windows and seconds, or what is damaged."""
+        """Do the tasks whose numbers come in; yield, per task, its file, windows and seconds, or why it has failed."""
         for number in (index for batch in batches for index in batch.column(0).to_pylist()):
             yield pa.RecordBatch.from_pydict({"run": [json.dumps(self.done(number))]})
         keep_loaded(RunStage)
 
     def done(self, number: int) -> dict[str, Any]:
-        """Do a task; return its file, windows and seconds, or what is damaged."""
+        """Do a task; return its file, windows and seconds, or why it has failed."""
         name = f"{self.prefix}-{number:05d}-{uuid.uuid4().hex}.parquet"
         windows: list[tuple[int, int]] = []
-        damage, began = None, time.perf_counter()
+        failed, began = None, time.perf_counter()
         try:
-            self.target.write_parquet(name, self.schema, self._answers(number, windows))
-        except CheckpointError as error:  # as a value: of an exception Spark would make a page of trace
-            damage = str(error)
-        return {"file": name, "windows": windows, "damage": damage, "busy": time.perf_counter() - began}
+            with limited("the windows of a task", SHORTER_WINDOW):
+                self.target.write_parquet(name, self.schema, self._answers(number, windows))
+        except (CheckpointError, MemoryLimitError) as error:  # of an exception Spark would make a page of trace
+            failed = [type(error).__name__, str(error)]
+        return {"file": name, "windows": windows, "failed": failed, "busy": time.perf_counter() - began}
 
     def _answers(self, number: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Yield the rows of each window; note its number and row count in `windows`."""
@@ -115,8 +118,8 @@ def in_threads(stage: RunStage) -> tuple[Answers, tuple[RunWork, ...]]:
 
 def _told(stage: RunStage, done: Iterable[dict[str, Any]]) -> tuple[Answers, tuple[RunWork, ...]]:
     runs = sorted(done, key=lambda run: run["file"])
-    for damage in (run["damage"] for run in runs if run["damage"]):
-        raise CheckpointError(damage)
+    for kind, why in (run["failed"] for run in runs if run["failed"]):
+        raise MemoryLimitError(why) if kind == MemoryLimitError.__name__ else CheckpointError(why)
     windows = together(run["windows"] for run in runs)
     answers = Answers(
         stage.schema,

@@ -1,0 +1,67 @@
+"""What docs promise has a test by name; the test is looked for, not run."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PROMISES = ROOT / "docs" / "promises.md"
+PAGES = frozenset({
+    "../README.md", "design.md", "limits.md", "progress.md", "aggregates.md", "continuous.md", "admission.md", "security.md",
+})  # fmt: skip
+"""Pages that say what is lost, doubled, refused or bounded; the others tell figures."""
+
+HEAD = re.compile(r"## \[[^\]]+\]\(([^)]+)\)")
+ROW = re.compile(r"\| (?P<promise>.+) \| `(?P<file>[\w/]+\.py)::(?P<test>\w+)` \|")
+
+
+def promised() -> dict[str, list[tuple[str, str, str]]]:
+    """Return promise, file and test of each row, by page."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    rows: list[tuple[str, str, str]] = []
+    for line in PROMISES.read_text(encoding="utf-8").splitlines():
+        if head := HEAD.fullmatch(line):
+            rows = found.setdefault(head[1], [])
+        elif line.startswith("|") and not line.startswith(("| promise", "|---")):
+            row = ROW.fullmatch(line)
+            assert row is not None, f"no promise and test: {line}"
+            rows.append((row["promise"], row["file"], row["test"]))
+    return found
+
+
+@cache
+def defined_in(file: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def test_each_promise_names_a_test_that_is_there():
+    rows = [row for rows in promised().values() for row in rows]
+    missing = [
+        f"{file}::{test}" for _, file, test in rows if not (ROOT / file).is_file() or test not in defined_in(file)
+    ]
+    assert missing == []
+    assert all(test.startswith("test_") for _, _, test in rows)
+
+
+def test_each_page_that_promises_has_its_promises_told_once():
+    found = promised()
+    assert {page for page, rows in found.items() if rows} == PAGES
+    assert all((PROMISES.parent / page).is_file() for page in found)
+    told = [(page, promise) for page, rows in found.items() for promise, _, _ in rows]
+    assert len(told) == len(set(told))
+
+
+def test_the_versions_that_were_reviewed_are_told_for_each_dependency():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *(one for name in ("cli", "java", "kafka", "mqtt") for one in extras[name])]
+    names = {re.split(r"[<>=\[ ]", one)[0] for one in needed}
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    reviewed = set(re.findall(r"^\| ([\w-]+) \| \d[\w.]* \|", page, re.MULTILINE))
+    assert names <= reviewed, names - reviewed
+    assert re.search(r"reviewed on \d{4}-\d{2}-\d{2}", page)
