@@ -5,6 +5,7 @@
 #   make bench    measure against peers          make doctor   check this machine, and say how to mend it
 #   make lint     ruff and mypy alone            make oldest   the core tests with the oldest PySpark that will do
 #   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
+#   make chaos KILLS=1000   kill, freeze and starve streams on a real Spark, and hold them to docs/reliability.md
 #   make mutants  small faults in copies of src: random cases must show them
 #   make wheel    build what is published        make clean    remove .venv and caches
 #
@@ -31,7 +32,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types quick oldest core kernels wheel fuzz fuzz-intake mutants demo bench doctor clean
+.PHONY: help test check slow lint ruff types quick oldest core kernels wheel fuzz fuzz-intake chaos mutants demo bench doctor clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -94,6 +95,10 @@ doctor: $(INSTALLED)
 
 fuzz-intake: $(INSTALLED)
 	@$(BIN)/python -m tests.runtime.many.fuzzing $(MINUTES) $(SEED)
+
+KILLS := 100
+chaos: $(INSTALLED)
+	@$(BIN)/python -m tests.nature --kills $(KILLS) --seed $(SEED) $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-oldest .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -28,6 +29,7 @@ def main() -> int:
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, filename=logs / "nature.log", force=True
     )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))  # what was mounted and started ends, too
     names = arguments.scenario or [*SCENARIOS]
     if arguments.jobs > 1:
         tallies = side_by_side(names, arguments.kills, arguments.seed, arguments.jobs, logs)

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+import pyspark
 from experiments.kafka_broker import broker, known_classpath
 from tests.nature.archive import archived
 from tests.nature.disk import Disk
@@ -29,6 +30,8 @@ ROUND: Final = 25
 """Kills of a stream, about."""
 MANY: Final = 50
 """Kills from which on it pays to make an archive of Java's classes first."""
+KEPT: Final = Path(tempfile.gettempdir()) / f"skypane-nature-{pyspark.__version__}.jsa"
+"""It is kept from one campaign to the next: Java looks by itself whether it fits."""
 
 
 def campaign(names: Sequence[str], kills: int, seed: int, logs: Path) -> dict[str, Tally]:
@@ -60,7 +63,7 @@ def _place(names: Sequence[str], root: Path, logs: Path, stack: ExitStack, *, ar
     kafka = stack.enter_context(broker(known_classpath(ROOT / ".pytest_cache" / "kafka-classpath"))) if needed else None
     preloaded = {} if weather is None else weather.environment
     if archive:
-        preloaded[ARCHIVE] = str(archived(root / "java.jsa"))
+        preloaded[ARCHIVE] = str(archived(KEPT))
     nursery = Nursery(logs, preloaded)
     stack.callback(nursery.close)
     return Place(disk, nursery, kafka, weather, logs)

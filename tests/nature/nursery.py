@@ -24,7 +24,7 @@ ENVIRONMENT: Final = {
     "OPENBLAS_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
 }
-PATIENCE: Final = 120.0
+PATIENCE: Final = 300.0
 """Seconds until a process that says nothing is taken for hung."""
 
 

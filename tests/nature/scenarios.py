@@ -6,7 +6,7 @@ import json
 import random
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,7 +45,7 @@ class Scenario:
 
     job: Callable[[SparkSession, Task], sp.Job]
     master: str = LOCAL
-    habits: Habits = Habits()
+    habits: Habits = field(default_factory=Habits)
     broker: bool = False
     receiver: bool = False
     restored: bool = True

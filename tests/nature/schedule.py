@@ -1,7 +1,7 @@
 """What befalls a driver, drawn by a seed: a pure schedule, which others carry out (acts.py).
 
 A life begins when a driver is told to run a stream. While it lasts, things happen that it should survive; what ends it comes last.
-Half of the lives are short: they end while the driver takes over, or soon after its first batch.
+Some lives are short: they end while the driver takes over, or soon after its first batch.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ KILLS: Final = (DRIVER, PYTHON, JAVA, WORKER, DAEMON, EXECUTOR, RECEIVER, BROKER
 ENDS: Final = {DRIVER: 5, PYTHON: 3, JAVA: 3, FREEZE: 2, MEETING: 1}
 ALWAYS: Final = {WORKER: 16, DAEMON: 2, SLOW: 2, CLOCK: 2, INTERRUPT: 1}
 """How often each is drawn, against the others."""
+SHORT: Final = 0.3
+BIT_BEFORE: Final = 0.08
+"""In how many lives nothing happens but their end, and before how many a bit is flipped."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,11 @@ def lives(seed: int, means: Means) -> Iterator[Life]:
     """Return one life after the other, for ever; the same for the same seed."""
     chance = random.Random(seed)
     while True:
-        bit = means.bits and chance.random() < 0.08
-        if chance.random() < 0.45:
+        bit = means.bits and chance.random() < BIT_BEFORE
+        if chance.random() < SHORT:
             yield Life((), _end(chance, chance.uniform(0, 4)), bit)
         else:
-            acts = tuple(_act(chance, means) for _ in range(chance.randint(6, 24)))
+            acts = tuple(_act(chance, means) for _ in range(chance.randint(8, 32)))
             yield Life(acts, _end(chance, chance.uniform(0, 1)), bit)
 
 

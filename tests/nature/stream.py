@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -104,6 +105,8 @@ class Stream:
             self._end()
         except (HungError, RefusedError) as error:
             self._tell_wrong(f"{self.folder.name}: {error}")
+        except Exception:  # noqa: BLE001 - a fault of the campaign's own does not end it, and does not pass for a stream that is right
+            self._tell_wrong(f"{self.folder.name}: the campaign has failed: {traceback.format_exc()}")
         finally:
             self._calm()
             if self._driver is not None:
@@ -353,6 +356,7 @@ class Stream:
         self._let_pass(act.seconds)
         second, self._driver = self._started(), None
         second.end()
+        self._tally.done[schedule.DRIVER] += 1
         before = self._promised()
         self._wake(driver, frozen)
         self._until_ended(driver)
