@@ -27,10 +27,10 @@ DRIVER, PYTHON, JAVA, FREEZE, MEETING = "driver", "python", "java", "freeze", "m
 BIT: Final = "bit"
 
 KILLS: Final = (DRIVER, PYTHON, JAVA, WORKER, DAEMON, EXECUTOR, RECEIVER, BROKER)
-ENDS: Final = {DRIVER: 5, PYTHON: 3, JAVA: 3, FREEZE: 2, MEETING: 1}
-ALWAYS: Final = {WORKER: 16, DAEMON: 2, SLOW: 2, CLOCK: 2, INTERRUPT: 1}
+ENDS: Final = {DRIVER: 5, PYTHON: 3, JAVA: 3, FREEZE: 1, MEETING: 1}
+ALWAYS: Final = {WORKER: 24, DAEMON: 2, SLOW: 2, CLOCK: 2, INTERRUPT: 1}
 """How often each is drawn, against the others."""
-SHORT: Final = 0.3
+SHORT: Final = 0.25
 BIT_BEFORE: Final = 0.08
 """In how many lives nothing happens but their end, and before how many a bit is flipped."""
 
@@ -86,12 +86,12 @@ def lives(seed: int, means: Means) -> Iterator[Life]:
         if chance.random() < SHORT:
             yield Life((), _end(chance, chance.uniform(0, 4)), bit)
         else:
-            acts = tuple(_act(chance, means) for _ in range(chance.randint(8, 32)))
+            acts = tuple(_act(chance, means) for _ in range(chance.randint(20, 60)))
             yield Life(acts, _end(chance, chance.uniform(0, 1)), bit)
 
 
 def _act(chance: random.Random, means: Means) -> Act:
-    kind, after = _weighted(chance, means.drawn()), chance.choice([chance.uniform(0, 0.2), chance.uniform(0, 0.8)])
+    kind, after = _weighted(chance, means.drawn()), chance.choice([chance.uniform(0, 0.2), chance.uniform(0, 0.6)])
     if kind == SLOW:
         return Act(kind, after, chance.uniform(0.5, 3), chance.uniform(0.02, 0.4))
     if kind == CLOCK:
