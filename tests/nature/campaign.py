@@ -26,7 +26,7 @@ from tests.nature.weather import Weather
 
 log = logging.getLogger("nature")
 
-ROUND: Final = 40
+ROUND: Final = 30
 """Kills of a stream, about."""
 MANY: Final = 50
 """Kills from which on it pays to make an archive of Java's classes first."""

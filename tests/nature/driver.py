@@ -19,6 +19,7 @@ from tests.nature.scenarios import SCENARIOS
 from tests.runtime.cluster import FRUGAL
 
 from skypane import kernels
+from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import defaults, session
 from skypane.types import CheckpointError
 
@@ -51,11 +52,14 @@ def live(connection: Connection, master: str, log: Path) -> None:
     kernels.warm()
     connection.send((UP, None))
     while (task := connection.recv()) is not None:
+        during = "while the job was made: "
         try:
-            connection.send(_run(spark, task, connection))
+            job = SCENARIOS[task.scenario].job(spark, task)
+            during = ""
+            connection.send(_run(job, task, connection))
         except BaseException as error:  # noqa: BLE001 - whatever it is, the campaign judges it
             sys.excepthook(*sys.exc_info())
-            connection.send((FAILED, (_is_refusal(error), f"{type(error).__name__}: {error}")))
+            connection.send((FAILED, (_is_refusal(error), f"{during}{type(error).__name__}: {error}")))
 
 
 def conf(master: str, more: str = "") -> dict[str, str]:
@@ -78,9 +82,7 @@ def conf(master: str, more: str = "") -> dict[str, str]:
     }
 
 
-def _run(spark: Any, task: Task, connection: Connection) -> tuple[str, Any]:
-    scenario = SCENARIOS[task.scenario]
-    job = scenario.job(spark, task)
+def _run(job: Job, task: Task, connection: Connection) -> tuple[str, Any]:
     handle = job.start(
         trigger="available now" if task.last else None,
         on_batch=lambda metrics: connection.send((BATCH, (metrics.batch_id, metrics.rows))),

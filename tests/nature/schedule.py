@@ -30,7 +30,7 @@ KILLS: Final = (DRIVER, PYTHON, JAVA, WORKER, DAEMON, EXECUTOR, RECEIVER, BROKER
 ENDS: Final = {DRIVER: 5, PYTHON: 3, JAVA: 3, FREEZE: 1, MEETING: 1}
 ALWAYS: Final = {WORKER: 24, DAEMON: 2, SLOW: 2, CLOCK: 2, INTERRUPT: 1}
 """How often each is drawn, against the others."""
-SHORT: Final = 0.25
+SHORT: Final = 0.35
 BIT_BEFORE: Final = 0.08
 """In how many lives nothing happens but their end, and before how many a bit is flipped."""
 
@@ -86,7 +86,7 @@ def lives(seed: int, means: Means) -> Iterator[Life]:
         if chance.random() < SHORT:
             yield Life((), _end(chance, chance.uniform(0, 4)), bit)
         else:
-            acts = tuple(_act(chance, means) for _ in range(chance.randint(20, 60)))
+            acts = tuple(_act(chance, means) for _ in range(chance.randint(4, 20)))
             yield Life(acts, _end(chance, chance.uniform(0, 1)), bit)
 
 

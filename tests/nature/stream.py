@@ -40,7 +40,10 @@ EXCUSES: Final = {
     schedule.FULL: r"[Nn]o space left|make room",
     schedule.SILENT: r"did not answer|has not taken all|_TIMED_OUT|timed out|TimeoutError",
     schedule.BROKER: r"did not answer|has not taken all|_TIMED_OUT|timed out|TimeoutError|refused",
-    schedule.JAVA: r"Java process does not answer",
+    # Until its job is made, a program has to do with Spark alone.
+    schedule.JAVA: r"Java process does not answer|^while the job was made: ",
+    # Outside of await_termination() Ctrl-C is Python's, and PySpark's, which cancels what runs.
+    schedule.INTERRUPT: r"KeyboardInterrupt|cancelled|^while the job was made: ",
 }
 """What a driver may fail with when something was done to it: anything else is told."""
 FOREVER: Final = 4
@@ -155,7 +158,6 @@ class Stream:
 
     def _judge(self, driver: Driver, is_refusal: bool, why: str) -> None:
         """Count a failure: as one that something that was done explains, or as one that nothing does."""
-        self._failed += 1
         kinds = [kind for kind in (*self._under_way(), *self._lately) if re.search(EXCUSES.get(kind, "$^"), why)]
         line = f"{self.folder.name}: {'refused: ' if is_refusal else ''}{why[:1_500]} (lately {', '.join(self._lately)}; {driver.log})"
         if kinds:
@@ -163,6 +165,7 @@ class Stream:
         else:
             log.error("UNEXPLAINED %s", line)
             self._tally.unexplained.append(line)
+            self._failed += 1
         if self._failed >= FOREVER:
             raise RefusedError(f"{self._failed} starts in a row have failed, at last with: {why}")
 
