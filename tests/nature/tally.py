@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.nature.schedule import KILLS
@@ -42,7 +42,7 @@ class Tally:
         self.unexplained += other.unexplained
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return dict(vars(self))  # asdict() takes a Counter's items for what it is to count
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Tally:
