@@ -5,6 +5,7 @@
 #   make bench    measure against peers          make doctor   check this machine, and say how to mend it
 #   make lint     ruff and mypy alone            make oldest   the core tests with the oldest versions that will do
 #   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
+#   make chaos KILLS=1000   kill, freeze and starve streams on a real Spark, and hold them to docs/reliability.md
 #   make mutants  small faults in copies of src: random cases must show them
 #   make docs     programs and claims of docs    make workflow the CI file against its schema
 #   make newest   tests with the newest of all   make lock     hold what is installed to the newest versions of today
@@ -51,7 +52,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help test check slow lint ruff types workflow references quick suite docs oldest newest newer lock core matrix cpus \
-    kernels wheel fuzz fuzz-intake mutants demo bench doctor reference release clean
+    kernels wheel fuzz fuzz-intake chaos mutants demo bench doctor reference release clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -166,6 +167,10 @@ cpus: $(INSTALLED)
 
 fuzz-intake: $(INSTALLED)
 	@$(BIN)/python -m tests.runtime.many.fuzzing $(MINUTES) $(SEED)
+
+KILLS := 100
+chaos: $(INSTALLED)
+	@$(BIN)/python -m tests.nature --kills $(KILLS) --seed $(SEED) $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-* .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,91 @@
+"""Streams of all scenarios in turn, until so many processes were killed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import pyspark
+from experiments.kafka_broker import broker, known_classpath
+from tests.nature.archive import archived
+from tests.nature.disk import Disk
+from tests.nature.driver import ARCHIVE, ROOT
+from tests.nature.nursery import Nursery
+from tests.nature.scenarios import SCENARIOS
+from tests.nature.stream import Place, Stream
+from tests.nature.tally import Tally
+from tests.nature.weather import Weather
+
+log = logging.getLogger("nature")
+
+ROUND: Final = 30
+"""Kills of a stream, about."""
+MANY: Final = 50
+"""Kills from which on it pays to make an archive of Java's classes first."""
+KEPT: Final = Path(tempfile.gettempdir()) / f"skypane-nature-{pyspark.__version__}.jsa"
+"""It is kept from one campaign to the next: Java looks by itself whether it fits."""
+
+
+def campaign(names: Sequence[str], kills: int, seed: int, logs: Path) -> dict[str, Tally]:
+    """Kill so many processes of streams of these scenarios, in turn; return what was done and found."""
+    tallies = {name: Tally() for name in names}
+    with ExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="skypane-nature-")))
+        place = _place(names, root, logs, stack, archive=kills >= MANY)
+        for number in itertools.count():
+            name = names[number % len(names)]
+            left = kills - sum(tally.kills for tally in tallies.values())
+            if left <= 0:
+                break
+            Stream(name, seed * 1_000_003 + number, place, tallies[name]).run(min(left, ROUND))
+            (logs / "tally.json").write_text(json.dumps({name: tally.to_json() for name, tally in tallies.items()}))
+            log.info("%d kills are left", left)
+    return tallies
+
+
+def _place(names: Sequence[str], root: Path, logs: Path, stack: ExitStack, *, archive: bool) -> Place:
+    weather = Weather.made(root)
+    if weather is None:
+        log.warning("there is no C compiler here: clocks stay right, and renames quick")
+    disk = Disk(root / "disk")
+    stack.callback(disk.close)
+    if not disk.can_be_full:
+        log.warning("nothing may be mounted here: the disk does not fill")
+    needed = any(SCENARIOS[name].broker for name in names)
+    kafka = stack.enter_context(broker(known_classpath(ROOT / ".pytest_cache" / "kafka-classpath"))) if needed else None
+    preloaded = {} if weather is None else weather.environment
+    if archive:
+        preloaded[ARCHIVE] = str(archived(KEPT))
+    nursery = Nursery(logs, preloaded)
+    stack.callback(nursery.close)
+    return Place(disk, nursery, kafka, weather, logs)
+
+
+def side_by_side(names: Sequence[str], kills: int, seed: int, jobs: int, logs: Path) -> dict[str, Tally]:
+    """Run campaigns in so many processes, with seeds of their own; return the sums of what they did and found."""
+    running = []
+    for job in range(jobs):
+        share = [*names[job * len(names) // jobs :], *names[: job * len(names) // jobs]]
+        command = [sys.executable, "-m", "tests.nature", "--kills", str(-(-kills // jobs)), "--seed", str(seed + job),
+                   "--logs", str(logs / str(job)), *itertools.chain(*(("--scenario", name) for name in share))]  # fmt: skip
+        running.append(subprocess.Popen(command, cwd=ROOT))
+    for process in running:
+        process.wait()
+    tallies = {name: Tally() for name in names}
+    for job in range(jobs):
+        for name, tally in _told(logs / str(job)):
+            tallies[name].add(tally)
+    return tallies
+
+
+def _told(logs: Path) -> Iterator[tuple[str, Tally]]:
+    told: Mapping[str, Mapping[str, object]] = json.loads((logs / "tally.json").read_text())
+    return ((name, Tally.from_json(value)) for name, value in told.items())

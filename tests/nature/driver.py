@@ -1,0 +1,98 @@
+"""A driver in a process of its own: starts Spark, says "up", then runs streams as it is told, until it is killed.
+
+It is forked from a process that has loaded all there is to load, since a start is what a campaign's time goes into.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final
+
+from tests.nature.processes import DAEMON
+from tests.nature.scenarios import SCENARIOS
+from tests.runtime.cluster import FRUGAL
+
+from skypane import kernels
+from skypane.runtime.spark.job import Job
+from skypane.runtime.spark.machine.session import defaults, session
+from skypane.types import CheckpointError
+
+ROOT: Final = Path(__file__).parents[2]
+UP, BATCH, DONE, FAILED, STOPPED = "up", "batch", "done", "failed", "stopped"
+ARCHIVE: Final = "NATURE_ARCHIVE"
+QUICK: Final = f"{FRUGAL} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A start of a scenario's stream in `folder`; the `last` one goes on to the end of what is there, and drains."""
+
+    scenario: str
+    folder: Path
+    seed: int
+    broker: str = ""
+    last: bool = False
+
+
+def live(connection: Connection, master: str, log: Path) -> None:
+    """Be a driver, told by a connection what to do."""
+    os.setsid()
+    with log.open("ab", buffering=0) as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    faulthandler.register(signal.SIGUSR1)
+    spark = session(master, "skypane-nature", conf(master))
+    spark.conf.set("spark.sql.shuffle.partitions", 2)
+    kernels.warm()
+    connection.send((UP, None))
+    while (task := connection.recv()) is not None:
+        during = "while the job was made: "
+        try:
+            job = SCENARIOS[task.scenario].job(spark, task)
+            during = ""
+            connection.send(_run(job, task, connection))
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the campaign judges it
+            sys.excepthook(*sys.exc_info())
+            connection.send((FAILED, (_is_refusal(error), f"{during}{type(error).__name__}: {error}")))
+
+
+def conf(master: str, more: str = "") -> dict[str, str]:
+    """Return settings of Spark that let processes be killed often: a small heap, a quick start, any number of retries."""
+    archive = os.environ.get(ARCHIVE, "")
+    shared = f"-Xshare:auto -XX:SharedArchiveFile={archive}" if archive else ""
+    java = f"{defaults(master)['spark.driver.extraJavaOptions']} {QUICK} {shared} {more}"
+    return {
+        "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": java,
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": QUICK,
+        "spark.executor.cores": "1",
+        "spark.python.daemon.module": DAEMON,
+        # Else a stream has two parents of workers, which differ in this alone.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+        "spark.task.maxFailures": "1000",
+        "spark.stage.maxConsecutiveAttempts": "1000",
+        "spark.deploy.maxExecutorRetries": "-1",
+    }
+
+
+def _run(job: Job, task: Task, connection: Connection) -> tuple[str, Any]:
+    handle = job.start(
+        trigger="available now" if task.last else None,
+        on_batch=lambda metrics: connection.send((BATCH, (metrics.batch_id, metrics.rows))),
+    )
+    handle.await_termination()
+    if task.last and not handle.interrupted:
+        handle.drain()
+    return (STOPPED, None) if handle.interrupted else (DONE, None)
+
+
+def _is_refusal(error: BaseException | None) -> bool:
+    """Return whether it is, or was raised from, a refusal of the checkpoint."""
+    return error is not None and (isinstance(error, CheckpointError) or _is_refusal(error.__cause__))

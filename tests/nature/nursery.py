@@ -1,0 +1,145 @@
+"""Drivers that are ready before they are needed: one runs, and the next has its Spark started."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Any, Final
+
+from tests.nature.driver import FAILED, ROOT, UP, Task, live
+from tests.nature.processes import Family, family, is_there, strike
+from tests.runtime.cluster import FRUGAL
+
+CONTEXT: Final = multiprocessing.get_context("forkserver")
+ENVIRONMENT: Final = {
+    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+    "SPARK_SUBMIT_OPTS": FRUGAL,
+    "OPENBLAS_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+}
+PATIENCE: Final = 300.0
+"""Seconds until a process that says nothing is taken for hung."""
+
+
+class HungError(Exception):
+    """A process that has not said what it should have said."""
+
+
+class Driver:
+    """A driver process, and what it has said."""
+
+    def __init__(self, master: str, log: Path) -> None:
+        self.log = log
+        self._line, theirs = CONTEXT.Pipe()
+        self._process = CONTEXT.Process(target=live, args=(theirs, master, log), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.is_running = False
+        #: batches of the stream that it runs, and when it said something last
+        self.batches = 0
+        self.heard = time.monotonic()
+
+    @property
+    def python(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
+    def family(self) -> Family:
+        return family(self.python)
+
+    @property
+    def is_there(self) -> bool:
+        return is_there(self.python)
+
+    def run(self, task: Task) -> None:
+        """Have it run a stream; it may have run one before."""
+        self._line.send(task)
+        self.is_running, self.batches, self.heard = True, 0, time.monotonic()
+
+    def said(self) -> tuple[str, Any] | None:
+        """Return what it has said since it was asked last; None if that is nothing."""
+        with suppress(EOFError, OSError):
+            if self._line.poll(0):
+                kind, value = self._line.recv()
+                self.heard = time.monotonic()
+                self.batches += kind == "batch"
+                self.is_running = self.is_running and kind in {"batch", UP}
+                return kind, value
+        return None
+
+    def wait(self, meanwhile: Callable[[], object], patience: float = PATIENCE) -> tuple[str, Any]:
+        """Return what it says next, doing something else over and over until then; FAILED if it dies first."""
+        until = time.monotonic() + patience
+        while (said := self.said()) is None:
+            if not self.is_there:
+                return FAILED, (False, "it has died")
+            if time.monotonic() > until:
+                self.dump()
+                raise HungError(f"a driver has said nothing for {patience:.0f} s; its threads are in {self.log}")
+            meanwhile()
+            time.sleep(0.01)
+        return said
+
+    def dump(self) -> None:
+        """Have it write down what its threads are doing."""
+        there = self.family
+        strike(self.python, signal.SIGUSR1)
+        for java in there.java:
+            strike(java, signal.SIGQUIT)
+        time.sleep(2)
+
+    def end(self) -> None:
+        """Kill all of it, and wait until it is gone."""
+        there = self.family
+        for process in there.all:
+            strike(process)
+        for process in there.all:
+            while is_there(process):
+                time.sleep(0.01)
+        self._process.join()
+        self._line.close()
+
+
+class Nursery:
+    """Starts drivers ahead of their time."""
+
+    def __init__(self, folder: Path, preloaded: Mapping[str, str]) -> None:
+        self._folder, self._made = folder, 0
+        self._ready: deque[tuple[str, Driver]] = deque()
+        _start_server({**ENVIRONMENT, **preloaded})
+
+    def take(self, master: str) -> Driver:
+        """Return a driver that is up, or about to be, and start the one after it."""
+        while self._ready and self._ready[0][0] != master:
+            self._ready.popleft()[1].end()
+        driver = self._ready.popleft()[1] if self._ready else self._start(master)
+        self._ready.append((master, self._start(master)))
+        return driver
+
+    def _start(self, master: str) -> Driver:
+        self._made += 1
+        return Driver(master, self._folder / f"driver-{self._made:04}.log")
+
+    def close(self) -> None:
+        while self._ready:
+            self._ready.popleft()[1].end()
+
+
+def _start_server(environment: Mapping[str, str]) -> None:
+    """Start the process that drivers are forked from, with an environment that this one does not have."""
+    before = dict(os.environ)
+    os.environ.update(environment)
+    try:
+        CONTEXT.set_forkserver_preload(["tests.nature.driver", "tests.nature.receiving"])
+        forkserver.ensure_running()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -1,0 +1,90 @@
+"""The processes of a driver, by what they are: read from /proc, so on Linux only."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+PROC: Final = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Family:
+    """A driver's processes, by id: its Java, that of executors, the parents of Python workers, and these."""
+
+    python: int
+    java: tuple[int, ...]
+    executors: tuple[int, ...]
+    daemons: tuple[int, ...]
+    workers: tuple[int, ...]
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        return (self.python, *self.java, *self.executors, *self.daemons, *self.workers)
+
+
+def family(python: int) -> Family:
+    """Return the processes that descend from a driver's Python."""
+    children = _children()
+    below, left = [], [python]
+    while left:
+        found = children.get(left.pop(), [])
+        below += found
+        left += found
+    said = {process: _command(process) for process in below}
+    executors = {process for process, command in said.items() if "CoarseGrainedExecutorBackend" in command}
+    daemons = {
+        process
+        for process, command in said.items()
+        if f"-m {DAEMON}" in command and said.get(_parent(process)) != command
+    }
+    workers = {child for process in daemons for child in children.get(process, ())}
+    java = {process for process, command in said.items() if "org.apache.spark.deploy.SparkSubmit" in command}
+    return Family(python, *(tuple(sorted(some)) for some in (java - executors, executors, daemons, workers)))
+
+
+DAEMON: Final = "tests.nature.daemon"
+
+
+def strike(process: int, number: int = signal.SIGKILL) -> bool:
+    """Send a signal; return whether the process was there."""
+    with suppress(ProcessLookupError):
+        os.kill(process, number)
+        return True
+    return False
+
+
+def is_there(process: int) -> bool:
+    """Return whether a process lives: one that is dead and not waited for does not."""
+    return _stat(process)[:1] not in ([], ["Z"])
+
+
+def _children() -> dict[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for path in PROC.iterdir():
+        if path.name.isdecimal():
+            found[_parent(int(path.name))].append(int(path.name))
+    return found
+
+
+def _parent(process: int) -> int:
+    fields = _stat(process)
+    return int(fields[1]) if fields else 0
+
+
+def _stat(process: int) -> list[str]:
+    """Return the fields from the state on: what stands before them, the name, may hold anything."""
+    with suppress(OSError):
+        return (PROC / str(process) / "stat").read_text().rpartition(")")[2].split()
+    return []
+
+
+def _command(process: int) -> str:
+    with suppress(OSError):
+        return (PROC / str(process) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return ""

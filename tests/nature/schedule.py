@@ -1,0 +1,110 @@
+"""What befalls a driver, drawn by a seed: a pure schedule, which others carry out (acts.py).
+
+A life begins when a driver is told to run a stream. While it lasts, things happen that it should survive; what ends it comes last.
+Some lives are short: they end while the driver takes over, or soon after its first batch.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+# What a driver survives, alone or by being told again what to run.
+WORKER, DAEMON, EXECUTOR, RECEIVER = "worker", "daemon", "executor", "receiver"
+SLOW, CLOCK, FULL, SILENT, BROKER, INTERRUPT = (
+    "slow renames",
+    "clock",
+    "full disk",
+    "silent broker",
+    "broker",
+    "interrupt",
+)
+# What ends it.
+DRIVER, PYTHON, JAVA, FREEZE, MEETING = "driver", "python", "java", "freeze", "meeting"
+# What befalls a checkpoint while nobody runs.
+BIT: Final = "bit"
+
+KILLS: Final = (DRIVER, PYTHON, JAVA, WORKER, DAEMON, EXECUTOR, RECEIVER, BROKER)
+ENDS: Final = {DRIVER: 5, PYTHON: 3, JAVA: 3, FREEZE: 1, MEETING: 1}
+ALWAYS: Final = {WORKER: 24, DAEMON: 2, SLOW: 2, CLOCK: 2, INTERRUPT: 1}
+"""How often each is drawn, against the others."""
+SHORT: Final = 0.35
+BIT_BEFORE: Final = 0.08
+"""In how many lives nothing happens but their end, and before how many a bit is flipped."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """Something that is done so many seconds after the act before it; it lasts for `seconds`, if it lasts.
+
+    by  how far: of a clock the seconds that it is off, of a rename those that it takes
+    """
+
+    kind: str
+    after: float
+    seconds: float = 0.0
+    by: float = 0.0
+
+
+@dataclass(frozen=True)
+class Means:
+    """What there is to be killed and cut off beside the driver, and by which means."""
+
+    executors: bool = False
+    receiver: bool = False
+    broker: bool = False
+    weather: bool = True
+    full: bool = True
+    bits: bool = True
+
+    def drawn(self) -> dict[str, int]:
+        """Return what may happen within a life, and how often."""
+        own = {
+            EXECUTOR: 8 * self.executors, RECEIVER: 12 * self.receiver, SILENT: self.broker, BROKER: self.broker,
+            FULL: 2 * self.full,
+        }  # fmt: skip
+        gone = set() if self.weather else {SLOW, CLOCK}
+        return {kind: weight for kind, weight in (ALWAYS | own).items() if weight and kind not in gone}
+
+
+@dataclass(frozen=True)
+class Life:
+    """A driver's life: what happens in it, how it ends, and whether a bit of the checkpoint was flipped before it."""
+
+    acts: tuple[Act, ...]
+    end: Act
+    bit: bool = False
+
+
+def lives(seed: int, means: Means) -> Iterator[Life]:
+    """Return one life after the other, for ever; the same for the same seed."""
+    chance = random.Random(seed)
+    while True:
+        bit = means.bits and chance.random() < BIT_BEFORE
+        if chance.random() < SHORT:
+            yield Life((), _end(chance, chance.uniform(0, 4)), bit)
+        else:
+            acts = tuple(_act(chance, means) for _ in range(chance.randint(4, 20)))
+            yield Life(acts, _end(chance, chance.uniform(0, 1)), bit)
+
+
+def _act(chance: random.Random, means: Means) -> Act:
+    kind, after = _weighted(chance, means.drawn()), chance.choice([chance.uniform(0, 0.2), chance.uniform(0, 0.6)])
+    if kind == SLOW:
+        return Act(kind, after, chance.uniform(0.5, 3), chance.uniform(0.02, 0.4))
+    if kind == CLOCK:
+        far = chance.choice([1, 60, 3_600, 86_400, 400 * 86_400])
+        return Act(kind, after, chance.uniform(0, 3), chance.choice([-1, 1]) * chance.uniform(0, far))
+    if kind in {FULL, SILENT}:
+        return Act(kind, after, chance.uniform(0.3, 3))
+    return Act(kind, after)
+
+
+def _end(chance: random.Random, after: float) -> Act:
+    return Act(_weighted(chance, ENDS), after, chance.uniform(0.5, 3))
+
+
+def _weighted(chance: random.Random, weights: dict[str, int]) -> str:
+    return chance.choices(list(weights), list(weights.values()))[0]

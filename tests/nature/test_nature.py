@@ -1,0 +1,56 @@
+"""Streams on a real Spark, killed, frozen and starved: `make chaos` goes on where these stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.nature.driver import ROOT
+from tests.nature.scenarios import SCENARIOS
+from tests.nature.tally import Tally
+
+
+def survived(names: list[str], kills: int, seed: int, logs: Path) -> dict[str, Tally]:
+    """Run a campaign in a process of its own."""
+    chosen = [part for name in names for part in ("--scenario", name)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.nature",
+        "--kills",
+        str(kills),
+        "--seed",
+        str(seed),
+        "--logs",
+        str(logs),
+        *chosen,
+    ]
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-4_000:]
+    told = json.loads((logs / "tally.json").read_text())
+    return {name: Tally.from_json(value) for name, value in told.items()}
+
+
+@pytest.mark.spark
+def test_a_stream_survives_a_dozen_kills(tmp_path: Path):
+    told = survived(["folder"], 12, 1, tmp_path)["folder"]
+    assert told.kills >= 12
+    assert told.streams == 1
+    assert told.batches > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_each_kind_of_stream_survives_kills(name: str, tmp_path: Path, request: pytest.FixtureRequest):
+    if SCENARIOS[name].broker:
+        request.getfixturevalue("kafka")  # left out where Maven lacks it
+    told = survived([name], 40, 2, tmp_path)[name]
+    assert told.kills >= 40
+    assert told.streams == 2

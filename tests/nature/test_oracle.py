@@ -1,0 +1,78 @@
+"""The oracle sees what a stream could do wrong: each fault is made by hand in answers that are right."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.chaos.naive import LENGTH, Row, skyline
+from tests.nature import oracle
+from tests.nature.rows import CALM, Habits, Steps
+
+
+def made(steps: int = 30) -> Steps:
+    made = Steps(4, Habits())
+    for _ in range(steps):
+        made.step()
+    return made
+
+
+def answered(entering: list[Row]) -> oracle.Found:
+    """The answers of skylines, as they should be."""
+    expected = oracle.expected_windows(entering)
+    rows = {row["id"]: row for row in entering}
+    return [(start, [rows[id_] for id_ in skyline(expected[start])]) for start in sorted(expected)]
+
+
+def faults(found: oracle.Found, entering: list[Row], *, whole: bool = True) -> list[str]:
+    return oracle.not_the_windows(found, oracle.expected_windows(entering), oracle.is_skyline, whole=whole)
+
+
+def test_right_answers_are_right():
+    entering = made().entering
+    assert faults(answered(entering), entering) == []
+
+
+def test_a_window_that_is_missing_twice_or_out_of_order_is_seen():
+    entering = made().entering
+    right = answered(entering)
+    assert "1 windows are missing" in faults(right[:5] + right[6:], entering)[0]
+    assert "come twice or out of order" in faults([*right[:6], *right[5:]], entering)[0]
+    assert "come twice or out of order" in faults([right[1], right[0], *right[2:]], entering)[0]
+    assert "1 windows are missing" in faults(right[:-1], entering)[0]
+    assert faults(right[:-3], entering, whole=False) == []
+
+
+def test_a_row_that_is_missing_or_too_many_is_seen():
+    entering = made().entering
+    right = answered(entering)
+    start, rows = right[3]
+    assert "other than defined" in faults([*right[:3], (start, rows[1:]), *right[4:]], entering)[0]
+    assert "other than defined" in faults([*right[:3], (start, [*rows, rows[0]]), *right[4:]], entering)[0]
+
+
+def test_rejected_rows_have_their_fate():
+    steps = made(4 * CALM)
+    assert {reason for _, reason in steps.rejected} >= {"late", "null ts", "null price", "NaN price"}
+    told = [{"id": id_, "reason": reason} for id_, reason in steps.rejected.elements()]
+    assert oracle.not_the_rejected(told, steps.rejected) == []
+    assert "are not told" in oracle.not_the_rejected(told[1:], steps.rejected)[0]
+    assert "too many" in oracle.not_the_rejected([*told, told[0]], steps.rejected)[0]
+
+
+def test_updates_are_those_of_brute_force_over_all_pairs():
+    entering = made(6).entering
+    clock = max(row["ts"] for row in entering) + LENGTH
+    told = sorted(oracle.all_updates(entering, clock), key=lambda update: (update[0], update[1] == "ADD"))
+    rows = [dict(zip(("action_time", "action", "id"), update, strict=True)) for update in told]
+    from tests.chaos.naive import updates  # noqa: PLC0415
+
+    assert Counter(told) == Counter(updates(entering, clock))
+    assert oracle.not_the_updates(rows, entering, whole=False) == []
+    assert "1 updates are missing" in oracle.not_the_updates([*rows[:7], *rows[8:]], entering, whole=False)[0]
+    assert "out of order" in oracle.not_the_updates([rows[-1], *rows], entering, whole=False)[0]
+
+
+def test_what_a_function_or_a_topic_was_told_again_must_be_the_same():
+    told = [(b"0/0", b'{"start": 1, "id": 1}'), (b"0/1", b'{"start": 1, "id": 2}')]
+    assert oracle.in_topic([*told, *told]) == oracle.in_topic(told)
+    assert "was sent as" in oracle.in_topic([*told, (b"0/1", b'{"start": 1, "id": 3}')])[1][0]
