@@ -30,4 +30,4 @@ def concrete(base: type[T], *rooms: ModuleType) -> set[type[T]]:
 
 def _below(base: type[T]) -> set[type[T]]:
     children = set(base.__subclasses__())
-    return children.union(*map(_below, children))
+    return children.union(*(_below(child) for child in children))

@@ -111,9 +111,9 @@ def test_what_counts_workers_keeps_them(option: Elasticity):
 
 
 def test_no_law_is_left_out():
-    assert concrete(ControlLaw, skypane.control) == set(CASES)
+    assert concrete(ControlLaw, skypane.control) == set(CASES)  # type: ignore[type-abstract]
     assert {type(law) for law in POLICIES.values()} <= set(CASES)
-    assert concrete(Elasticity, skypane.control) == {Fuzzy, Model, Threshold}  # type: ignore[type-abstract]
+    assert concrete(Elasticity, skypane.control) == {Fuzzy, Model, Threshold}
 
 
 @dataclass(frozen=True)

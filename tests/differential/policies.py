@@ -109,12 +109,12 @@ class _Law:
             return
         punctuation = self._state.punctuation
         first_open = -math.inf if punctuation is None else self._windows.first_open(punctuation)
-        closed = {row.index for row in rows if self._windows.pane_at(row.time) < first_open}
+        closed = {row.place for row in rows if self._windows.pane_at(row.time) < first_open}
         arrivals = self._arrivals(rows)
         verdict = self._policy.judge(self._state, arrivals)
         self._state = self._policy.step(self._state, arrivals)
         self.late += closed
-        self._entered |= {row.index: row for row in rows if row.index not in closed}
+        self._entered |= {row.place: row for row in rows if row.place not in closed}
         self._give_up(verdict)
         self._held += [row for row in rows if verdict.limit is not None and row.pane > verdict.limit]
 
@@ -129,7 +129,7 @@ class _Law:
 
     def _give_up(self, verdict: Any) -> None:
         panes = {pane.start for pane in verdict.given_up.panes}
-        self.future += [row.index for row in self._held if row.pane in panes]
+        self.future += [row.place for row in self._held if row.pane in panes]
         self._held = [row for row in self._held if row.pane not in panes]
         for index in self.future:
             self._entered.pop(index, None)

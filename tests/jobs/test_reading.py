@@ -223,7 +223,9 @@ def test_a_file_is_read_and_a_missing_one_named(tmp_path):
 
 
 def test_fields_that_are_not_set_are_not_passed_on():
-    assert parse(changed(progress={"policy": "aqkslack", "max_drop": 0.5})).progress.build() == AqKSlack(0.5)
+    section = parse(changed(progress={"policy": "aqkslack", "max_drop": 0.5})).progress
+    assert section is not None
+    assert section.build() == AqKSlack(0.5)
 
 
 LAUGHS = "\n".join(

@@ -16,11 +16,11 @@ _STRETCH: Final = 4
 
 
 class Row(NamedTuple):
-    """A row that has a time and all that is required: where its pane begins, its time, its index in the case, its source."""
+    """A row that has a time and all that is required: where its pane begins, its time, its place in the case, its source."""
 
     pane: int
     time: int
-    index: int
+    place: int
     source: str | None = None
 
 

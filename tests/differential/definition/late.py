@@ -94,9 +94,9 @@ class Stream:
         punctuation = self._clock.punctuation
         for row in rows:
             if next_bound(row.time, self._windows) <= punctuation:
-                self.late.append(row.index)
+                self.late.append(row.place)
             else:
-                self._entered[row.index] = row.time
+                self._entered[row.place] = row.time
         believed, given_up = self._ahead.taken(self._clock.reached, rows)
         self._give_up(given_up)
         self._believe(believed, rows)
@@ -113,9 +113,9 @@ class Stream:
             self._clock.punctuation = max(self._clock.punctuation, end)
 
     def _give_up(self, rows: list[Row]) -> None:
-        self.future += [row.index for row in rows]
+        self.future += [row.place for row in rows]
         for row in rows:
-            del self._entered[row.index]
+            del self._entered[row.place]
 
     def _believe(self, rows: list[Row], came: list[Row]) -> None:
         """Move on by rows that are believed, of which some, or others, came just now."""

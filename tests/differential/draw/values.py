@@ -124,7 +124,8 @@ def _of_sizes(rng: Rng, u: Floats) -> Floats:
     share = float(rng.choice([0.05, 0.2]))
     sizes = np.clip(np.cumsum(rng.choice([-1, 0, 1], len(u), p=[share, 1 - 2 * share, share])), -2, 2)
     signs = rng.choice([-1.0, 1.0], len(u)) if rng.random() < 0.3 else 1.0
-    return np.ldexp((u + 0.5) * signs, 32 * sizes)
+    sized: Floats = np.ldexp((u + 0.5) * signs, 32 * sizes)
+    return sized
 
 
 def _integers(bits: int, signed: bool) -> Callable[[Rng, Floats, pa.DataType], pa.Array]:
