@@ -37,6 +37,10 @@ class Elasticity(Limits, Policy):
     cooldown: int = 1
     idle: int = 6
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.name = cls.__name__.lower()
+
     def __post_init__(self) -> None:
         self.law(Workers(1, 1))  # which refuses what cannot be
 
