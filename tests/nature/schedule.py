@@ -1,4 +1,4 @@
-"""What befalls a driver, drawn by a seed: a pure schedule, which others carry out (scenarios.py).
+"""What befalls a driver, drawn by a seed: a pure schedule, which others carry out (stream.py).
 
 A life begins when a driver is told to run a stream. While it lasts, things happen that it should survive; what ends it comes last.
 Some lives are short: they end while the driver takes over, or soon after its first batch.
