@@ -84,7 +84,7 @@ def check_elasticity(option: Elasticity, *, parallelism: int = 4, tries: int = 5
     """
     rng = np.random.default_rng(seed)
     law = option.law(Workers(2, 2), parallelism)
-    if not (isinstance(law.policy.name, str) and law.policy.name):
+    if not getattr(law.policy, "name", None):
         raise AssertionError(f"{option} breaks a law: a policy has a name, by which a ledger tells it from others")
     for _ in range(_LONG):
         most = int(rng.integers(2, 20))
