@@ -42,7 +42,8 @@ JAVA := runtime experiments jobs test_demo.py test_snippets.py
 WORKERS := auto
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
 # The files that hold docs to what there is.
-DOCS := tests/test_snippets.py tests/test_workflow.py tests/test_locks.py tests/test_style.py tests/experiments/test_versions.py
+DOCS := $(addprefix tests/,test_snippets.py test_extending.py test_claims.py test_promises.py test_workflow.py test_locks.py \
+    test_style.py experiments/test_versions.py cpus/test_cpus.py)
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
 

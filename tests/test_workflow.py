@@ -88,6 +88,13 @@ def test_what_help_tells_is_there_and_make_can_read_it():
     assert plan.returncode == 0, plan.stderr
 
 
+def test_the_files_of_docs_are_there():
+    plan = subprocess.run(["/usr/bin/make", "-n", "docs"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = re.findall(r"\btests/\S+\.py\b", plan)
+    assert "tests/test_snippets.py" in files
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
 def test_hooks_call_the_programs_that_lint_calls():
     (hooks,) = (each["hooks"] for each in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"])
     called = {
