@@ -93,7 +93,7 @@ def _kind(process: int, receiver: int) -> str:
 
 def lines(samples: Sequence[Sample], document: Path | None) -> None:
     """Print the table, ten lines of it at most; write it into a document."""
-    step = max(1, len(samples) // _SHOWN)
+    step = max(1, -(-len(samples) // _SHOWN))
     shown = [one for index, one in enumerate(samples) if (len(samples) - 1 - index) % step == 0]
     head = ["batches: windows, front", "ms a batch, median", "driver, MiB", "Java's live heap", "Java", "Python workers",
             "receiver", "open files: driver, Java, workers, receiver", "threads", "files: checkpoints, receiver's, temporary"]  # fmt: skip
