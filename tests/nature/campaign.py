@@ -47,7 +47,7 @@ def campaign(names: Sequence[str], kills: int, seed: int, logs: Path) -> dict[st
                 break
             Stream(name, seed * 1_000_003 + number, place, tallies[name]).run(min(left, ROUND))
             (logs / "tally.json").write_text(json.dumps({name: tally.to_json() for name, tally in tallies.items()}))
-            log.info("%d kills are left", left)
+            log.info("%s has ended; %d kills in all", name, sum(tally.kills for tally in tallies.values()))
     return tallies
 
 
