@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.nature.campaign import campaign, side_by_side
+from tests.nature.campaign import ROUND, campaign, side_by_side
 from tests.nature.scenarios import SCENARIOS
 from tests.nature.tally import table
 
@@ -17,6 +17,7 @@ from tests.nature.tally import table
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.nature", description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="processes to kill, at least")
+    parser.add_argument("--each", type=int, default=ROUND, help="kills of one stream, before another begins")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side; each takes a core or two")
     parser.add_argument(
@@ -32,9 +33,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))  # what was mounted and started ends, too
     names = arguments.scenario or [*SCENARIOS]
     if arguments.jobs > 1:
-        tallies = side_by_side(names, arguments.kills, arguments.seed, arguments.jobs, logs)
+        tallies = side_by_side(names, arguments.kills, arguments.seed, logs, arguments.each, arguments.jobs)
     else:
-        tallies = campaign(names, arguments.kills, arguments.seed, logs)
+        tallies = campaign(names, arguments.kills, arguments.seed, logs, arguments.each)
     print(f"seed {arguments.seed}, logs in {logs}\n\n{table(tallies)}")
     return int(any(tally.wrong or tally.unexplained for tally in tallies.values()))
 

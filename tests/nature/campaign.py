@@ -27,14 +27,14 @@ from tests.nature.weather import Weather
 log = logging.getLogger("nature")
 
 ROUND: Final = 30
-"""Kills of a stream, about."""
+"""Kills of a stream, about, if nothing else is said."""
 MANY: Final = 50
 """Kills from which on it pays to make an archive of Java's classes first."""
 KEPT: Final = Path(tempfile.gettempdir()) / f"skypane-nature-{pyspark.__version__}.jsa"
 """It is kept from one campaign to the next: Java looks by itself whether it fits."""
 
 
-def campaign(names: Sequence[str], kills: int, seed: int, logs: Path) -> dict[str, Tally]:
+def campaign(names: Sequence[str], kills: int, seed: int, logs: Path, each: int = ROUND) -> dict[str, Tally]:
     """Kill so many processes of streams of these scenarios, in turn; return what was done and found."""
     tallies = {name: Tally() for name in names}
     with ExitStack() as stack:
@@ -45,9 +45,9 @@ def campaign(names: Sequence[str], kills: int, seed: int, logs: Path) -> dict[st
             left = kills - sum(tally.kills for tally in tallies.values())
             if left <= 0:
                 break
-            Stream(name, seed * 1_000_003 + number, place, tallies[name]).run(min(left, ROUND))
+            Stream(name, seed * 1_000_003 + number, place, tallies[name]).run(min(left, each))
             (logs / "tally.json").write_text(json.dumps({name: tally.to_json() for name, tally in tallies.items()}))
-            log.info("%d kills are left", left)
+            log.info("%s has ended; %d kills in all", name, sum(tally.kills for tally in tallies.values()))
     return tallies
 
 
@@ -69,12 +69,12 @@ def _place(names: Sequence[str], root: Path, logs: Path, stack: ExitStack, *, ar
     return Place(disk, nursery, kafka, weather, logs)
 
 
-def side_by_side(names: Sequence[str], kills: int, seed: int, jobs: int, logs: Path) -> dict[str, Tally]:
+def side_by_side(names: Sequence[str], kills: int, seed: int, logs: Path, each: int, jobs: int) -> dict[str, Tally]:
     """Run campaigns in so many processes, with seeds of their own; return the sums of what they did and found."""
     running = []
     for job in range(jobs):
         share = [*names[job * len(names) // jobs :], *names[: job * len(names) // jobs]]
-        command = [sys.executable, "-m", "tests.nature", "--kills", str(-(-kills // jobs)), "--seed", str(seed + job),
+        command = [sys.executable, "-m", "tests.nature", "--kills", str(-(-kills // jobs)), "--seed", str(seed + job), "--each", str(each),
                    "--logs", str(logs / str(job)), *itertools.chain(*(("--scenario", name) for name in share))]  # fmt: skip
         running.append(subprocess.Popen(command, cwd=ROOT))
     for process in running:

@@ -44,7 +44,7 @@ class Driver:
         self.is_running = False
         #: batches of the stream that it runs, and when it said something last
         self.batches = 0
-        self.heard = time.monotonic()
+        self.heard = self.began = time.monotonic()
 
     @property
     def python(self) -> int:
@@ -62,7 +62,8 @@ class Driver:
     def run(self, task: Task) -> None:
         """Have it run a stream; it may have run one before."""
         self._line.send(task)
-        self.is_running, self.batches, self.heard = True, 0, time.monotonic()
+        self.is_running, self.batches = True, 0
+        self.heard = self.began = time.monotonic()
 
     def said(self) -> tuple[str, Any] | None:
         """Return what it has said since it was asked last; None if that is nothing."""

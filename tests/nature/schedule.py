@@ -71,11 +71,16 @@ class Means:
 
 @dataclass(frozen=True)
 class Life:
-    """A driver's life: what happens in it, how it ends, and whether a bit of the checkpoint was flipped before it."""
+    """A driver's life: what happens in it, how it ends, and whether a bit of the checkpoint was flipped before it.
+
+    early  of a life in which nothing happens: when it ends, as a part of the time that a driver takes to its first batch;
+           None: acts begin after the first batch
+    """
 
     acts: tuple[Act, ...]
     end: Act
     bit: bool = False
+    early: float | None = None
 
 
 def lives(seed: int, means: Means) -> Iterator[Life]:
@@ -84,7 +89,7 @@ def lives(seed: int, means: Means) -> Iterator[Life]:
     while True:
         bit = means.bits and chance.random() < BIT_BEFORE
         if chance.random() < SHORT:
-            yield Life((), _end(chance, chance.uniform(0, 4)), bit)
+            yield Life((), _end(chance, 0.0), bit, chance.uniform(0, 1.3))
         else:
             acts = tuple(_act(chance, means) for _ in range(chance.randint(4, 20)))
             yield Life(acts, _end(chance, chance.uniform(0, 1)), bit)

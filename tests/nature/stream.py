@@ -50,6 +50,10 @@ FOREVER: Final = 4
 """Starts in a row that fail before a batch: the stream is refused for ever."""
 
 
+SOON: Final = 3.0
+"""Seconds in which a process that was killed is there again, mostly."""
+
+
 class RefusedError(Exception):
     """A stream that no start goes on with."""
 
@@ -79,6 +83,8 @@ class Stream:
         self._read = 0
         self._driver: Driver | None = None
         self._failed = 0
+        #: seconds from a start to its first batch, as it was lately
+        self._usual = 5.0
         #: what was done lately, which may excuse a failure
         self._lately: deque[str] = deque(maxlen=6)
         self._undo: list[tuple[float, Callable[[], object]]] = []
@@ -149,6 +155,8 @@ class Stream:
     def _hear(self, driver: Driver, said: tuple[str, Any]) -> str:
         kind, value = said
         if kind == BATCH:
+            if driver.batches == 1:
+                self._usual = (self._usual + time.monotonic() - driver.began) / 2
             self._read += value[1]
             self._tally.batches += 1
             self._failed = 0
@@ -221,6 +229,10 @@ class Stream:
         if life.bit:
             self._flip()
         driver = self._started()
+        if life.early is None:
+            self._until_batches(driver, 1)
+        else:
+            self._let_pass(life.early * self._usual)
         for act in (*life.acts, life.end):
             self._let_pass(act.after)
             driver = self._started()
@@ -258,17 +270,23 @@ class Stream:
         ended.kind = act.kind  # type: ignore[attr-defined]
         self._undo.append((time.monotonic() + act.seconds, ended))
 
-    def _any(self, processes: tuple[int, ...]) -> bool:
-        return bool(processes) and strike(self._chance.choice(processes))
+    def _any(self, driver: Driver, kind: str) -> bool:
+        """Kill one of a driver's processes; wait a while for one if there is none."""
+        until = time.monotonic() + SOON
+        while not (there := getattr(driver.family, kind)):
+            if time.monotonic() > until or not driver.is_running:
+                return False
+            self._let_pass(0.1)
+        return strike(self._chance.choice(there))
 
     def _do_worker(self, driver: Driver, _: Act) -> bool:
-        return self._any(driver.family.workers)
+        return self._any(driver, "workers")
 
     def _do_daemon(self, driver: Driver, _: Act) -> bool:
-        return self._any(driver.family.daemons)
+        return self._any(driver, "daemons")
 
     def _do_executor(self, driver: Driver, _: Act) -> bool:
-        return self._any(driver.family.executors)
+        return self._any(driver, "executors")
 
     def _do_receiver(self, _driver: Driver, _act: Act) -> None:
         assert self._feeding.receiver is not None
