@@ -39,7 +39,9 @@ export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/kernels
 endif
 # The rooms of tests that start Java.
 JAVA := runtime experiments jobs test_demo.py test_snippets.py
-# The others.
+# Those that search, kill and measure for longer than anyone waits between two changes.
+CAMPAIGNS := chaos cpus differential reproduce
+# All but those that start Java.
 QUICK := -m "not slow and not spark" $(addprefix --ignore=tests/,$(JAVA))
 # The processes that tests run in; tests/processes.py counts them where this says auto.
 WORKERS := auto
@@ -54,7 +56,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types workflow references quick anywhere suite docs oldest newest newer lock core matrix cpus \
+.PHONY: help test check slow lint ruff types workflow references brief quick anywhere suite docs oldest newest newer lock core matrix cpus \
     kernels classes wheel fuzz fuzz-intake chaos mutants demo bench doctor reference release clean
 
 help:
@@ -65,9 +67,13 @@ test: lint suite
 suite: kernels classes
 	@$(PYTEST) $(ARGS)
 
-# Linters and the tests of the rooms that start no Java, side by side; each says all it has to say.
+# Linters and a first look at the rooms that start no Java, side by side; each says all it has to say.
 check: $(INSTALLED)
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target ruff types workflow quick
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target ruff types workflow brief
+
+brief: export HYPOTHESIS_PROFILE := $(or $(HYPOTHESIS_PROFILE),$(if $(CI),ci,quick))
+brief: kernels
+	@$(PYTEST) $(QUICK) $(addprefix --ignore=tests/,$(CAMPAIGNS)) $(ARGS)
 
 quick: kernels
 	@$(PYTEST) $(QUICK) $(ARGS)

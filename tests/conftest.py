@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 # Derandomised: a red build is red again when it is run again.
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
+# A first look, of `make check`: most of what a change breaks shows in few examples.
+settings.register_profile("quick", settings.get_profile("dev"), max_examples=15)
 settings.register_profile("nightly", settings.get_profile("dev"), max_examples=2_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
