@@ -31,22 +31,24 @@ class Place:
     variables: Mapping[str, str | None]
     by: Sequence[str] = ()
 
-    def start(self, within: Path, command: Sequence[str]) -> subprocess.Popen[str]:
-        """Copy the checkout, with the kernels that are compiled in it, and start `command` in the copy."""
+    def start(self, within: Path, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Copy the checkout, with the kernels that are compiled in it, and start `command` in the copy; it says what to a log."""
         copy = within / self.folder / "skypane"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
         path = [str(copy / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
         changed = {"PYTHONPATH": os.pathsep.join(path), **self.variables}
         kept = {name: value for name, value in os.environ.items() if name not in changed and not name.startswith("LC_")}
-        return subprocess.Popen(
-            [*self.by, *command],
-            cwd=copy,
-            env=kept | {name: value for name, value in changed.items() if value is not None},
-            text=True,
-            encoding="utf-8",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        with self.log(within).open("wb") as log:
+            return subprocess.Popen(
+                [*self.by, *command],
+                cwd=copy,
+                env=kept | {name: value for name, value in changed.items() if value is not None},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def log(self, within: Path) -> Path:
+        return within / f"{self.folder}.log"
 
 
 PLACES: Final = (
@@ -59,11 +61,16 @@ def main(arguments: Sequence[str]) -> int:
     """Run them; print what is said where tests fail, and return 1 then."""
     with tempfile.TemporaryDirectory(prefix="skypane-anywhere-") as within:
         runs = [place.start(Path(within), _pytest(seed, arguments)) for seed, place in enumerate(PLACES, 1)]
+        failed = False
         for place, run in zip(PLACES, runs, strict=True):
-            said, _ = run.communicate()
-            print(f"{place.folder} ({dict(place.variables)}): ", end="")
-            print(said if run.returncode else said.rstrip().rpartition("\n")[2])
-    return int(any(run.returncode for run in runs))
+            code = run.wait()
+            said = place.log(Path(within)).read_text(encoding="utf-8", errors="replace").rstrip()
+            closing = said.rpartition("\n")[2]
+            failed |= (
+                bad := code != 0 or " passed" not in closing
+            )  # a run that ends without a word has ended too soon
+            print(f"{place.folder} ({dict(place.variables)}): {f'code {code}{chr(10)}{said}' if bad else closing}")
+    return int(failed)
 
 
 def _pytest(seed: int, arguments: Sequence[str]) -> list[str]:
