@@ -6,6 +6,7 @@
 #   make lint     ruff and mypy alone            make oldest   the core tests with the oldest versions that will do
 #   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
 #   make chaos KILLS=1000   kill, freeze and starve streams on a real Spark, and hold them to docs/reliability.md
+#   make anywhere the tests without Java as on machines of others: other zones, locales, orders, no home
 #   make mutants  small faults in copies of src: random cases must show them
 #   make docs     programs and claims of docs    make workflow the CI file against its schema
 #   make newest   tests with the newest of all   make lock     hold what is installed to the newest versions of today
@@ -38,6 +39,10 @@ export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/kernels
 endif
 # The rooms of tests that start Java.
 JAVA := runtime experiments jobs test_demo.py test_snippets.py
+# Those that search, kill and measure for longer than anyone waits between two changes.
+CAMPAIGNS := chaos cpus differential reproduce
+# All but those that start Java.
+QUICK := -m "not slow and not spark" $(addprefix --ignore=tests/,$(JAVA))
 # The processes that tests run in; tests/processes.py counts them where this says auto.
 WORKERS := auto
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
@@ -52,27 +57,34 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types workflow references quick suite docs oldest newest newer lock core matrix cpus \
-    kernels wheel fuzz fuzz-intake chaos mutants demo bench doctor reference release clean
+.PHONY: help test check slow lint ruff types workflow references brief quick anywhere suite docs oldest newest newer lock core matrix cpus \
+    kernels classes wheel fuzz fuzz-intake chaos mutants demo bench doctor reference release clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 test: lint suite
 
-suite: kernels
+suite: kernels classes
 	@$(PYTEST) $(ARGS)
 
-# Linters and the tests of the rooms that start no Java, side by side; each says all it has to say.
+# Linters and a first look at the rooms that start no Java, side by side; each says all it has to say.
 check: $(INSTALLED)
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target ruff types workflow quick
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target ruff types workflow brief
+
+brief: export HYPOTHESIS_PROFILE := $(or $(HYPOTHESIS_PROFILE),$(if $(CI),ci,quick))
+brief: kernels
+	@$(PYTEST) $(QUICK) $(addprefix --ignore=tests/,$(CAMPAIGNS)) $(ARGS)
 
 quick: kernels
-	@$(PYTEST) -m "not slow and not spark" $(addprefix --ignore=tests/,$(JAVA)) $(ARGS)
+	@$(PYTEST) $(QUICK) $(ARGS)
 
 # By night, and before a release: what is measured in them wants the machine for itself.
-slow: kernels
-	@$(BIN)/python -m pytest -m slow --durations=0 --durations-min=1 $(ARGS)
+slow: kernels classes
+	@$(BIN)/python -m pytest -m slow --table=test $(ARGS)
+
+anywhere: kernels
+	@$(BIN)/python -m tests.anywhere $(QUICK) $(ARGS)
 
 # What docs show runs as it stands, and what they say of goals, versions and files is so.
 docs: kernels
@@ -134,6 +146,10 @@ references: $(INSTALLED)
 # Compiled once, before workers ask for them: each of them would compile them for itself.
 kernels: $(INSTALLED)
 	@$(BIN)/skypane warm
+
+# Read once, before many Javas would each read them for itself.
+classes: $(INSTALLED)
+	@$(BIN)/python -m tests.java_archive
 
 wheel: $(INSTALLED)
 	@if command -v uv >/dev/null 2>&1; then uv build --quiet --wheel --build-constraints $(CONSTRAINTS) --out-dir dist .; \

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
+from tests.java import end, options
+from tests.leftovers import Leftovers, temporary
 from tests.processes import turn, workers
-from tests.runtime.cluster import FRUGAL
+from tests.table import Table
 
 from skypane.runtime.resources import cores, memory_bytes
 from skypane.runtime.spark.machine.session import session
@@ -24,15 +25,19 @@ if TYPE_CHECKING:
 settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 # Derandomised: a red build is red again when it is run again.
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
+# A first look, of `make check`: most of what a change breaks shows in few examples.
+settings.register_profile("quick", settings.get_profile("dev"), max_examples=15)
 settings.register_profile("nightly", settings.get_profile("dev"), max_examples=2_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 # Every Java that Spark starts in a test lives for minutes: what its second compiler makes of Spark in them takes as much CPU
-# time as all else that Java does, and is used for too short a time to save it. Programs that tests start inherit this.
-os.environ["SPARK_SUBMIT_OPTS"] = FRUGAL
+# time as all else that Java does, and is used for too short a time to save it; to read Spark's classes from an archive takes a
+# half of the CPU time of a start. Programs that tests start inherit this.
+os.environ["SPARK_SUBMIT_OPTS"] = options()
 
 # What a developer has calibrated must not decide anything here.
-os.environ["SKYPANE_CACHE"] = tempfile.mkdtemp(prefix="skypane-tests-")
+TEMPORARY = temporary()
+os.environ["SKYPANE_CACHE"] = str(TEMPORARY / "cache")
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +49,7 @@ def spark() -> Iterator[SparkSession]:
     os.environ["PYTHONPATH"] = f"{root}{os.pathsep}{inherited}" if inherited else root
     started = session("local[2]", "skypane-tests", {"spark.driver.memory": "2g"})
     yield started
-    started.stop()
+    end(started)
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +63,20 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[Broker]:
         pytest.skip(f"KAFKA IS NOT TESTED IN THIS RUN: {error}")
     with broker(jars) as one:
         yield one
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what a run may be asked for."""
+    parser.addoption(
+        "--table", choices=("test", "file"), help="a table of what ran, by test or by file: seconds, outcome"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hold the run to leaving nothing behind, and note what it does for a table."""
+    config.pluginmanager.register(Leftovers.of(config, TEMPORARY))
+    if config.getoption("table") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Table(config.getoption("table")))
 
 
 @pytest.hookimpl(optionalhook=True)

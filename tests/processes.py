@@ -9,8 +9,20 @@ from skypane.runtime.resources import GIB
 _MEMORY: Final = 4 * GIB
 """Of a process of tests: its JVM, its Python workers, and the drivers that a test of recovery starts."""
 
-LONG: Final = ("runtime/test_recovery.py", "test_snippets.py", "runtime/test_stream.py")
-"""The files that take longest, the longest one first."""
+LONG: Final = (
+    "runtime/test_recovery.py",
+    "test_snippets.py",
+    "runtime/test_stream.py",
+    "runtime/test_zones.py",
+    "experiments/test_admission.py",
+    "test_demo.py",
+    "runtime/test_continuous_recovery.py",
+    "runtime/test_elastic.py",
+    "reproduce/test_figures.py",
+    "operators/test_laws.py",
+    "differential/test_cases.py",
+)
+"""The files that take half a minute or more beside another process, the longest one first: `--table=file` tells."""
 
 
 def workers(cores: int, memory: int) -> int:

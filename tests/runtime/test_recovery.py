@@ -53,6 +53,8 @@ class Driver:
 
     def __init__(self, log: Path, master: str, module: str) -> None:
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+        temporary = log.with_suffix(".tmp")  # a Java that is killed leaves what it has there
+        temporary.mkdir()
         self._log = log
         with log.open("wb") as stderr:
             self.process = subprocess.Popen(
@@ -61,7 +63,7 @@ class Driver:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 cwd=ROOT,
-                env=os.environ | {"PYTHONPATH": path},
+                env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(temporary)},
                 text=True,
                 start_new_session=True,
             )

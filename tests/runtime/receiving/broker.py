@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.runtime.receiving.logs import until
 
+_ROOT = Path(__file__).parents[3]
 _PACKAGES = ("mosquitto", "libcjson1", "libdlt2", "libev4", "libwebsockets17", "libwrap0", "libmosquitto1")
 
 
@@ -24,11 +25,12 @@ def _mosquitto() -> tuple[str, dict[str, str]]:
     for found in (shutil.which("mosquitto"), shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")):
         if found is not None:
             return found, {}
-    folder = Path(tempfile.gettempdir(), f"skypane-mosquitto-{os.getuid()}")
+    folder = _ROOT / ".pytest_cache" / "mosquitto"
     program = folder / "usr" / "sbin" / "mosquitto"
     if not program.exists():
         if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
             pytest.skip("no mosquitto, and no Debian to have it from")
+        folder.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as packages:
             got = subprocess.run(
                 ["apt-get", "download", *_PACKAGES],  # noqa: S607 - found above

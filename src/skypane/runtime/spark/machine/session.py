@@ -19,7 +19,6 @@ from skypane.runtime.spark.machine.interpreter import use_this_interpreter
 from skypane.runtime.spark.machine.java import ensure_java
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
-_TEMPORARY = Path(tempfile.gettempdir())
 
 
 def session(master: str = "local[*]", app: str = "skypane", conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -91,7 +90,7 @@ def _quiet() -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # Java does not read TMPDIR, which is where a user with a small /tmp says so; Spark's shuffle files follow it.
-        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOG4J.as_uri()}" "-Djava.io.tmpdir={_TEMPORARY}"',
+        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOG4J.as_uri()}" "-Djava.io.tmpdir={tempfile.gettempdir()}"',
     }
 
 
@@ -102,7 +101,7 @@ def _sized(master: str) -> dict[str, str]:
         # Spark's default, 200, is for clusters: on one machine each further partition is a further task to start.
         "spark.sql.shuffle.partitions": str(threads(master)),
         # Otherwise a folder of this name turns up wherever the process was started.
-        "spark.sql.warehouse.dir": f"file:{_TEMPORARY / 'skypane-warehouse'}",
+        "spark.sql.warehouse.dir": f"file:{Path(tempfile.gettempdir()) / 'skypane-warehouse'}",
     }
 
 

@@ -1,0 +1,43 @@
+"""Java in tests: with which options one starts that lives for minutes, as there are many of them, and how one ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import pyspark
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+from tests.runtime.cluster import FRUGAL
+
+QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"
+"""What an archive cannot be used for is no news to who reads the output of tests."""
+_FOLDER: Final = Path(__file__).parent.parent / ".pytest_cache" / "java"
+
+
+def options() -> str:
+    """Return the options of a short life, and the archive of Spark's classes, if `python -m tests.java_archive` has made one."""
+    archive = place()
+    return f'{FRUGAL} {QUIET} "-XX:SharedArchiveFile={archive}"' if archive.exists() else FRUGAL
+
+
+def place() -> Path:
+    """Return where the archive of this Java and this Spark lies."""
+    home = os.environ.get("JAVA_HOME")
+    java = Path((f"{home}/bin/java" if home else shutil.which("java")) or "").resolve()
+    changed = java.stat().st_mtime_ns if java.is_file() else 0
+    key = f"{java} {changed} {pyspark.__version__} {pyspark.__file__}"
+    return _FOLDER / f"{sha256(key.encode()).hexdigest()[:16]}.jsa"
+
+
+def end(spark: SparkSession) -> None:
+    """Stop a session and its Java, which else lives as long as this process does, with its files and ports."""
+    gateway = spark.sparkContext._gateway
+    spark.stop()
+    SparkContext._gateway = SparkContext._jvm = None
+    gateway.shutdown()  # type: ignore[union-attr]
+    gateway.proc.stdin.close()  # type: ignore[union-attr]
+    gateway.proc.wait()  # type: ignore[union-attr]

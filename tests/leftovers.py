@@ -1,0 +1,124 @@
+"""What a run of tests must not leave behind: processes, open ports, files. A run that does fails, and says what is left.
+
+Every process that a run starts inherits a name of the run in its environment, and a folder for temporary files. At the end
+of the run nothing of that name may live, the folder must be empty, nothing new may lie in the checkout, and none of the
+run's own processes may listen on a port. Where there is no /proc, only files are looked for.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+import pytest
+
+_RUN: Final = "SKYPANE_TEST_RUN"
+"""The variable that names the run, and is its folder for temporary files."""
+
+_CACHES: Final = {".coverage", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
+"""What tools keep in a checkout."""
+
+_LISTENS: Final = "0A"
+_PROC: Final = Path("/proc")
+
+
+def temporary(environment: MutableMapping[str, str] = os.environ) -> Path:
+    """Return the folder for temporary files of this run, which is made where this is the run's first process.
+
+    pytest's own folders stay where they are, to be looked at after a failure.
+    """
+    if "PYTEST_XDIST_WORKER" not in environment:
+        environment.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+        environment[_RUN] = environment["TMPDIR"] = tempfile.mkdtemp(prefix="skypane-tests-")
+        tempfile.tempdir = None  # Python reads TMPDIR once
+    return Path(environment[_RUN])
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """The plugin: `folder` is the run's, `before` what lay in the checkout; processes may take `patience` seconds to end."""
+
+    folder: Path
+    before: frozenset[str]
+    patience: float
+    found: list[str]
+
+    @classmethod
+    def of(cls, config: pytest.Config, folder: Path, patience: float = 10.0) -> Self:
+        return cls(folder, frozenset(_names(config.rootpath)), patience, [])
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        """Look when all fixtures are gone, and before pytest sums up."""
+        result = yield
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["ports"] = _ports()
+            return result
+        self.found.extend(f"port {port} is open in the process of the tests" for port in _ports())
+        self.found.extend(f"process {process}" for process in _ended(self.folder, self.patience))
+        self.found.extend(f"{self.folder / name}" for name in sorted(_names(self.folder)))
+        new = _names(session.config.rootpath) - self.before - _CACHES
+        self.found.extend(f"{session.config.rootpath / name}" for name in sorted(new))
+        if self.found and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return result
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """Take what a process of the run has found in itself."""
+        output = getattr(node, "workeroutput", {})
+        self.found.extend(f"port {port} is open in a process of the tests" for port in output.get("ports", ()))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.found:
+            terminalreporter.section("tests have left behind", red=True)
+            terminalreporter.write_line("\n".join(self.found))
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+def _ended(folder: Path, patience: float) -> list[str]:
+    """Return which processes of the run live, when those that are ending have had their time."""
+    until = time.monotonic() + patience
+    while (living := list(_living(folder))) and time.monotonic() < until:
+        time.sleep(0.05)
+    return living
+
+
+def _living(folder: Path) -> Iterator[str]:
+    """Yield number and command of each process that this run has started, directly or not."""
+    mark = f"{_RUN}={folder}".encode()
+    for process in _PROC.glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is another user's
+            if mark in (process / "environ").read_bytes().split(b"\0") and int(process.name) != os.getpid():
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                yield f"{process.name}: {command:.500}"
+
+
+def _ports() -> list[int]:
+    """Return the ports on which this process listens."""
+    mine = set()
+    for handle in (_PROC / "self" / "fd").glob("*"):
+        with suppress(OSError):
+            mine.add(str(handle.readlink()))
+    return sorted(port for port, inode in _listening() if f"socket:[{inode}]" in mine)
+
+
+def _listening() -> Iterator[tuple[int, str]]:
+    """Yield port and inode of every listening socket of the machine."""
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in (_PROC / "net" / table).read_text(encoding="ascii").splitlines()[1:]:
+                columns = line.split()
+                if columns[3] == _LISTENS:
+                    yield int(columns[1].rpartition(":")[2], 16), columns[9]
