@@ -66,10 +66,9 @@ def main(arguments: Sequence[str]) -> int:
             code = run.wait()
             said = place.log(Path(within)).read_text(encoding="utf-8", errors="replace").rstrip()
             closing = said.rpartition("\n")[2]
-            failed |= (
-                bad := code != 0 or " passed" not in closing
-            )  # a run that ends without a word has ended too soon
-            print(f"{place.folder} ({dict(place.variables)}): {f'code {code}{chr(10)}{said}' if bad else closing}")
+            bad = code != 0 or " passed" not in closing  # one that ends without a word has ended too soon
+            failed |= bad
+            print(f"{place.folder} ({dict(place.variables)}):", f"code {code}\n{said}" if bad else closing)
     return int(failed)
 
 
