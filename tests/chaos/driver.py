@@ -7,7 +7,7 @@ import json
 import os
 import random
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -33,6 +33,8 @@ from skypane.windows import Windows
 
 SCENARIOS: Final = ("skyline", "sums", "continuous")
 PREFERENCE = "price MIN, rating MAX"
+_NEVER: Final = 1e9
+"""Seconds that nothing is worth."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ class Stream:
     def setting(self, chance: random.Random, *, late: bool) -> Setting:
         out, front = Noted(str(self.folder / "out")), None
         other = Noted(str(self.folder / "late")) if late else None
-        # Half of the starts answer in tasks, whatever it would cost.
+        # Half of the starts answer in tasks, whatever it would cost; none moves rows between tasks, which only Spark can.
         costs = Costs(job=0.0, window=1.0, shard_per_row=0.0) if chance.random() < 0.5 else DEFAULT_COSTS
+        costs = replace(costs, exchange=_NEVER)
         plan: Plan
         if self.scenario == "continuous":
             query = ContinuousSkyline(PREFERENCE, "ts", LENGTH, ("sensor",))

@@ -289,7 +289,7 @@ def job_of(spark: SparkSession, folder: Path, batches: list[pa.Table], **options
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"elastic": "fuzzy"}, r"elastic must be Fuzzy\(\), Model\(\) or Threshold\(\), with max_workers=, or None"),
+    ({"elastic": "fuzzy"}, r"elastic must be Fuzzy\(\) or Model\(\) or Threshold\(\), with max_workers=, or None"),
     ({"elastic": FUZZY, "plq_workers": 16}, "plq_workers=16 is where elastic= begins, and its bounds allow 15"),
 ])  # fmt: skip
 def test_what_a_job_cannot_begin_with_is_refused(options: Any, message: str, spark: SparkSession, tmp_path: Path):
