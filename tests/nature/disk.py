@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 MEBIBYTE: Final = 1 << 20
 SIZE: Final = 160 * MEBIBYTE
+_TRIES: Final = 10
 
 
 class Disk:
@@ -30,9 +32,12 @@ class Disk:
         return self._ballast.exists()
 
     def fill(self, but: int) -> None:
-        """Leave so many bytes, or less."""
+        """Leave so many bytes, or less: others write meanwhile."""
         with self._ballast.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, max(shutil.disk_usage(self.root).free - but, 1))
+            for _ in range(_TRIES):
+                with suppress(OSError):
+                    os.posix_fallocate(file.fileno(), 0, max(shutil.disk_usage(self.root).free - but, 1))
+                    return
 
     def empty(self) -> None:
         self._ballast.unlink(missing_ok=True)
