@@ -151,6 +151,7 @@ class Stream:
         """End all that lasts."""
         while self._undo:
             self._undo.pop()[1]()
+        self._place.disk.empty()
 
     def _hear(self, driver: Driver, said: tuple[str, Any]) -> str:
         kind, value = said
