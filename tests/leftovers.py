@@ -37,6 +37,7 @@ def temporary(environment: MutableMapping[str, str] = os.environ) -> Path:
     if "PYTEST_XDIST_WORKER" not in environment:
         environment.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
         environment[_RUN] = environment["TMPDIR"] = tempfile.mkdtemp(prefix="skypane-tests-")
+        Path(environment[_RUN]).chmod(0o755)  # root's tests look into it as somebody else
         tempfile.tempdir = None  # Python reads TMPDIR once
     return Path(environment[_RUN])
 

@@ -38,7 +38,7 @@ ROWS = [Row(*found) for found in ROW.findall(PAGE)]
 
 def run(folder: Path, *arguments: str, path: Path = ROOT / "src") -> str:
     """Run Python with the package that lies in `path`."""
-    environment = {**os.environ, "PYTHONPATH": str(path), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(path), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

@@ -32,5 +32,5 @@ def test_all_ways_agree_with_the_definition(kind):
 
 def test_a_seed_is_a_case():
     first, again = drawn(7), drawn(7)
-    assert first.rows.drop_columns(["rare"]).equals(again.rows.drop_columns(["rare"]))  # has NaN
+    assert str(first.rows.to_pydict()) == str(again.rows.to_pydict())  # NaN is not itself
     assert str(first) == str(again)

@@ -43,7 +43,8 @@ def visible(sink: Directory) -> list[Path]:
 
 
 def parquet(sink: Directory) -> pa.Table:
-    return pa.concat_tables(pq.read_table(path) for path in visible(sink))
+    tables = [pq.read_table(path) for path in visible(sink)]
+    return pa.concat_tables(tables) if tables else NUMBERS.slice(0, 0)
 
 
 def csv(sink: Directory) -> pa.Table:

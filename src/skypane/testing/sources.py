@@ -196,7 +196,7 @@ def _columns(made: Made, course: Course) -> bool:
 
 def _streamed(spark: SparkSession, made: Made, folder: Path, course: Course, rows: int) -> None:
     """Stream the source: the second batch (the first, of one) fails after it was read, and the next start reads it again."""
-    failing = min(1, len(_steps(course)) - 1)
+    failing = 1 if len(_steps(course)) > 1 and _goes_by_batches(made.reader()) else 0
     tries: dict[int, list[Counter[str]]] = {}
 
     def look(batch: DataFrame, number: int) -> None:
@@ -232,6 +232,11 @@ def _streamed(spark: SparkSession, made: Made, folder: Path, course: Course, row
             f"{made.source.__name__} breaks a law: a stream that fails and is started again has each row once; it had "
             f"{streamed} of {rows}"
         )
+
+
+def _goes_by_batches(reader: DataSourceStreamReader) -> bool:
+    """Whether a stream of what is there now has several batches; Spark makes one of it where a reader does not know that trigger."""
+    return hasattr(reader, "prepareForTriggerAvailableNow")
 
 
 LAWS: Final[dict[str, Law]] = {
