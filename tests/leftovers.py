@@ -23,8 +23,8 @@ import pytest
 _RUN: Final = "SKYPANE_TEST_RUN"
 """The variable that names the run, and is its folder for temporary files."""
 
-_CACHES: Final = {".coverage", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
-"""What tools keep in a checkout."""
+_CACHES: Final = {".coverage", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", "artifacts"}
+"""What tools keep in a checkout; the last is an empty folder that Spark 4.0 makes wherever it is started."""
 
 _OF_SPARK: Final = (
     "artifacts-",
