@@ -1,7 +1,7 @@
 """What a run of tests must not leave behind: processes, open ports, files. A run that does fails, and says what is left.
 
 Every process that a run starts inherits a name of the run in its environment, and a folder for temporary files. At the end
-of the run nothing of that name may live, the folder must be empty but for what Spark leaves where its driver is killed, nothing
+of the run nothing of that name may live, the folder must be empty but for what a driver leaves that is killed, nothing
 new may lie in the checkout, and none of the run's own processes may listen on a port. Where there is no /proc, only files are
 looked for.
 """
@@ -26,16 +26,19 @@ _RUN: Final = "SKYPANE_TEST_RUN"
 _CACHES: Final = {".coverage", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", "artifacts"}
 """What tools keep in a checkout; the last is an empty folder that Spark 4.0 makes wherever it is started."""
 
-_OF_SPARK: Final = (
+_OF_KILLED: Final = (
     "artifacts-",
     "blockmgr-",
     "faulthandler-",
+    "libnetty",
     "liblz4-java-",
+    "libzstd-jni-",
     "skypane-warehouse",
     "snappy-",
     "spark-",
+    "tmp",
 )
-"""How names begin of what Spark and its libraries remove when they end in peace; the drivers that tests kill do not."""
+"""How names begin of what Spark, its libraries and Python remove when they end in peace; the drivers that tests kill do not."""
 
 _LISTENS: Final = "0A"
 _PROC: Final = Path("/proc")
@@ -76,7 +79,7 @@ class Leftovers:
             return result
         self.found.extend(f"port {port} is open in the process of the tests" for port in _ports())
         self.found.extend(f"process {process}" for process in _ended(self.folder, self.patience))
-        left = (name for name in sorted(_names(self.folder)) if not name.startswith(_OF_SPARK))
+        left = (name for name in sorted(_names(self.folder)) if not name.startswith(_OF_KILLED))
         self.found.extend(f"{self.folder / name}" for name in left)
         new = _names(session.config.rootpath) - self.before - _CACHES
         self.found.extend(f"{session.config.rootpath / name}" for name in sorted(new))

@@ -30,7 +30,7 @@ import socket, subprocess, tempfile
 held = []
 def test_it():
     held.append(socket.create_server(("127.0.0.1", 0)))
-    tempfile.mkstemp(suffix="forgotten")
+    tempfile.mkstemp(prefix="forgotten")
     open("derby.log", "w").close()
     subprocess.run(["sh", "-c", "sleep 100 & echo $! > $PLACE"])
 """
@@ -71,5 +71,5 @@ def test_what_is_left_is_named(processes: str, tmp_path: Path):
     _, _, left = done.stdout.partition("tests have left behind")
     assert re.search(r"port \d+ is open", left)
     assert f"process {orphan}: sleep 100" in left
-    assert re.search(r"/skypane-tests-\w+/\w+forgotten", left)
+    assert re.search(r"/skypane-tests-\w+/forgotten\w+", left)
     assert str(tmp_path / "checkout" / "derby.log") in left
