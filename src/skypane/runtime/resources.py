@@ -12,14 +12,14 @@ _CGROUP_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
-
-
 #: of a container: its limit, what it uses, and of that the pages of files that can be had back, by their name
 _CGROUPS = tuple(
-    (Path(limit), Path(limit).with_name(usage), Path(limit).with_name("memory.stat"), cached)
-    for limit, usage, cached in (
-        ("/sys/fs/cgroup/memory.max", "memory.current", "inactive_file"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    (limit, limit.with_name(usage), limit.with_name("memory.stat"), cached)
+    for limit, usage, cached in zip(
+        _CGROUP_LIMITS,
+        ("memory.current", "memory.usage_in_bytes"),
+        ("inactive_file", "total_inactive_file"),
+        strict=True,
     )
 )
 
@@ -68,16 +68,16 @@ def _container_room() -> list[int]:
     """What is left of the limit, if there is one below the machine's memory; pages of files can be had back."""
     rooms = []
     for limit, usage, statistics, cached in _CGROUPS:
+        most = _limit(limit)
+        if most is None or most >= _physical():
+            continue
         try:
-            most = limit.read_text(encoding="ascii").strip()
-            if not most.isdigit() or int(most) >= _physical():
-                continue
             used = int(usage.read_text(encoding="ascii"))
             lines = statistics.read_text(encoding="ascii").splitlines()
         except (OSError, ValueError):
             continue
         back = next((int(line.split()[1]) for line in lines if line.startswith(f"{cached} ")), 0)
-        rooms.append(int(most) - used + back)
+        rooms.append(most - used + back)
     return rooms
 
 
@@ -102,12 +102,13 @@ def _physical() -> int:
 
 
 def _container_limits() -> list[int]:
-    limits = []
-    for file in _CGROUP_LIMITS:
-        try:
-            text = file.read_text(encoding="ascii").strip()
-        except OSError:
-            continue
-        if text.isdigit():  # "max" means no limit
-            limits.append(int(text))
-    return limits
+    return [most for file in _CGROUP_LIMITS if (most := _limit(file)) is not None]
+
+
+def _limit(file: Path) -> int | None:
+    """Return the limit that a container's file says, None where there is no such file, or no limit."""
+    try:
+        text = file.read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None  # "max" means no limit

@@ -156,10 +156,11 @@ class _CombineAll:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: list[pa.Table] = []
+        held = 0
         with limited("the answer", NARROWER):
             for packed in (partial for batch in batches for partial in batch.column("partial")):
                 partials.append(_unpacked(packed))
-                held = _bytes(partials)
+                held += partials[-1].nbytes
                 require(STEP * held, f"the answer ({size(held)} of partials so far)", NARROWER)
             if partials:
                 yield from pieces(self.query.lower(self.query.combine(partials)), PIECE)
