@@ -66,7 +66,7 @@ def queries(spark: SparkSession, folder: Path, inputs: list[object]) -> dict[str
     """Return both queries, by name, over inputs of their own reading."""
 
     def rows() -> DataFrame:
-        return sp.inputs(spark, inputs, SCHEMA, readers=1, rows_per_trigger=ROWS, malformed="bad")
+        return sp.inputs(spark, inputs, SCHEMA, readers=1, rows_per_trigger=2 * ROWS, malformed="bad")
 
     return {
         "windows": sp.stream(

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 SCHEMA = "id long, ts timestamp, sensor string, price double, rating double"
 ROWS = 7
-"""Rows of a second, and of a batch at most."""
+"""Rows of a second; a batch has twice as many at most."""
 _SENT = 3
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
