@@ -17,6 +17,7 @@ from skypane.jobs.description import settings
 from skypane.jobs.examples import find
 from skypane.jobs.named import Modules
 from skypane.operators.aggregates.text import function_of
+from skypane.operators.continuous.query import ContinuousSkyline
 from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.progress import AqKSlack, KSlack, Watermark
@@ -72,12 +73,61 @@ def test_jobs_are_frozen():
     ],
 )
 def test_the_four_queries(query, built):
-    assert type(parse(changed(query=query)).query.build()).__name__ == built
+    assert type(parse(changed(query=query)).asked()).__name__ == built
+
+
+CONTINUOUS = {"kind": "continuous_skyline", "preference": "price MIN, rating MAX", "by": "city"}
+LAST_TEN_SECONDS = {"time": "ts", "length": "10 seconds"}
+
+
+def test_a_continuous_skyline_is_asked_over_the_last_window():
+    job = parse(changed(query=CONTINUOUS | {"every": "2 seconds"}, window=LAST_TEN_SECONDS, front={"path": "current"}))
+    assert job.asked() == ContinuousSkyline("price MIN, rating MAX", "ts", 10_000_000, "city")
+    asked = options(job)
+    assert (asked["window"], asked["every"], asked["front"]) == ("10 seconds", "2 seconds", "current")
+    assert not asked.keys() & {"slide", "offset", "elastic"}
+    said = dict(settings(job))
+    assert said["query"].startswith("skyline of price MIN, rating MAX over the last 10 seconds, one per city")
+    assert said["window"] == "the last 10 s of ts, told every 2 seconds"
+    assert said["front"] == "current"
+
+
+@pytest.mark.parametrize(
+    ("parts", "field", "problem"),
+    [
+        ({"window": None}, "window", "for how long a row counts"),
+        ({"window": LAST_TEN_SECONDS | {"slide": "1 second"}}, "window.slide", "query.every says how often"),
+        ({"window": LAST_TEN_SECONDS | {"offset": "1 second"}}, "window.offset", "query.every says how often"),
+        ({"query": CONTINUOUS | {"every": "11 seconds"}}, "query.every", "at most the window, '10 seconds'"),
+        ({"query": CONTINUOUS | {"every": "soon"}}, "query.every", "soon"),
+        ({"query": CONTINUOUS | {"preference": "city DIFF"}}, "query", "need a product of criteria"),
+        ({"workers": {"elastic": {"law": "threshold"}}}, "workers.elastic", "is for windows"),
+        (
+            {"query": {"kind": "skyline", "preference": "price MIN"}, "front": {"path": "x"}},
+            "front",
+            "continuous_skyline",
+        ),
+        ({"mode": "batch", "checkpoint": None, "front": {"path": "x"}}, "front", "is for mode stream"),
+        (
+            {"mode": "batch", "checkpoint": None, "query": CONTINUOUS | {"every": "1 second"}},
+            "query.every",
+            "is for mode stream",
+        ),
+    ],
+)
+def test_what_does_not_fit_a_continuous_skyline_is_named(parts, field, problem):
+    (complaint,) = complaints(**({"query": CONTINUOUS, "window": LAST_TEN_SECONDS} | parts))
+    assert complaint.startswith(field), complaint
+    assert problem in complaint
+
+
+def test_a_job_without_a_front_is_described_as_before_there_were_any():
+    assert "front" not in parse(STREAM).summary()
 
 
 def test_top_k_takes_the_largest_unless_told():
     asked = {"kind": "top_k", "score": "price", "k": 3, "largest": False}
-    assert parse(changed(query=asked)).query.build() == TopK(3, Score.of("price"), (), largest=False)
+    assert parse(changed(query=asked)).asked() == TopK(3, Score.of("price"), (), largest=False)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +183,7 @@ def test_workers_of_a_batch_are_not_elastic():
         ({"query": {"kind": "skylin"}}, "query.kind: cannot be 'skylin', did you mean 'skyline'?"),
         (
             {"query": {"k": 3}},
-            "query.kind: is missing, must be one of skyline, top_k, k_dominant, top_delta, aggregate",
+            "query.kind: is missing, must be one of skyline, top_k, k_dominant, top_delta, aggregate, continuous_skyline",
         ),
         ({"query": {"kind": "top_k", "score": "a", "k": 0}}, "query.k: should be greater than 0, got 0"),
         ({"query": {"kind": "top_k", "k": 3}}, "query.score: is missing"),
@@ -397,7 +447,7 @@ def test_what_is_named_may_lie_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*sys.path])
     functions = {"n": "in_order(rises_of_mine.longest, price, returns=int64, order=ts)"}
-    query = parse(changed(query={"kind": "aggregate", "functions": functions}), allowed=["rises_of_mine"]).query.build()
+    query = parse(changed(query={"kind": "aggregate", "functions": functions}), allowed=["rises_of_mine"]).asked()
     rows = pa.table({"ts": [1, 2], "price": [1.0, 2.0]})
     assert query.lower(query.lift(rows))["n"].to_pylist() == [2]
 

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -169,6 +170,57 @@ def test_a_drained_stream_of_files_answers_every_window(spark, folder):
 def test_a_batch_over_the_same_files_answers_every_window(spark, folder):
     answered(batch_of(folder), spark)
     assert found(answers(folder / "out")) == expected()
+
+
+CONTINUOUS = {"kind": "continuous_skyline", "preference": "price MIN, rating MAX", "by": "city"}
+
+
+def replayed(updates, until):
+    """(city, price) of the rows that updates have added, and not deleted, up to an instant."""
+    there: Counter[tuple[str, float]] = Counter()
+    for row in updates.to_pylist():
+        if row["action_time"] <= until:
+            there[row["city"], row["price"]] += 1 if row["action"] == "ADD" else -1
+    return sorted((+there).elements())
+
+
+def test_a_continuous_skyline_tells_its_updates_and_keeps_its_front(spark, folder):
+    job = job_of(folder, query=CONTINUOUS | {"every": "10 minutes"}, front={"path": str(folder / "front")})
+    log = log_in(folder)
+    assert streamed(job, spark, log)
+
+    updates, front = answers(folder / "out"), answers(folder / "front")
+    assert updates is not None
+    assert front is not None
+    now = sorted(zip(front["city"].to_pylist(), front["price"].to_pylist(), strict=True))
+    assert now == replayed(updates, START + timedelta(days=1))
+    for minutes in (30, 75, 150):  # the definition: of the rows of the last hour, nothing beats these
+        until = START + timedelta(minutes=minutes)
+        last = [row for i, row in enumerate(offers()) if minutes - 60 < i <= minutes and row["price"] is not None]
+        best_of = {city: best([row for row in last if row["city"] == city]) for city in "AB"}
+        assert replayed(updates, until) == sorted((city, row["price"]) for city in "AB" for row in best_of[city])
+
+    snapshot = running.snapshot(job, log)
+    sizes = snapshot.one_front
+    assert sizes is not None
+    assert sum(dict(zip(sizes.group, sizes.row_counts.tolist(), strict=True)).values()) == len(now)
+    assert "Size of the front over time" in render(snapshot)
+
+
+def test_a_batch_of_a_continuous_skyline_answers_with_its_history(spark, folder):
+    answered(batch_of(folder, query=CONTINUOUS), spark)
+    history = answers(folder / "out")
+    assert history is not None
+    assert {"front_from", "front_to"} <= set(history.column_names)
+    noon = (START + timedelta(minutes=75)).replace(tzinfo=None)
+    then = [
+        row
+        for row in history.to_pylist()
+        if row["front_from"].replace(tzinfo=None) <= noon < row["front_to"].replace(tzinfo=None)
+    ]
+    last = [row for i, row in enumerate(offers()) if 15 < i <= 75 and row["price"] is not None]
+    best_of = [row for city in "AB" for row in best([row for row in last if row["city"] == city])]
+    assert sorted(row["price"] for row in then) == sorted(row["price"] for row in best_of)
 
 
 def test_a_batch_does_not_overwrite_unless_told(spark, folder):

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 import skypane as sp
-from skypane.jobs.model import FILE_FORMATS, JobFile, Source
+from skypane.jobs.model import FILE_FORMATS, JobFile, Source, Window
+from skypane.jobs.queries import ContinuousPart, QueryPart
 from skypane.places import Place
 from skypane.runtime.environment import held
 from skypane.runtime.spark.causes import cause
@@ -33,8 +34,12 @@ def build(job: JobFile, spark: SparkSession) -> DataFrame | sp.Job:
 
     Raise ConfigError naming the section of the file, if Spark or the query cannot make sense of it.
     """
+    rows = frame(job, spark)
+    if isinstance(job.query, ContinuousPart):
+        answers: DataFrame | sp.Job = sp.continuous_skyline(rows, job.query.preference, by=job.query.by, **options(job))
+        return answers
     door = sp.stream if job.mode == "stream" else sp.ask
-    return door(frame(job, spark), job.query.build(), **options(job))
+    return door(rows, job.asked(), **options(job))
 
 
 def frame(job: JobFile, spark: SparkSession) -> DataFrame:
@@ -53,14 +58,15 @@ def options(job: JobFile) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     if job.window is not None:
         window = job.window
-        arguments |= {"time": window.time, "window": window.length, "offset": window.offset}
-        arguments |= {} if window.slide is None else {"slide": window.slide}
+        arguments |= {"time": window.time, "window": window.length}
+        arguments |= _grid(window) if isinstance(job.query, QueryPart) else _span(job.query)
     if job.mode == "batch":
         return arguments | {"invalid": job.invalid}
     parts = {
         "progress": None if job.progress is None else job.progress.build(),
         "source": job.late_by,
         "late": None if job.late is None else job.late.build(),
+        "front": None if job.front is None else job.front.path,
         "plq_workers": job.workers.plq_workers,
         "wlq_workers": job.workers.wlq_workers,
         "elastic": None if job.workers.elastic is None else job.workers.elastic.build(),
@@ -68,6 +74,16 @@ def options(job: JobFile) -> dict[str, Any]:
     arguments |= {name: value for name, value in parts.items() if value is not None}
     checkpoint = job.checkpoint if job.checkpoint is not None else _temporary()
     return arguments | {"output": job.output.build(), "checkpoint": checkpoint, "splitting": job.workers.splitting}
+
+
+def _grid(window: Window) -> dict[str, Any]:
+    """Return where windows begin."""
+    return {"offset": window.offset} | ({} if window.slide is None else {"slide": window.slide})
+
+
+def _span(query: ContinuousPart) -> dict[str, Any]:
+    """Return how much time is told at once."""
+    return {} if query.every is None else {"every": query.every}
 
 
 def _temporary() -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from skypane.jobs.model import JobFile
+from skypane.jobs.queries import ContinuousPart
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.reporting.snapshot import Criterion
 from skypane.runtime.redaction import all_shown, without_login
+from skypane.types import micros
 from skypane.wording import count, counted, span
 
 
 def settings(job: JobFile) -> list[tuple[str, str]]:
     """Return (name, value) pairs that say what the job does, section by section."""
-    pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.query.build()))]
+    pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.asked()))]
     pairs.append(("window", _window(job)))
     if job.mode == "stream":
         law = job.progress.build() if job.progress is not None else "KSlack(), the default"
@@ -26,12 +28,12 @@ def settings(job: JobFile) -> list[tuple[str, str]]:
     pairs.append(
         ("output", job.output.format if job.output.path is None else f"{job.output.format} in {job.output.path}")
     )
-    return pairs
+    return pairs + ([] if job.front is None else [("front", job.front.path)])
 
 
 def criteria(job: JobFile) -> tuple[Criterion, ...]:
     """Return the columns that the query ranks by, where each has a good end."""
-    preference = getattr(job.query.build(), "preference", None)
+    preference = getattr(job.asked(), "preference", None)
     ranked = preference.criteria if isinstance(preference, Preference) else ()
     ends = [(c.column, "low" if isinstance(c, Low) else "high") for c in ranked if isinstance(c, Low | High)]
     return tuple(Criterion(column, end) for column, end in ends)
@@ -63,6 +65,9 @@ def _workers(job: JobFile) -> str:
 def _window(job: JobFile) -> str:
     if job.window is None:
         return "none, all rows at once"
+    if isinstance(job.query, ContinuousPart):
+        told = f", told every {job.query.every}" if job.query.every else ""
+        return f"the last {span(micros(job.window.length))} of {job.window.time}{told}"
     windows = job.window.build()
     most = "up to " if windows.head else ""
     panes = f"{counted(windows.panes_per_window, 'panes')} of {most}{span(windows.longest_pane)}"

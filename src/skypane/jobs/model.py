@@ -17,9 +17,10 @@ from skypane.control.splitting import POLICIES
 from skypane.jobs.elasticity import AnyElastic
 from skypane.jobs.fields import Columns, MisfitError, Part, Time
 from skypane.jobs.policies import AnyPolicy
-from skypane.jobs.queries import AnyQuery
+from skypane.jobs.queries import AnyQuery, ContinuousPart
 from skypane.jobs.sinks import OF_A_BATCH, Late, Output
 from skypane.naming import instead
+from skypane.operators.query import Query
 from skypane.reporting.grids import GridSpec
 from skypane.runtime.redaction import all_shown
 from skypane.types import ConfigError, micros
@@ -111,6 +112,12 @@ class Map(Part):
         return GridSpec(**dict(self))
 
 
+class Front(Part):
+    """A folder that always holds the current front of a continuous skyline, whole."""
+
+    path: str
+
+
 class JobFile(Part):
     """A whole job."""
 
@@ -134,6 +141,8 @@ class JobFile(Part):
     invalid: Literal["error", "drop"] = "error"
     output: Output
     late: Late | None = None
+    #: of a stream of a continuous skyline: where the front itself is, beside its updates
+    front: Front | None = None
     checkpoint: str | None = None
     #: "available now", an interval such as "5 seconds", or at once, on and on
     trigger: str | None = None
@@ -146,6 +155,10 @@ class JobFile(Part):
     def _fits(self) -> Self:
         if self.map is not None:
             self._fits_its_map(self.map)
+        if isinstance(self.query, ContinuousPart):
+            self._fits_a_front(self.query)
+        elif self.front is not None:
+            raise MisfitError("front", "is for query.kind continuous_skyline; other queries answer windows")
         if self.mode == "stream":
             self._fits_a_stream()
         else:
@@ -163,6 +176,22 @@ class JobFile(Part):
                 kind = "a function of the query" if known is functions else "a column of query.by"
                 raise MisfitError(f"map.{field}", f"{name!r} is not {kind}, {instead(name, list(known))}")
 
+    def _fits_a_front(self, query: ContinuousPart) -> None:
+        window = self.window
+        if window is None:
+            raise MisfitError("window", "is missing; its length says for how long a row counts")
+        for field in ("slide", "offset"):
+            if field in window.model_fields_set:
+                problem = "is for windows that are answered at their ends; query.every says how often updates are told"
+                raise MisfitError(f"window.{field}", problem)
+        if query.every is not None and not 0 < micros(query.every) <= micros(window.length):
+            problem = f"must be longer than 0 and at most the window, {window.length!r}, got {query.every!r}"
+            raise MisfitError("query.every", problem)
+        if self.workers.elastic is not None:
+            raise MisfitError("workers.elastic", "is for windows; shards of a front are chosen by what they cost")
+        if self.mode == "batch" and query.every is not None:
+            raise MisfitError("query.every", "is for mode stream; a batch answers with the whole history")
+
     def _fits_a_stream(self) -> None:
         if self.window is None:
             raise MisfitError("window", "is missing; without one a stream would never answer")
@@ -176,7 +205,9 @@ class JobFile(Part):
 
     def _fits_a_batch(self) -> None:
         stray = [
-            name for name in ("progress", "late", "late_by", "checkpoint", "trigger", "map") if getattr(self, name)
+            name
+            for name in ("progress", "late", "late_by", "front", "checkpoint", "trigger", "map")
+            if getattr(self, name)
         ]
         if stray:
             raise MisfitError(stray[0], "is for mode stream; a batch has all its rows before it answers")
@@ -187,6 +218,14 @@ class JobFile(Part):
         if self.workers.elastic is not None:
             raise MisfitError("workers.elastic", "is for mode stream; a batch is one job of Spark's")
 
+    def asked(self) -> Query:
+        """Return the query itself."""
+        query, window = self.query, self.window
+        if isinstance(query, ContinuousPart):
+            assert window is not None  # noqa: S101 - it fits
+            return query.over(window.time, micros(window.length))
+        return query.build()
+
     def summary(self) -> dict[str, Any]:
         """Return what makes a run of this job the same run when it is resumed."""
         told = self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question", "map"})
@@ -195,4 +234,6 @@ class JobFile(Part):
         told["output"] = self.output.summary()
         told["late"] = None if self.late is None else self.late.summary()
         told["progress"] = None if self.progress is None else self.progress.summary()
+        if self.front is None:
+            del told["front"]
         return told

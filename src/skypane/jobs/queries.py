@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, PositiveInt, PrivateAttr, ValidationInfo, create_model, model_validator
 
-from skypane.jobs.fields import Columns, Part
+from skypane.jobs.fields import Columns, Part, Time
 from skypane.jobs.named import Modules
 from skypane.operators.aggregates.text import function_of
+from skypane.operators.continuous.query import ContinuousSkyline
 from skypane.operators.queries import QUERIES
 from skypane.operators.query import Query
 from skypane.preference import Preference, Score
-from skypane.types import ConfigError
+from skypane.types import ConfigError, Micros
 
 
 def _is_preference(text: str) -> str:
@@ -94,9 +95,28 @@ def _model(kind: str, query: type[Query]) -> type[QueryPart]:
     return create_model(query.__name__, __base__=QueryPart, __doc__=query.__doc__, **fields)
 
 
+class ContinuousPart(Part):
+    """One front that follows the stream, instead of an answer for each window: sp.continuous_skyline()."""
+
+    kind: Literal["continuous_skyline"]
+    preference: PreferenceText
+    by: Columns = ()
+    #: span of event time whose updates are told at once, of a stream
+    every: Time | None = None
+
+    @model_validator(mode="after")
+    def _can_be_built(self) -> Any:
+        Preference.of(self.preference).require_flat("continuous skylines")
+        return self
+
+    def over(self, time: str, length: Micros) -> ContinuousSkyline:
+        """Return the query itself, over the last `length` microseconds of a time column."""
+        return ContinuousSkyline(self.preference, time, length, self.by)
+
+
 MODELS = {kind: _model(kind, query) for kind, query in QUERIES.items()}
 
 if TYPE_CHECKING:
-    AnyQuery: TypeAlias = QueryPart
+    AnyQuery: TypeAlias = QueryPart | ContinuousPart
 else:
-    AnyQuery = Annotated[reduce(or_, MODELS.values()), Field(discriminator="kind")]
+    AnyQuery = Annotated[reduce(or_, MODELS.values()) | ContinuousPart, Field(discriminator="kind")]

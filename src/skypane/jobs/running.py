@@ -6,15 +6,26 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+
 import skypane as sp
 from skypane.jobs.description import criteria, settings
 from skypane.jobs.model import JobFile
+from skypane.jobs.queries import ContinuousPart
 from skypane.places import Place
 from skypane.reporting.following import follow
 from skypane.reporting.grids import grid_map
 from skypane.reporting.live import Display
 from skypane.reporting.runlog import RunLog
-from skypane.reporting.snapshot import SKYLINE, Snapshot, answers, example, front_sizes, latest_front
+from skypane.reporting.snapshot import (
+    SKYLINE,
+    Snapshot,
+    answers,
+    example,
+    front_sizes,
+    latest_front,
+    sizes_of_one_front,
+)
 
 
 def run_stream(
@@ -31,11 +42,10 @@ def run_stream(
 
     drain  answer the windows that are open in the end, as if the stream had ended there
     """
-    folder = _windows_folder(job)
 
     def on_batch(metrics: sp.BatchMetrics) -> None:
         log.append(metrics)
-        display.batch(metrics, lambda: None if folder is None else latest_front(folder, metrics))
+        display.batch(metrics, lambda: _newest(job, metrics))
 
     with display:
         return follow(ready, on_batch=on_batch, ended=ended, trigger=job.trigger, seconds=seconds, drain=drain)
@@ -43,12 +53,13 @@ def run_stream(
 
 def snapshot(job: JobFile, log: RunLog) -> Snapshot:
     """Return what the report of a streaming job is drawn from: its log, and its windows if they are parquet."""
-    folder = _windows_folder(job)
-    windows = None if folder is None else answers(folder)
+    folder = _folder(job)
+    written = None if folder is None else answers(folder)
+    windows, updates = (None, written) if _is_continuous(job) else (written, None)
     by, drawn = job.query.by, job.map
     return Snapshot(
         title=job.name,
-        question=job.question or f"{job.query.build()}.",
+        question=job.question or f"{job.asked()}.",
         window=job.window.build().length if job.window is not None else 0,
         criteria=criteria(job),
         batches=log.batches(),
@@ -57,6 +68,7 @@ def snapshot(job: JobFile, log: RunLog) -> Snapshot:
         example=None if windows is None else example(windows, by),
         grid=None if windows is None or drawn is None else grid_map(windows, drawn.build()),
         meaning=SKYLINE if job.query.kind == "skyline" else "",
+        one_front=None if updates is None else sizes_of_one_front(updates, by),
     )
 
 
@@ -71,9 +83,27 @@ def run_log(job: JobFile) -> RunLog:
     return RunLog(Path(f"{place}-metrics" if place.is_local else f"{Path(place.path).name or place.authority}-metrics"))
 
 
-def _windows_folder(job: JobFile) -> Path | None:
+def _is_continuous(job: JobFile) -> bool:
+    """Tell whether the job writes updates of one front, and not windows."""
+    return isinstance(job.query, ContinuousPart)
+
+
+def _newest(job: JobFile, metrics: sp.BatchMetrics) -> pa.Table | None:
+    """Return the rows of the newest answer, if they can be read here."""
+    if _is_continuous(job):
+        folder = None if job.front is None else _local(job.front.path, "front.path")
+        return None if folder is None else answers(folder)
+    folder = _folder(job)
+    return None if folder is None else latest_front(folder, metrics)
+
+
+def _folder(job: JobFile) -> Path | None:
     """Return where the answers lie, if they are parquet on this machine: pictures are drawn from them."""
     if job.output.format != "parquet" or job.output.path is None:
         return None
-    place = Place.of(job.output.path, "output.path")
+    return _local(job.output.path, "output.path")
+
+
+def _local(path: str, field: str) -> Path | None:
+    place = Place.of(path, field)
     return Path(str(place)) if place.is_local else None

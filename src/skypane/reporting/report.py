@@ -94,6 +94,12 @@ def _cards(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
             plots.sizes(snapshot.sizes),
             "Rows in each window's answer, by the window's end: the running median where windows are many.",
         )
+    if snapshot.one_front is not None and len(snapshot.one_front.end) > 1:
+        yield _card(
+            "Size of the front over time",
+            plots.sizes(snapshot.one_front),
+            "Rows on the front, by event time: the running median where it changes often.",
+        )
     if any(metrics.newest is not None for metrics in snapshot.batches):
         yield _card(
             "Late rows against the budget, and the waiting that keeps them few",

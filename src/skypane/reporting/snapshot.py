@@ -68,6 +68,8 @@ class Snapshot:
     #: (name, value) pairs: how it was run
     settings: tuple[tuple[str, str], ...] = ()
     sizes: FrontSizes | None = None
+    #: of a continuous skyline: how many rows were on its front from when on
+    one_front: FrontSizes | None = None
     example: Example | None = None
     grid: GridMap | None = None
     #: stream seconds per wall-clock second, if a recording was replayed
@@ -102,6 +104,18 @@ def front_sizes(windows: pa.Table, by: Sequence[str]) -> FrontSizes:
         tuple(_group(row, by) for row in counted.select(list(by)).to_pylist()) if by else ("",) * counted.num_rows,
         counted.column("count_all").to_numpy(),
     )
+
+
+def sizes_of_one_front(updates: pa.Table, by: Sequence[str]) -> FrontSizes:
+    """Count the rows of each group's front after each instant at which some were added or deleted."""
+    steps = pc.if_else(pc.equal(updates["action"], "ADD"), 1, -1)
+    changed = updates.append_column("step", steps).group_by(["action_time", *by]).aggregate([("step", "sum")])
+    changed = changed.sort_by("action_time")
+    groups = tuple(_group(row, by) for row in changed.select(list(by)).to_pylist()) if by else ("",) * changed.num_rows
+    counts, names = changed.column("step_sum").to_numpy().copy(), np.array(groups, dtype=object)
+    for group in set(groups):
+        counts[names == group] = counts[names == group].cumsum()
+    return FrontSizes(_micros(changed.column("action_time")), groups, counts)
 
 
 def example(windows: pa.Table, by: Sequence[str], everything: pa.Table | None = None, time: str = "") -> Example | None:

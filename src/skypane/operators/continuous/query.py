@@ -60,4 +60,4 @@ class ContinuousSkyline(ByPreference):
 
     def __str__(self) -> str:
         """The query in a few words."""
-        return f"skyline of {self.preference} over the last {Length(self.window)!r}{one_per(self.by)}"
+        return f"skyline of {self.preference} over the last {Length(self.window).words}{one_per(self.by)}"
