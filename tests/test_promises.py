@@ -12,8 +12,14 @@ ROOT = Path(__file__).parents[1]
 PROMISES = ROOT / "docs" / "promises.md"
 PAGES = frozenset({
     "../README.md", "design.md", "limits.md", "progress.md", "aggregates.md", "continuous.md", "admission.md", "security.md",
+    "control.md", "multiway.md", "workloads.md", "extending.md",
 })  # fmt: skip
-"""Pages that say what is lost, doubled, refused or bounded; the others tell figures."""
+"""Pages that say what is lost, doubled, refused or bounded."""
+OTHERS = frozenset({
+    "bench-aggregates.md", "bench-continuous.md", "bench-kernels.md", "bench-streaming.md", "progress-yardstick.md",
+    "reproductions.md", "kernels.md", "reference.md", "versions.md", "promises.md", "reliability.md",
+})  # fmt: skip
+"""Pages of figures and names; and those that are lists of promises and their tests themselves."""
 
 HEAD = re.compile(r"## \[[^\]]+\]\(([^)]+)\)")
 ROW = re.compile(r"\| (?P<promise>.+) \| `(?P<file>[\w/]+\.py)::(?P<test>\w+)` \|")
@@ -35,8 +41,34 @@ def promised() -> dict[str, list[tuple[str, str, str]]]:
 
 @cache
 def defined_in(file: str) -> frozenset[str]:
+    """Return the functions of a module that pytest finds: those at its top."""
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
+NAMED = re.compile(
+    r"`(?P<folder>tests/\w+)`|`(?P<test>\w+)`|(?P<file>(?:\w+/)?\w+): (?P<all>all)?|(?P<module>(?:\w+/)?test_\w+)"
+)
+"""What the table of promises in reliability.md says of tests: `tests/nature`, recovery: `kills_at_exact_places`, first_start: all."""
+
+
+def told_of_reliability() -> list[tuple[str, str]]:
+    """Return the files and folders that its table of promises names, each with the test that it names there, or with nothing."""
+    section = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8").split("\n## ")[1]
+    found: list[tuple[str, str]] = []
+    for line in section.splitlines():
+        if line.startswith("| ") and not line.startswith("| promise"):
+            file = ""
+            for said in NAMED.finditer(line.split(" | ")[1]):
+                if name := said["file"] or said["module"]:
+                    folder, _, own = name.rpartition("/")
+                    own = own if own.startswith("test_") else f"test_{own}"
+                    file = "/".join(filter(None, ["tests/runtime", folder, f"{own}.py"]))
+                if said["folder"] or said["module"] or said["all"]:
+                    found.append((said["folder"] or file, ""))
+                elif said["test"]:
+                    found.append((file, f"test_{said['test']}"))
+    return found
 
 
 def test_each_promise_names_a_test_that_is_there():
@@ -48,9 +80,16 @@ def test_each_promise_names_a_test_that_is_there():
     assert all(test.startswith("test_") for _, _, test in rows)
 
 
+def test_the_table_of_what_survives_what_names_tests_that_are_there():
+    told = told_of_reliability()
+    assert len(told) > 40
+    assert [one for one in told if not (ROOT / one[0]).exists() or (one[1] and one[1] not in defined_in(one[0]))] == []
+
+
 def test_each_page_that_promises_has_its_promises_told_once():
     found = promised()
     assert {page for page, rows in found.items() if rows} == PAGES
+    assert {page.name for page in PROMISES.parent.glob("*.md")} == PAGES - {"../README.md"} | OTHERS
     assert all((PROMISES.parent / page).is_file() for page in found)
     told = [(page, promise) for page, rows in found.items() for promise, _, _ in rows]
     assert len(told) == len(set(told))

@@ -58,7 +58,7 @@ def taken(batches: Iterable[tuple[Sequence[Row], int | None]], pane_end: Callabl
     told, punctuation = Taken(), None
     for number, (batch, after) in enumerate(batches):
         for row in batch:
-            reason = _reason(row)
+            reason = unusable(row) or ("future" if row["ts"] >= START + AHEAD // 2 else None)
             if reason is not None:
                 told.quarantined[reason] += 1
                 told.future += [(number, row["id"])] if reason == "future" else []
@@ -70,14 +70,13 @@ def taken(batches: Iterable[tuple[Sequence[Row], int | None]], pane_end: Callabl
     return told
 
 
-def _reason(row: Row) -> str | None:
+def unusable(row: Row) -> str | None:
+    """Why a row can be neither placed nor ranked, whatever the others are; None if it can."""
     if row["ts"] is None:
         return "null ts"
     if row["price"] is None:
         return "null price"
-    if math.isnan(row["price"]):
-        return "NaN price"
-    return "future" if row["ts"] >= START + AHEAD // 2 else None
+    return "NaN price" if math.isnan(row["price"]) else None
 
 
 def pane_end(time: int) -> int:

@@ -1,6 +1,7 @@
 """`skypane run` as a user types it."""
 
 import json
+import sys
 import tempfile
 
 import pyarrow.parquet as pq
@@ -54,6 +55,30 @@ def test_a_job_that_is_wrong_is_told_line_by_line(job, capsys):
     told = capsys.readouterr().err
     assert "query.kind: cannot be 'skylin', did you mean 'skyline'?" in told
     assert "source.pth: unknown field, did you mean 'path'?" in told
+
+
+OWN = """
+name: shops
+mode: batch
+source: {{format: json, path: {folder}/in, schema: "city string, price double"}}
+query: {{kind: aggregate, by: city, functions: {{n: "keep(evil.touch())"}}}}
+output: {{format: csv, path: {folder}/out}}
+"""
+
+
+@pytest.mark.parametrize("command", [["run"], ["run", "--dry-run"], ["run", "--allow", "other"], ["inputs"]])
+def test_what_a_job_names_is_not_imported_unless_its_module_is_allowed(command, job, capsys, monkeypatch):
+    mark = job.parent / "touched"
+    (job.parent / "evil.py").write_text(f"from pathlib import Path\nPath({str(mark)!r}).touch()\ntouch = 1\n")
+    monkeypatch.chdir(job.parent)
+    monkeypatch.syspath_prepend(str(job.parent))
+    job.write_text(OWN.format(folder=job.parent))
+    assert main([*command, str(job)]) == 1
+    assert "if you trust it, start with --allow evil" in capsys.readouterr().err
+    assert not mark.exists()
+    assert main([*command, "--allow", "evil", str(job)]) == 1  # what it is called upon for is no function
+    assert mark.exists()
+    sys.modules.pop("evil")
 
 
 STREAM = """

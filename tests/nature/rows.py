@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from tests.chaos.naive import SCHEMA, SECOND, SLIDE, START, Row
+from tests.chaos.naive import SCHEMA, SECOND, SLIDE, START, Row, unusable
 
 DELAY: Final = "2 minutes"
 DAY: Final = 86_400 * SECOND
@@ -102,12 +102,8 @@ class Steps:
 
 def fate(row: Row, begin: int) -> str | None:
     """Return why a row of the step that begins then may not enter; None if it enters."""
-    if row["ts"] is None:
-        return "null ts"
-    if row["price"] is None:
-        return "null price"
-    if math.isnan(row["price"]):
-        return "NaN price"
+    if reason := unusable(row):
+        return reason
     if row["ts"] > begin + DAY:
         return "future"
     return "late" if row["ts"] < begin - DAY else None

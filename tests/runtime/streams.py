@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
@@ -107,6 +108,12 @@ def windows_of(table: pa.Table) -> list[Window]:
 def parquet_rows(folder: Path) -> pa.Table:
     """Return the rows of an output directory, file by file in the order of their names."""
     return pa.concat_tables(pq.read_table(path) for path in sorted(folder.glob("*.parquet")))
+
+
+def csv_rows(folder: Path, schema: pa.Schema) -> pa.Table:
+    """The same of an output in csv, whose columns are those of `schema`."""
+    kinds = pa_csv.ConvertOptions(column_types=schema, strings_can_be_null=True)
+    return pa.concat_tables(pa_csv.read_csv(path, convert_options=kinds) for path in sorted(folder.glob("*.csv")))
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,35 @@ def test_texts_that_turn_out_too_long_are_all_sent_another_way(spark: SparkSessi
     assert len(forgotten) == 2
 
 
+def largest(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Report the bytes of a task's largest batch, and its rows."""
+    seen = [(batch.nbytes, batch.num_rows) for batch in batches]
+    yield pa.RecordBatch.from_pydict({"report": [json.dumps([max(seen)[0], sum(rows for _, rows in seen)])]})
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "column"),
+    [
+        (400_000, pa.decimal128(38, 0), "CAST(id AS DECIMAL(38, 0))"),
+        (20_000, pa.string(), "repeat('x', 4000)"),
+        (1_500, pa.string(), "repeat('x', 60000)"),
+        (100, pa.string(), "repeat('x', 1000000)"),
+        (10_000, pa.list_(pa.int64()), "array_repeat(id, 1000)"),
+    ],
+)
+def test_no_batch_is_longer_than_64_mib_but_by_its_longest_row(
+    rows: int, kind: pa.DataType, column: str, spark: SparkSession
+) -> None:
+    """80 MB and more of each, in one task; rows of many columns where a value is short."""
+    wide = 16 if pa.types.is_decimal(kind) else 1
+    made = spark.range(0, rows, 1, 1).selectExpr(*(f"{column} AS c{index}" for index in range(wide)))
+    crossing = Crossing(pa.schema([(f"c{index}", kind) for index in range(wide)]))
+    [report] = crossing.run(made, largest, lambda _: None)
+    bytes_of_one, seen = json.loads(report)
+    assert seen == rows
+    assert 1 << 20 < bytes_of_one <= (64 << 20) + (2 << 20)
+
+
 def test_a_stream_whose_texts_grow_to_megabytes_answers_as_the_definition(spark: SparkSession, tmp_path: Path) -> None:
     batches = [
         batch.set_column(2, "sensor", pc.binary_repeat(batch["sensor"], pa.array([size, 1, 1, 1, 1] * 8)))

@@ -113,6 +113,14 @@ def test_a_ledger_that_is_gone_is_told_by_the_output(folder: Path, spark: SparkS
     )
 
 
+def test_a_newest_manifest_that_is_gone_is_missed(folder: Path, spark: SparkSession):
+    """Batch 2 has left nothing in the output; what the manifest before it names is not all there any more."""
+    newest = max((folder / "checkpoint" / "skypane" / "ledger").iterdir())
+    assert newest.name == "000000000002.json"
+    newest.unlink()
+    assert re.search("is gone|older copy than the output|removed or restored without the other", said(folder, spark))
+
+
 SPARED = ["commits", "commits/2", "skypane/owner", "skypane/rejected", "skypane/answers"]
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.driver import Task, job_of
-from tests.runtime.streams import expected, finish, late_rows, parquet_rows, windows_of, write_batches
+from tests.runtime.driver import WINDOWS, Task, job_of
+from tests.runtime.streams import NaiveKSlack, expected, finish, late_rows, parquet_rows, windows_of, write_batches
 
 import skypane as sp
 
@@ -51,3 +51,10 @@ def test_a_late_sink_that_comes_later_and_fails_is_put_right(spark: SparkSession
     (tmp_path / "late").unlink()
     finish(job_of(spark, task))
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, FILES)
+    naive, before = NaiveKSlack(WINDOWS.longest_pane), list[int]()
+    for number, batch in enumerate(FILES):
+        before = [*naive.late] if number == 3 else before
+        naive.take(batch)
+    assert before
+    since = [row for row in naive.late if row not in before]
+    assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == sorted(since) != []

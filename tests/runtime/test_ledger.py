@@ -327,6 +327,17 @@ def test_a_damaged_definition_is_named(store: Store, text: str):
         claimed(store)
 
 
+@given(st.data())
+def test_no_bit_of_a_definition_can_flip_unseen(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
+    store = Store.at(str(tmp_path_factory.mktemp("flipped")))
+    claimed(store)
+    file = Path(store.path("definition.json"))
+    whole = file.read_bytes()
+    file.write_bytes(flipped(whole, data.draw(st.integers(0, 8 * len(whole) - 1))))
+    with pytest.raises(CheckpointError, match=f"^{file} is damaged"):
+        claimed(store)
+
+
 def test_a_definition_that_is_gone_beside_a_ledger_is_missed(store: Store):
     claimed(store).commit(manifest(0))
     store.remove(["definition.json"])

@@ -27,6 +27,8 @@ from tests.runtime.driver import CRASHES, SKYLINE, SLEEPS, WINDOWS, Task, job_of
 from tests.runtime.streams import (
     SECOND,
     NaiveKSlack,
+    Window,
+    csv_rows,
     expected,
     finish,
     late_rows,
@@ -549,6 +551,24 @@ def test_what_answers_do_not_depend_on_may_change(begun: Path, spark: SparkSessi
     Stream(begun, late_rows(9), write=False).assert_is_complete(Task(str(begun)))
 
 
+@pytest.mark.parametrize("way", ["another format", "a function"])
+def test_a_sink_may_be_of_another_kind_from_a_start_on(way: str, begun: Path, spark: SparkSession):
+    """And late rows may go nowhere; what was written before stays as it is."""
+    task, told = Task(str(begun)), list[pa.Table]()
+
+    def take(rows: DataFrame, batch_id: int) -> None:
+        del batch_id
+        told.append(rows.toArrow())
+
+    before = parquet_rows(begun / "out")
+    output = take if way == "a function" else sp.Directory(str(begun / "out"), "csv")
+    assert len(finish(job_of(spark, task, output=output, late=None))) == 3
+    since = pa.concat_tables(told) if told else csv_rows(begun / "out", before.schema)
+    assert parquet_rows(begun / "out").equals(before)
+    assert since.num_rows > 0
+    assert [*windows_of(before), *windows_of(since)] == expected(task.plan, late_rows(9))
+
+
 def test_partials_that_are_gone_are_named(begun: Path, spark: SparkSession):
     folder = begun / "checkpoint" / "skypane" / "partials"
     shutil.rmtree(folder)
@@ -678,10 +698,11 @@ def test_a_sink_that_fails_once(message: str, spark: SparkSession, tmp_path: Pat
 
 
 def test_a_source_that_stalls(spark: SparkSession, tmp_path: Path):
-    batches = late_rows(2, batches=2)
+    """What is answered meanwhile is what the rows so far complete, and no window more; in the end nothing is missing."""
+    task, batches = Task(str(tmp_path)), late_rows(2, batches=5)
     (tmp_path / "in").mkdir()
     arrived: queue.Queue[sp.BatchMetrics] = queue.Queue()
-    handle = job_of(spark, Task(str(tmp_path))).start(on_batch=arrived.put)
+    handle = job_of(spark, task).start(on_batch=arrived.put)
     try:
         assert handle.await_termination(0.5) is False
         assert handle.status["active"]
@@ -690,7 +711,18 @@ def test_a_source_that_stalls(spark: SparkSession, tmp_path: Path):
         for number, batch in enumerate(batches):
             write_batches(tmp_path / "in", [batch], first=number)
             assert arrived.get(timeout=PATIENCE).rows == batch.num_rows
+            assert windows_in(tmp_path / "out") == expected(task.plan, batches[: number + 1])
     finally:
         handle.stop()
     assert handle.await_termination(1)
     assert not handle.status["active"]
+    answered = windows_in(tmp_path / "out")
+    handle.drain()
+    whole = windows_in(tmp_path / "out")
+    assert 0 < len(answered) < len(whole)
+    assert whole == expected(task.plan, [*batches, local.Drain()])
+
+
+def windows_in(folder: Path) -> list[Window]:
+    """Return the windows in an output; none where there is no file yet."""
+    return windows_of(parquet_rows(folder)) if any(folder.glob("*.parquet")) else []

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
@@ -22,10 +23,12 @@ from skypane.runtime.spark.sinks.answers import Answers
 from skypane.runtime.spark.sinks.call import Call
 from skypane.runtime.spark.sinks.claim import OWNER, STAGE, Claim
 from skypane.runtime.spark.sinks.console import Console
+from skypane.runtime.spark.sinks.current import Current
 from skypane.runtime.spark.sinks.directory import Directory, Format
 from skypane.runtime.spark.sinks.door import sink, sinks
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
+from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError, ConfigError
 
 NO_SPARK = cast("SparkSession", None)
@@ -80,6 +83,30 @@ def test_files_of_workers_are_moved_not_copied(tmp_path: Path):
     assert content(tmp_path) == multiset(pa.concat_tables([ONE, TWO]))
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="which file is synchronised is read from /proc")
+@pytest.mark.parametrize("by_workers", [True, False])
+def test_files_are_on_the_disk_before_a_batch_counts_as_told(
+    tmp_path: Path, by_workers: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """Each under the name that it has on the stage; then the list of what is in the folder."""
+    out, synced, moved, fsync, move = opened(tmp_path), list[Path](), list[int](), os.fsync, Store.move
+
+    def noted(handle: int) -> None:
+        fsync(handle)
+        synced.append(Path(f"/proc/self/fd/{handle}").readlink())
+
+    def checked(stage: Store, name: str, target: Store, target_name: str) -> None:
+        assert Path(stage.path(name)) in synced, "a file is moved when it is whole on the disk"
+        move(stage, name, target, target_name)
+        moved.append(len(synced))
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(Store, "move", checked)
+    out.write(NO_SPARK, staged(out, [ONE, TWO]) if by_workers else answers(ONE, TWO), 0)
+    assert synced[moved[-1] :] == [tmp_path], "after the last of them was moved"
+    assert len(moved) == len(visible(tmp_path)) == 1 + by_workers
+
+
 @pytest.mark.parametrize("first", [0, 1, 2, 3])
 @pytest.mark.parametrize("second", [0, 1, 2, 3])
 def test_a_batch_told_twice_is_as_if_told_once(tmp_path: Path, first: int, second: int):
@@ -122,6 +149,24 @@ def test_a_batch_without_rows_leaves_no_file(tmp_path: Path):
     out.write(NO_SPARK, answers(), 0)
     out.write(NO_SPARK, answers(SCHEMA.empty_table()), 1)
     assert visible(tmp_path) == []
+
+
+def test_who_has_the_front_open_goes_on_reading_the_old_one(tmp_path: Path):
+    """And whoever looks finds one file, whole, at any moment."""
+    front, move = Current(str(tmp_path)), Store.move
+    front.open(Claim("q"))
+    front.write(NO_SPARK, answers(ONE), 0)
+
+    def looking(stage: Store, name: str, target: Store, target_name: str) -> None:
+        assert content(tmp_path) == multiset(ONE)
+        move(stage, name, target, target_name)
+        assert content(tmp_path) == multiset(TWO)
+
+    with pytest.MonkeyPatch.context() as patch, pq.ParquetFile(tmp_path / "front.parquet") as open_before:
+        patch.setattr(Store, "move", looking)
+        front.write(NO_SPARK, answers(TWO), 1)
+        assert visible(tmp_path) == ["front.parquet"]
+        assert multiset(open_before.read()) == multiset(ONE)
 
 
 def test_a_folder_has_one_owner(tmp_path: Path):

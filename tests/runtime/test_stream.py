@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -23,6 +22,7 @@ from tests.runtime.streams import (
     NaiveKSlack,
     Window,
     answers,
+    csv_rows,
     expected,
     finish,
     late_rows,
@@ -169,11 +169,6 @@ def test_answers_do_not_depend_on_who_works(splitting: str, spark: SparkSession,
     answered = windows_of(parquet_rows(tmp_path / "out"))
     assert answered == expected(case.plan, batches)
     assert_once_and_in_order(answered)
-
-
-def csv_rows(folder: Path, schema: pa.Schema) -> pa.Table:
-    kinds = pa_csv.ConvertOptions(column_types=schema, strings_can_be_null=True)
-    return pa.concat_tables(pa_csv.read_csv(path, convert_options=kinds) for path in sorted(folder.glob("*.csv")))
 
 
 def json_rows(folder: Path) -> list[dict[str, Any]]:

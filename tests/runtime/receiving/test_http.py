@@ -36,6 +36,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.body, self.code, self.headers = b"[]", 200, dict[str, str]()
         self.cut = 0
+        self.phrase: str | None = None
         self.asked: list[dict[str, str]] = []
         self.codes: list[int] = []
 
@@ -62,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
         body, code, headers = server.body, server.code, server.headers
         if code == 200 and "ETag" in headers and self.headers["If-None-Match"] == headers["ETag"]:
             code = 304
-        self.send_response(code)
+        self.send_response(code, server.phrase)
         for name, text in headers.items():
             self.send_header(name, text)
         self.send_header("Content-Length", "0" if code == 304 else str(len(body)))
@@ -200,6 +201,38 @@ def test_an_answer_that_takes_too_long_or_too_much_is_told_and_the_next_one_is_t
         server.says(b"[1]")
         until(lambda: seen.lines == 1, "lines are missing")
     assert lines(tmp_path / "prices") == ["1"]
+
+
+def test_an_answer_of_too_many_bytes_is_told_and_nothing_of_it_is_taken(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(http, "LARGEST", 1_000)
+    server.says(b"[" + b"1," * 1_000 + b"1]")
+    with Receiver(asking(tmp_path, server)) as receiving:
+        seen = receiving.seen[0]
+        until(lambda: seen.reason == "its answer is longer than 1,000 bytes", "it is not told")
+        server.says(b"[2]")
+        until(lambda: seen.lines == 1, "lines are missing")
+    assert lines(tmp_path / "prices") == ["2"]
+
+
+def test_what_a_server_says_moves_no_terminal(tmp_path, server, caplog):
+    """Neither in the log nor where it is shown: what it calls its answer, its host, its columns."""
+    server.phrase = "\x1b[2Jgone"
+    server.says(b"", 500)
+    with Receiver(asking(tmp_path, server, format="lines", header=True)) as receiving:
+        seen = receiving.seen[0]
+        until(lambda: "it answers 500" in seen.reason, "it is not told")
+        shown = [seen.reason]
+        server.says(b"", 302, Location="http://a\x1bc.example/")
+        until(lambda: "redirect" in seen.reason, "it is not told")
+        shown.append(seen.reason)
+        server.phrase = None
+        server.says(b"a\n1\n")
+        until(lambda: seen.lines == 1, "lines are missing")
+        server.says(b"\x1b[31m\n1\n")
+        until(lambda: "its columns were" in seen.reason, "it is not told")
+        shown.append(seen.reason)
+    assert "\x1b" not in caplog.text + "".join(shown)
+    assert r"\x1b[2Jgone" in shown[0]
 
 
 def test_a_program_that_cuts_answers_has_a_bound_on_its_memory():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from tests.runtime.receiving.logs import lines, receiver, until
 from tests.runtime.receiving.test_tcp import free_port
 
 from skypane.runtime.receiving.receiver import Receiver, _named
+from skypane.runtime.receiving.room import Room
 from skypane.types import ConfigError
 
 
@@ -112,15 +114,36 @@ def test_more_topics_than_may_be_open_are_each_a_log_with_all_its_messages(tmp_p
         assert numbers(tmp_path / "received/meters" / f"meters%2F{topic}") == list(range(topic, 90, 9))
 
 
+class Watched(Room):
+    """Room that notes how much of it was ever taken, and how many have asked for some."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.asked = 0
+        self.most_taken = 0
+
+    def take(self, size: int) -> None:
+        self.asked += 1
+        super().take(size)
+        self.most_taken = max(self.most_taken, self._taken)
+
+
 def test_messages_wait_with_the_broker_when_many_bytes_wait_to_be_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("skypane.runtime.receiving.mqtt._BEHIND", 1_000)
-    port = free_port()
+    """A disk that is slow lets five messages ask for the room of four."""
+    rooms, port, disk, fsync = list[Watched](), free_port(), threading.Event(), os.fsync
+    monkeypatch.setattr("skypane.runtime.receiving.mqtt.Room", lambda _: rooms.append(Watched(1_000)) or rooms[-1])
     with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(given(tmp_path, port)) as receiving:
         seen = receiving.seen[0]
         until(lambda: seen.state == "receiving", "it is not connected")
+        monkeypatch.setattr(os, "fsync", lambda handle: disk.wait(30) and fsync(handle))
         publish(client, "meters/a", [str(n) for n in range(50)])
+        until(lambda: rooms[-1].asked > 4, "nothing comes")
+        disk.set()
+        until(lambda: seen.lines == 50, "messages are missing")
+        assert rooms[-1].most_taken <= 1_000
         publish(client, "meters/a", ["7" * 4_000])  # more than there is room for comes alone
         until(lambda: seen.lines == 51, "messages are missing")
+        assert rooms[-1].most_taken < 4_300
     assert numbers(tmp_path / "received/meters")[:50] == list(range(50))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import flipped
 
 from skypane.runtime.receiving import sums
 from skypane.runtime.receiving.log import SegmentLog
@@ -47,6 +48,21 @@ def test_each_bit_that_flips_is_told_by_who_reads_it_and_by_no_other(lengths, mo
                     check(one.path, block.begin, block.end)
             else:
                 check(one.path, block.begin, block.end)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_no_bit_of_the_checksums_flips_unseen(data):
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sums, "BLOCK", 30)
+        with SegmentLog(Path(name), 100) as log:
+            for _ in range(12):
+                log.append(b"a line of text\n")
+        path = beside(data.draw(st.sampled_from([one for one in segments_of(name) if one.end > one.begin])).path)
+        whole = path.read_bytes()
+        path.write_bytes(flipped(whole, data.draw(st.integers(0, 8 * len(whole) - 1))))
+        with pytest.raises(CheckpointError, match="is damaged after its byte"):
+            checked(Path(name))
 
 
 def test_segments_without_checksums_are_read_and_get_them_where_they_grow(tmp_path):
