@@ -101,6 +101,8 @@ def test_the_versions_that_were_reviewed_are_told_for_each_dependency():
     needed = [*project["dependencies"], *(one for name in ("cli", "java", "kafka", "mqtt") for one in extras[name])]
     names = {re.split(r"[<>=\[ ]", one)[0] for one in needed}
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-    reviewed = set(re.findall(r"^\| ([\w-]+) \| \d[\w.]* \|", page, re.MULTILINE))
-    assert names <= reviewed, names - reviewed
+    reviewed = dict(re.findall(r"^\| ([\w-]+) \| (\d[\w.]*) \|", page, re.MULTILINE))
+    assert names <= reviewed.keys(), names - reviewed.keys()
+    locked = re.findall(r"^([\w-]+)==([\w.]+)", (ROOT / "locks" / "development.txt").read_text(), re.MULTILINE)
+    assert not reviewed.items() - set(locked), "what the lock has now is to be reviewed"
     assert re.search(r"reviewed on \d{4}-\d{2}-\d{2}", page)
