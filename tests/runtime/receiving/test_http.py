@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -190,6 +191,27 @@ def test_a_long_answer_is_cut_in_a_process_of_its_own_to_the_same_lines(tmp_path
         server.says(b"[" * 100_000 + b"]" * 100_000)  # deeper than Python goes: left for who reads it
         until(lambda: receiving.seen[0].lines == 2_001, "lines are missing")
     assert lines(tmp_path / "prices")[:2_000] == wanted
+
+
+def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, server, monkeypatch):
+    """The program that cuts waits for a word, for as long as it takes to see that nobody else does."""
+    word, slow, port = tmp_path / "word", tmp_path / "slow.py", free_port()
+    os.mkfifo(word)
+    slow.write_text(
+        f"import runpy\nopen({str(word)!r}).read()\nrunpy.run_path({messages.__file__!r}, run_name='__main__')\n"
+    )
+    monkeypatch.setattr(messages, "__file__", str(slow))
+    server.says(b"[" + b"1," * 20_000 + b"1]")
+    given = asking(tmp_path, server)
+    given["inputs"].append({"name": "in", "listen": f"127.0.0.1:{port}", "acknowledge": True})
+    with Receiver(given) as receiving:
+        prices = {one.name: one for one in receiving.seen}["prices"]
+        with word.open("w"), dialled(port) as connection:  # which opens when the program reads it
+            for number in range(1, 4):
+                connection.sendall(b"line\n")
+                assert connection.recv(9) == b"%d\n" % number
+            assert prices.lines == 0
+        until(lambda: prices.lines == 20_001, "lines are missing")
 
 
 def test_an_answer_that_takes_too_long_or_too_much_is_told_and_the_next_one_is_taken(tmp_path, server, monkeypatch):
