@@ -108,7 +108,9 @@ def test_texts_that_turn_out_too_long_are_all_sent_another_way(spark: SparkSessi
 def largest(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Report the bytes of a task's largest batch, and its rows."""
     seen = [(batch.nbytes, batch.num_rows) for batch in batches]
-    yield pa.RecordBatch.from_pydict({"report": [json.dumps([max(seen)[0], sum(rows for _, rows in seen)])]})
+    yield pa.RecordBatch.from_pydict(
+        {"report": [json.dumps([max(seen, default=(0, 0))[0], sum(rows for _, rows in seen)])]}
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_no_batch_is_longer_than_64_mib_but_by_its_longest_row(
 ) -> None:
     """80 MB and more of each, in one task; rows of many columns where a value is short."""
     wide = 16 if pa.types.is_decimal(kind) else 1
-    made = spark.range(0, rows, 1, 1).selectExpr(*(f"{column} AS c{index}" for index in range(wide)))
+    made = spark.newSession().range(0, rows, 1, 1).selectExpr(*(f"{column} AS c{index}" for index in range(wide)))
     crossing = Crossing(pa.schema([(f"c{index}", kind) for index in range(wide)]))
     [report] = crossing.run(made, largest, lambda _: None)
     bytes_of_one, seen = json.loads(report)

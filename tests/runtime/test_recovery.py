@@ -699,7 +699,7 @@ def test_a_sink_that_fails_once(message: str, spark: SparkSession, tmp_path: Pat
 
 def test_a_source_that_stalls(spark: SparkSession, tmp_path: Path):
     """What is answered meanwhile is what the rows so far complete, and no window more; in the end nothing is missing."""
-    task, batches = Task(str(tmp_path)), late_rows(2, batches=5)
+    task, batches = Task(str(tmp_path)), late_rows(2, batches=3)
     (tmp_path / "in").mkdir()
     arrived: queue.Queue[sp.BatchMetrics] = queue.Queue()
     handle = job_of(spark, task).start(on_batch=arrived.put)

@@ -204,13 +204,22 @@ def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, s
     server.says(b"[" + b"1," * 20_000 + b"1]")
     given = asking(tmp_path, server)
     given["inputs"].append({"name": "in", "listen": f"127.0.0.1:{port}", "acknowledge": True})
+    held = list[int]()
+
+    def is_cut() -> bool:
+        with suppress(OSError):  # nobody reads it yet
+            held.append(os.open(word, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(held)
+
     with Receiver(given) as receiving:
         prices = {one.name: one for one in receiving.seen}["prices"]
-        with word.open("w"), dialled(port) as connection:  # which opens when the program reads it
+        until(is_cut, "nobody cuts")
+        with dialled(port) as connection:
             for number in range(1, 4):
                 connection.sendall(b"line\n")
                 assert connection.recv(9) == b"%d\n" % number
             assert prices.lines == 0
+        os.close(held[0])
         until(lambda: prices.lines == 20_001, "lines are missing")
 
 
