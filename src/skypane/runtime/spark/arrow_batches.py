@@ -44,11 +44,13 @@ class ArrowBatches:
     room: int = 0
 
     def settle(self, spark: SparkSession, bound: str | None = None) -> None:
-        """Have a session cut rows so; where they are measured, by its own bound, or by `bound` if it has lost that."""
+        """Have a session cut rows so; where they are measured, by `bound`, what it had set itself, or by Spark's default."""
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", self.rows)
         if not self.measured:
             spark.conf.set(BYTES, _UNMEASURED)
-        elif bound is not None:
+        elif bound is None:
+            spark.conf.unset(BYTES)  # else what was sent unmeasured before would leave it without a bound
+        else:
             spark.conf.set(BYTES, bound)
 
     def marked(self, rows: DataFrame) -> DataFrame:

@@ -27,6 +27,7 @@ _REPORT = StructType([StructField("report", StringType())])
 """A text would be sent to Java to be read, in every batch."""
 _REFUSED: Final = "refused: "
 """What a report begins with that says why a stage has given up; the others are JSON."""
+_NOT_ASKED: Final = ""
 _INCOMPLETE: Final = pa.RecordBatch.from_arrays([pa.nulls(1, pa.string())], ["report"])
 
 
@@ -39,8 +40,8 @@ class Crossing:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._ways = list(ways(schema))
-        #: the session's own bound on the bytes of a batch
-        self._bound: str | None = None
+        #: the bound on the bytes of a batch that the session has set itself; None: Spark's default
+        self._bound: str | None = _NOT_ASKED
 
     def run(self, rows: DataFrame, stage: Stage, forget: Callable[[list[str]], None]) -> list[str]:
         """Return what the tasks of a stage report, having seen every row.
@@ -59,7 +60,7 @@ class Crossing:
 
     def _sent(self, rows: DataFrame, stage: Stage) -> list[str | None]:
         way, spark = self._ways[0], rows.sparkSession
-        if self._bound is None:
+        if self._bound == _NOT_ASKED:  # once: from then on the session says what the last way has set
             self._bound = spark.conf.get(BYTES, None)
         way.settle(spark, self._bound)
         if way.texts:
