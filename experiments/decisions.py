@@ -105,7 +105,7 @@ def sums_of_floats() -> Iterator[str]:
     chance = random.Random(1)
 
     def drawn() -> float:
-        return chance.uniform(-1, 1) * 10 ** chance.randrange(6)
+        return chance.uniform(-1, 1) * 10.0 ** chance.randrange(6)
 
     numbers, found = [drawn() for _ in range(1_000)], set[float]()
     for _ in range(1_000):

@@ -131,7 +131,12 @@ class Watched(Room):
 def test_messages_wait_with_the_broker_when_many_bytes_wait_to_be_written(tmp_path, monkeypatch):
     """A disk that is slow lets five messages ask for the room of four."""
     rooms, port, disk, fsync = list[Watched](), free_port(), threading.Event(), os.fsync
-    monkeypatch.setattr("skypane.runtime.receiving.mqtt.Room", lambda _: rooms.append(Watched(1_000)) or rooms[-1])
+
+    def made(_: int) -> Room:
+        rooms.append(Watched(1_000))
+        return rooms[-1]
+
+    monkeypatch.setattr("skypane.runtime.receiving.mqtt.Room", made)
     with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(given(tmp_path, port)) as receiving:
         seen = receiving.seen[0]
         until(lambda: seen.state == "receiving", "it is not connected")
