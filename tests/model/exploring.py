@@ -1,239 +1,136 @@
-"""Every order in which programs can take turns at a disk, each stopped for ever after each of its strokes.
+"""Every order in which programs can take turns at a disk, each stopped for ever after any of its strokes.
 
-A program is real code that is a function of what the disk tells it. So what it does next is known from what it was told so
-far: it is run anew with those answers, up to the stroke after them. A state is the disk and what each program was told;
-one that was seen before, by whatever way, is not gone into again.
+A state is the disk and where each program stands; one that was seen before, by whatever way, is not gone into again. A
+program that has stopped is one whose turn does not come any more: what the others then make of the disk are states too.
+
+One stroke is taken at once and in no other order: one that leaves the disk as it is, and goes by nothing that the others may
+change from where they stand. It is told the same whenever its turn comes, and no other notices it. So whatever the others
+can do before it, also while its program has stopped, they can do after it, on the same disks; and it is not waited for for
+ever, since no program comes back to where it was. No disk, no change of one and no end is left out thereby: only states
+that differ in who has looked already. A stroke that changes the disk is taken in every order, for a driver may die before it.
+
+What programs may change from where they stand shows while exploring. It is explored anew as long as more turns out than was
+known: then all that the others can do after a stroke that was taken at once has been gone through, and is nothing that was
+not counted with.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeAlias
 
-from tests.model.disk import Content, Disk, Open, Operation
-from tests.model.gate import Gate
-from tests.model.remembering import Position, plain_frames, position, variables
+import numpy as np
+from numpy.typing import NDArray
+from tests.model.disk import Disk
+from tests.model.numbers import Integers, Packing, Seen
+from tests.model.programs import Program
+from tests.model.quiet import Quiet
+from tests.model.world import ENDED, Frozen, Strokes, World
 
-Script: TypeAlias = Callable[[Gate], Hashable]
-"""A program: works through a gate, and returns how it ended."""
-Frozen: TypeAlias = frozenset[tuple[str, Content]]
+Columns: TypeAlias = Sequence[Integers]
+"""States: the disk, and where each program stands."""
+Watch: TypeAlias = Callable[[int, Disk, Disk], None]
+"""Sees each change: whose it is, and the disk before and after it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a program ended."""
-
-    outcome: Hashable
-
-
-class _Paused(BaseException):
-    """Ends a run before the stroke that no answer is known to."""
-
-
-class Program:
-    """A script, and what it does after each row of answers.
-
-    Rows after which it remembers the same are one, and have one number; 0: before the first answer. What it remembers is
-    what the variables of its `plain` functions hold, and the answers since the one of them that is at work called another.
-    """
-
-    def __init__(self, script: Script, who: str, plain: Collection[str]) -> None:
-        self._script = script
-        self._who = who
-        self._plain = plain
-        self._rows: list[tuple[Any, ...]] = []
-        self._next: list[Operation | Ended] = []
-        self._known: dict[Hashable, int] = {}
-        self._after: dict[tuple[int, Any], int] = {}
-        self._number(())
-
-    def next(self, at: int) -> Operation | Ended:
-        """Return the stroke after these answers, or how the program ends."""
-        return self._next[at]
-
-    def after(self, at: int, answer: Any) -> int:
-        """Return the number of these answers and one more."""
-        key = (at, answer)
-        if key not in self._after:
-            self._after[key] = self._number((*self._rows[at], answer))
-        return self._after[key]
-
-    def _number(self, answers: tuple[Any, ...]) -> int:
-        step, remembered = self._run(answers)
-        number = self._known.setdefault(remembered, len(self._rows))
-        if number == len(self._rows):
-            self._rows.append(answers)
-            self._next.append(step)
-        return number
-
-    def _run(self, answers: tuple[Any, ...]) -> tuple[Operation | Ended, Hashable]:
-        """Return what comes after these answers, and what is remembered of them."""
-        known, stroke = iter(answers), None
-        remembered: Hashable = None
-        where: Position = ()
-        since: list[Any] = []
-
-        def perform(operation: Operation) -> Any:
-            nonlocal stroke, remembered, where, since
-            if stroke is not None:
-                raise _Paused  # on the way out
-            frames = plain_frames(self._plain)
-            if (now := position(frames)) != where:
-                where, since = now, []
-            for answer in known:
-                since.append(answer)
-                return answer
-            stroke, remembered = operation, (where, variables(frames), tuple(since), operation)
-            raise _Paused
-
-        try:
-            ended = Ended(self._script(Gate(perform, self._who)))
-        except _Paused:
-            assert stroke is not None
-            return stroke, remembered
-        return ended, ended
-
-
-class State(NamedTuple):
-    """The disk, and how far each program has come."""
-
-    disk: Frozen
-    programs: tuple[int, ...]
-
-
-def alone(script: Script, disk: Disk) -> tuple[Disk, Hashable]:
-    """Run a program with nobody beside it; return the disk afterwards, and how it ended."""
-
-    def perform(operation: Operation) -> Any:
-        nonlocal disk
-        disk, answer = operation.on(disk)
-        return answer
-
-    ended = script(Gate(perform, "alone"))
-    return disk, ended
-
-
-@dataclass
-class Footprint:
-    """What a program has looked at, and changed, in any order so far: names that come or go, and what is in files."""
-
-    looked: set[str] = field(default_factory=set)
-    named: set[str] = field(default_factory=set)
-    filled: set[str] = field(default_factory=set)
-
-    def note(self, before: Disk, after: Disk) -> None:
-        self.named |= before.keys() ^ after.keys()
-        self.filled |= {path for path in before.keys() & after.keys() if before[path] != after[path]}
-
-    def size(self) -> int:
-        return len(self.looked) + len(self.named) + len(self.filled)
+_AGAIN: Final = 0.9
+_ORDERS: Final = 3_000
 
 
 class Exploration:
-    """All that programs can come to on a disk, when they take turns in any order; `watch` sees who changed it, from what to what.
+    """All that programs can come to on a disk, when they take turns in any order.
 
-    A stroke that nothing of the others can make a difference to, nor to the others, is taken at once and in no other order.
-    Which they are shows while exploring: it begins anew as long as a program turns out to touch what it has not before.
+    watch       sees each change of a disk that can be, some more than once
+    everything  whether strokes that nothing depends on are taken in every order too
     """
 
-    def __init__(self, programs: Sequence[Program], disk: Disk, watch: Callable[[int, Disk, Disk], None]) -> None:
-        self._programs = programs
-        self._disk = disk
-        self._watch = watch
-        self._prints = [Footprint() for _ in programs]
+    def __init__(self, programs: Sequence[Program], disk: Disk, watch: Watch, *, everything: bool = False) -> None:
+        self._everything = everything
+        self._world = World(disk)
+        self._strokes = [Strokes(program, self._world, partial(watch, index)) for index, program in enumerate(programs)]
+        self._packing = Packing(1 + len(programs))
+        self._disks = np.zeros(0, np.int64)
+        self.states = 0
 
-    def states(self) -> Iterator[tuple[State, list[Hashable]]]:
-        """Yield each state that can be, and how the programs that have ended in it have; some states come twice."""
-        known = -1
-        while known != (known := sum(there.size() for there in self._prints)):
-            yield from self._once()
+    @property
+    def disks(self) -> set[Frozen]:
+        """What disks can be, once all states were gone through."""
+        return set(map(self._world.frozen, self._disks.tolist()))
 
-    def _once(self) -> Iterator[tuple[State, list[Hashable]]]:
-        disks = _Numbers()
-        waiting = [(disks.of(frozenset(self._disk.items())), *(0 for _ in self._programs))]
-        seen = {_packed(waiting[0])}
-        while waiting:
-            number, *programs = waiting.pop()
-            state = State(disks[number], tuple(programs))
-            steps = [program.next(at) for program, at in zip(self._programs, programs, strict=True)]
-            yield state, [step.outcome for step in steps if isinstance(step, Ended)]
-            for disk, moved in self._after(state, steps):
-                after = disks.of(disk), *moved
-                if (packed := _packed(after)) not in seen:
-                    seen.add(packed)
-                    waiting.append(after)
-
-    def walk(self, chance: random.Random) -> Iterator[tuple[State, list[Hashable]]]:
-        """Yield the states of one order of turns, drawn by chance, to the end of all programs."""
-        state = State(frozenset(self._disk.items()), (0,) * len(self._programs))
+    def ends(self) -> Counter[tuple[Hashable, ...]]:
+        """Go through all states; return how the programs end, and in how many states they end so."""
+        self.drawn(_ORDERS, np.random.default_rng(1))  # shows most of what the programs do
         while True:
-            steps = [program.next(at) for program, at in zip(self._programs, state.programs, strict=True)]
-            yield state, [step.outcome for step in steps if isinstance(step, Ended)]
-            moves = [(index, step) for index, step in enumerate(steps) if isinstance(step, Operation)]
-            if not moves:
-                return
-            state = self._moved(state, dict(state.disk), *chance.choice(moves))
+            known = self._known()
+            ends = self._once()
+            if known == self._known():
+                return ends
 
-    def _after(self, state: State, steps: Sequence[Operation | Ended]) -> Iterator[State]:
-        disk = dict(state.disk)
-        moves = [(index, step) for index, step in enumerate(steps) if isinstance(step, Operation)]
-        alone = next((move for move in moves if self._quiet(*move, disk)), None)
-        for move in [alone] if alone else moves:
-            yield self._moved(state, disk, *move)
+    def drawn(self, orders: int, chance: np.random.Generator) -> Counter[tuple[Hashable, ...]]:
+        """Go through orders that are drawn by chance, to the ends of all programs; return in how many they end how.
 
-    def _moved(self, state: State, before: Disk, index: int, step: Operation) -> State:
-        disk, answer = step.on(before)
-        if disk is not before:
-            self._watch(index, before, disk)
-            self._prints[index].note(before, disk)
-        if step.name == "read":
-            self._prints[index].looked.add(step.arguments[0])
-        at = self._programs[index].after(state.programs[index], answer)
-        same = state.disk if disk is before else frozenset(disk.items())
-        return State(same, (*state.programs[:index], at, *state.programs[index + 1 :]))
+        Whose turn it was has the next one too, nine times in ten: so some sleep while others do much. What this shows of
+        the programs need not show while all states are gone through.
+        """
+        ends: Counter[tuple[Hashable, ...]] = Counter()
+        columns = [np.zeros(orders, np.int64) for _ in range(1 + len(self._strokes))]
+        last = np.zeros(orders, np.int64)
+        while len(last):
+            moves = self._moves(columns)
+            self._count(ends, columns, moves)
+            going = np.array([made[:, 2] != ENDED for made in moves])
+            wish = 1 - chance.random(going.shape)
+            again = np.flatnonzero(chance.random(len(last)) < _AGAIN)
+            wish[last[again], again] = 1
+            whose = (going * wish).argmax(axis=0)
+            turns = [(index, made, going[index] & (whose == index)) for index, made in enumerate(moves)]
+            last = np.concatenate([whose[where] for _, _, where in turns])
+            columns = [np.concatenate(parts) for parts in zip(*(_moved(columns, *turn) for turn in turns), strict=True)]
+        return ends
 
-    def _quiet(self, index: int, step: Operation, disk: Disk) -> bool:
-        others = [there for other, there in enumerate(self._prints) if other != index]
-        path = step.arguments[0]
-        match step.name:
-            case "kind":
-                return not any(path in there.named for there in others)
-            case "make":
-                return path in disk and not any(path in there.named for there in others)
-            case "read":
-                return not any(path in there.named or path in there.filled for there in others)
-            case "names":
-                return not any(
-                    path == name.rpartition("/")[0] or path == name for there in others for name in there.named
-                )
-            case "fill":
-                opened = [name for name, content in disk.items() if content == Open(path)]
-                return not any(name in there.looked for there in others for name in opened)
-        return False
+    def _known(self) -> int:
+        return sum(1 + made.bit_count() for strokes in self._strokes for made in strokes.edges.values())
+
+    def _once(self) -> Counter[tuple[Hashable, ...]]:
+        ends: Counter[tuple[Hashable, ...]] = Counter()
+        quiet = Quiet(self._world, self._strokes)
+        seen, disks, after = Seen(), Seen(), np.zeros(1, np.int64)
+        while len(states := seen.add(after)):
+            columns = self._packing.columns(states)
+            disks.add(columns[0])
+            moves = self._moves(columns)
+            self._count(ends, columns, moves)
+            turns = self._turns(quiet, columns, moves)
+            after = np.concatenate([self._packing.pack(_moved(columns, *turn)) for turn in turns])
+        self.states, self._disks = len(seen), disks.sorted()
+        return ends
+
+    def _moves(self, columns: Columns) -> list[Integers]:
+        disk, *at = columns
+        return [strokes.made(disk, where) for strokes, where in zip(self._strokes, at, strict=True)]
+
+    def _turns(
+        self, quiet: Quiet, columns: Columns, moves: Sequence[Integers]
+    ) -> Iterator[tuple[int, Integers, NDArray[np.bool_]]]:
+        """Yield whose turn it may be, what is made of it, and in which states."""
+        rest = np.ones(len(columns[0]), np.bool_)
+        if not self._everything:
+            for index, made in enumerate(moves):
+                alone = rest & quiet.is_(index, made[:, 2], columns[1:])
+                rest &= ~alone
+                yield index, made, alone
+        for index, made in enumerate(moves):
+            yield index, made, rest & (made[:, 2] != ENDED)
+
+    def _count(self, ends: Counter[tuple[Hashable, ...]], columns: Columns, moves: Sequence[Integers]) -> None:
+        over = np.logical_and.reduce([made[:, 2] == ENDED for made in moves])
+        for row in np.stack([at[over] for at in columns[1:]], axis=1).tolist():
+            ends[tuple(strokes.outcome(at) for strokes, at in zip(self._strokes, row, strict=True))] += 1
 
 
-class _Numbers:
-    """Disks by number: there are few, in millions of states."""
-
-    def __init__(self) -> None:
-        self._disks: list[Frozen] = []
-        self._numbers: dict[Frozen, int] = {}
-
-    def of(self, disk: Frozen) -> int:
-        if disk not in self._numbers:
-            self._numbers[disk] = len(self._disks)
-            self._disks.append(disk)
-        return self._numbers[disk]
-
-    def __getitem__(self, number: int) -> Frozen:
-        return self._disks[number]
-
-
-def _packed(numbers: Sequence[int]) -> int:
-    """Return one small value for a few numbers."""
-    packed = 0
-    for number in numbers:
-        packed = packed << 24 | number
-    return packed
+def _moved(columns: Columns, index: int, made: Integers, where: NDArray[np.bool_]) -> list[Integers]:
+    """Return states with what the stroke of one program makes of them."""
+    after = [column[where] for column in columns]
+    after[0], after[1 + index] = made[where, 0], made[where, 1]
+    return after

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from types import FrameType, FunctionType
-from typing import Any, TypeAlias
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import FrameType, FunctionType, MappingProxyType
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 from tests.model.gate import Gate
 
+_ATOMS = frozenset([type(None), bool, int, float, str, bytes])
+_NAMED = (Gate, pa.Schema, pa.Table, pa.DataType, type, FunctionType)
 Position: TypeAlias = tuple[tuple[str, int], ...]
 
 
@@ -44,9 +48,9 @@ def _frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 def _value(value: Any, known: dict[int, tuple[int, Any]]) -> Hashable:
     """Return what tells a value from others; an object that comes again is named by where it came first."""
-    if value is None or isinstance(value, bool | int | float | str | bytes):
-        return value
-    if isinstance(value, Gate | pa.Schema | pa.Table | pa.DataType | type | FunctionType):
+    if type(value) in _ATOMS or isinstance(value, int | float | str | bytes):
+        return cast("Hashable", value)
+    if isinstance(value, _NAMED):
         return _named(value)
     if id(value) in known:
         return "as before", known[id(value)][0]
@@ -62,10 +66,10 @@ def _named(value: Any) -> str:
 
 
 def _parts(value: Any, known: dict[int, tuple[int, Any]]) -> Hashable:
-    if isinstance(value, Mapping):
-        return tuple((_value(key, known), _value(there, known)) for key, there in value.items())
+    if isinstance(value, dict | MappingProxyType):
+        return tuple([(_value(key, known), _value(there, known)) for key, there in value.items()])
     if isinstance(value, list | tuple):
-        return tuple(_value(there, known) for there in value)
+        return tuple([_value(there, known) for there in value])
     if isinstance(value, set | frozenset):
         return frozenset(_value(there, known) for there in value)
     if isinstance(value, BaseException):
@@ -74,6 +78,18 @@ def _parts(value: Any, known: dict[int, tuple[int, Any]]) -> Hashable:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
-    known = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-    return {**known, **getattr(value, "__dict__", {})}
+    kind: Any = type(value)
+    names, is_frozen = _declared(kind)
+    known = {name: getattr(value, name) for name in names if hasattr(value, name)}
+    return known if is_frozen else {**known, **getattr(value, "__dict__", {})}
+
+
+@cache
+def _declared(kind: type) -> tuple[tuple[str, ...], bool]:
+    """Return the names that a class declares for its values, and whether these are all that tells one from another.
+
+    So it is in a frozen dataclass: what else there is are properties that were worked out before.
+    """
+    if is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return tuple(there.name for there in fields(kind)), True
+    return tuple(name for base in kind.__mro__ for name in getattr(base, "__slots__", ())), False

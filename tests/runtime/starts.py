@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 from tests.model.disk import Disk
-from tests.model.exploring import Script
 from tests.model.gate import Gate
+from tests.model.programs import Script
 
 from skypane.control.measured import Measured
 from skypane.control.splitting import splitting
