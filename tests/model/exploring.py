@@ -4,14 +4,14 @@ A state is the disk and where each program stands; one that was seen before, by 
 program that has stopped is one whose turn does not come any more: what the others then make of the disk are states too.
 
 One stroke is taken at once and in no other order: one that leaves the disk as it is, and goes by nothing that the others may
-change from where they stand. It is told the same whenever its turn comes, and no other notices it. So whatever the others
-can do before it, also while its program has stopped, they can do after it, on the same disks; and it is not waited for for
-ever, since no program comes back to where it was. No disk, no change of one and no end is left out thereby: only states
-that differ in who has looked already. A stroke that changes the disk is taken in every order, for a driver may die before it.
+change from where they stand. It is told the same whenever its turn comes, and no other program notices it. So whatever the
+others can do before it, they can do after it, on the same disks, and what they do while its program has stopped is among
+that. The others do not wait for ever, since no program comes back to where it was. So no disk, no change of one and no end
+is left out: only states that differ in who has looked already. A stroke that changes the disk is taken in every order.
 
 What programs may change from where they stand shows while exploring. It is explored anew as long as more turns out than was
-known: then all that the others can do after a stroke that was taken at once has been gone through, and is nothing that was
-not counted with.
+known: in the last round, all that the others can do after a stroke that was taken at once was gone through, and was counted
+with.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Seen:
         return new
 
     def sorted(self) -> Integers:
-        return np.sort(np.concatenate(self._runs))
+        return np.sort(np.concatenate([np.zeros(0, np.int64), *self._runs]))
 
     def __len__(self) -> int:
         return sum(map(len, self._runs))

@@ -1,6 +1,7 @@
 """Drivers that start on one checkpoint and work side by side: every order of their strokes, each stopped after any of them.
 
 The engine's shell, ledger, ownership, tidying and folder of output are the real ones; the disk is a value (tests/model).
+Drivers that are exchanged for each other make another state: of two that start at once, the names decide.
 """
 
 from __future__ import annotations
