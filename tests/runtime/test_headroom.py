@@ -19,7 +19,6 @@ from skypane.operators import pane_query
 from skypane.operators.entry.gate import Gate
 from skypane.operators.pane_query import PaneQuery
 from skypane.runtime import headroom
-from skypane.runtime import resources as machine
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.engine import partials
@@ -101,21 +100,6 @@ def test_a_limit_on_a_process_counts():
     asked, refused = done.stdout.splitlines()
     assert asked.startswith("not enough memory for rows: it takes about 300.0 MiB more")
     assert refused.startswith("not enough memory for rows: the system refused it, with ")
-
-
-def test_a_container_leaves_what_it_does_not_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    names = ("memory.max", "memory.current", "memory.stat")
-    for name, text in zip(
-        names, (f"{512 * MIB}\n", f"{300 * MIB}\n", f"anon 5\ninactive_file {100 * MIB}\n"), strict=True
-    ):
-        (tmp_path / name).write_text(text)
-    files = tuple(tmp_path / name for name in names)
-    monkeypatch.setattr(machine, "_CGROUPS", ((*files, "inactive_file"),))
-    free = machine.room_bytes()
-    assert free is not None
-    assert free <= 312 * MIB
-    (tmp_path / "memory.max").write_text("max\n")
-    assert machine._container_room() == []
 
 
 def test_a_buffer_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch):
