@@ -5,6 +5,7 @@ The kernel ends a process of the group where it would take more. Nothing outside
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -16,6 +17,8 @@ from types import TracebackType
 from typing import Self
 
 _ROOT = Path("/sys/fs/cgroup/memory")
+PATIENCE = 60.0
+"""Seconds that processes have to end when they are killed."""
 _UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -58,14 +61,26 @@ class Bounded:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        until = time.monotonic() + 30
-        while members := self._members():
+        until = time.monotonic() + PATIENCE
+        while not self._removed():
             if time.monotonic() > until:
-                raise TimeoutError(f"the processes {members} of {self._folder} do not end")
-            for process in members:
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-        self._folder.rmdir()
+                raise TimeoutError(
+                    f"{self._folder} does not end, with the processes {self._members()}: remove it by rmdir"
+                )
+            time.sleep(0.05)
+
+    def _removed(self) -> bool:
+        """End the processes that are left; return whether the group could be removed: what has ended leaves it a while later."""
+        for process in self._members():
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        try:
+            self._folder.rmdir()
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            return False
+        return True
 
     def command(self, command: Sequence[str]) -> list[str]:
         """Return the command that runs `command` in the group: its shell joins, and then becomes the command."""

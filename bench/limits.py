@@ -53,8 +53,8 @@ def _measured(name: str, scale: float) -> Told:
             try:
                 ended, said = "answered", CASES[name](spark, Path(folder), scale)
             except Exception as error:  # noqa: BLE001 - whatever it says is the figure
-                refused = isinstance(error, sp.MemoryLimitError) or isinstance(error.__cause__, sp.MemoryLimitError)
-                ended, said = "refused" if refused else "failed", cause(error)
+                said = cause(error).removeprefix(f"{sp.MemoryLimitError.__module__}.MemoryLimitError: ")
+                ended = "refused" if "not enough memory" in said else "failed"
             seconds = time.monotonic() - began
         told = {"case": name, "seconds": seconds, "ended": ended, "said": said, **watch.most}
         print(json.dumps(told), flush=True)  # before Java is asked to stop, which it may not be there to do
@@ -82,10 +82,11 @@ def _ended(command: Sequence[str], seconds: float) -> Told:
             code: int | None = process.wait(seconds)
         except subprocess.TimeoutExpired:
             code = None
-        took = time.monotonic() - began
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        finally:
+            took = time.monotonic() - began
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         output.seek(0)
         lines = [line for line in output.read().splitlines() if line.startswith(b"{")]
     if lines:
@@ -154,6 +155,7 @@ def main() -> None:
         return
     if arguments.memory is not None and (reason := why_not()):
         sys.exit(reason)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # so that no group and no process is left
     told = _kept(arguments.figures)
     for name in names:
         told.append(_apart(name, arguments.scale, arguments.seconds, arguments.memory))
