@@ -76,7 +76,7 @@ def large_batch(spark: SparkSession, folder: Path, scale: float) -> str:
 
 
 def large_batch_late(spark: SparkSession, folder: Path, scale: float) -> str:
-    """The same of which the large batch is late as a whole, with a late sink."""
+    """A batch of 10 million rows that is late as a whole, after five of 100,000: skyline, with a late sink."""
     usual = int(100_000 * scale)
     (folder / "in").mkdir()
     for number in range(5):
@@ -119,7 +119,7 @@ def static_wide(spark: SparkSession, _folder: Path, scale: float) -> str:
 
 
 def windows_wide(spark: SparkSession, _folder: Path, scale: float) -> str:
-    """The same over windows of 10 s every 2 s (`sp.ask`), each row of which is in five."""
+    """`sp.ask` of the same rows in windows of 10 s every 2 s, each row in five of them."""
     micros = sf.expr(f"timestamp_micros({_START} + id * {int(100 * SECOND / (MILLION * scale))})")
     rows = _undominated(spark, int(MILLION * scale)).withColumn("ts", micros)
     answer = sp.ask(rows, sp.Skyline(EIGHT), time="ts", window="10 seconds", slide="2 seconds")
@@ -149,7 +149,7 @@ def static_keys(spark: SparkSession, _folder: Path, scale: float) -> str:
 
 
 def static_every_key(spark: SparkSession, _folder: Path, scale: float) -> str:
-    """The same of 50 million rows, each with a key of its own."""
+    """`sp.aggregate` of 50 million rows, each with a key of its own: count, average, maximum."""
     rows = _generated(spark, int(50 * MILLION * scale)).withColumn("key", sf.col("id"))
     answer = sp.aggregate(rows, by="key", n=sp.count(), mean=sp.avg("c0"), most=sp.max("c1"))
     return f"{answer.count():,} keys"
@@ -181,7 +181,7 @@ def one_key(spark: SparkSession, folder: Path, scale: float) -> str:
 
 
 def one_key_kept(spark: SparkSession, folder: Path, scale: float) -> str:
-    """The same with exact numbers of distinct values, all of which are kept."""
+    """A stream of one key with an exact number of distinct values, all of which are kept: 10 batches of 1 million rows."""
     return _aggregated(spark, folder, scale, 1, different=sp.count_distinct("c3"))
 
 

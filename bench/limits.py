@@ -98,7 +98,7 @@ def _ended(command: Sequence[str], seconds: float) -> Told:
 
 def _what(told: Told) -> str:
     what = " ".join(str(CASES[str(told["case"])].__doc__).split()).rstrip(".")
-    return what if told["scale"] == 1 else f"{what} (all numbers times {told['scale']})"
+    return what if told["scale"] == 1 else f"{what} (scale {told['scale']})"
 
 
 def _number(value: object) -> float:
@@ -142,7 +142,12 @@ def main() -> None:
     """Run cases, and tabulate them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", choices=[*CASES, []], help=", ".join(CASES))
-    parser.add_argument("--scale", type=float, default=1.0, help="how much of each case")
+    parser.add_argument(
+        "--scale",
+        type=float,
+        default=1.0,
+        help="how much of each case: its rows and keys, of the slow output its seconds",
+    )
     parser.add_argument("--memory", type=size_of, help="what driver, Java and workers have together, such as 2GiB")
     parser.add_argument("--seconds", type=float, default=3_600.0, help="that a case may take")
     parser.add_argument("--figures", type=Path, help="keep figures here, and tabulate those of earlier runs too")
