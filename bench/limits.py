@@ -1,283 +1,178 @@
-"""What is too much: batches, windows, keys and outputs far beyond the usual, and the memory that they take.
+"""What is too much: batches, windows, keys and outputs far beyond the usual, the memory that they take, and what is said without it.
 
-    python -m bench.limits [CASE ...] [--scale 0.01] [--docs docs]
+    python -m bench.limits [CASE ...] [--scale 0.01] [--memory 2GiB] [--figures FILE] [--docs docs]
 
 Each case runs by itself, on local[2], in a process of its own. Memory is what belongs to a process alone (pages of files left
-out), looked at every 50 ms, of all processes of a kind together; the most of it stands in the table.
+out), looked at every 50 ms, of all processes of a kind together; the most of it stands in the table. With `--memory` driver, Java
+and workers together have no more than that (bench/bounded.py): the table then says what became of the case, and what it said.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
 import skypane as sp
+from bench.bounded import Bounded, size_of, why_not
+from bench.limit_cases import CASES
 from bench.processes import Watch
 from bench.record import markdown_table, replace_between
+from skypane.runtime.spark.causes import cause
+from skypane.wording import size
 
-MILLION = 1_000_000
-SECOND = 1_000_000
 DOCUMENT = "limits.md"
-MARK = "limits"
-HEAD = ["what", "driver, GiB", "Java", "Python workers", "all at once", "seconds", "outcome"]
-_CHUNK = 1_000_000
-_START = 1_767_225_600 * SECOND
-
-Case = Callable[[SparkSession, Path, float], str]
+Told = dict[str, object]
+"""What is known of a case that has run, as JSON."""
 
 
-def points(path: Path, rows: int, seconds: float, *, first: float = 0.0, keys: int = 1, text: int = 0) -> None:
-    """Write rows with an even clock over so many seconds, a key of `keys`, four independent criteria, and a text of so many letters."""
-    rng, writer, done = np.random.default_rng(rows), None, 0
-    while done < rows:
-        count = min(_CHUNK, rows - done)
-        times = _START + ((first + (np.arange(count) + done) * seconds / rows) * SECOND).astype(np.int64)
-        columns: dict[str, object] = {
-            "ts": pa.array(times, pa.timestamp("us", "UTC")),
-            "key": rng.integers(0, keys, count),
-        }
-        columns |= {f"c{index}": rng.random(count) for index in range(4)}
-        if text:
-            columns["said"] = pa.array(["x" * text]).take(pa.array(np.zeros(count, np.int64)))
-        table = pa.table(columns)
-        writer = writer or pq.ParquetWriter(path, table.schema, compression="none")
-        writer.write_table(table, row_group_size=_CHUNK // 8)
-        done += count
-    if writer is not None:
-        writer.close()
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table in the document, between marks of this name: its head, and how a line of it is made."""
+
+    mark: str
+    head: Sequence[str]
+    line: Callable[[Told], list[str]]
 
 
-def _stream(spark: SparkSession, folder: Path) -> DataFrame:
-    schema = spark.read.parquet(str(folder)).schema
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
-
-
-def _run(job: sp.Job) -> str:
-    """Run a job to its end, its last windows too; return what it says."""
-    handle = job.start(trigger="available now")
-    handle.await_termination()
-    handle.drain()
-    totals = handle.recent_metrics(1)[-1].totals
-    assert totals["read"] == totals["answered"] + totals["late"] + totals["quarantined"], totals
-    return f"{totals['read']:,} rows, all of them answered"
-
-
-FOUR = sp.from_sense([f"c{index}" for index in range(4)], ["min"] * 4)
-
-
-def large_batch(spark: SparkSession, folder: Path, scale: float) -> str:
-    """Skyline, windows of 10 s every 2 s: five batches of 100,000 rows, then one of 10 million, then two of 100,000."""
-    usual = int(100_000 * scale)
-    clock = 0.0
-    (folder / "in").mkdir()
-    for number, rows in enumerate([usual] * 5 + [100 * usual] + [usual] * 2):
-        points(folder / "in" / f"{number}.parquet", rows, rows / 10_000 / scale, first=clock)
-        clock += rows / 10_000 / scale
-    job = sp.stream(_stream(spark, folder / "in"), sp.Skyline(FOUR), time="ts", window="10 seconds", slide="2 seconds",
-                    checkpoint=folder / "state", output=folder / "out")  # fmt: skip
-    return _run(job)
-
-
-def large_batch_late(spark: SparkSession, folder: Path, scale: float) -> str:
-    """The same of which the large batch is late as a whole, with a late sink."""
-    usual = int(100_000 * scale)
-    (folder / "in").mkdir()
-    for number in range(5):
-        points(folder / "in" / f"{number}.parquet", usual, 10, first=100_000 + 10 * number)
-    points(folder / "in" / "5.parquet", 100 * usual, 1_000)
-    job = sp.stream(_stream(spark, folder / "in"), sp.Skyline(FOUR), time="ts", window="10 seconds", slide="2 seconds",
-                    progress=sp.Watermark("1 second"), checkpoint=folder / "state", output=folder / "out",
-                    late=folder / "late")  # fmt: skip
-    return _run_late(job)
-
-
-def _run_late(job: sp.Job) -> str:
-    handle = job.start(trigger="available now")
-    handle.await_termination()
-    totals = handle.recent_metrics(1)[-1].totals
-    return f"{totals['read']:,} rows, {totals['late']:,} of them late"
-
-
-def long_texts(spark: SparkSession, folder: Path, scale: float) -> str:
-    """Skyline that keeps a text of 10,000 letters a row: a batch of 500,000 rows, 5 GB."""
-    rows = int(500_000 * scale)
-    (folder / "in").mkdir()
-    points(folder / "in" / "0.parquet", rows, 100, text=100)
-    wide = _stream(spark, folder / "in").withColumn("said", sf.expr("repeat(said, 100)"))
-    job = sp.stream(wide, sp.Skyline(FOUR), time="ts", window="10 seconds", slide="2 seconds",
-                    checkpoint=folder / "state", output=folder / "out")  # fmt: skip
-    return _run(job)
-
-
-def static_skyline(spark: SparkSession, _folder: Path, scale: float) -> str:
-    """`sp.skyline` of 50 million rows of four criteria."""
-    rows = _generated(spark, int(50 * MILLION * scale))
-    return f"{sp.skyline(rows, FOUR).count():,} rows on the skyline"
-
-
-def static_keys(spark: SparkSession, _folder: Path, scale: float) -> str:
-    """`sp.aggregate` of 50 million rows of a million keys: count, average, maximum."""
-    rows = _generated(spark, int(50 * MILLION * scale), keys=int(MILLION * scale))
-    answer = sp.aggregate(rows, by="key", n=sp.count(), mean=sp.avg("c0"), most=sp.max("c1"))
-    return f"{answer.count():,} keys"
-
-
-def static_every_key(spark: SparkSession, _folder: Path, scale: float) -> str:
-    """The same of 50 million rows, each with a key of its own."""
-    rows = _generated(spark, int(50 * MILLION * scale)).withColumn("key", sf.col("id"))
-    answer = sp.aggregate(rows, by="key", n=sp.count(), mean=sp.avg("c0"), most=sp.max("c1"))
-    return f"{answer.count():,} keys"
-
-
-def _generated(spark: SparkSession, rows: int, keys: int = 1) -> DataFrame:
-    criteria = (sf.rand(seed).alias(f"c{seed}") for seed in range(4))
-    return spark.range(0, rows, 1, 8).select("id", (sf.col("id") % keys).alias("key"), *criteria)
-
-
-def large_pane(spark: SparkSession, folder: Path, scale: float) -> str:
-    """A stream of one batch with 50 million rows in one pane: skyline."""
-    (folder / "in").mkdir()
-    points(folder / "in" / "0.parquet", int(50 * MILLION * scale), 5)
-    job = sp.stream(_stream(spark, folder / "in"), sp.Skyline(FOUR), time="ts", window="10 seconds",
-                    checkpoint=folder / "state", output=folder / "out")  # fmt: skip
-    return _run(job)
-
-
-def million_keys(spark: SparkSession, folder: Path, scale: float) -> str:
-    """A stream, count, average and maximum of a million keys: 10 batches of 1 million rows, windows of 10 s every 2 s."""
-    return _aggregated(spark, folder, scale, int(MILLION * scale))
-
-
-def one_key(spark: SparkSession, folder: Path, scale: float) -> str:
-    """The same with one key that has everything, a quantile and a number of distinct values beside it."""
-    more = {"middle": sp.approx_quantile("c2", 0.5), "different": sp.approx_count_distinct("c3")}
-    return _aggregated(spark, folder, scale, 1, **more)
-
-
-def one_key_kept(spark: SparkSession, folder: Path, scale: float) -> str:
-    """The same with exact numbers of distinct values, all of which are kept."""
-    return _aggregated(spark, folder, scale, 1, different=sp.count_distinct("c3"))
-
-
-def _aggregated(spark: SparkSession, folder: Path, scale: float, keys: int, **more: Any) -> str:
-    (folder / "in").mkdir()
-    for number in range(10):
-        points(folder / "in" / f"{number}.parquet", int(MILLION * scale), 2, first=2 * number, keys=keys)
-    query = sp.Aggregate("key", n=sp.count(), mean=sp.avg("c0"), most=sp.max("c1"), **more)
-    job = sp.stream(_stream(spark, folder / "in"), query, time="ts", window="10 seconds", slide="2 seconds",
-                    checkpoint=folder / "state", output=folder / "out")  # fmt: skip
-    return _run(job)
-
-
-def backlog(spark: SparkSession, folder: Path, scale: float) -> str:
-    """`sp.inputs` of one growing file that has 20 million lines of JSON when the query starts, without rows_per_trigger."""
-    rows = int(20 * MILLION * scale)
-    with (folder / "rows.json").open("w") as file:
-        for begin in range(0, rows, _CHUNK):
-            file.writelines(
-                f'{{"n": {n}, "ts": {_START // SECOND + n // 10_000}}}\n'
-                for n in range(begin, min(rows, begin + _CHUNK))
-            )
-    read = sp.inputs(spark, [str(folder / "rows.json")], "n long, ts long").withColumn("ts", sf.timestamp_seconds("ts"))
-    job = sp.stream(read, sp.Aggregate("input", n=sp.count(), most=sp.max("n")), time="ts", window="10 minutes",
-                    checkpoint=folder / "state", output=folder / "out")  # fmt: skip
-    return _run(job)
-
-
-def slow_output(spark: SparkSession, folder: Path, scale: float) -> str:
-    """20,000 rows a second come for 60 s, and the output takes a second for each batch."""
-    seconds = max(int(60 * scale), 3)
-
-    def slowly(answers: DataFrame, _batch: int) -> None:
-        answers.toArrow()
-        time.sleep(1)
-
-    came = spark.readStream.format("rate").option("rowsPerSecond", 20_000).load()
-    rows = came.select(sf.col("timestamp").alias("ts"), *(sf.rand(seed).alias(f"c{seed}") for seed in range(4)))
-    job = sp.stream(rows, sp.Skyline(FOUR), time="ts", window="1 second", checkpoint=folder / "state", output=slowly)
-    handle = job.start()
-    handle.await_termination(seconds)
-    handle.stop()
-    last = handle.recent_metrics(1)[-1]
-    return f"{last.totals['read']:,} rows in {last.batch_id + 1} batches, {last.rows:,} in the last"
-
-
-CASES: dict[str, Case] = {
-    case.__name__: case
-    for case in (
-        large_batch, large_batch_late, long_texts, static_skyline, static_keys, static_every_key, large_pane, million_keys,
-        one_key, one_key_kept, backlog, slow_output,
-    )
-}  # fmt: skip
-
-
-def _measured(name: str, scale: float) -> dict[str, object]:
+def _measured(name: str, scale: float) -> Told:
     """Run one case here."""
     with tempfile.TemporaryDirectory(prefix="skypane-limits-") as folder:
         spark = sp.session("local[2]", "skypane-limits", {"spark.local.dir": f"{folder}/passing"})
         with Watch() as watch:
             began = time.monotonic()
             try:
-                said = CASES[name](spark, Path(folder), scale)
-            except sp.SkypaneError as error:
-                said = f"refused: {error}"
+                ended, said = "answered", CASES[name](spark, Path(folder), scale)
             except Exception as error:  # noqa: BLE001 - whatever it says is the figure
-                said = f"{type(error).__name__}: {str(error)[-400:]}"
+                said = cause(error).removeprefix(f"{sp.MemoryLimitError.__module__}.MemoryLimitError: ")
+                ended = "refused" if "not enough memory" in said else "failed"
             seconds = time.monotonic() - began
+        told = {"case": name, "seconds": seconds, "ended": ended, "said": said, **watch.most}
+        print(json.dumps(told), flush=True)  # before Java is asked to stop, which it may not be there to do
         spark.stop()
-    return {"case": name, "seconds": seconds, "said": said, **watch.most}
+    return told
 
 
-def _apart(name: str, scale: float) -> dict[str, object]:
-    """Run one case in a process of its own."""
+def _apart(name: str, scale: float, seconds: float, memory: int | None) -> Told:
+    """Run one case in a process of its own, with so much memory for it and all that it starts."""
     command = [sys.executable, "-m", "bench.limits", name, "--here", "--scale", str(scale)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 - our own command
-    lines = done.stdout.splitlines()
-    said: dict[str, object] = json.loads(lines[-1]) if lines else {"said": f"the process ended with {done.returncode}"}
-    return {"case": name, "scale": scale, **said}
+    told: Told = {"case": name, "scale": scale}
+    if memory is None:
+        return told | _ended(command, seconds)
+    with Bounded(memory) as bounded:
+        said = _ended(bounded.command(command), seconds)
+        return told | said | {"memory": memory, "killed": bounded.killed}
 
 
-def _row(told: dict[str, object]) -> list[str]:
+def _ended(command: Sequence[str], seconds: float) -> Told:
+    """Run a command to its end, or for so many seconds; return what its last line tells."""
+    with tempfile.TemporaryFile() as output:  # not a pipe, which Java would hold open after its driver
+        began = time.monotonic()
+        process = subprocess.Popen(command, stdout=output, start_new_session=True)  # noqa: S603 - our own command
+        try:
+            code: int | None = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            took = time.monotonic() - began
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(0)
+        lines = [line for line in output.read().splitlines() if line.startswith(b"{")]
+    if lines:
+        told: Told = json.loads(lines[-1])
+        return told
+    why = f"did not end in {seconds:.0f} s" if code is None else f"the driver ended with {code}"
+    return {"ended": "killed", "said": why, "seconds": took}
+
+
+def _what(told: Told) -> str:
     what = " ".join(str(CASES[str(told["case"])].__doc__).split()).rstrip(".")
-    scale = "" if told["scale"] == 1 else f" (all numbers times {told['scale']})"
-    held = (told.get(kind, 0) for kind in ("driver", "java", "workers", "all"))
-    figures = [f"{size / 2**30:.2f}" for size in held if isinstance(size, int)]
-    return [what + scale, *figures, f"{told.get('seconds', 0):.0f}", str(told["said"])]
+    return what if told["scale"] == 1 else f"{what} (scale {told['scale']})"
+
+
+def _number(value: object) -> float:
+    assert isinstance(value, int | float), value
+    return value
+
+
+def _taken(told: Told) -> list[str]:
+    """Return what a case takes where there is enough."""
+    held = (_number(told.get(kind, 0)) for kind in ("driver", "java", "workers", "all"))
+    memory = (f"{one / 2**30:.2f}" for one in held)
+    return [_what(told), *memory, f"{_number(told['seconds']):.0f}", str(told["said"])]
+
+
+def _become(told: Told) -> list[str]:
+    """Return what becomes of a case with less."""
+    killed = int(_number(told["killed"]))
+    ended = f"the kernel ended {killed} of its processes" if killed else str(told["ended"])
+    limit = size(int(_number(told["memory"])))
+    return [_what(told), limit, ended, f"{_number(told['seconds']):.0f}", str(told["said"])]
+
+
+TAKEN = Table("limits", ["what", "driver, GiB", "Java", "Python workers", "all at once", "seconds", "outcome"], _taken)
+SHORT = Table("short", ["what", "memory", "outcome", "seconds", "what was said"], _become)
+
+
+def _kept(figures: Path | None) -> list[Told]:
+    if figures is None or not figures.exists():
+        return []
+    return [json.loads(line) for line in figures.read_text(encoding="utf-8").splitlines()]
+
+
+def _latest(told: Sequence[Told], *, short: bool) -> list[Told]:
+    """Return the last figures of each case, or of each case and memory, in the order of the cases."""
+    order = list(CASES)
+    last = {(one["case"], one.get("memory")): one for one in told if ("memory" in one) == short}
+    return sorted(last.values(), key=lambda one: (order.index(str(one["case"])), -_number(one.get("memory", 0))))
 
 
 def main() -> None:
-    """Run the cases that are named, or all of them."""
+    """Run cases, and tabulate them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--docs", type=Path)
-    parser.add_argument("--here", action="store_true", help="one case, in this process")
+    parser.add_argument("cases", nargs="*", choices=[*CASES, []], help=", ".join(CASES))
+    parser.add_argument(
+        "--scale",
+        type=float,
+        default=1.0,
+        help="how much of each case: its rows and keys, of the slow output its seconds",
+    )
+    parser.add_argument("--memory", type=size_of, help="what driver, Java and workers have together, such as 2GiB")
+    parser.add_argument("--seconds", type=float, default=3_600.0, help="that a case may take")
+    parser.add_argument("--figures", type=Path, help="keep figures here, and tabulate those of earlier runs too")
+    parser.add_argument("--docs", type=Path, help="write the table into this folder's limits.md")
+    parser.add_argument("--here", action="store_true", help="run one case in this process")
     arguments = parser.parse_args()
     names = arguments.cases or list(CASES)
     if arguments.here:
-        print(json.dumps(_measured(names[0], arguments.scale)), flush=True)
+        _measured(names[0], arguments.scale)
         return
-    told = []
+    if arguments.memory is not None and (reason := why_not()):
+        sys.exit(reason)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # so that no group and no process is left
+    told = _kept(arguments.figures)
     for name in names:
-        told.append(_apart(name, arguments.scale))
+        told.append(_apart(name, arguments.scale, arguments.seconds, arguments.memory))
         print(json.dumps(told[-1]), flush=True)
-    table = markdown_table(HEAD, [_row(one) for one in told])
+        if arguments.figures is not None:
+            with arguments.figures.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(told[-1]) + "\n")
+    kind = TAKEN if arguments.memory is None else SHORT
+    table = markdown_table(kind.head, [kind.line(one) for one in _latest(told, short=kind is SHORT)])
     print(table)
     if arguments.docs is not None:
-        replace_between(arguments.docs / DOCUMENT, MARK, table)
+        replace_between(arguments.docs / DOCUMENT, kind.mark, table)
 
 
 if __name__ == "__main__":

@@ -17,14 +17,16 @@ from pyspark.sql import DataFrame, SparkSession
 import skypane as sp
 from skypane.operators import pane_query
 from skypane.operators.entry.gate import Gate
+from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import PaneQuery
+from skypane.operators.window_query import WindowQuery
 from skypane.runtime import headroom
-from skypane.runtime import resources as machine
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.crossing import _Refusing
-from skypane.runtime.spark.engine.partials import PartialReader
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef
+from skypane.runtime.spark.engine.wlq import RunStage
 from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
@@ -103,21 +105,6 @@ def test_a_limit_on_a_process_counts():
     assert refused.startswith("not enough memory for rows: the system refused it, with ")
 
 
-def test_a_container_leaves_what_it_does_not_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    names = ("memory.max", "memory.current", "memory.stat")
-    for name, text in zip(
-        names, (f"{512 * MIB}\n", f"{300 * MIB}\n", f"anon 5\ninactive_file {100 * MIB}\n"), strict=True
-    ):
-        (tmp_path / name).write_text(text)
-    files = tuple(tmp_path / name for name in names)
-    monkeypatch.setattr(machine, "_CGROUPS", ((*files, "inactive_file"),))
-    free = machine.room_bytes()
-    assert free is not None
-    assert free <= 312 * MIB
-    (tmp_path / "memory.max").write_text("max\n")
-    assert machine._container_room() == []
-
-
 def test_a_buffer_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pane_query, "BUFFER_BYTES", 1_000)
     rows = offers(200)
@@ -147,6 +134,45 @@ def test_a_partial_is_read_if_there_is_memory_for_it(tmp_path: Path):
     assert len(read(small)) == 10
     with pytest.raises(sp.MemoryLimitError, match="for the 1,000,000 rows of a partial"):
         read(large)
+
+
+KEYS = sp.Aggregate("price", n=sp.count(), mean=sp.avg("rating"))
+EVERY = Windows(20_000_000, 10_000_000)
+
+
+@pytest.mark.usefixtures("no_room")
+def test_a_window_asks_for_all_of_its_panes_though_each_is_small(tmp_path: Path):
+    store = Store.at(str(tmp_path))
+    worker = PaneQuery(KEYS, Gate(EVERY, "ts", ()))
+    for some in offers(200_000).to_batches(max_chunksize=50_000):
+        worker.absorb(some)
+    parts = worker.close().partials
+    store.child(PARTIALS).make()
+    refs = partials.write(store.child(PARTIALS), partials.attempt_name(0, 0), [part.partial for part in parts])
+    assert 4 * sum(ref.size for ref in refs) < 16 * MIB  # too little to be asked for as they are read
+    panes = OpenPanes[PartialRef].empty(EVERY).add((part.pane, ref) for part, ref in zip(parts, refs, strict=True))
+    query = WindowQuery(KEYS, EVERY, "UTC")
+    stage = RunStage(query, store, store, "x", (tuple(panes.all_windows()),), query.output_schema(offers(1).schema))
+    kind, said = stage.done(0)["failed"]
+    assert kind == "MemoryLimitError"
+    assert said.startswith("not enough memory for the rows of a window: it takes about ")
+
+
+@pytest.mark.usefixtures("no_room")
+def test_windows_of_a_static_query_ask_for_the_partials_that_come():
+    placed = pa.RecordBatch.from_pydict({"run": [0], "pane": [0], "partial": [bytes(20 * MIB)]})
+    with pytest.raises(sp.MemoryLimitError, match="not enough memory for the partials of a task"):
+        list(batch._AnswerRuns(WindowQuery(KEYS, EVERY, "UTC"), 8)([placed]))
+
+
+def test_a_step_is_weighed_with_the_rows_that_come_before_it():
+    worker = PaneQuery(QUERY, Gate(EVERY, "ts", ("price", "rating")))
+    (rows,) = offers(1_000).to_batches()
+    few = worker.step_bytes(rows)
+    assert few > 3 * rows.nbytes
+    worker.absorb(rows)
+    assert worker.step_bytes() == few
+    assert worker.step_bytes(rows) == 2 * few
 
 
 def stream_of(spark: SparkSession, folder: Path) -> DataFrame:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from skypane.runtime import resources as machine
+
+MIB = 1 << 20
 
 
 def test_cores_are_those_this_process_may_use():
@@ -17,15 +21,54 @@ def test_available_memory_is_part_of_the_machine():
     assert available is None or available > 0
 
 
+@pytest.fixture
+def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Cgroups of version 2 below this folder, and no others; the process is in /a/b of them."""
+    (tmp_path / "a/b").mkdir(parents=True)
+    told = tmp_path / "cgroup"
+    told.write_text("4:cpu,cpuacct:/c\n0::/a/b\n")
+    monkeypatch.setattr(machine, "_HIERARCHIES", (replace(machine._HIERARCHIES[0], root=tmp_path),))
+    monkeypatch.setattr(machine, "_OWN_GROUPS", told)
+    machine._groups.cache_clear()
+    yield tmp_path
+    machine._groups.cache_clear()
+
+
+@pytest.mark.parametrize("place", [".", "a", "a/b"])
 @pytest.mark.parametrize(
     ("text", "counts"), [("1073741824\n", True), ("max\n", False), ("9223372036854771712\n", False)]
 )
-def test_a_container_limit_counts_if_it_is_less(
-    text: str, counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_limit_of_its_own_group_or_of_one_above_counts_if_it_is_less(
+    place: str, text: str, counts: bool, groups: Path
 ):
-    monkeypatch.setattr(machine, "_CGROUP_LIMITS", ())
-    physical = machine.memory_bytes()
-    limit = tmp_path / "memory.max"
-    limit.write_text(text)
-    monkeypatch.setattr(machine, "_CGROUP_LIMITS", (tmp_path / "none", limit))
+    physical = machine._physical()
+    (groups / place / "memory.max").write_text(text)
     assert machine.memory_bytes() == (min(machine.GIB, physical) if counts else physical)
+
+
+def test_the_least_limit_counts_and_those_of_others_do_not(groups: Path):
+    for place, limit in ((".", 3 * MIB), ("a", 1 * MIB), ("a/b", 2 * MIB)):
+        (groups / place / "memory.max").write_text(f"{limit}\n")
+    (groups / "c").mkdir()
+    (groups / "c/memory.max").write_text("1\n")
+    assert machine.memory_bytes() == MIB
+
+
+def test_a_path_that_is_not_there_is_passed_over(groups: Path):
+    (groups / "cgroup").write_text("0::/docker/d\n")
+    (groups / "memory.max").write_text(f"{MIB}\n")
+    assert machine.memory_bytes() == MIB
+
+
+def test_a_group_leaves_what_it_does_not_use(groups: Path):
+    for name, text in (
+        ("memory.max", f"{512 * MIB}\n"),
+        ("memory.current", f"{300 * MIB}\n"),
+        ("memory.stat", f"anon 5\ninactive_file {100 * MIB}\n"),
+    ):
+        (groups / "a" / name).write_text(text)
+    free = machine.room_bytes()
+    assert free is not None
+    assert free <= 312 * MIB
+    (groups / "a/memory.max").write_text("max\n")
+    assert machine._container_room() == []

@@ -12,15 +12,13 @@ from skypane.operators.entry.counts import PaneCount, merged_sources
 from skypane.operators.entry.gate import Gate
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.query import BulkQuery, Query, lift_panes
+from skypane.operators.step import step_bytes
 from skypane.progress.arrivals import SourceCount
 
 BUFFER_ROWS = 1_000_000
 """Rows buffered before they are lifted: kernels do best with a whole pane at once, and memory is the limit."""
 BUFFER_BYTES = 256 << 20
 """Bytes buffered before they are lifted: a million rows with long texts would be gigabytes."""
-
-_LIFTING, _COMBINING = 3, 2
-"""What a step takes, as a multiple of what goes in: rows by panes and their criteria in order; partials side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,9 @@ class PaneQuery:
         self._buffer: list[pa.RecordBatch] = []
         self._buffered = 0
         self._buffered_bytes = 0
-        #: the most bytes that the partials of a pane have together
+        #: about how many bytes it takes to lift what is in the buffer
+        self._lifting = 0
+        #: the most bytes that combining the partials of a pane takes
         self._largest = 0
         self._partials: dict[int, list[PanePartial]] = {}
         self._rejections: list[Rejection] = []
@@ -83,19 +83,19 @@ class PaneQuery:
         self._buffer.append(batch)
         self._buffered += batch.num_rows
         self._buffered_bytes += batch.nbytes
+        self._lifting += _lifting(batch)
         if self._buffered >= self._buffer_rows or self._buffered_bytes >= BUFFER_BYTES:
             self._lift()
 
-    @property
-    def step_bytes(self) -> int:
-        """About how many bytes the next step takes, beside those that are held."""
-        return _LIFTING * self._buffered_bytes + _COMBINING * self._largest
+    def step_bytes(self, *coming: pa.RecordBatch) -> int:
+        """Return about how many bytes the next step takes, beside those that are held, if these rows are absorbed before it."""
+        return self._lifting + sum(map(_lifting, coming)) + self._largest
 
     def close(self) -> LiftResult:
         """Lift what is left; return one partial per pane, oldest pane first."""
         self._lift()
         return LiftResult(
-            partials=tuple(self._merged(self._partials[pane]) for pane in sorted(self._partials)),
+            partials=tuple(self._merged(self._partials.pop(pane)) for pane in sorted(self._partials)),
             rejection=Rejection().merge(*self._rejections),
             sources=merged_sources(self._sources),
         )
@@ -104,7 +104,7 @@ class PaneQuery:
         if not self._buffered:
             return
         rows = pa.Table.from_batches(self._buffer)
-        self._buffer, self._buffered, self._buffered_bytes = [], 0, 0
+        self._buffer, self._buffered, self._buffered_bytes, self._lifting = [], 0, 0, 0
         entry = self._gate.split(rows)
         # One pane at a time, so that each knows its cost; all at once where that is what the query is made for.
         together = [entry.usable] if isinstance(self._query, BulkQuery) else [(part,) for part in entry.usable]
@@ -115,7 +115,7 @@ class PaneQuery:
             for part, partial in zip(parts, lifted, strict=True):
                 partials = self._partials.setdefault(part.pane, [])
                 partials.append(PanePartial(part.count, partial, busy * part.count.rows))
-                self._largest = max(self._largest, sum(one.partial.nbytes for one in partials))
+                self._largest = max(self._largest, step_bytes(one.partial for one in partials))
         self._rejections.append(entry.rejection)
         self._sources.append(entry.sources)
 
@@ -126,3 +126,8 @@ class PaneQuery:
         began = self._clock()
         combined = self._query.combine([part.partial for part in parts])
         return PanePartial(count, combined, sum(part.busy for part in parts) + self._clock() - began)
+
+
+def _lifting(batch: pa.RecordBatch) -> int:
+    """Return about how many bytes it takes to sort rows into panes, and to lift them."""
+    return int(batch.nbytes) + step_bytes([pa.Table.from_batches([batch])])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import FarSightedQueue, Query, Queue, QueueQuery
+from skypane.operators.step import step_bytes
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -19,6 +20,14 @@ WINDOW_END = "window_end"
 
 P = TypeVar("P")
 """A partial, or a reference to one."""
+
+Ask: TypeAlias = Callable[[int], None]
+"""Is called with the bytes that a step takes before it is taken, and raises an error if there is no memory for it."""
+
+
+def _nobody(more: int) -> None:
+    """Ask nobody."""
+
 
 FEW_PANES = 8
 SOME_PANES = 64
@@ -93,9 +102,9 @@ class WindowQuery:
     windows: Windows
     zone: str | None
 
-    def worker(self) -> WindowWorker:
+    def worker(self, ask: Ask = _nobody) -> WindowWorker:
         """Return a worker that has not seen a window yet."""
-        return WindowWorker(self)
+        return WindowWorker(self, ask)
 
     def compares_once(self, schema: pa.Schema) -> bool:
         """Whether rows of `schema` are compared once, however many windows hold them."""
@@ -128,14 +137,17 @@ class WindowWorker:
     What it keeps is a cache: a worker that has seen nothing gives the same answers.
     """
 
-    def __init__(self, query: WindowQuery) -> None:
+    def __init__(self, query: WindowQuery, ask: Ask = _nobody) -> None:
         self._query = query
+        self._ask = ask
         self._queue: Queue | None = None
         #: whether the queue is the query's own
         self._own = False
         self._newest: int | None = None
         #: the panes of the last window, their partitions merged
         self._panes: dict[int, pa.Table] = {}
+        #: about how many bytes a step over each of them takes
+        self._steps: dict[int, int] = {}
 
     def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> Answer:
         """Return the answer of a window younger than any before; `load` gets a partial that is needed for it."""
@@ -156,9 +168,11 @@ class WindowWorker:
         if not self._sharing_pays() or not isinstance(queue, FarSightedQueue):
             for task in tasks:
                 self._load([task], load)
+                self._ask(sum(self._steps.values()))
                 yield self._shared(task.window, queue) if self._sharing_pays() else self._direct()
             return
         self._load(tasks, load)
+        self._ask(sum(self._steps.values()))
         self._push(queue)
         yield from queue.answers([self._query.windows.panes_of(task.window)[0] for task in tasks])
 
@@ -169,6 +183,8 @@ class WindowWorker:
             pane: known[pane] if pane in known else self._pane(partials, load)
             for pane, partials in sorted({pane: of for task in tasks for pane, of in task.panes}.items())
         }
+        steps = self._steps
+        self._steps = {pane: steps[pane] if pane in steps else step_bytes([one]) for pane, one in self._panes.items()}
 
     def _new_queue(self) -> Queue:
         query, one = self._query.query, next(iter(self._panes.values()))
@@ -203,4 +219,7 @@ class WindowWorker:
 
     def _pane(self, partials: tuple[P, ...], load: Callable[[P], pa.Table]) -> pa.Table:
         tables = [load(partial) for partial in partials]
-        return tables[0] if len(tables) == 1 else self._query.query.combine(tables)
+        if len(tables) == 1:
+            return tables[0]
+        self._ask(step_bytes(tables))
+        return self._query.query.combine(tables)

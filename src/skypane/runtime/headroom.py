@@ -8,7 +8,7 @@ ask at once may both be told yes, which the spare memory is for.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
@@ -56,6 +56,12 @@ def require(more: int, doing: str, remedy: str) -> None:
         f"not enough memory for {doing}: it takes about {size(more)} more, and {size(max(0, room - spare))} can be had of the "
         f"{size(memory_bytes())} that there are, as {size(spare)} stay free ({SPARE}): {remedy}"
     )
+
+
+def for_windows(remedy: str) -> Callable[[int], None]:
+    """Return what asks for the bytes that a window's step takes, before it is taken."""
+    room = Headroom(remedy)
+    return lambda more: room.require(0, more, "the rows of a window")
 
 
 @contextmanager

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 GIB = 1 << 30
 
-_CGROUP_LIMITS = (
-    Path("/sys/fs/cgroup/memory.max"),
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+
+@dataclass(frozen=True, slots=True)
+class _Hierarchy:
+    """Where one version of cgroups tells about memory, and by what names.
+
+    controller   what stands before the path of a process's group in /proc/self/cgroup
+    cached       in its statistics, the pages of files that can be had back
+    """
+
+    root: Path
+    controller: str
+    limit: str
+    usage: str
+    cached: str
+
+
+_HIERARCHIES = (
+    _Hierarchy(Path("/sys/fs/cgroup"), "", "memory.max", "memory.current", "inactive_file"),
+    _Hierarchy(
+        Path("/sys/fs/cgroup/memory"), "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+    ),
 )
-#: of a container: its limit, what it uses, and of that the pages of files that can be had back, by their name
-_CGROUPS = tuple(
-    (limit, limit.with_name(usage), limit.with_name("memory.stat"), cached)
-    for limit, usage, cached in zip(
-        _CGROUP_LIMITS,
-        ("memory.current", "memory.usage_in_bytes"),
-        ("inactive_file", "total_inactive_file"),
-        strict=True,
-    )
-)
+_OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 def cores() -> int:
@@ -65,18 +77,17 @@ def _machine_room() -> list[int]:
 
 
 def _container_room() -> list[int]:
-    """What is left of the limit, if there is one below the machine's memory; pages of files can be had back."""
+    """What is left of each limit below the machine's memory; pages of files can be had back."""
     rooms = []
-    for limit, usage, statistics, cached in _CGROUPS:
-        most = _limit(limit)
-        if most is None or most >= _physical():
+    for hierarchy, group, most in _limited_groups():
+        if most >= _physical():
             continue
         try:
-            used = int(usage.read_text(encoding="ascii"))
-            lines = statistics.read_text(encoding="ascii").splitlines()
+            used = int((group / hierarchy.usage).read_text(encoding="ascii"))
+            lines = (group / "memory.stat").read_text(encoding="ascii").splitlines()
         except (OSError, ValueError):
             continue
-        back = next((int(line.split()[1]) for line in lines if line.startswith(f"{cached} ")), 0)
+        back = next((int(line.split()[1]) for line in lines if line.startswith(f"{hierarchy.cached} ")), 0)
         rooms.append(most - used + back)
     return rooms
 
@@ -102,7 +113,39 @@ def _physical() -> int:
 
 
 def _container_limits() -> list[int]:
-    return [most for file in _CGROUP_LIMITS if (most := _limit(file)) is not None]
+    return [most for _, _, most in _limited_groups()]
+
+
+def _limited_groups() -> Iterator[tuple[_Hierarchy, Path, int]]:
+    """Yield the groups of this process that have a limit, and the limit: its own, and those above it, whose limits count too."""
+    for hierarchy, folder in _groups():
+        if (most := _limit(folder / hierarchy.limit)) is not None:
+            yield hierarchy, folder, most
+
+
+@cache
+def _groups() -> tuple[tuple[_Hierarchy, Path], ...]:
+    """Return the groups of this process, found once: nobody moves it to others while it runs.
+
+    A container may see its own group as the root, whatever path it is told: a path that is not there is passed over.
+    """
+    paths = ((hierarchy, _own_group(hierarchy.controller)) for hierarchy in _HIERARCHIES)
+    folders = (
+        (hierarchy, hierarchy.root / group)
+        for hierarchy, path in paths
+        for group in dict.fromkeys([path, *path.parents])
+    )
+    return tuple((hierarchy, folder) for hierarchy, folder in folders if (folder / hierarchy.limit).exists())
+
+
+def _own_group(controller: str) -> Path:
+    """Return the path of this process's group below the root of a hierarchy; "." where the system does not tell."""
+    try:
+        lines = _OWN_GROUPS.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return Path()
+    told = (line.split(":", 2) for line in lines)
+    return next((Path(path.lstrip("/")) for _, names, path in told if controller in names.split(",")), Path())
 
 
 def _limit(file: Path) -> int | None:

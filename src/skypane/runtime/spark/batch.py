@@ -22,10 +22,11 @@ from skypane.operators.entry.reasons import rankable
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
+from skypane.operators.step import step_bytes
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
 from skypane.runtime.gather import as_tables, decoded, encoded, gathered, pieces
-from skypane.runtime.headroom import Headroom, limited, require
+from skypane.runtime.headroom import Headroom, for_windows, limited, require
 from skypane.runtime.spark.machine.collector import keep_loaded
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.schema import answer_schema, from_spark
@@ -41,8 +42,6 @@ NARROWER = "ask for fewer columns, of fewer rows or in windows, or give the mach
 
 PIECE = 64 << 20
 """Bytes of what goes to Java at once, about: it holds such a piece several times, and none of 2 GiB."""
-STEP = 2
-"""What a step takes, as a multiple of the bytes that go into it."""
 
 _MOST_PACKED = 2**31 - 1 - PIECE
 RUN_OVERLAPS = 8
@@ -132,7 +131,7 @@ class _LiftAll:
         partials: list[pa.Table] = []
         with limited("the rows of a task", FEWER_AT_ONCE):
             for rows in gathered(as_tables(from_spark(batches)), BUFFER_ROWS):
-                require(STEP * (rows.nbytes + _bytes(partials)), "the rows of a task", FEWER_AT_ONCE)
+                require(step_bytes([rows, *partials]), "the rows of a task", FEWER_AT_ONCE)
                 partials.append(self._lifted(rows))
                 if _bytes(partials) >= PIECE:
                     partials = [self.query.combine(partials)]
@@ -156,12 +155,10 @@ class _CombineAll:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: list[pa.Table] = []
-        held = 0
         with limited("the answer", NARROWER):
             for packed in (partial for batch in batches for partial in batch.column("partial")):
                 partials.append(_unpacked(packed))
-                held += partials[-1].nbytes
-                require(STEP * held, f"the answer ({size(held)} of partials so far)", NARROWER)
+                require(step_bytes(partials), f"the answer ({size(_bytes(partials))} of partials so far)", NARROWER)
             if partials:
                 yield from pieces(self.query.lower(self.query.combine(partials)), PIECE)
 
@@ -179,14 +176,14 @@ class _LiftPanes:
         worker, room = PaneQuery(self.query, self.gate), Headroom(FEWER_AT_ONCE)
         with limited("the rows of a task", FEWER_AT_ONCE):
             for batch in from_spark(batches):
-                room.require(batch.nbytes, worker.step_bytes, "the rows of a task")
+                room.require(batch.nbytes, worker.step_bytes(batch), "the rows of a task")
                 worker.absorb(batch)
             lifted = worker.close()
         check_rejected(lifted.rejection.reasons, self.invalid)
         for part in lifted.partials:
             windows = self.gate.windows.windows_of(part.pane)
             first, last = windows[0] // self.run, windows[-1] // self.run
-            row = {"pane": [part.pane], "first": [first], "last": [last], "partial": [_packed(part.partial)]}
+            row = {"pane": [part.pane], "first": [first], "last": [last], "partial": _packed(part.partial)}
             yield pa.RecordBatch.from_pydict(row)
         keep_loaded(_LiftPanes)
 
@@ -200,16 +197,19 @@ class _AnswerRuns:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         runs: defaultdict[int, list[tuple[int, pa.BinaryScalar]]] = defaultdict(list)
-        for batch in batches:
-            columns = batch.column("run").to_pylist(), batch.column("pane").to_pylist(), batch.column("partial")
-            for run, pane, partial in zip(*columns, strict=True):
-                runs[run].append((pane, partial))
-        for run in sorted(runs):
-            yield from self._answer(run, runs[run])
+        room = Headroom(NARROWER)
+        with limited("the windows of a task", NARROWER):
+            for batch in batches:
+                room.require(batch.nbytes, batch.nbytes, "the partials of a task")
+                columns = batch.column("run").to_pylist(), batch.column("pane").to_pylist(), batch.column("partial")
+                for run, pane, partial in zip(*columns, strict=True):
+                    runs[run].append((pane, partial))
+            for run in sorted(runs):
+                yield from self._answer(run, runs.pop(run))
 
     def _answer(self, run: int, partials: list[tuple[int, pa.BinaryScalar]]) -> Iterator[pa.RecordBatch]:
         panes: OpenPanes[pa.BinaryScalar] = OpenPanes.empty(self.query.windows).add(partials)
-        worker = self.query.worker()
+        worker = self.query.worker(for_windows(NARROWER))
         for task in panes.all_windows():
             if task.window // self.run == run:
                 yield from pieces(worker.answer(task, _unpacked).rows, PIECE)
@@ -220,18 +220,19 @@ def _bytes(tables: Iterable[pa.Table]) -> int:
 
 
 def _packed_row(partial: pa.Table) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"partial": [_packed(partial)]})
+    return pa.RecordBatch.from_pydict({"partial": _packed(partial)})
 
 
-def _packed(partial: pa.Table) -> bytes:
+def _packed(partial: pa.Table) -> pa.BinaryArray:
+    """Return a partial as one value; its bytes are not copied once more."""
     buffer = encoded(partial)
     if buffer.size > _MOST_PACKED:
         raise MemoryLimitError(
             f"a partial of {count(partial.num_rows)} rows takes {size(buffer.size)}, and Spark moves no value of more than "
             f"{size(_MOST_PACKED)}: {NARROWER}"
         )
-    packed: bytes = buffer.to_pybytes()
-    return packed
+    edges = pa.array([0, buffer.size], pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(), 1, [None, edges, buffer])
 
 
 def _unpacked(partial: pa.BinaryScalar) -> pa.Table:

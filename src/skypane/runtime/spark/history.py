@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.pane_query import BUFFER_ROWS
+from skypane.operators.step import step_bytes
 from skypane.plan import ContinuousPlan
 from skypane.runtime.gather import as_tables, gathered, pieces
 from skypane.runtime.headroom import Headroom, limited
@@ -20,7 +21,6 @@ from skypane.runtime.spark.batch import (
     FEWER_AT_ONCE,
     NARROWER,
     PIECE,
-    STEP,
     Invalid,
     check_invalid,
     check_rejected,
@@ -69,7 +69,7 @@ class _LiftAll:
         partials, rejection, room = [self.schema.empty_table()], Rejection(), Headroom(FEWER_AT_ONCE)
         with limited("the rows of a task", FEWER_AT_ONCE):
             for rows in gathered(as_tables(from_spark(batches)), BUFFER_ROWS):
-                room.require(rows.nbytes, STEP * rows.nbytes, "the rows of a task")
+                room.require(rows.nbytes, step_bytes([rows]), "the rows of a task")
                 entry = self.plan.gate.split(rows)
                 rejection = rejection.merge(entry.rejection)
                 if entry.usable:
@@ -97,8 +97,9 @@ class _Stays:
 
     def _taken(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the batches, as long as there is memory for what is made of all of them."""
-        room, taken = Headroom(NARROWER), 0
+        room, taken, step = Headroom(NARROWER), 0, 0
         for batch in from_spark(batches):
             taken += batch.nbytes
-            room.require(batch.nbytes, STEP * taken, f"the history ({size(taken)} of rows so far)")
+            step += step_bytes([pa.Table.from_batches([batch])])
+            room.require(batch.nbytes, step, f"the history ({size(taken)} of rows so far)")
             yield batch

@@ -113,12 +113,12 @@ class LiftStage:
         busy, seen, room = 0.0, Fingerprint(), Headroom(FEWER_ROWS)
         for batch in from_spark(batches):
             began = clock()
-            room.require(batch.nbytes, worker.step_bytes, f"the rows of a task ({count(seen.rows)} so far)")
+            room.require(batch.nbytes, worker.step_bytes(batch), f"the rows of a task ({count(seen.rows)} so far)")
             worker.absorb(batch)
             seen += fingerprint_of(batch, self.gate.time)
             busy += clock() - began
         began = clock()
-        room.require(0, worker.step_bytes, f"the {count(seen.rows)} rows of a task")
+        room.require(0, worker.step_bytes(), f"the {count(seen.rows)} rows of a task")
         report = self._report(worker.close(), seen, lambda: busy + clock() - began)
         keep_loaded(LiftStage)
         yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})

@@ -19,6 +19,7 @@ from skypane.control.placement import COMPARED_ONCE, DueWindows, Place, Placemen
 from skypane.operators.advance import Advance, drained
 from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
+from skypane.runtime.headroom import SHORTER_WINDOW, for_windows
 from skypane.runtime.spark.engine import wlq
 from skypane.runtime.spark.engine.intake import Intake
 from skypane.runtime.spark.engine.plq import PaneLevel
@@ -46,7 +47,7 @@ class WindowedProgram:
         self._staged = staged
         self._placement = Placement(costs)
         self._window_query = plan.window_query(intake.schema)
-        self._window_worker = self._window_query.worker()
+        self._window_worker = self._window_query.worker(for_windows(SHORTER_WINDOW))
         query = plan.query
         self._divisible = isinstance(query, DivisibleQuery) and query.divisible(intake.schema)
         self._compared_once = not self._divisible and self._window_query.compares_once(intake.schema)

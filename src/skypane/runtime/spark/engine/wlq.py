@@ -22,7 +22,7 @@ from skypane.control.measured import RunWork
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import DivisibleQuery
 from skypane.operators.window_query import WindowQuery, WindowWorker
-from skypane.runtime.headroom import SHORTER_WINDOW, limited
+from skypane.runtime.headroom import SHORTER_WINDOW, for_windows, limited
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef
 from skypane.runtime.spark.machine.collector import keep_loaded
 from skypane.runtime.spark.sinks.answers import Answers
@@ -90,7 +90,7 @@ class RunStage:
     def _answers(self, number: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Yield the rows of each window; note its number and row count in `windows`."""
         run, part = divmod(number, self.parts)
-        worker, load = self.query.worker(), self._loader(part)
+        worker, load = self.query.worker(for_windows(SHORTER_WINDOW)), self._loader(part)
         for answer in worker.answers(self.runs[run], load):
             windows.append((answer.window, answer.rows.num_rows))
             yield answer.rows
