@@ -19,6 +19,7 @@ from skypane.operators import pane_query
 from skypane.operators.entry.gate import Gate
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import PaneQuery
+from skypane.operators.step import step_bytes
 from skypane.operators.window_query import WindowQuery
 from skypane.runtime import headroom
 from skypane.runtime.spark import batch
@@ -156,6 +157,18 @@ def test_a_window_asks_for_all_of_its_panes_though_each_is_small(tmp_path: Path)
     kind, said = stage.done(0)["failed"]
     assert kind == "MemoryLimitError"
     assert said.startswith("not enough memory for the rows of a window: it takes about ")
+
+
+def test_a_window_whose_panes_are_merged_two_at_a_time_asks_for_no_step_over_all_of_them():
+    windows = Windows.of("16 seconds", "1 second")
+    lifted = [(pane, KEYS.lift(offers(1_000, pane))) for pane in range(16)]
+    panes: OpenPanes[pa.Table] = OpenPanes.empty(windows)
+    asked = list[int]()
+    worker = WindowQuery(KEYS, windows, "UTC").worker(asked.append)
+    [task] = [task for task in panes.add(lifted).all_windows() if len(task.panes) == 16]
+    worker.answer(task, lambda partial: partial)
+    whole = step_bytes(partial for _, partial in lifted)
+    assert 2 * whole / 16 < asked[-1] < whole / 2
 
 
 @pytest.mark.usefixtures("no_room")

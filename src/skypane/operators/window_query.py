@@ -146,8 +146,8 @@ class WindowWorker:
         self._newest: int | None = None
         #: the panes of the last window, their partitions merged
         self._panes: dict[int, pa.Table] = {}
-        #: about how many bytes a step over each of them takes
-        self._steps: dict[int, int] = {}
+        #: bytes of each of them, and about how many a step over it takes
+        self._steps: dict[int, tuple[int, int]] = {}
 
     def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> Answer:
         """Return the answer of a window younger than any before; `load` gets a partial that is needed for it."""
@@ -168,11 +168,10 @@ class WindowWorker:
         if not self._sharing_pays() or not isinstance(queue, FarSightedQueue):
             for task in tasks:
                 self._load([task], load)
-                self._ask(sum(self._steps.values()))
                 yield self._shared(task.window, queue) if self._sharing_pays() else self._direct()
             return
         self._load(tasks, load)
-        self._ask(sum(self._steps.values()))
+        self._ask(sum(step for _, step in self._steps.values()))
         self._push(queue)
         yield from queue.answers([self._query.windows.panes_of(task.window)[0] for task in tasks])
 
@@ -184,7 +183,10 @@ class WindowWorker:
             for pane, partials in sorted({pane: of for task in tasks for pane, of in task.panes}.items())
         }
         steps = self._steps
-        self._steps = {pane: steps[pane] if pane in steps else step_bytes([one]) for pane, one in self._panes.items()}
+        self._steps = {
+            pane: steps[pane] if pane in steps else (int(one.nbytes), step_bytes([one]))
+            for pane, one in self._panes.items()
+        }
 
     def _new_queue(self) -> Queue:
         query, one = self._query.query, next(iter(self._panes.values()))
@@ -204,9 +206,13 @@ class WindowWorker:
 
     def _direct(self) -> pa.Table:
         query = self._query.query
+        self._ask(sum(step for _, step in self._steps.values()))
         return query.lower(query.combine(list(self._panes.values())))
 
     def _shared(self, window: int, queue: Queue) -> pa.Table:
+        # Panes are merged two at a time, and a merge may stay for each.
+        kept, steps = zip(*self._steps.values(), strict=True)
+        self._ask(sum(kept) + 2 * max(steps))
         queue.evict_before(self._query.windows.panes_of(window)[0])
         self._push(queue)
         return queue.answer()

@@ -155,10 +155,13 @@ class _CombineAll:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: list[pa.Table] = []
+        held = step = 0
         with limited("the answer", NARROWER):
             for packed in (partial for batch in batches for partial in batch.column("partial")):
                 partials.append(_unpacked(packed))
-                require(step_bytes(partials), f"the answer ({size(_bytes(partials))} of partials so far)", NARROWER)
+                held += partials[-1].nbytes
+                step += step_bytes(partials[-1:])
+                require(step, f"the answer ({size(held)} of partials so far)", NARROWER)
             if partials:
                 yield from pieces(self.query.lower(self.query.combine(partials)), PIECE)
 
