@@ -24,8 +24,8 @@ OPERATORS: Final = (
     Mutant(
         "second-partial-lost",
         "operators/window_query.py",
-        "tables[0] if len(tables) == 1 else",
-        "tables[0] if len(tables) <= 2 else",
+        "if len(tables) == 1:",
+        "if len(tables) <= 2:",
         "of a pane with two partials one is taken",
     ),
     Mutant(
