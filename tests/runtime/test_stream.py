@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import signal
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from py4j.protocol import Py4JNetworkError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.runtime.streams import (
@@ -465,32 +461,6 @@ def test_a_stop_waits_for_the_batch_under_way(spark: SparkSession, tmp_path: Pat
     assert seen == [0]
     assert [batch.batch_id for batch in finish(job)] == [1, 2, 3, 4, 5]
     assert sink.windows() == expected(case.plan, case.batches())
-
-
-def test_a_second_interrupt_does_not_wait_for_the_batch_under_way(spark: SparkSession, tmp_path: Path):
-    case, sink, seen = Case(SKYLINE, 50, 20), Held(), list[int]()
-    handle = job_of(spark, case, tmp_path, case.batches(), output=sink).start(
-        on_batch=lambda batch: seen.append(batch.batch_id)
-    )
-
-    def interrupt() -> None:
-        assert sink.entered.wait(60)
-        os.kill(os.getpid(), signal.SIGINT)
-        while not handle.interrupted:
-            sink.let_go.wait(0.001)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    hand = threading.Thread(target=interrupt)
-    hand.start()
-    with pytest.raises(KeyboardInterrupt):
-        handle.await_termination(60)
-    hand.join(60)
-    assert not sink.let_go.is_set(), "the batch is still under way"
-    sink.let_go.set()
-    with suppress(Py4JNetworkError):  # a call to Java was cut: the one after it may be told so
-        assert handle.query.status
-    assert_stopped(handle)
-    assert seen == [0], "the first one has stopped it after the batch"
 
 
 @pytest.mark.parametrize("trigger", [None, "available now"])
