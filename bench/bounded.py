@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from skypane.runtime.resources import own_group
+
 _ROOT = Path("/sys/fs/cgroup/memory")
 PATIENCE = 60.0
 """Seconds that processes have to end when they are killed."""
@@ -41,8 +43,9 @@ def why_not() -> str:
             f"--memory needs cgroups of version 1 ({_ROOT}), as Linux may have them: elsewhere run the command without it "
             "where there is less memory, in a container or in a scope of systemd's (systemd-run --scope -p MemoryMax=2G)"
         )
-    if not os.access(_own(), os.W_OK):
-        return f"--memory makes a group in {_own()}, which only root may do"
+    own = _ROOT / own_group("memory")
+    if not os.access(own, os.W_OK):
+        return f"--memory makes a group in {own}, which only root may do"
     return ""
 
 
@@ -51,7 +54,7 @@ class Bounded:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._folder = _own() / f"skypane-bounded-{os.getpid()}"
+        self._folder = _ROOT / own_group("memory") / f"skypane-bounded-{os.getpid()}"
 
     def __enter__(self) -> Self:
         self._folder.mkdir()
@@ -94,9 +97,3 @@ class Bounded:
 
     def _members(self) -> list[int]:
         return [int(line) for line in (self._folder / "cgroup.procs").read_text().split()]
-
-
-def _own() -> Path:
-    """Return the group of this process."""
-    lines = (line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines())
-    return _ROOT / next((path.lstrip("/") for _, names, path in lines if "memory" in names.split(",")), "")

@@ -146,8 +146,11 @@ class WindowWorker:
         self._newest: int | None = None
         #: the panes of the last window, their partitions merged
         self._panes: dict[int, pa.Table] = {}
-        #: bytes of each of them, and about how many a step over it takes
-        self._steps: dict[int, tuple[int, int]] = {}
+        #: the bytes of all of them
+        self._kept = 0
+        #: about how many bytes a step over each of them takes, and over all
+        self._steps: dict[int, int] = {}
+        self._step = 0
 
     def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> Answer:
         """Return the answer of a window younger than any before; `load` gets a partial that is needed for it."""
@@ -171,7 +174,7 @@ class WindowWorker:
                 yield self._shared(task.window, queue) if self._sharing_pays() else self._direct()
             return
         self._load(tasks, load)
-        self._ask(sum(step for _, step in self._steps.values()))
+        self._ask(self._step)
         self._push(queue)
         yield from queue.answers([self._query.windows.panes_of(task.window)[0] for task in tasks])
 
@@ -182,11 +185,14 @@ class WindowWorker:
             pane: known[pane] if pane in known else self._pane(partials, load)
             for pane, partials in sorted({pane: of for task in tasks for pane, of in task.panes}.items())
         }
-        steps = self._steps
-        self._steps = {
-            pane: steps[pane] if pane in steps else (int(one.nbytes), step_bytes([one]))
-            for pane, one in self._panes.items()
-        }
+        for pane in known.keys() - self._panes.keys():
+            self._kept -= int(known[pane].nbytes)
+            self._step -= self._steps.pop(pane)
+        for pane in self._panes.keys() - known.keys():
+            one = self._panes[pane]
+            self._steps[pane] = step_bytes([one])
+            self._kept += int(one.nbytes)
+            self._step += self._steps[pane]
 
     def _new_queue(self) -> Queue:
         query, one = self._query.query, next(iter(self._panes.values()))
@@ -206,13 +212,12 @@ class WindowWorker:
 
     def _direct(self) -> pa.Table:
         query = self._query.query
-        self._ask(sum(step for _, step in self._steps.values()))
+        self._ask(self._step)
         return query.lower(query.combine(list(self._panes.values())))
 
     def _shared(self, window: int, queue: Queue) -> pa.Table:
         # Panes are merged two at a time, and a merge may stay for each.
-        kept, steps = zip(*self._steps.values(), strict=True)
-        self._ask(sum(kept) + 2 * max(steps))
+        self._ask(self._kept + 2 * max(self._steps.values()))
         queue.evict_before(self._query.windows.panes_of(window)[0])
         self._push(queue)
         return queue.answer()

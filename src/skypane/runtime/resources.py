@@ -129,7 +129,7 @@ def _groups() -> tuple[tuple[_Hierarchy, Path], ...]:
 
     A container may see its own group as the root, whatever path it is told: a path that is not there is passed over.
     """
-    paths = ((hierarchy, _own_group(hierarchy.controller)) for hierarchy in _HIERARCHIES)
+    paths = ((hierarchy, own_group(hierarchy.controller)) for hierarchy in _HIERARCHIES)
     folders = (
         (hierarchy, hierarchy.root / group)
         for hierarchy, path in paths
@@ -138,8 +138,8 @@ def _groups() -> tuple[tuple[_Hierarchy, Path], ...]:
     return tuple((hierarchy, folder) for hierarchy, folder in folders if (folder / hierarchy.limit).exists())
 
 
-def _own_group(controller: str) -> Path:
-    """Return the path of this process's group below the root of a hierarchy; "." where the system does not tell."""
+def own_group(controller: str) -> Path:
+    """Return the path of this process's group below the root of a controller's hierarchy; "." where the system does not tell."""
     try:
         lines = _OWN_GROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
