@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import signal
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -461,6 +463,32 @@ def test_a_stop_waits_for_the_batch_under_way(spark: SparkSession, tmp_path: Pat
     assert seen == [0]
     assert [batch.batch_id for batch in finish(job)] == [1, 2, 3, 4, 5]
     assert sink.windows() == expected(case.plan, case.batches())
+
+
+def test_a_second_interrupt_does_not_wait_for_the_batch_under_way(spark: SparkSession, tmp_path: Path):
+    case, sink, seen = Case(SKYLINE, 50, 20), Held(), list[int]()
+    handle = job_of(spark, case, tmp_path, case.batches(), output=sink).start(
+        on_batch=lambda batch: seen.append(batch.batch_id)
+    )
+
+    def interrupt() -> None:
+        assert sink.entered.wait(60)
+        os.kill(os.getpid(), signal.SIGINT)
+        while not handle.interrupted:
+            sink.let_go.wait(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    hand = threading.Thread(target=interrupt)
+    hand.start()
+    with pytest.raises(KeyboardInterrupt) as error:
+        handle.await_termination(60)
+    hand.join(60)
+    assert not sink.let_go.is_set(), "the batch is still under way"
+    # The answer of a call that was cut must not be taken for the next one's, even while the error keeps all that it went through.
+    assert (handle.query.isActive, spark.range(3).count(), str(error.value)) == (True, 3, "")
+    sink.let_go.set()
+    assert_stopped(handle)
+    assert seen == [0], "the first one has stopped it after the batch"
 
 
 @pytest.mark.parametrize("trigger", [None, "available now"])

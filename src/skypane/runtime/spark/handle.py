@@ -21,6 +21,7 @@ from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
 from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.engine.shell import Engine
+from skypane.runtime.spark.machine.background import in_background
 from skypane.runtime.spark.told import InputsTold
 from skypane.runtime.spark.turns import Turns
 from skypane.types import SkypaneError
@@ -80,7 +81,7 @@ class StreamHandle:
             with self.interruptible(), java_there(self._spark):
                 # Spark takes fractions of a second, whatever its annotation says, but no zero.
                 wait = None if timeout is None else max(timeout, 0.001)
-                ended = self.query.awaitTermination(wait)  # type: ignore[arg-type]
+                ended = in_background(lambda: self.query.awaitTermination(wait)).result()  # type: ignore[arg-type]
         except StreamingQueryException as error:
             if self._turns.error is None:
                 where = f"in Spark's part, with the checkpoint {self._engine.checkpoint}"
@@ -151,8 +152,8 @@ class StreamHandle:
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         if self.interrupted:
             raise KeyboardInterrupt
-        self.interrupted = True
         self._stop_later(PATIENCE)
+        self.interrupted = True
 
     @property
     def status(self) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
-from threading import Thread
-from typing import NoReturn, TypeVar
+from concurrent.futures import wait
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
+
+from skypane.runtime.spark.machine.background import in_background
 
 T = TypeVar("T")
 
@@ -17,34 +18,15 @@ def ended_within(spark: SparkSession, seconds: float, job: Callable[[], T]) -> T
 
     The error says whether any task has started. The job is left to itself then, in a thread that ends with the process.
     """
-    ended: SimpleQueue[Callable[[], T]] = SimpleQueue()
-
-    def run() -> None:
-        try:
-            result = job()
-        except Exception as error:  # noqa: BLE001  # raised again by whoever waits
-            ended.put(_raising(error))
-        else:
-            ended.put(lambda: result)
-
-    Thread(target=run, daemon=True).start()
-    try:
-        outcome = ended.get(timeout=seconds)
-    except Empty:
+    result = in_background(job)
+    if wait([result], seconds).not_done:
         what = (
             "the first task is still running"
             if _started(spark)
             else "no task has started: the cluster grants no executor"
         )
-        raise TimeoutError(f"after {seconds:g} s {what}") from None
-    return outcome()
-
-
-def _raising(error: Exception) -> Callable[[], NoReturn]:
-    def outcome() -> NoReturn:
-        raise error
-
-    return outcome
+        raise TimeoutError(f"after {seconds:g} s {what}")
+    return result.result()
 
 
 def _started(spark: SparkSession) -> bool:
