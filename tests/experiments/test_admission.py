@@ -3,12 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from experiments.admission import Scale, run, table
 from experiments.admission_verdict import verdict
 
 SMALL = Scale(topics=8, partitions=4, files=6, tcp=4, seconds=6.0, rate=1000.0, batch=500, kills=1)
 
 
+@pytest.mark.slow
 def test_inputs_of_three_kinds_are_read_once_by_two_tasks_over_a_kill_and_none_is_starved(tmp_path, kafka):
     """The short form of the run in the docs: joins, leaves, stalls, a burst, and a driver killed before Spark knows."""
     found, _ = run(tmp_path, kafka, SMALL)

@@ -38,7 +38,7 @@ def measure(quick: bool) -> pd.DataFrame:
         for law in POLICIES.values():
             adaptive = law.name.startswith("AS")  # compared with each other, so over the same stretch
             settled = 1 if quick else TUNED if adaptive else STARTED
-            made = streams.stream(100_000, dispersion, PANES, settled + (3 if quick else 150 if adaptive else 55))
+            made = streams.stream(100_000, dispersion, PANES, settled + (1 if quick else 150 if adaptive else 55))
             rows += [{"I": dispersion, "law": law.name, "n": n} | _run(made, law, n, settled) for n in workers]
     return pd.DataFrame(rows)
 
