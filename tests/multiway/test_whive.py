@@ -140,7 +140,7 @@ def test_bad_input_is_an_error_that_names_what_is_wrong():
 @pytest.mark.parametrize("function", ["count", "sum", "max", "avg"])
 def test_threads_without_the_gil_update_the_same_windows_in_bounded_memory(function: str):
     """More threads than cores, and many more winsets than there are slots."""
-    threads, count, keys = 5, 4_000, 40
+    threads, count, keys = 5, 1_500, 40
     hive = WHive(threads, Aggregation(30, 3, function, keys), spare=8)
     rng = np.random.default_rng(5)
     columns = [
