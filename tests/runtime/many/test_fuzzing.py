@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.runtime.many import fuzzing
 
 
@@ -9,3 +10,8 @@ def test_hostile_bytes_end_no_process_and_lose_no_line():
     count, wrong = fuzzing.fuzz(7, lambda number: number >= 350)
     assert count > 350
     assert not wrong
+
+
+@pytest.mark.parametrize(("seed", "number"), [(7700, 12958)], ids=["minus NaN"])
+def test_what_once_failed(seed: int, number: int):
+    fuzzing.case(seed, number)
