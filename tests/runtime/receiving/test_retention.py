@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from tests.runtime.receiving.logs import content
 
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.retention import committed, passed, remove_passed
-from skypane.runtime.receiving.segments import segments_of
+from skypane.runtime.receiving.segments import between, segments_of
+from skypane.runtime.receiving.sums import remove
 from skypane.types import CheckpointError
 
 
@@ -74,3 +76,21 @@ def test_a_folder_that_is_no_checkpoint_or_is_damaged_is_an_error(tmp_path, log)
     with pytest.raises(CheckpointError, match="tells of 0 sources with many inputs"):
         committed(damaged)
     assert content(log) == b"a\nb\nc\nd\n"
+
+
+def test_a_reader_finds_what_it_needs_while_segments_before_it_are_removed(tmp_path):
+    with SegmentLog(tmp_path, segment_bytes=1) as log:
+        for _ in range(400):
+            log.append(b"a line\n")
+    *passed_by, last = segments_of(str(tmp_path))
+
+    def removed() -> None:
+        for one in passed_by:
+            remove(one.path)
+
+    remover = Thread(target=removed)
+    remover.start()
+    while remover.is_alive():
+        assert between(str(tmp_path), last.begin, last.end) == [last]
+    remover.join()
+    assert segments_of(str(tmp_path)) == [last]

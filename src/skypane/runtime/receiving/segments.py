@@ -79,14 +79,22 @@ def segments_of(folder: str) -> list[Segment]:
     """Return the segments that are there, in order; the last one may hold a line that is not whole."""
     try:
         with os.scandir(folder) as entries:
-            found = sorted(
-                (begin, entry.stat().st_size, entry.path)
+            found = [
+                (begin, size, entry.path)
                 for entry in entries
-                if (begin := _begin(entry.name)) is not None
-            )
+                if (begin := _begin(entry.name)) is not None and (size := _size(entry)) is not None
+            ]
     except FileNotFoundError:
         return []
-    return [Segment(begin, begin + size, path) for begin, size, path in found]
+    return [Segment(begin, begin + size, path) for begin, size, path in sorted(found)]
+
+
+def _size(entry: os.DirEntry[str]) -> int | None:
+    """Return the bytes of a file; None if it was removed since it was listed, as old segments are while others are read."""
+    try:
+        return entry.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def _begin(name: str) -> int | None:
