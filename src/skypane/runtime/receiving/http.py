@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from skypane.places import whole
+from skypane.runtime.background import in_background
 from skypane.runtime.environment import held
-from skypane.runtime.receiving.aside import aside
 from skypane.runtime.receiving.cutting import cut
 from skypane.runtime.receiving.inputs import Http
 from skypane.runtime.receiving.intake import Intake
@@ -81,7 +81,7 @@ async def poll(given: Http, intake: Intake, environment: Mapping[str, str]) -> N
         asked = time.monotonic()
         # What is not all in the log is asked for anew.
         known = note if intake.log.end >= note.end else Note()
-        answer = await aside(partial(_ask, given, known, environment))
+        answer = await asyncio.wrap_future(in_background(partial(_ask, given, known, environment)))
         if answer.body is not None:
             note = await _take(given, intake, note, answer, answer.body)
         intake.seen.answers()

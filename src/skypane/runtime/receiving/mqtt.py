@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from skypane.runtime.background import in_background
 from skypane.runtime.environment import held
-from skypane.runtime.receiving.aside import aside
 from skypane.runtime.receiving.inputs import Mqtt
 from skypane.runtime.receiving.intake import Intake
 from skypane.runtime.receiving.messages import line_of
@@ -125,7 +125,10 @@ class _Session:
         wanted.ReceiveMaximum = IN_FLIGHT
         wanted.MaximumPacketSize = LARGEST
         host, port = self.given.host, self.given.port
-        await aside(lambda: self.client.connect(host, port, _KEEPALIVE, clean_start=False, properties=wanted))
+        connecting = in_background(
+            lambda: self.client.connect(host, port, _KEEPALIVE, clean_start=False, properties=wanted)
+        )
+        await asyncio.wrap_future(connecting)
         self.client.loop_start()
         async with asyncio.timeout(_GIVE_UP):
             await self._welcome

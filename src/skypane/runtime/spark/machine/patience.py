@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from skypane.runtime.spark.machine.background import in_background
+from skypane.runtime.background import in_background
 
 T = TypeVar("T")
 

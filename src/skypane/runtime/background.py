@@ -1,4 +1,4 @@
-"""Calls to Java that another thread makes, so that the caller's wait can be cut short."""
+"""Calls that another thread makes, so that the caller's wait can be cut short and no stop waits for them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ T = TypeVar("T")
 def in_background(call: Callable[[], T]) -> Future[T]:
     """Call in a thread that ends with the process; return the future of what it returns or raises.
 
-    Py4J keeps a connection for each thread. An error that Ctrl-C raises amid a call would leave the answer of that call in
-    the connection, to be taken for the answer of the next one.
+    Calls to Java need it, too: Py4J keeps a connection for each thread, and an error that Ctrl-C raises amid a call would
+    leave the answer of that call in the connection, to be taken for the answer of the next one.
     """
     future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # from here on nobody can cancel it, only stop waiting
 
     def run() -> None:
         try:
