@@ -1,7 +1,8 @@
 """Run by test_recovery as a process of its own: a driver that can be killed.
 
-It starts Spark on the master that is its argument, prints "ready", and waits for one line of JSON, a Task. Then it runs
-the task's stream, and prints a line at each step that matters: "sink", "commit", "batch", and at the end "done".
+It starts Spark on the master that is its argument, prints "ready", and waits for a line of JSON, a Task. Then it runs the
+task's stream, prints a line at each step that matters ("sink", "commit", "batch") and one of ENDS at its end, and waits for
+the next task, until there is none.
 """
 
 from __future__ import annotations
@@ -147,9 +148,14 @@ class Telling(Directory):
         super().write(spark, answers, batch_id)
 
 
+_REPLACED: list[tuple[type, str, Callable[..., Any]]] = []
+"""Methods whose place others have taken, the last one last."""
+
+
 def replace_method(owner: type, name: str, instead: Callable[..., Any]) -> None:
     """Put `instead`, called with the original first, in the place of a method."""
     original = getattr(owner, name)
+    _REPLACED.append((owner, name, original))
     setattr(owner, name, lambda *args: instead(original, *args))
 
 
@@ -262,6 +268,8 @@ def _while_partials_are_removed() -> None:
     replace_method(Store, "move", move)
 
 
+ENDS = ("done", "interrupted", "failed")
+
 CRASHES: dict[str, Callable[[], None]] = {
     "before the sink": _before_the_sink,
     "before a file moves into the output": _before_a_file_moves_into_the_output,
@@ -330,7 +338,15 @@ def main() -> None:
     spark = session(sys.argv[1], "skypane-recovery", conf)
     _warm(spark)
     say("ready")
-    task = Task(**json.loads(sys.stdin.readline()))
+    lasting = len(_REPLACED)
+    while line := sys.stdin.readline():
+        say(_run(spark, Task(**json.loads(line))))
+        while len(_REPLACED) > lasting:
+            setattr(*_REPLACED.pop())
+
+
+def _run(spark: SparkSession, task: Task) -> str:
+    """Run the stream of a task; return how it ended."""
     job = job_of(spark, task, output=Telling(f"{task.folder}/out"))
     _tell_commits()
     crash = (CRASHES | SLEEPS)[task.crash] if task.crash is not None else lambda: None
@@ -342,12 +358,16 @@ def main() -> None:
     started.set()
     if task.java:
         _try_all(job, handle)
-        return
-    handle.await_termination()
+        return "failed"
+    try:
+        handle.await_termination()
+    except sp.SkypaneError as error:
+        print(error, file=sys.stderr, flush=True)
+        return "failed"
     if task.drain:
         crash()
         handle.drain()
-    say("interrupted" if handle.interrupted else "done")
+    return "interrupted" if handle.interrupted else "done"
 
 
 if __name__ == "__main__":
