@@ -124,7 +124,7 @@ def test_a_stream_with_a_report(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     job, page = tmp_path / "rate.yaml", tmp_path / "rate.html"
     job.write_text(examples.text("rate-skyline"))
-    assert main(["run", str(job), "--seconds", "12", "--report", str(page)]) == 0
+    assert main(["run", str(job), "--seconds", "7", "--report", str(page)]) == 0
     assert "rows/s in" in capsys.readouterr().out
     assert "Decisions and outcomes" in page.read_text()
 

@@ -9,13 +9,13 @@ from tests.differential.kept import kept
 from tests.differential.running import Tally, cases, failures
 
 CASES = {
-    "skyline": 200,
-    "top_k": 100,
-    "k_dominant": 80,
-    "top_delta": 70,
-    "aggregate": 150,
-    "continuous": 300,
-    "progress": 100,
+    "skyline": 100,
+    "top_k": 50,
+    "k_dominant": 40,
+    "top_delta": 35,
+    "aggregate": 75,
+    "continuous": 150,
+    "progress": 50,
 }
 
 

@@ -29,7 +29,7 @@ def test_every_stage_agrees_with_the_definition(draw, d):
 
 
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("d", [2, 3, 5, 9])
+@pytest.mark.parametrize("d", [2, *(pytest.param(d, marks=pytest.mark.slow) for d in (3, 5)), 9])
 def test_many_blocks(draw, d):
     p = draw(3500, d, np.random.default_rng(d))
     np.testing.assert_array_equal(skyline_indices(p), np.flatnonzero(oracles.skyline_mask(p)))

@@ -68,6 +68,7 @@ def kill_at(crashes: list[str], drivers: Drivers, spark: SparkSession, folder: P
     assert_is_complete(folder, [*stream.batches()])
 
 
+@pytest.mark.slow
 def test_a_kill_before_the_front_moves(drivers: Drivers, spark: SparkSession, tmp_path: Path):
     kill_at(["before the front moves"], drivers, spark, tmp_path)
 

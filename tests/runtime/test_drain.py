@@ -58,7 +58,7 @@ def prices(days: Sequence[int], per_day: int = 20) -> pa.Table:
 
 
 @pytest.mark.parametrize("length", ["7 days", "1 day", "1 hour"])
-@pytest.mark.parametrize("batches", [1, 2, 12, 52, 5_220])
+@pytest.mark.parametrize("batches", [1, 2, 12, 52, 261, pytest.param(5_220, marks=pytest.mark.slow)])
 def test_a_year_of_daily_prices_is_answered_whole(length: str, batches: int):
     rows = prices([day for day in range(365) if (day + 2) % 7 < 5])  # day 0 is a Wednesday
     size = -(-rows.num_rows // batches)

@@ -347,6 +347,7 @@ def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: Sp
         handle.scale(plq=4)
 
 
+@pytest.mark.slow
 def test_a_kill_keeps_the_workers_and_what_the_law_had_seen(spark: SparkSession, tmp_path: Path):
     batches = late_rows(13, batches=6)
     write_batches(tmp_path / "in", batches)

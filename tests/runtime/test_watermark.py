@@ -22,7 +22,7 @@ from skypane.windows import Windows
 START = 1_700_000_000 * SECOND
 DELAY = "5 seconds"
 ROWS = pa.concat_tables(late_rows(11, batches=8, rows=60, start=START))
-SIZES = (60, 160)
+SIZES = (pytest.param(60, marks=pytest.mark.slow), 160)
 TUMBLING, SLIDING = Windows(10 * SECOND, 10 * SECOND), Windows(20 * SECOND, 10 * SECOND)
 
 

@@ -279,6 +279,7 @@ def run_elsewhere(folder: Path, conf: dict[str, str], **environment: str) -> lis
     return done.stdout.splitlines()[-1].split()
 
 
+@pytest.mark.slow
 def test_a_session_of_a_users_own_may_take_the_zone_of_its_machine(tmp_path: Path):
     assert run_elsewhere(tmp_path, {"spark.master": "local[2]"}, TZ="Asia/Kathmandu") == ["Asia/Kathmandu", "True"]
 

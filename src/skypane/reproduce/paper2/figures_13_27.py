@@ -20,7 +20,7 @@ def measure(quick: bool) -> pd.DataFrame:
     found = []
     for query in ("k-OS", "k-OI", "K-OI") if quick else QUERIES:
         for inputs in INPUTS[:1] if quick else INPUTS:
-            tuples = 50_000 if quick else 400_000 if inputs < INPUTS[-1] else 200_000
+            tuples = 20_000 if quick else 400_000 if inputs < INPUTS[-1] else 200_000
             for design in ORDERED if query.endswith("OS") else UNORDERED:
                 run = measured(design, query, inputs, tuples)
                 found.append(

@@ -18,7 +18,7 @@ SHARES: Final = (0.2, 0.4, 0.6, 0.8)
 
 def measure(quick: bool) -> pd.DataFrame:
     """Return a row for each query, design and rate; share 1 is as fast as it goes."""
-    tuples, found = 60_000 if quick else 500_000, []
+    tuples, found = 20_000 if quick else 500_000, []
     for query, designs in DESIGNS.items():
         for design in designs:
             full = measured(design, query, INPUTS, tuples)
