@@ -45,6 +45,7 @@ CAMPAIGNS := chaos cpus differential reproduce
 QUICK := -m "not slow and not spark" $(addprefix --ignore=tests/,$(JAVA))
 # The processes that tests run in; tests/processes.py counts them where this says auto.
 WORKERS := auto
+JOBS := 2
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
 # The files that hold docs to what there is.
 DOCS := $(addprefix tests/,test_snippets.py test_extending.py test_claims.py test_promises.py test_workflow.py test_locks.py \
@@ -58,14 +59,17 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help test check slow lint ruff types workflow references brief quick anywhere suite docs oldest newest newer lock core matrix cpus \
-    kernels classes wheel fuzz fuzz-intake chaos mutants demo bench doctor reference release clean
+    kernels figures classes wheel fuzz fuzz-intake chaos mutants demo bench doctor reference release clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
-test: lint suite
+# What comes before tests, side by side: linters, and what would else be compiled and read in each process of tests.
+test: $(INSTALLED)
+	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=line ruff types kernels figures classes
+	@$(PYTEST) $(ARGS)
 
-suite: kernels classes
+suite: kernels figures classes
 	@$(PYTEST) $(ARGS)
 
 # Linters and a first look at the rooms that start no Java, side by side; each says all it has to say.
@@ -146,6 +150,10 @@ references: $(INSTALLED)
 # Compiled once, before workers ask for them: each of them would compile them for itself.
 kernels: $(INSTALLED)
 	@$(BIN)/skypane warm
+
+# So are those that no stream needs, of figures and their simulations.
+figures: $(INSTALLED)
+	@$(BIN)/python -m tests.kernels_of_figures
 
 # Read once, before many Javas would each read them for itself.
 classes: $(INSTALLED)

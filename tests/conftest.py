@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from experiments.kafka_broker import Broker
 
 # HYPOTHESIS_PROFILE names another. A first call compiles kernels, which no deadline foresees.
-settings.register_profile("dev", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dev", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 # Derandomised: a red build is red again when it is run again.
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 # A first look, of `make check`: most of what a change breaks shows in few examples.

@@ -95,7 +95,7 @@ def same_as_the_definition(settings):
 
 @pytest.fixture(scope="module")
 def finished(spark, tmp_path_factory):
-    settings = Demo(tmp_path_factory.mktemp("demo"), speedup=525_600.0, rows=3000)
+    settings = Demo(tmp_path_factory.mktemp("demo"), speedup=525_600.0, rows=1500)
     watcher = Watcher()
     _, ended = run(settings, spark, watcher)
     assert ended
@@ -104,8 +104,8 @@ def finished(spark, tmp_path_factory):
 
 def test_it_reads_all_rows_and_ends(finished):
     settings, watcher = finished
-    assert sum(watcher.rows) == 3000
-    assert sum(metrics.rows for metrics in settings.log.batches()) == 3000
+    assert sum(watcher.rows) == 1500
+    assert sum(metrics.rows for metrics in settings.log.batches()) == 1500
 
 
 def test_its_windows_are_the_definition(finished):
@@ -148,17 +148,17 @@ def test_a_finished_run_ends_at_once_when_started_again(finished, spark):
 
 
 def test_an_interrupted_run_goes_on_where_it_was(spark, tmp_path):
-    settings = Demo(tmp_path, speedup=100_000.0, rows=3000)
+    settings = Demo(tmp_path, speedup=100_000.0, rows=2000)
     first = Watcher(interrupt_at=2)
     _, ended = run(settings, spark, first)
     assert not ended
     assert len(first.rows) >= 2
-    assert sum(first.rows) < 3000
+    assert sum(first.rows) < 2000
 
     second = Watcher()
     view, ended = run(settings, spark, second)
     assert (ended, view.resumed, view.read_before) == (True, True, sum(first.rows))
-    assert sum(first.rows) + sum(second.rows) == 3000
+    assert sum(first.rows) + sum(second.rows) == 2000
     same_as_the_definition(settings)
 
 
@@ -178,7 +178,7 @@ def test_a_machine_that_falls_behind_still_hears_of_hours_not_days(tmp_path):
 
 def test_other_settings_do_not_resume(finished):
     settings, _ = finished
-    with pytest.raises(CheckpointError, match=r"holds a run with rows=3000, this one has rows=10; .* --fresh"):
+    with pytest.raises(CheckpointError, match=r"holds a run with rows=1500, this one has rows=10; .* --fresh"):
         demo.prepare(Demo(settings.out, speedup=525_600.0, rows=10))
 
 

@@ -21,6 +21,18 @@ SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getO
 """What a user has who never calls sp.session(): stock PySpark with its own settings."""
 
 
+IN_ONE_PROCESS = """
+from skypane.cli.main import main
+
+def typed(words):
+    try:
+        code = main(words)
+    except SystemExit as end:  # --help
+        code = end.code
+    assert not code, words
+"""
+
+
 def blocks(page: Path, language: str) -> list[str]:
     return [body for kind, body in _BLOCK.findall(page.read_text()) if kind == language]
 
@@ -50,8 +62,8 @@ def test_every_python_snippet_and_every_command_runs_as_it_stands(tmp_path: Path
     """In one process for all pages, one after the other, in a session that sp.session() did not make."""
     (tmp_path / "cabspottingdata").mkdir()
     (tmp_path / "cabspottingdata" / "new_abc.txt").write_text(_CAB)
-    for command in commands():
-        run(tmp_path, "-m", "skypane", *shlex.split(command, comments=True)[1:])
+    typed = [shlex.split(command, comments=True)[1:] for command in commands()]
+    run(tmp_path, "-c", f"{IN_ONE_PROCESS}\nfor words in {typed!r}:\n    typed(words)")
     pages = [(str(page), program) for page in PAGES if not _is_of_programs(page) for program in programs(page)]
     script = OWN_SESSION + "\n".join(f"exec(compile({body!r}, {name!r}, 'exec'), {{}})" for name, body in pages)
     said = run(tmp_path, "-c", script)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.driver import SCENARIOS
+from tests.parameters import slow_but
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +32,7 @@ def survived(scenario: str, kills: int, seed: int) -> dict[str, int]:
     return told
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", slow_but(("skyline", "continuous"), SCENARIOS))
 def test_a_stream_survives_kills(scenario: str):
     told = survived(scenario, 25, 1)
     assert told["kills"] >= 25

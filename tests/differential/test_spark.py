@@ -12,9 +12,10 @@ from tests.differential.spark.checking import failure
 from tests.differential.spark.runs import WHERE, runs
 from tests.differential.spark.streams import found
 from tests.differential.spark.trying import Trying
+from tests.parameters import slow_but
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_but(("aggregate", "continuous", "progress"), KINDS))
 def test_spark_answers_a_random_case_as_the_definition_does(kind: str, spark: SparkSession):
     one = next(runs(20, kind))
     assert failure(spark, one) is None, one

@@ -38,7 +38,7 @@ def survived(names: list[str], kills: int, seed: int, logs: Path) -> dict[str, T
     return {name: Tally.from_json(value) for name, value in told.items()}
 
 
-@pytest.mark.spark
+@pytest.mark.slow
 def test_a_stream_survives_kills(tmp_path: Path):
     told = survived(["folder"], 2, 1, tmp_path)["folder"]
     assert told.kills >= 2

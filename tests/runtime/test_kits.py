@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
+from tests.parameters import slow_but
 from tests.rows import table
 from tests.subclasses import concrete
 
@@ -206,13 +207,14 @@ def finished(folder: Path) -> str:
 INPUTS: dict[str, Callable[[Path], str]] = {"path": grow, "parquet": finished, "segments": received}
 
 
-@pytest.mark.parametrize("kind", INPUTS)
+@pytest.mark.parametrize("kind", slow_but(("path", "segments"), INPUTS))
 def test_inputs_of_every_kind_keep_the_laws_of_sources(spark: SparkSession, tmp_path: Path, kind: str):
     (tmp_path / "in").mkdir()
     options = {"inputs": INPUTS[kind](tmp_path / "in"), "rowsPerTrigger": "7"}
     check_source(spark, ManySource, options, tmp_path, schema="n BIGINT, city STRING, input STRING")
 
 
+@pytest.mark.slow
 def test_topics_keep_the_laws_of_sources(spark: SparkSession, tmp_path: Path, kafka: Any):
     kafka.create("kit", 2)
     kafka.send("kit", [json.dumps({"n": at, "city": "Oslo"}).encode() for at in range(9)])
@@ -229,6 +231,7 @@ def test_a_replay_keeps_the_laws_of_sources(spark: SparkSession, tmp_path: Path)
     check_source(spark, ReplaySource, {"path": str(tmp_path / "rows.arrow"), "rowsPerTrigger": "9"}, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_workload_keeps_the_laws_of_sources(spark: SparkSession, tmp_path: Path):
     parameters = json.dumps({"rate": 1_000, "rows": 300, "seed": 3})
     check_source(

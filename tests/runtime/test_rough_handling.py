@@ -168,6 +168,7 @@ def test_a_stream_that_jumps_a_year_as_a_whole_is_followed(spark: SparkSession, 
 MANY = 254
 
 
+@pytest.mark.slow
 def test_as_many_criteria_as_can_be_compared(spark: SparkSession, tmp_path: Path):
     rng = random.Random(3)
     batches = [

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from tests.parameters import slow_but
 from tests.runtime.streams import (
     SECOND,
     CountBySensor,
@@ -92,6 +94,14 @@ CASES = {
     "user-defined": Case(CountBySensor(), 120, 10, 5, sp.Watermark("5 seconds"), files=2),
 }
 
+ALWAYS = (
+    "skyline by group, panes shorter than the slide",
+    "skyline without groups, merges shared between windows",
+    "top-k, before 1970, without zone",
+    "k-dominant, a budget of drops",
+    "user-defined",
+)
+
 
 def job_of(spark: SparkSession, case: Case, folder: Path, batches: Sequence[pa.Table], **options: Any) -> sp.Job:
     """Return the job of a case over `batches`, which are written for it."""
@@ -116,8 +126,9 @@ def assert_once_and_in_order(windows: Sequence[Window]) -> None:
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_a_stream_answers_as_the_oracle(case: Case, spark: SparkSession, tmp_path: Path):
+@pytest.mark.parametrize("name", slow_but(ALWAYS, CASES))
+def test_a_stream_answers_as_the_oracle(name: str, spark: SparkSession, tmp_path: Path):
+    case = CASES[name]
     batches, memory = case.batches(), sp.Memory()
     metrics = finish(job_of(spark, case, tmp_path, batches, output=memory))
     answered = windows_of(memory.table())
@@ -144,7 +155,7 @@ def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.core
 @pytest.mark.usefixtures("exchanged", "answered_by_workers")
-@pytest.mark.parametrize("splitting", ["PB_RR", "TB_RR", "AS_PID"])
+@pytest.mark.parametrize("splitting", slow_but(["AS_PID"], ["PB_RR", "TB_RR", "AS_PID"]))
 def test_answers_do_not_depend_on_who_works(splitting: str, spark: SparkSession, tmp_path: Path):
     case = Case(SKYLINE, 50, 20)
     batches = late_rows(11, start=-100 * SECOND, rows=80)
@@ -348,8 +359,9 @@ def test_an_old_state_is_as_large_as_what_is_open(mixed: tuple[Any, ...]):
     assert not list((memory / "rejected").iterdir())
 
 
-@pytest.mark.parametrize("zone", ["UTC", None], ids=["with zone", "without zone"])
-@pytest.mark.parametrize("start", [-1_000_003, 1_700_000_000])
+@pytest.mark.parametrize(
+    ("start", "zone"), slow_but([(-1_000_003, None)], product([-1_000_003, 1_700_000_000], ["UTC", None]))
+)
 def test_windows_are_sparks(start: int, zone: str | None, spark: SparkSession, tmp_path: Path):
     """Counts per window and sensor equal those of Spark's own window(), over all windows that are complete."""
     case = Case(CountBySensor(), 50, 20, 7, sp.Watermark("2 minutes"), start, zone)
@@ -491,7 +503,7 @@ def test_a_second_interrupt_does_not_wait_for_the_batch_under_way(spark: SparkSe
     assert seen == [0], "the first one has stopped it after the batch"
 
 
-@pytest.mark.parametrize("trigger", [None, "available now"])
+@pytest.mark.parametrize("trigger", slow_but([None], [None, "available now"]))
 def test_a_listener_may_stop_its_query(trigger: str | None, spark: SparkSession, tmp_path: Path):
     case, memory = Case(SKYLINE, 50, 20), sp.Memory()
     job = job_of(spark, case, tmp_path, case.batches(), output=memory)

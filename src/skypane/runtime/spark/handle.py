@@ -19,9 +19,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from skypane import notebook
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
+from skypane.runtime.background import in_background
 from skypane.runtime.spark.causes import cause
 from skypane.runtime.spark.engine.shell import Engine
-from skypane.runtime.background import in_background
 from skypane.runtime.spark.told import InputsTold
 from skypane.runtime.spark.turns import Turns
 from skypane.types import SkypaneError

@@ -1,0 +1,26 @@
+"""Parameters of tests: some in every run, the others among the slow ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
+
+
+def slow_but(always: Collection[Any], values: Iterable[Any]) -> list[Any]:
+    """Return `values` for parametrize(), those slow that are not among `always`; a tuple is of several parameters."""
+    values = list(values)
+    assert set(always) <= set(values), "a parameter that is tried in every run is one of them"
+    return [
+        pytest.param(*_each(value), id=_name(value), marks=() if value in always else pytest.mark.slow)
+        for value in values
+    ]
+
+
+def _each(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _name(value: Any) -> str:
+    return "-".join(map(str, _each(value)))
