@@ -231,7 +231,6 @@ def test_a_replay_keeps_the_laws_of_sources(spark: SparkSession, tmp_path: Path)
     check_source(spark, ReplaySource, {"path": str(tmp_path / "rows.arrow"), "rowsPerTrigger": "9"}, tmp_path)
 
 
-@pytest.mark.slow
 def test_a_workload_keeps_the_laws_of_sources(spark: SparkSession, tmp_path: Path):
     parameters = json.dumps({"rate": 1_000, "rows": 300, "seed": 3})
     check_source(

@@ -155,7 +155,7 @@ def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.core
 @pytest.mark.usefixtures("exchanged", "answered_by_workers")
-@pytest.mark.parametrize("splitting", slow_but(["AS_PID"], ["PB_RR", "TB_RR", "AS_PID"]))
+@pytest.mark.parametrize("splitting", slow_but(["TB_RR", "AS_PID"], ["PB_RR", "TB_RR", "AS_PID"]))
 def test_answers_do_not_depend_on_who_works(splitting: str, spark: SparkSession, tmp_path: Path):
     case = Case(SKYLINE, 50, 20)
     batches = late_rows(11, start=-100 * SECOND, rows=80)
