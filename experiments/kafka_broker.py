@@ -156,6 +156,10 @@ class Broker:
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
         for future in self.admin.create_topics([new]).values():
             future.result(30)
+        limit = time.monotonic() + 30
+        while topic not in self.admin.list_topics(timeout=30).topics:  # the controller knows it first, the broker later
+            if time.monotonic() > limit:
+                raise TimeoutError(f"the broker does not list topic {topic} after 30 s")
 
     def delete(self, topic: str) -> None:
         for future in self.admin.delete_topics([topic]).values():
