@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import oracles
 from tests.kernels.strategies import DISTRIBUTIONS, points
+from tests.parameters import slow_but
 
 from skypane.kernels import skyline_indices
 
@@ -29,7 +30,7 @@ def test_every_stage_agrees_with_the_definition(draw, d):
 
 
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("d", [2, *(pytest.param(d, marks=pytest.mark.slow) for d in (3, 5)), 9])
+@pytest.mark.parametrize("d", slow_but((2, 9), (2, 3, 5, 9)))
 def test_many_blocks(draw, d):
     p = draw(3500, d, np.random.default_rng(d))
     np.testing.assert_array_equal(skyline_indices(p), np.flatnonzero(oracles.skyline_mask(p)))

@@ -13,6 +13,7 @@ import pytest
 from tests.multiway.lines import TurnLock, by_lines
 from tests.multiway.test_designs import Collected, Tuples, defined
 from tests.multiway.twin import Scheduler, preempted, schedules, twin
+from tests.parameters import slow_but
 
 from skypane.kernels import pane_tables
 from skypane.multiway import (
@@ -102,7 +103,7 @@ def drawn(rng: random.Random, steps: int) -> dict[int, int]:
     return {rng.randint(1, steps): rng.randrange(4) for _ in range(rng.randint(2, 6))}
 
 
-@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("each", slow_but((5,), (5, 1)))
 @pytest.mark.parametrize("name", DESIGNS)
 def test_ways_to_preempt_once_deliver_each_window_once_and_whole(name: str, each: int):
     """All of them in the slow tests, each fifth in the others."""
@@ -128,7 +129,7 @@ def test_three_thousand_drawn_turns_deliver_each_window_once_and_whole(name: str
         assert sound(DESIGNS[name], turns), turns
 
 
-@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("each", slow_but((5,), (5, 1)))
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_table_that_two_inputs_share_loses_none_of_their_tuples(threads: int, each: int):
     """The kernels' lines are steps too: an input's thread may be preempted between the look at a state and its change."""

@@ -101,13 +101,13 @@ def remembered(place: str) -> Memory:
 
 
 SINKS: dict[str, tuple[type[Sink], Callable[[SparkSession, Path], None]]] = {
-    "parquet": (Directory, lambda spark, folder: check_sink(spark, Directory, parquet, folder, kills=1)),
+    "parquet": (Directory, lambda spark, folder: check_sink(spark, Directory, parquet, folder, kills=2)),
     "csv": (Directory, lambda spark, folder: check_sink(
         spark, partial(Directory, format="csv"), csv, folder, rows=NUMBERS, kills=0)),
     "json": (Directory, lambda spark, folder: check_sink(
-        spark, partial(Directory, format="json"), lines, folder, rows=NUMBERS, kills=0)),
+        spark, partial(Directory, format="json"), lines, folder, rows=NUMBERS, kills=1)),
     "current": (Current, lambda spark, folder: check_sink(spark, Current, current, folder, keeps="last", kills=1)),
-    "call": (Call, lambda spark, folder: check_sink(spark, called, of_files, folder, rows=NUMBERS, kills=0)),
+    "call": (Call, lambda spark, folder: check_sink(spark, called, of_files, folder, rows=NUMBERS, kills=1)),
     "memory": (Memory, lambda spark, folder: check_sink(spark, remembered, kept, folder, lasting=False)),
     "console": (Console, lambda spark, folder: check_sink(spark, printed, kept, folder, keeps="nothing", lasting=False)),
 }  # fmt: skip

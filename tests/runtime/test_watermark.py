@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from tests.parameters import slow_but
 from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
 
 import skypane as sp
@@ -22,7 +23,7 @@ from skypane.windows import Windows
 START = 1_700_000_000 * SECOND
 DELAY = "5 seconds"
 ROWS = pa.concat_tables(late_rows(11, batches=8, rows=60, start=START))
-SIZES = (pytest.param(60, marks=pytest.mark.slow), 160)
+SIZES = slow_but((160,), (60, 160))
 TUMBLING, SLIDING = Windows(10 * SECOND, 10 * SECOND), Windows(20 * SECOND, 10 * SECOND)
 
 

@@ -95,9 +95,9 @@ def test_points_of_any_kind_through_blocks(draw, d):
 
 def test_a_store_that_outgrows_its_room():
     rng = np.random.default_rng(3)
-    times = np.cumsum(rng.integers(0, 3, 5000))
-    stream = Stream(front(5000, 2, rng), times, 4500)
-    assert told(stream, [2300]) == naive.all_pairs(*stream)
+    times = np.cumsum(rng.integers(0, 3, 9000))
+    stream = Stream(front(9000, 2, rng), times, 8000)
+    assert told(stream, [4000]) == naive.all_pairs(*stream)
 
 
 def test_the_store_holds_what_is_not_obsolete_and_no_more():
