@@ -20,7 +20,8 @@ LAYERS = (
     ("skypane.demo", "skypane.jobs", "skypane.examples"),
     ("skypane.describing", "skypane.reproduce"),
     ("skypane.reporting",),
-    ("skypane",),  # the public names
+    ("skypane",),
+    ("skypane.public",),  # its names
     ("skypane.testing",),
     ("skypane.runtime.spark", "skypane.runtime.local", "skypane.runtime.sim"),
     ("skypane.runtime.machine_costs",),
@@ -35,7 +36,7 @@ LAYERS = (
     ("skypane.kernels",),
     ("skypane.wording",),
     ("skypane.types", "skypane.notebook"),  # imported everywhere
-    ("skypane.naming",),
+    ("skypane.naming", "skypane.lazy"),
 )
 
 # Below the runtime, time, chance, environment and files are arguments.

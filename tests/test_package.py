@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import subprocess
+import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 import skypane as sp
+from skypane import kernels
 
 ROOT = Path(__file__).parent.parent
 SOURCES = Path(sp.__file__).parent
@@ -35,6 +38,19 @@ def test_the_package_shows_its_public_names_and_nothing_else():
     assert dir(sp) == sorted(public)
     assert {"AqKSlack", "Fuzzy", "Memory", "Skyline", "__version__", "max", "stream"} <= set(public)
     assert not set(public) & {"control", "operators", "annotations", "registry", "Any", "TYPE_CHECKING"}
+
+
+@pytest.mark.parametrize("module", ["replay", "many.source"])
+def test_a_process_that_reads_a_source_loads_neither_the_names_of_the_package_nor_numba(module: str):
+    program = f"import sys, skypane.runtime.spark.sources.{module}; print(*sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"numba", "skypane.public", "skypane.kernels.public"} & set(answer.stdout.split())
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    for package in (sp, kernels):
+        with pytest.raises(AttributeError, match=rf"module '{package.__name__}' has no attribute 'skylines'"):
+            package.skylines  # noqa: B018
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)

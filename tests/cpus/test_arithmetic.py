@@ -33,7 +33,7 @@ EXCEPTIONS = {
     ("kernels/skyline.py", "argsort"): "its sweep finds the same points in any order of ties",
     ("kernels/kdominance.py", "argsort"): "an order to look in, that changes no result",
     ("multiway/aggregation.py", "argsort"): "keys, each once",
-    ("kernels/warm.py", "np.exp"): "points to warm up with",
+    ("kernels/warming.py", "np.exp"): "points to warm up with",
 }
 
 

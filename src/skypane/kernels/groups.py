@@ -8,7 +8,8 @@ import numpy as np
 
 from skypane.kernels.compiled import inlined, kernel
 from skypane.kernels.few import STEP, Few, relations, room_for
-from skypane.kernels.layout import codes_of, columns_of, take_points
+from skypane.kernels.gathering import take_points
+from skypane.kernels.layout import codes_of, columns_of
 from skypane.kernels.simd import NONE, ONE, first_bit
 from skypane.kernels.skyline import require_numbers, skyline_of_columns
 from skypane.kernels.thinning import SMALL

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skypane.kernels.compiled import kernel
-from skypane.kernels.layout import columns_of, take_points
+from skypane.kernels.gathering import take_points
+from skypane.kernels.layout import columns_of
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_le_in_more_than, most_columns_lt
 from skypane.kernels.skyline import require_numbers, skyline_of_columns
 from skypane.kernels.tiles import tiles_of

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from skypane.kernels.compiled import kernel
-from skypane.kernels.layout import gather
+from skypane.kernels.gathering import gather
 from skypane.kernels.nested_loops import mark_skyline_of_run
 from skypane.kernels.simd import NONE, ONE, first_bit, floats_ge, floats_gt
 from skypane.kernels.strong import Strong, strong_points

@@ -15,24 +15,34 @@ from typing import Any
 
 import numpy as np
 
-from skypane.kernels import elementary
+from skypane import kernels
 from skypane.naming import backticked, shortened
 from skypane.types import ConfigError, FloatArray
+
+
+def _kernel(name: str) -> Callable[..., Any]:
+    """Return a function of `kernels.elementary` that is loaded when it is first called."""
+
+    def call(*values: Any) -> Any:
+        return getattr(kernels.elementary, name)(*values)
+
+    return call
+
 
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: np.add,
     ast.Sub: np.subtract,
     ast.Mult: np.multiply,
     ast.Div: np.true_divide,
-    ast.Pow: elementary.power,
+    ast.Pow: _kernel("power"),
     ast.USub: np.negative,
     ast.UAdd: np.positive,
 }
 _FUNCTIONS: Mapping[str, tuple[Callable[..., Any], range]] = {
     "abs": (np.abs, range(1, 2)),
     "sqrt": (np.sqrt, range(1, 2)),
-    "log": (elementary.log, range(1, 2)),
-    "exp": (elementary.exp, range(1, 2)),
+    "log": (_kernel("log"), range(1, 2)),
+    "exp": (_kernel("exp"), range(1, 2)),
     "min": (np.minimum, range(2, 100)),
     "max": (np.maximum, range(2, 100)),
 }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from skypane.kernels import skyline_indices, skyline_indices_by_group
+from skypane import kernels
 from skypane.preference.criteria import Level
 from skypane.preference.orient import orient
 from skypane.preference.ranks import row_ranks
@@ -34,7 +34,7 @@ def maximal_indices(table: pa.Table, levels: Sequence[Level], groups: IntArray |
 
 
 def _skyline(points: FloatArray, groups: IntArray | None) -> IntArray:
-    return skyline_indices(points) if groups is None else skyline_indices_by_group(points, groups)
+    return kernels.skyline_indices(points) if groups is None else kernels.skyline_indices_by_group(points, groups)
 
 
 def _components(table: pa.Table, level: Level) -> pa.Table:

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from skypane import kernels
 from skypane.control.admission.metadata import MetaData
-from skypane.kernels.elementary import exp
 
 
 def expectation(meta: MetaData, rates: Sequence[float], forecasts: Sequence[float], every: float) -> float | None:
@@ -70,5 +70,5 @@ def _bursting(meta: MetaData, peak: float, rates: Sequence[float], periods: int,
         now = min(max((rates[-1] - base) / (peak - base), 0.0), 1.0) if peak > base else share
         relaxes = share * (1 - share) * period  # seconds: 1 / (1 / on + 1 / off)
         after = every if now > share else periods * every
-        is_on = share + (now - share) * float(exp(-after / relaxes))
+        is_on = share + (now - share) * float(kernels.elementary.exp(-after / relaxes))
     return base + (peak - base) * is_on

@@ -9,8 +9,9 @@ import numpy as np
 
 from skypane.kernels.blocks import BLOCK
 from skypane.kernels.clusters import clustered
+from skypane.kernels.gathering import put_points
 from skypane.kernels.influence import END, START, TIME, absorb, absorb_apart, empty_index, empty_slots, rebuild
-from skypane.kernels.layout import columns_of, frozen, put_points
+from skypane.kernels.layout import columns_of, frozen
 from skypane.kernels.ranks import Ranking, ranking
 from skypane.kernels.thinning import has_nan
 from skypane.operators.continuous.passing import Strong, passing

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from skypane.kernels.gathering import take_points
 from skypane.kernels.groups import by_code
 from skypane.kernels.influence import END, START, TIME
 from skypane.kernels.influence_groups import (
@@ -23,7 +24,7 @@ from skypane.kernels.influence_groups import (
     rows_at,
     slots_of,
 )
-from skypane.kernels.layout import columns_of, frozen, take_points
+from skypane.kernels.layout import columns_of, frozen
 from skypane.operators.continuous.front import BEGIN, Arrivals, Stored, ascending
 from skypane.operators.continuous.updates import Updates
 from skypane.types import IntArray, Micros

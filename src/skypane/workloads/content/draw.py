@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-from numba import njit
 
 from skypane.types import FloatArray
 
@@ -14,8 +14,11 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
+@cache
 def _compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Compile on first use, without the GIL, cached on disk where there is a place for it."""
+    from numba import njit  # noqa: PLC0415 - takes half a second, and a replay of a recording draws nothing
+
     try:
         compiled: Any = njit(cache=True, nogil=True)(function)
     except RuntimeError:  # no directory that Numba may write to
@@ -23,11 +26,23 @@ def _compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return compiled  # type: ignore[no-any-return]
 
 
-def _fill_correlated(columns: FloatArray, rng: np.random.Generator, deviation: float) -> None:
+def fill_correlated(columns: FloatArray, rng: np.random.Generator, deviation: float) -> None:
     """Fill (d, n): a peaked place on the diagonal, then a normal move of value from each column to the next.
 
     A move's standard deviation is `deviation` of the way to the nearest side.
     """
+    _compiled(_fill_correlated)(columns, rng, deviation)
+
+
+def fill_anticorrelated(columns: FloatArray, rng: np.random.Generator, deviation: float) -> None:
+    """Fill (d, n): a place on the diagonal near its middle, then a uniform move of value from each column to the next.
+
+    `deviation` is the standard one of the place.
+    """
+    _compiled(_fill_anticorrelated)(columns, rng, deviation)
+
+
+def _fill_correlated(columns: FloatArray, rng: np.random.Generator, deviation: float) -> None:
     d, n = columns.shape
     for i in range(n):
         inside = False
@@ -50,10 +65,6 @@ def _fill_correlated(columns: FloatArray, rng: np.random.Generator, deviation: f
 
 
 def _fill_anticorrelated(columns: FloatArray, rng: np.random.Generator, deviation: float) -> None:
-    """Fill (d, n): a place on the diagonal near its middle, then a uniform move of value from each column to the next.
-
-    `deviation` is the standard one of the place.
-    """
     d, n = columns.shape
     for i in range(n):
         inside = False
@@ -72,7 +83,3 @@ def _fill_anticorrelated(columns: FloatArray, rng: np.random.Generator, deviatio
                 columns[j, i] = value
                 if not inside:
                     break
-
-
-fill_correlated = _compiled(_fill_correlated)
-fill_anticorrelated = _compiled(_fill_anticorrelated)

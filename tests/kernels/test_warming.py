@@ -10,7 +10,7 @@ import pytest
 
 from skypane import kernels
 
-warm_module = importlib.import_module("skypane.kernels.warm")
+warm_module = importlib.import_module("skypane.kernels.warming")
 
 PROGRAM = """
 import numpy as np, pyarrow as pa, skypane as sp
@@ -20,7 +20,7 @@ compiled = kernels.warm(said.append)
 print(len(said), len(compiled))
 points = np.asfortranarray(np.random.default_rng(0).random((20_000, 7)))
 points.flags.writeable = False
-from skypane.kernels.warm import compilations
+from skypane.kernels.warming import compilations
 from skypane.operators.continuous import Arrivals, Front, GroupedFronts
 with compilations(None) as more:
     kernels.skyline_indices(points)

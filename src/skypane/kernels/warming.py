@@ -13,6 +13,7 @@ from skypane.kernels import elementary, exact, keyed, sliding
 from skypane.kernels.blocks import BLOCK
 from skypane.kernels.clusters import clustered
 from skypane.kernels.compiled import UNCACHED
+from skypane.kernels.gathering import put_points
 from skypane.kernels.groups import skyline_indices_by_group
 from skypane.kernels.hashing import hash_bytes
 from skypane.kernels.influence import END, START, TIME, absorb, absorb_apart, empty_index, empty_slots, rebuild, visit
@@ -27,7 +28,7 @@ from skypane.kernels.influence_groups import (
 )
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.key_table import number_keys
-from skypane.kernels.layout import columns_of, frozen, put_points
+from skypane.kernels.layout import columns_of, frozen
 from skypane.kernels.ranks import byte_ranks
 from skypane.kernels.skyline import skyline_indices
 from skypane.kernels.split import Split, tops_in

@@ -1,0 +1,61 @@
+"""The names of the package, each from where it is made: `import skypane` has them from here."""
+
+import typing
+from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
+from importlib.metadata import version as _version
+from types import ModuleType as _ModuleType
+
+from skypane.control.admission.readers import Readers as Readers
+from skypane.control.elasticity.registry import *
+from skypane.control.splitting import PaneRoundRobin as PaneRoundRobin
+from skypane.control.splitting import TupleRoundRobin as TupleRoundRobin
+from skypane.metrics import BatchMetrics as BatchMetrics
+from skypane.operators.aggregates.aggregate import Aggregate as Aggregate
+from skypane.operators.aggregates.functions import Function as Function
+from skypane.operators.aggregates.registry import *
+from skypane.operators.aggregates.wide import Accumulator as Accumulator
+from skypane.operators.dominance import KDominant as KDominant
+from skypane.operators.dominance import TopDelta as TopDelta
+from skypane.operators.query import BulkQuery as BulkQuery
+from skypane.operators.query import Query as Query
+from skypane.operators.skyline import Skyline as Skyline
+from skypane.operators.topk import TopK as TopK
+from skypane.preference import Preference as Preference
+from skypane.preference import Score as Score
+from skypane.preference import around as around
+from skypane.preference import diff as diff
+from skypane.preference import from_sense as from_sense
+from skypane.preference import high as high
+from skypane.preference import low as low
+from skypane.preference import parse as parse
+from skypane.progress import ProgressPolicy as ProgressPolicy
+from skypane.progress.registry import *
+from skypane.runtime.spark.api import aggregate as aggregate
+from skypane.runtime.spark.api import ask as ask
+from skypane.runtime.spark.api import k_dominant as k_dominant
+from skypane.runtime.spark.api import skyline as skyline
+from skypane.runtime.spark.api import stream as stream
+from skypane.runtime.spark.api import top_delta as top_delta
+from skypane.runtime.spark.api import top_k as top_k
+from skypane.runtime.spark.continuous import continuous_skyline as continuous_skyline
+from skypane.runtime.spark.handle import StreamHandle as StreamHandle
+from skypane.runtime.spark.job import Job as Job
+from skypane.runtime.spark.machine.session import session as session
+from skypane.runtime.spark.sinks.registry import *
+from skypane.runtime.spark.sinks.sink import Sink as Sink
+from skypane.runtime.spark.sources.many.door import inputs as inputs
+from skypane.types import BadInputError as BadInputError
+from skypane.types import CheckpointError as CheckpointError
+from skypane.types import ConfigError as ConfigError
+from skypane.types import MemoryLimitError as MemoryLimitError
+from skypane.types import SkypaneError as SkypaneError
+
+try:
+    __version__ = _version("skypane")
+except _PackageNotFoundError:  # run from a checkout that is not installed
+    __version__ = "unknown"
+
+if not typing.TYPE_CHECKING:  # type checkers go by what is imported "as" itself
+    __all__ = ["__version__", *(  # noqa: PLE0604 - they are
+        name for name, value in globals().items() if not (name.startswith("_") or isinstance(value, _ModuleType))
+    )]  # fmt: skip
