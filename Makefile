@@ -16,6 +16,8 @@
 #
 # PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
 # Tests run in as many processes as cores and memory allow; WORKERS=3 sets their number, and WORKERS=1 is pytest's own process.
+# `make test` runs JOBS=2 of what comes before its tests at once: linters, and `make kernels`, `classes` and `figures`, which
+# leave compiled what tests would compile each for itself.
 
 VENV := .venv
 EXTRAS := cli,demo,dev,java,kafka,mqtt

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
-from tests.java import end, options
+from tests.java import end, inside_java, options
 from tests.leftovers import Leftovers, temporary
 from tests.processes import turn, workers
 from tests.table import Table
@@ -47,7 +47,7 @@ def spark() -> Iterator[SparkSession]:
     root = str(Path(__file__).parent.parent)
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = f"{root}{os.pathsep}{inherited}" if inherited else root
-    started = session("local[2]", "skypane-tests", {"spark.driver.memory": "2g"})
+    started = session("local[2]", "skypane-tests", {"spark.driver.memory": "2g", **inside_java()})
     yield started
     end(started)
 

@@ -13,6 +13,8 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from tests.runtime.cluster import FRUGAL
 
+from skypane.runtime.spark.machine.checkpoint_files import MANAGER, manager_of
+
 QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"
 """What an archive cannot be used for is no news to who reads the output of tests."""
 _FOLDER: Final = Path(__file__).parent.parent / ".pytest_cache" / "java"
@@ -22,6 +24,15 @@ def options() -> str:
     """Return the options of a short life, and the archive of Spark's classes, if `python -m tests.java_archive` has made one."""
     archive = place()
     return f'{FRUGAL} {QUIET} "-XX:SharedArchiveFile={archive}"' if archive.exists() else FRUGAL
+
+
+def inside_java() -> dict[str, str]:
+    """Return the setting with which Spark starts fewer programs for its own files: those of file sources' logs, too.
+
+    A stream of ours sets it while it starts, which is before Spark makes the logs of its sources.
+    """
+    manager = manager_of(pyspark.__version__)
+    return {} if manager is None else {MANAGER: manager}
 
 
 def place() -> Path:

@@ -20,6 +20,7 @@ from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from tests.java import inside_java
 from tests.runtime.streams import SECOND, CountBySensor, late_rows, read_batches
 
 import skypane as sp
@@ -334,7 +335,12 @@ def main() -> None:
     # would find in Spark's classes others have looked for.
     quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
     java = f"{defaults()['spark.driver.extraJavaOptions']} {quick}"
-    conf = {"spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.driver.extraJavaOptions": java}
+    conf = {
+        "spark.driver.memory": "512m",
+        "spark.executor.memory": "512m",
+        "spark.driver.extraJavaOptions": java,
+        **inside_java(),
+    }
     spark = session(sys.argv[1], "skypane-recovery", conf)
     _warm(spark)
     say("ready")

@@ -30,11 +30,13 @@ PLAN = Plan(
 )
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def said(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session, for tests that say something of Spark's files in it."""
-    yield spark
+    """The session as a user's is, which says nothing of Spark's files, for tests that say something of them in it."""
+    before = str(spark.conf.get(MANAGER))
     spark.conf.unset(MANAGER)
+    yield spark
+    spark.conf.set(MANAGER, before)
 
 
 def job_of(spark: SparkSession, folder: Path) -> sp.Job:

@@ -11,11 +11,7 @@ T = TypeVar("T")
 
 
 def in_background(call: Callable[[], T]) -> Future[T]:
-    """Call in a thread that ends with the process; return the future of what it returns or raises.
-
-    Calls to Java need it, too: Py4J keeps a connection for each thread, and an error that Ctrl-C raises amid a call would
-    leave the answer of that call in the connection, to be taken for the answer of the next one.
-    """
+    """Call in a thread that ends with the process; return the future of what it returns or raises."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()  # from here on nobody can cancel it, only stop waiting
 
