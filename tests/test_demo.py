@@ -2,8 +2,10 @@
 
 import io
 import os
+import re
 import signal
 from collections import defaultdict
+from contextlib import chdir, redirect_stdout
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,12 +13,13 @@ import pytest
 from rich.console import Console
 
 from skypane import demo
+from skypane.cli.main import main
 from skypane.demo import Demo
 from skypane.reporting.live import PlainDisplay
 from skypane.reporting.report import render
 from skypane.reporting.snapshot import answers
 from skypane.reporting.view import View
-from skypane.types import CheckpointError, ConfigError
+from skypane.types import ConfigError
 
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
@@ -94,18 +97,22 @@ def same_as_the_definition(settings):
 
 
 @pytest.fixture(scope="module")
-def finished(spark, tmp_path_factory):
-    settings = Demo(tmp_path_factory.mktemp("demo"), speedup=525_600.0, rows=1500)
-    watcher = Watcher()
-    _, ended = run(settings, spark, watcher)
-    assert ended
-    return settings, watcher
+def finished(spark, tmp_path_factory):  # noqa: ARG001 - the session that it runs in
+    """Return the settings of a demo that a user has typed, and what they were told."""
+    here = tmp_path_factory.mktemp("demo")
+    with chdir(here), redirect_stdout(io.StringIO()) as told:
+        assert main(["demo", "--rows", "1500", "--speedup", "525600"]) == 0
+    return Demo(here / "skypane-demo", speedup=525_600.0, rows=1500), told.getvalue()
 
 
-def test_it_reads_all_rows_and_ends(finished):
-    settings, watcher = finished
-    assert sum(watcher.rows) == 1500
+def test_it_reads_all_rows_and_leaves_everything_in_one_folder(finished):
+    settings, told = finished
     assert sum(metrics.rows for metrics in settings.log.batches()) == 1500
+    assert "1,500 flights, 525,600 times faster" in told
+    assert f"{settings.report}" in told
+    assert "rows put aside: null" in told
+    assert settings.report.read_text().startswith("<!doctype html>")
+    assert list(settings.windows.glob("*.parquet"))
 
 
 def test_its_windows_are_the_definition(finished):
@@ -176,10 +183,10 @@ def test_a_machine_that_falls_behind_still_hears_of_hours_not_days(tmp_path):
     assert demo.rows_per_batch(short) == 10
 
 
-def test_other_settings_do_not_resume(finished):
+def test_other_settings_do_not_resume(finished, capsys):
     settings, _ = finished
-    with pytest.raises(CheckpointError, match=r"holds a run with rows=1500, this one has rows=10; .* --fresh"):
-        demo.prepare(Demo(settings.out, speedup=525_600.0, rows=10))
+    assert main(["demo", "--rows", "10", "--out", str(settings.out), "--speedup", "525600"]) == 1
+    assert re.search("holds a run with rows=1500, this one has rows=10; .* --fresh", capsys.readouterr().err)
 
 
 def test_fresh_clears_its_own_files_only(tmp_path):
