@@ -38,13 +38,9 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def programs(page: Path) -> list[str]:
-    """Return the programs of a page: all its blocks together, or each, where each is a whole one (test_extending runs those)."""
+    """Return the programs of a page: all its blocks together, or each, where each is a whole one."""
     found = blocks(page, "python")
-    return found if _is_of_programs(page) else ["\n".join(found)]
-
-
-def _is_of_programs(page: Path) -> bool:
-    return any("if __name__ ==" in body for body in blocks(page, "python"))
+    return found if any("if __name__ ==" in body for body in found) else ["\n".join(found)]
 
 
 def commands() -> list[str]:
@@ -64,9 +60,12 @@ def test_every_python_snippet_and_every_command_runs_as_it_stands(tmp_path: Path
     (tmp_path / "cabspottingdata" / "new_abc.txt").write_text(_CAB)
     typed = [shlex.split(command, comments=True)[1:] for command in commands()]
     run(tmp_path, "-c", f"{IN_ONE_PROCESS}\nfor words in {typed!r}:\n    typed(words)")
-    pages = [(str(page), program) for page in PAGES if not _is_of_programs(page) for program in programs(page)]
-    script = OWN_SESSION + "\n".join(f"exec(compile({body!r}, {name!r}, 'exec'), {{}})" for name, body in pages)
-    said = run(tmp_path, "-c", script)
+    files = written(tmp_path)
+    said = run(
+        tmp_path,
+        "-c",
+        f"{OWN_SESSION}\nimport runpy\nfor file in {files!r}:\n    runpy.run_path(file, run_name='__main__')",
+    )
     assert re.search(r"batch 0 .*18,000 rows, .*windows answered", said), said
     assert "|2026-01-01 07:" in said, said
 
@@ -79,13 +78,20 @@ def run(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_every_python_snippet_passes_mypy_strict(tmp_path: Path):
-    """A module for each page, or program of one, all in one run: most of a run is mypy's own start."""
-    snippets = []
+def written(folder: Path) -> list[str]:
+    """Write a module for each page, or program of one; return their names."""
+    files = []
     for page in PAGES:
         for number, program in enumerate(programs(page)):
-            snippets.append(tmp_path / f"snippet_{number}_of_{page.stem.replace('-', '_')}.py")
-            snippets[-1].write_text(program)
+            file = folder / f"snippet_{number}_of_{page.stem.replace('-', '_')}.py"
+            file.write_text(program)
+            files.append(str(file))
+    return files
+
+
+def test_every_python_snippet_passes_mypy_strict(tmp_path: Path):
+    """All in one run: most of it is mypy's own start."""
+    snippets = written(tmp_path)
     cache = ROOT / ".mypy_cache"
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", cache, *snippets],
