@@ -56,8 +56,15 @@ def top_delta_indices(points: Points, delta: int) -> tuple[list[int], int]:
 
 
 def skyline_mask(points: Points) -> NDArray[np.bool_]:
-    """skyline_indices as a mask, by whole columns at a time: the same definition, for thousands of rows."""
-    keep = np.ones(len(points), np.bool_)
-    for i, t in enumerate(points):
-        keep[i] = not ((points <= t).all(axis=1) & (points < t).any(axis=1)).any()
-    return keep
+    """skyline_indices as a mask: the same definition, for thousands of rows."""
+    columns = np.asfortranarray(points)
+    return np.array([not dominators(columns, t).any() for t in points], np.bool_)
+
+
+def dominators(points: Points, t: Points) -> NDArray[np.bool_]:
+    """Which of (n, d) points dominate t, a column at a time: several times as fast as all of a row, best on Fortran order."""
+    no_worse, better = np.ones(len(points), np.bool_), np.zeros(len(points), np.bool_)
+    for column, value in zip(points.T, t, strict=True):
+        no_worse &= column <= value
+        better |= column < value
+    return no_worse & better

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tests.differential.case import IntArray
 from tests.differential.definition.chosen import beaten_by
 from tests.differential.draw import values
+from tests.oracles import skyline_mask
 
 from skypane.kernels import (
     dominance_factors,
@@ -82,11 +83,11 @@ def _stretched(rng: np.random.Generator, column: Floats) -> Floats:
 def failure(case: Points) -> str | None:
     """Return which kernel differs from the definition, and how; None if none does."""
     points, groups = case.points, case.groups
-    mask = _best(points)
+    mask = skyline_mask(points)
     skyline = np.flatnonzero(mask)
     wanted = {"skyline_indices": (skyline_indices(points), skyline)}
     by_group = [np.flatnonzero(groups == group) for group in np.unique(groups)]
-    best = np.sort(np.concatenate([np.empty(0, np.int64), *(mine[_best(points[mine])] for mine in by_group)]))
+    best = np.sort(np.concatenate([np.empty(0, np.int64), *(mine[skyline_mask(points[mine])] for mine in by_group)]))
     wanted["skyline_indices_by_group"] = (skyline_indices_by_group(points, groups), best)
     if len(points) <= _MOST_COMPARED:
         wanted |= _k_dominance(case, skyline)
@@ -108,14 +109,6 @@ def _k_dominance(case: Points, skyline: IntArray) -> dict[str, tuple[IntArray, I
             np.append(np.flatnonzero(~beaten[k]), k),
         )
     return found
-
-
-def _best(points: Floats) -> NDArray[np.bool_]:
-    """Which points none dominates: all pairs, a point at a time."""
-    kept = np.ones(len(points), np.bool_)
-    for i, point in enumerate(points):
-        kept[i] = not ((points <= point).all(axis=1) & (points < point).any(axis=1)).any()
-    return kept
 
 
 def _said(name: str, found: IntArray, wanted: IntArray) -> str:

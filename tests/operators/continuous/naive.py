@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.oracles import skyline_indices
+from tests.oracles import dominators, skyline_indices
 
 from skypane.operators.continuous.eager import Update
 from skypane.operators.continuous.updates import ADD, DEL
@@ -29,12 +29,11 @@ def updates(points, times, window):
 
 def all_pairs(points, times, window):
     """SIT and prune time of each point by comparing all pairs, then the updates: for thousands of points."""
-    updates = []
+    updates, columns = [], np.asfortranarray(points)
     for row, (point, time) in enumerate(zip(points, times, strict=True)):
-        below = (points <= point).all(axis=1) & (points < point).any(axis=1)
-        dominators = np.flatnonzero(below)
-        earlier = times[dominators[dominators < row]]
-        later = times[dominators[dominators > row]]
+        better = np.flatnonzero(dominators(columns, point))
+        earlier = times[better[better < row]]
+        later = times[better[better > row]]
         start = max(time, earlier.max(initial=-(2**62)) + window)
         end = min(later.min(initial=2**62), time + window)
         if start < end:

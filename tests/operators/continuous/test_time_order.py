@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.operators.continuous.naive import all_pairs
 from tests.operators.continuous.streams import Stream, plain
+from tests.oracles import dominators, skyline_mask
 from tests.parameters import slow_but
 
 from skypane.kernels.blocks import BLOCK
@@ -112,8 +113,7 @@ def front_at(points, panes, clock, window):
     """Return the rows of the skyline of those panes that a window ending with pane clock - 1 has."""
     there = np.flatnonzero((clock - window <= panes) & (panes < clock))
     inside = points[there]
-    beaten = [((inside <= p).all(1) & (inside < p).any(1)).any() for p in inside]
-    return there[~np.array(beaten, bool)].tolist()
+    return there[skyline_mask(inside)].tolist()
 
 
 def apart(points, panes, groups):
@@ -121,7 +121,7 @@ def apart(points, panes, groups):
     alone = np.ones(len(points), bool)
     for row, (point, pane, group) in enumerate(zip(points, panes, groups, strict=True)):
         near = points[(panes == pane) & (groups == group)]
-        alone[row] = not ((near <= point).all(1) & (near < point).any(1)).any()
+        alone[row] = not dominators(near, point).any()
     return np.flatnonzero(alone)
 
 
