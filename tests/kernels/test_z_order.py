@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from tests.kernels.strategies import DISTRIBUTIONS, points
-from tests.oracles import dominates
+from tests.oracles import dominates, dominators
 
 from skypane.kernels.layout import columns_of
 from skypane.kernels.ranks import byte_ranks
@@ -36,9 +36,8 @@ def test_equal_rows_are_neighbours(p):
 def test_thousands_of_rows(draw, d):
     rows, order, repeats = ordered(draw(2000, d, np.random.default_rng(d)))
     assert sorted(order) == list(range(2000))
-    for k, row in enumerate(rows):
-        below = (rows[k + 1 :] <= row).all(axis=1)
-        assert not (below & (rows[k + 1 :] < row).any(axis=1)).any()
+    columns = np.asfortranarray(rows)
+    assert not any(dominators(columns[k + 1 :], row).any() for k, row in enumerate(rows))
     assert np.count_nonzero(~repeats) == len(np.unique(rows + 0.0, axis=0))
 
 
