@@ -19,6 +19,11 @@ def test_is_the_definition(p):
     assert skyline_indices(p).tolist() == oracles.skyline_indices(p)
 
 
+@given(points())
+def test_the_oracle_for_thousands_of_rows_is_the_one_for_few(p):
+    assert np.flatnonzero(oracles.skyline_mask(p)).tolist() == oracles.skyline_indices(p)
+
+
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("d", range(1, 13))
 def test_every_stage_agrees_with_the_definition(draw, d):
