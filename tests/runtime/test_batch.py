@@ -194,6 +194,13 @@ def test_columns_that_a_query_does_not_read_stay_in_java(df: DataFrame):
     assert rows_of(sp.ask(wide, Counts("label"), **windowed)) == rows_of(sp.ask(df, Counts("label"), **windowed))
 
 
+def test_rows_are_counted_where_no_column_is_read(df: DataFrame):
+    counts = {"n": sp.count(), "again": sp.count()}
+    wanted = {"n": ROWS.num_rows, "again": ROWS.num_rows}
+    assert rows_of(sp.aggregate(df, **counts)) == multiset([wanted])
+    assert rows_of(sp.aggregate(df.select(), **counts)) == multiset([wanted])
+
+
 def test_it_fits_transform(df: DataFrame):
     chained = df.transform(sp.skyline, PREFERENCE, by=["label"]).filter("label = 'a'").select("x", "y")
     expected = [{"x": row["x"], "y": row["y"]} for row in by_label(ROWS).to_pylist() if row["label"] == "a"]

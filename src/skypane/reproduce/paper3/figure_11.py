@@ -25,7 +25,7 @@ QUICK, KEPT, SLOW = "2 minutes, given back", "2 minutes, kept", "10 minutes, giv
 
 def measure(quick: bool) -> pd.DataFrame:
     """Return a row for each regime, workload and strategy: means over periods."""
-    seconds, names = (80.0, list(FLEETS)[:2]) if quick else (600.0, list(FLEETS))
+    seconds, names = (40.0, list(FLEETS)[:2]) if quick else (600.0, list(FLEETS))
     regimes: dict[str, tuple[float, float, float | None]] = {
         QUICK: (seconds, 1, GIVEN_BACK), KEPT: (seconds, 1, None), SLOW: (2 * seconds, SLOWER, GIVEN_BACK),
     }  # fmt: skip

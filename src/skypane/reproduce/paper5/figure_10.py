@@ -25,7 +25,7 @@ def measure(quick: bool) -> pd.DataFrame:
         {"traffic": traffic, "levels": levels} | interval
         for traffic, arrivals in TRAFFIC.items()
         for levels, splitting in LEVELS.items()
-        for interval in _intervals(made(arrivals, PANES, 2 if quick else 75), Run(PLQ_ALONE, splitting, scheduling=None))
+        for interval in _intervals(made(arrivals, PANES, 1 if quick else 75), Run(PLQ_ALONE, splitting, scheduling=None))
     ])  # fmt: skip
 
 

@@ -78,11 +78,16 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -
 
 
 def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[DataFrame, pa.Schema]:
-    """Return the rows with only the columns that are `read`, and their schema in Arrow; Spark skips the others at the source."""
+    """Return the rows with only the columns that are `read`, and their schema in Arrow; Spark skips the others at the source.
+
+    Where none is read, one of ours stands for the rows: Arrow's tables without columns have none.
+    """
     wanted = set(read)
-    if wanted >= set(schema.names):
-        return rows, schema
     kept = [field for field in schema if field.name in wanted]
+    if not kept:
+        return rows.select(sf.lit(True).alias("row")), pa.schema([("row", pa.bool_())])  # noqa: FBT003 - a value
+    if len(kept) == len(schema):
+        return rows, schema
     return rows.select(*(field.name for field in kept)), pa.schema(kept)
 
 
