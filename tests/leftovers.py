@@ -40,6 +40,9 @@ _OF_KILLED: Final = (
 )
 """How names begin of what Spark, its libraries and Python remove when they end in peace; the drivers that tests kill do not."""
 
+_TRACKER: Final = "multiprocessing.resource_tracker"
+"""The helper that Python starts in a process which spawns others, and ends when that process ends, not before."""
+
 _LISTENS: Final = "0A"
 _PROC: Final = Path("/proc")
 
@@ -119,7 +122,13 @@ def _living(folder: Path) -> Iterator[str]:
         with suppress(OSError):  # it has ended, or is another user's
             if mark in (process / "environ").read_bytes().split(b"\0") and int(process.name) != os.getpid():
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                yield f"{process.name}: {command:.500}"
+                if not (_TRACKER in command and _parent(process) == os.getpid()):
+                    yield f"{process.name}: {command:.500}"
+
+
+def _parent(process: Path) -> int:
+    """Return who started a process; its name, which comes before, may hold blanks and parentheses."""
+    return int((process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
 
 
 def _ports() -> list[int]:

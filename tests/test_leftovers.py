@@ -25,6 +25,11 @@ def test_it(tmp_path):
     with tempfile.TemporaryFile():
         subprocess.run(["true"], check=True)
 """
+SPAWNING = """
+import multiprocessing
+def test_it():
+    multiprocessing.get_context("spawn").Lock()
+"""
 CARELESS = """
 import socket, subprocess, tempfile
 held = []
@@ -54,9 +59,10 @@ def run(folder: Path, program: str, processes: str) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.parametrize("program", [TIDY, SPAWNING])
 @pytest.mark.parametrize("processes", ["0", "1"])
-def test_tests_that_clear_up_pass(processes: str, tmp_path: Path):
-    done = run(tmp_path, TIDY, processes)
+def test_tests_that_clear_up_pass(processes: str, program: str, tmp_path: Path):
+    done = run(tmp_path, program, processes)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "left behind" not in done.stdout
 

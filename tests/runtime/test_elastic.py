@@ -311,7 +311,7 @@ def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spar
     """Heavy batches, then light ones: n and m are those that really lifted and answered, and nothing else changes."""
     monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test wants it"))
     monkeypatch.setattr(windowed, "Placement", lambda _: Placement(Costs(job=0.0)))
-    batches = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [60] * 4 + [0] * 3)
+    batches = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [20] * 4 + [0] * 3)
     write_batches(tmp_path / "in", batches)
     query, plan = Laborious(), Plan(Laborious(), Windows(50 * SECOND, 20 * SECOND), "ts")
     elastic = CostOption(max_workers=6, every=1, cooldown=0)

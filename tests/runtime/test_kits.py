@@ -101,11 +101,11 @@ def remembered(place: str) -> Memory:
 
 
 SINKS: dict[str, tuple[type[Sink], Callable[[SparkSession, Path], None]]] = {
-    "parquet": (Directory, lambda spark, folder: check_sink(spark, Directory, parquet, folder, kills=2)),
+    "parquet": (Directory, lambda spark, folder: check_sink(spark, Directory, parquet, folder, kills=1)),
     "csv": (Directory, lambda spark, folder: check_sink(
         spark, partial(Directory, format="csv"), csv, folder, rows=NUMBERS, kills=0)),
     "json": (Directory, lambda spark, folder: check_sink(
-        spark, partial(Directory, format="json"), lines, folder, rows=NUMBERS, kills=1)),
+        spark, partial(Directory, format="json"), lines, folder, rows=NUMBERS, kills=0)),
     "current": (Current, lambda spark, folder: check_sink(spark, Current, current, folder, keeps="last", kills=1)),
     "call": (Call, lambda spark, folder: check_sink(spark, called, of_files, folder, rows=NUMBERS, kills=1)),
     "memory": (Memory, lambda spark, folder: check_sink(spark, remembered, kept, folder, lasting=False)),
@@ -116,6 +116,12 @@ SINKS: dict[str, tuple[type[Sink], Callable[[SparkSession, Path], None]]] = {
 @pytest.mark.parametrize("kind", SINKS)
 def test_every_sink_keeps_the_laws(spark: SparkSession, tmp_path: Path, kind: str):
     SINKS[kind][1](spark, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_folder_keeps_the_laws_wherever_its_driver_is_killed(spark: SparkSession, tmp_path: Path):
+    check_sink(spark, Directory, parquet, tmp_path / "parquet", kills=4)
+    check_sink(spark, partial(Directory, format="json"), lines, tmp_path / "json", rows=NUMBERS, kills=2)
 
 
 def test_no_sink_is_left_out():
