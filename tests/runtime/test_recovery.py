@@ -455,23 +455,6 @@ def test_a_worker_that_dies_is_replaced(survivors: Survivors, tmp_path: Path):
     stream.assert_is_complete(task)
 
 
-def test_ctrl_c_ends_a_query_after_the_batch_with_one_line(survivors: Survivors, spark: SparkSession, tmp_path: Path):
-    task, stream = Task(str(tmp_path)), Stream(tmp_path, late_rows(6, batches=12))
-    driver = survivors.take(task)
-    while driver.line() != "batch":
-        assert driver.is_alive, driver.errors()
-    before = driver.errors()
-    os.killpg(driver.process.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
-    assert driver.ended() == "interrupted", driver.errors()
-    assert driver.errors().removeprefix(before) == (
-        "interrupted: the query has stopped, and goes on from here when it is started again\n"
-    )
-    stream.assert_is_a_start(task)
-    assert len(stream.batches()) < 12
-    finish(job_of(spark, task))
-    stream.assert_is_complete(task)
-
-
 def test_what_a_manifest_names_is_on_the_disk_before_it(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -670,6 +653,25 @@ def test_a_second_driver_takes_over(sleep: str, late: bool, survivors: Survivors
     assert windows_of(parquet_rows(tmp_path / "out")) == whole
     assert finish(job_of(spark, task)) == []
     assert_nothing_left_over(tmp_path)
+
+
+def test_ctrl_c_ends_a_query_after_the_batch_with_one_line(survivors: Survivors, spark: SparkSession, tmp_path: Path):
+    task, stream = Task(str(tmp_path)), Stream(tmp_path, late_rows(6, batches=12))
+    driver = survivors.take(task)
+    while driver.line() != "batch":
+        assert driver.is_alive, driver.errors()
+    before = driver.errors()
+    os.killpg(driver.process.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
+    assert driver.ended() == "interrupted", driver.errors()
+    assert driver.end() == []
+    assert driver.process.returncode == 0
+    assert driver.errors().removeprefix(before) == (
+        "interrupted: the query has stopped, and goes on from here when it is started again\n"
+    )
+    stream.assert_is_a_start(task)
+    assert len(stream.batches()) < 12
+    finish(job_of(spark, task))
+    stream.assert_is_complete(task)
 
 
 def test_java_that_dies_is_told_in_one_sentence(survivors: Survivors, spark: SparkSession, tmp_path: Path):
