@@ -12,11 +12,11 @@ from typing import Final
 
 from experiments.versions.kept import Kept
 from experiments.versions.making import closing, make, tail
-from tests.cpus.settings import ENVIRONMENTS, on_this_cpu
+from tests.cpus.settings import ENVIRONMENTS, WHOLE, on_this_cpu
 
 from skypane.wording import seconds
 
-SETTINGS: Final = {"as it is": {}, **ENVIRONMENTS}
+SETTINGS: Final = {"as it is": {}, **ENVIRONMENTS, **WHOLE}
 TABLE: Final = Kept("cpus", ("as on", "told by", "goal", "tests", "took", "on"))
 
 
@@ -34,7 +34,7 @@ def main() -> int:
 
 def _run(name: str, goal: str) -> int:
     told = SETTINGS[name]
-    if told and not on_this_cpu(name):
+    if told and not on_this_cpu(told):
         print(f"{name}: not on this CPU")
         return 0
     with TemporaryDirectory() as folder:

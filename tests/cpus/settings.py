@@ -1,7 +1,7 @@
 """Variables that make a process take its CPU for another one.
 
 BLAS kernels of other CPUs, NumPy's loops without AVX-512 and without AVX2, a C library without AVX2 and FMA, and kernels
-compiled for a CPU without any of them.
+compiled for a CPU without any of them; each alone, and as one CPU has them together.
 """
 
 from __future__ import annotations
@@ -38,8 +38,20 @@ ENVIRONMENTS = {
 }
 
 
-def on_this_cpu(name: str) -> bool:
+def whole(core: str, missing: list[str], numba: str) -> dict[str, str]:
+    """All parts of a CPU at once, where this one can run its BLAS kernels."""
+    told = blas(core)
+    return {**told, **without(missing), "NUMBA_CPU_NAME": numba} if told else {}
+
+
+WHOLE = {
+    "all of a Haswell": whole("Haswell", AVX512, "haswell"),
+    "all of a Zen": whole("Zen", AVX512, "znver1"),
+    "all of a Skylake-X": whole("SkylakeX", [], "skylake-avx512"),
+    "all of a plain x86-64": {**whole("Prescott", [*AVX2, *AVX512], "generic"), **PLAIN_LIBC},
+}
+
+
+def on_this_cpu(told: dict[str, str]) -> bool:
     """Return whether this CPU can play the other: it has the instructions, and compilers know it by names of x86."""
-    return bool(ENVIRONMENTS[name]) and (
-        "NUMBA_CPU_NAME" not in ENVIRONMENTS[name] or __cpu_features__.get("SSE2") is True
-    )
+    return bool(told) and ("NUMBA_CPU_NAME" not in told or __cpu_features__.get("SSE2") is True)
