@@ -64,9 +64,13 @@ def test_without_a_forecast_or_a_cost_the_model_waits():
 def test_the_threshold_keeps_utilisation_at_its_target():
     """4 x 1.22 / 0.8 = 6.1; 7 x 0.84 / 0.8 is within the tolerance."""
     assert ThresholdPolicy().propose(replace(SITUATION, rho_wlq=0.84), 60).workers == Workers(7, 7)
-    assert ThresholdPolicy().propose(replace(SITUATION, rho_plq=math.nan, rho_wlq=math.inf), 60).workers == Workers(
-        4, 7
-    )
+    unknown = replace(SITUATION, rho_plq=math.nan, rho_wlq=math.inf)
+    assert ThresholdPolicy().propose(unknown, 60).workers == Workers(4, 7)
+
+
+def test_the_threshold_takes_workers_away_below_its_target():
+    """7 x 0.4 / 0.8 = 3.5; without any work one stays."""
+    assert ThresholdPolicy().propose(replace(SITUATION, rho_plq=0.0, rho_wlq=0.4), 60).workers == Workers(1, 4)
 
 
 @given(st.integers(-3, 200), st.integers(-3, 200), st.integers(2, 100))
