@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.control.keys import FrequencyAware, KeyPlan, Ring, SpaceSaving, basic, load_balance
-from skypane.control.keys.frequent import Frequencies
+from skypane.control.keys.frequent import Frequencies, sub_keys
 from skypane.types import ConfigError
 
 KEYS = np.arange(16_384)
@@ -66,6 +66,20 @@ def test_tuples_of_a_key_that_is_cut_take_its_parts_in_turn():
     nodes = plan.route(np.array([5, 1, 5, 5, 1, 5, 5, 5]))
     assert nodes[[0, 2, 3]].tolist() == nodes[[5, 6, 7]].tolist()
     assert nodes[1] == nodes[4]
+
+
+def test_a_key_that_is_not_cut_is_on_the_node_that_its_tuples_go_to():
+    plan = KeyPlan(Ring(tuple(range(8))), {5: 3})
+    keys = np.array([key for key in range(100) if key != 5])
+    assert [plan.nodes_of(key) for key in keys.tolist()] == [frozenset([node]) for node in plan.route(keys).tolist()]
+
+
+def test_parts_of_keys_by_hand():
+    """Of a hundred tuples, a half on four nodes is two fair shares: 128 parts; a tenth 25.6, a hundredth 2.56."""
+    seen = Frequencies(np.array([7, 8, 9]), np.array([50, 10, 1]), 100, 0)
+    assert sub_keys(seen, 3, 4) == {7: 128, 8: 26, 9: 3}
+    assert sub_keys(seen, 2, 4) == {7: 128, 8: 26}
+    assert sub_keys(seen, 3, 1) == {7: 32, 8: 7}, "less than a part is not cut"
 
 
 def test_what_cannot_be_is_an_error():

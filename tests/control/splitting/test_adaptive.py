@@ -129,6 +129,14 @@ def test_gains_that_were_found_among_bursts_are_no_softer_than_the_fallback():
     assert law._firmer(None) == FALLBACK
 
 
+def test_after_the_relay_the_loop_starts_from_its_last_error_without_a_debt():
+    sizes = bursty(0, 60)
+    law = PidSplitting()
+    first = next(each for each in run(law, sizes, 12, load(sizes, 12, 0.7)) if each.state.relay is None)
+    assert (first.state.pid.total, first.state.pid.last) == (0.0, law.pid.error(first.rho))
+    assert first.state.pid.last != 0
+
+
 def test_the_setpoint_is_reached_where_the_statistical_threshold_alone_fails():
     """A load of 0.8 on twelve workers: AS splits by the sizes alone, AS_PID just enough for the setpoint."""
     sizes = bursty(3, 220)
