@@ -12,20 +12,23 @@ from typing import Final
 from experiments.versions.lock import ROOT
 
 _CLOSING: Final = re.compile(r"^=+ (.*(?:passed|failed|error).*) in [\d.]+s.* =+$", re.MULTILINE)
+_VARIABLE: Final = re.compile(r"(?:^| )(\w+)=")
 _QUIET_CLOSING: Final = re.compile(r"^(\d+ (?:passed|failed|error).*) in [\d.]+s\b.*$", re.MULTILINE)
 
 
 def make(goal: str, variables: Mapping[str, str], environment: Mapping[str, str], log: Path) -> int:
-    """Add to the log what a goal says; return its exit code.
-
-    A make that calls this would hand its own variables down: they are left out.
-    """
-    above = {"MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS"}
-    told = {name: value for name, value in os.environ.items() if name not in above} | dict(environment)
+    """Add to the log what a goal says; return its exit code."""
     command = ["make", "--no-print-directory", goal, *(f"{name}={value}" for name, value in variables.items())]
+    told = inherited() | dict(environment)
     with log.open("a", encoding="utf-8") as output:
         done = subprocess.run(command, cwd=ROOT, env=told, stdout=output, stderr=output, check=False)  # noqa: S603
     return done.returncode
+
+
+def inherited() -> dict[str, str]:
+    """Return this environment without a make above: it would hand its variables down, by its flags and one by one."""
+    above = {"MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", *_VARIABLE.findall(os.environ.get("MAKEFLAGS", ""))}
+    return {name: value for name, value in os.environ.items() if name not in above}
 
 
 def closing(log: Path) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 from experiments.versions.__main__ import NAMES, TABLE, row
 from experiments.versions.kept import Kept
 from experiments.versions.lock import ROOT, lines
-from experiments.versions.making import closing, make
+from experiments.versions.making import closing, inherited, make
 from experiments.versions.settings import SETTINGS, Setting
 from experiments.versions.trial import PACKAGES, Trial
 from packaging.requirements import Requirement
@@ -48,6 +48,15 @@ def test_a_goal_is_made_without_the_variables_of_a_make_above(tmp_path: Path, mo
     assert make("help", {}, {}, log) == 0
     assert "make matrix" in log.read_text()
     assert make("no-such-goal", {}, {}, log) == 2
+
+
+def test_variables_of_a_make_above_are_no_others(monkeypatch: pytest.MonkeyPatch):
+    for name, value in {"MAKEFLAGS": " --jobs=2 -- SEED=7 ARGS=two\\ words", "ARGS": "two words", "SEED": "7"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MINUTES", "9")
+    left = inherited()
+    assert not left.keys() & {"MAKEFLAGS", "ARGS", "SEED"}
+    assert left["MINUTES"] == "9"
 
 
 @pytest.mark.parametrize(
