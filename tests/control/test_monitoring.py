@@ -42,6 +42,12 @@ def test_an_interval_without_tuples_has_no_utilisation():
     assert found.rho == 0
 
 
+def test_what_was_processed_without_any_sent_says_what_a_tuple_costs():
+    found = utilisation(Period(1.0, (0.5,), (100,), (0,)))
+    assert found is not None
+    assert (found.cost, found.rho) == (0.005, 0.0)
+
+
 def test_nothing_processed_says_nothing_of_what_a_tuple_costs():
     assert utilisation(Period(1.0, (0.0, 0.0), (0, 0), (5, 0))) is None
 

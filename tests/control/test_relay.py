@@ -28,6 +28,18 @@ def test_ultimate_gain_and_period_by_hand():
     assert relay.gains(state) == steadied(textbook, ultimate)
 
 
+def test_the_way_to_the_setpoint_is_no_oscillation():
+    """The first lasts 6 intervals and swings by 0.5, two more 4 by 0.2; then the experiment ends."""
+    relay = Relay(step=0.1, hysteresis=0.0, oscillations=2)
+    first, other = [0.5, 0.5, 0.5, -0.5, -0.5, -0.5], [0.2, 0.2, -0.2, -0.2]
+    state = oscillated(relay, [-0.1, *first, *other, *other])
+    assert (state.periods, relay.ended(state)) == ((6, 4), False)
+    state = relay.observe(state, 0.2)
+    assert (state.periods, relay.ended(state)) == ((6, 4, 4), True)
+    ultimate = 4 * 0.1 / (math.pi * 0.2)
+    assert relay.gains(state) == steadied(relay.rule.gains(ultimate, 4.0), ultimate)
+
+
 def test_gains_that_would_ring_from_interval_to_interval_are_lowered():
     """Kd falls to Kp / 4 = 0.15; then 0.6 + 0.3 / 2 + 2 x 0.15 = 1.05 is more than half of Ku = 1."""
     steady = steadied(Gains(kp=0.6, ki=0.3, kd=0.3), 1.0)

@@ -45,6 +45,16 @@ def test_new_streams_count_for_the_average_of_those_that_are_there():
     assert law.streams(state.profiles, {**known, "new": MetaData(max=9)})["new"].expected == 9
 
 
+def test_of_a_capacity_the_headroom_is_kept_free():
+    """Of 10 rows/s 8: three streams of 3 rows/s are too many for one reader, and two are not."""
+    law = Admission(capacity=10, headroom=0.2)
+    assert sorted(map(len, readers(after(law, streams(*"abc"), dict.fromkeys("abc", 3.0))).values())) == [1, 2]
+
+
+def test_a_first_stream_of_which_nothing_is_known_counts_for_a_share_of_a_reader():
+    assert Admission(capacity=50, unknown=0.2).streams((), streams("new"))["new"].average == 10
+
+
 def test_who_is_not_named_any_more_has_left_with_its_history():
     law = Admission(capacity=10)
     state = after(law, streams("a", "b"), {"a": 6.0, "b": 2.0})

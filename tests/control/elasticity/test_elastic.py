@@ -70,6 +70,13 @@ def test_a_control_interval_may_be_a_time():
     assert after(law, [unknown] * 9)[1].because == "0 s of 2.5 s measured"
 
 
+def test_what_comes_is_counted_by_the_second():
+    """2,000 tuples in 2 s, of 1 ms each, are the whole time of one worker."""
+    law = Elastic(ModelPolicy(headroom=0.0), most=60, start=Workers(3, 3), every=1)
+    plq = Period(2.0, (2.0,), (2_000,), (2_000,))
+    assert after(law, [Stages(plq, None, arrived=2_000)])[1].value.plq == 1
+
+
 def waiting(rows: int, *, catch_up: str | None = "5 seconds", seconds: float = 1.0, workers: int = 2) -> str:
     """Return the rho that a policy hears of, where a tuple costs 5 ms and so many wait."""
     law = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(workers, 1), every=1, catch_up=catch_up)

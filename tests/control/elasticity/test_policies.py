@@ -50,6 +50,15 @@ def test_equations_1a_and_1b_by_hand():
     assert ModelPolicy(headroom=0.2).propose(situation, 60).workers == Workers(5, 4)
 
 
+def test_the_window_level_gets_what_comes_not_what_the_pane_level_could_do():
+    """9,000 tuples/s of 400 us take 5 workers, who could do 12,500 of them.
+
+    By equation 1b 9,000 / 0.8 = 11,250 come to the WLQ: of 200 us these are 2.25 / 0.8 = 2.8 workers, so 3, not 4.
+    """
+    situation = replace(SITUATION, rate=9_000.0, cost_plq=400e-6, cost_wlq=200e-6)
+    assert ModelPolicy(headroom=0.2).propose(situation, 60).workers == Workers(5, 3)
+
+
 def test_a_backlog_is_worked_off_within_the_latency_bound():
     """2,000 tuples in 2 s are 1,000 tuples/s more."""
     situation = replace(SITUATION, rate=1_000.0, cost_plq=1e-3, backlog=2_000)

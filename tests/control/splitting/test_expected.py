@@ -27,6 +27,7 @@ def test_slots_by_hand():
     """Of four slots, rows 5 to 3 take two and a half to one and a half: the remainder goes to the first of equals."""
     routing = Routing(4, {7: (Share(2, 5), Share(0, 3))})
     assert routing.slots(7, 4) == [2, 2, 2, 0]
+    assert Routing(2, {7: (Share(0, 1), Share(1, 2))}).slots(7, 4) == [0, 1, 1, 1], "to the largest remainder before"
     assert routing.slots(8, 3) == [0, 0, 0], "no shares: one owner by turn"
 
 

@@ -32,11 +32,11 @@ def test_panes_go_round_robin_before_the_epoch_too(workers: int, first: int):
 
 def test_rows_go_to_all_workers_in_turn_from_batch_to_batch():
     law = TupleRoundRobin()
-    state, first = law.decide(law.init(), Panes({7: 4}, 3))
+    state, first = law.decide(law.init(), Panes({7: 5}, 3))
     _, second = law.decide(state, Panes({7: 2, 8: 1}, 3))
-    assert [first.value.owner(7, row) for row in range(4)] == [0, 1, 2, 0]
-    assert [second.value.owner(7, row) for row in range(2)] == [1, 2]
-    assert second.value.owners(8) == (1, 2, 0)
+    assert [first.value.owner(7, row) for row in range(5)] == [0, 1, 2, 0, 1]
+    assert [second.value.owner(7, row) for row in range(2)] == [2, 0]
+    assert second.value.owners(8) == (2, 0, 1)
 
 
 @pytest.mark.parametrize("name", ["PB_RR", "TB_RR", "AS", "AS_PID"])
@@ -73,6 +73,16 @@ def test_shares_are_runs_of_a_panes_rows():
 def test_shares_that_lead_nowhere_are_refused(shares: tuple[Share, ...]):
     with pytest.raises(ConfigError, match="pane 3 needs shares of at least 1 row on workers below 4"):
         Routing(4, {3: shares})
+
+
+def test_one_wrong_share_among_others_is_refused():
+    with pytest.raises(ConfigError, match="pane 3 needs shares"):
+        Routing(2, {3: (Share(0, 1), Share(2, 1))})
+
+
+def test_rows_of_a_batch_that_go_to_everyone_by_hand():
+    """From worker 1 on: four rows to 1, 2, 0, 1, and the one of the next pane to 2."""
+    assert Routing(3, everywhere=True, turn=1).rows_by_worker({0: 4, 1: 1}) == [1, 2, 2]
 
 
 def test_routing_needs_a_worker():
