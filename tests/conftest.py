@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 from tests.java import end, inside_java, options
-from tests.leftovers import Leftovers, temporary
+from tests.leftovers import CACHE, Leftovers, temporary
 from tests.processes import turn, workers
 from tests.table import Table
 
@@ -37,7 +37,7 @@ os.environ["SPARK_SUBMIT_OPTS"] = options()
 
 # What a developer has calibrated must not decide anything here.
 TEMPORARY = temporary()
-os.environ["SKYPANE_CACHE"] = str(TEMPORARY / "cache")
+os.environ["SKYPANE_CACHE"] = str(TEMPORARY / CACHE)
 
 
 @pytest.fixture(scope="session")

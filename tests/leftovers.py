@@ -40,6 +40,9 @@ _OF_KILLED: Final = (
 )
 """How names begin of what Spark, its libraries and Python remove when they end in peace; the drivers that tests kill do not."""
 
+CACHE: Final = "cache"
+"""The folder in the run's own that is skypane's cache, which stays between runs by design."""
+
 _TRACKER: Final = "multiprocessing.resource_tracker"
 """The helper that Python starts in a process which spawns others, and ends when that process ends, not before."""
 
@@ -82,7 +85,7 @@ class Leftovers:
             return result
         self.found.extend(f"port {port} is open in the process of the tests" for port in _ports())
         self.found.extend(f"process {process}" for process in _ended(self.folder, self.patience))
-        left = (name for name in sorted(_names(self.folder)) if not name.startswith(_OF_KILLED))
+        left = (name for name in sorted(_names(self.folder)) if name != CACHE and not name.startswith(_OF_KILLED))
         self.found.extend(f"{self.folder / name}" for name in left)
         new = _names(session.config.rootpath) - self.before - _CACHES
         self.found.extend(f"{session.config.rootpath / name}" for name in sorted(new))

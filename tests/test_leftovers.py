@@ -20,8 +20,10 @@ def pytest_configure(config):
 """
 TIDY = """
 import subprocess, tempfile
+from pathlib import Path
 def test_it(tmp_path):
     (tmp_path / "kept").touch()
+    Path(tempfile.gettempdir(), "cache").mkdir()
     with tempfile.TemporaryFile():
         subprocess.run(["true"], check=True)
 """
