@@ -16,7 +16,7 @@ def by_definition(kind: str, n: int, d: int, rng: np.random.Generator) -> FloatA
     while len(found) < n:
         centre = rng.random(d).mean() if kind == "correlated" else rng.uniform(0.25, 0.75, 12).mean()
         reach = min(centre, 1 - centre)
-        point = [centre] * d
+        point = [float(centre)] * d
         for j in range(d):
             step = rng.uniform(-reach, reach, 12).mean() if kind == "correlated" else rng.uniform(-reach, reach)
             point[j] += step

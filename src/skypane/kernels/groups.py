@@ -40,8 +40,8 @@ def skyline_indices_by_group(points: Any, groups: Any) -> IntArray:
 
 def by_code(codes: IntArray) -> IntArray:
     """Return the indices of n >= 1 rows in ascending order of their codes, and of one code in order."""
-    least = codes.min()
-    if int(codes.max()) - int(least) >= 1 << 32:
+    least = int(codes.min())
+    if int(codes.max()) - least >= 1 << 32:
         return np.argsort(codes, kind="stable")
     return _by_key(codes, least)
 

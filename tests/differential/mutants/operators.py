@@ -253,8 +253,8 @@ OPERATORS: Final = (
     Mutant(
         "shards-earliest",
         "operators/continuous/shards.py",
-        "            np.max([span.starts",
-        "            np.min([span.starts",
+        "[span.starts for span in arrived]).max(axis=0)",
+        "[span.starts for span in arrived]).min(axis=0)",
         "a point enters when the first shard lets it, not the last",
         ("continuous",),
     ),

@@ -32,6 +32,9 @@ class Spans(NamedTuple):
     starts: IntArray
     ends: IntArray
 
+    def at(self, rows: slice) -> Spans:
+        return Spans(self.starts[rows], self.ends[rows])
+
 
 class SpanFront(Front):
     """A front whose points are numbered from 0, and which notes the span of each, whether it is ever on the front or not."""
@@ -164,9 +167,10 @@ class ShardedFront:
             for shard, runs in zip(self.shards, _runs(len(arrivals.rows), len(self.shards)), strict=True)
         ]
         spans = list(ask(questions))
+        arrived = [span.at(slice(len(shard.rows), None)) for shard, span in zip(self.shards, spans, strict=True)]
         new = Spans(
-            np.max([span.starts[len(shard.rows) :] for shard, span in zip(self.shards, spans, strict=True)], axis=0),
-            np.min([span.ends[len(shard.rows) :] for shard, span in zip(self.shards, spans, strict=True)], axis=0),
+            np.stack([span.starts for span in arrived]).max(axis=0),
+            np.stack([span.ends for span in arrived]).min(axis=0),
         )
         told = [Updates.of_stays(arrivals.rows, *new, (clock, until))]
         kept = []
