@@ -39,7 +39,7 @@ Parts = Iterator[Any]
 SECOND = 1_000_000
 SCORES = (
     "log(a)", "exp(b)", "a ** b", "a ** 2", "a ** 0.5", "a ** -1.5", "2 ** b", "sqrt(a)", "a / b", "log(a) * exp(-b) - a ** 0.3",
-    "log(a * a) - 2 * log(a)", "min(log(a), exp(b), a)",
+    "log(a * a) - 2 * log(a)", "min(log(a), exp(b), a)", "(-a) ** (c * 1e18)",
 )  # fmt: skip
 
 

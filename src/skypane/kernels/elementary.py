@@ -167,7 +167,7 @@ def power_of(x: float, y: float) -> float:
     value = power_of_size(abs(x), y)
     if x > 0.0:
         return value
-    if y != math.floor(y):
+    if y != np.floor(y):  # math.floor is an int64 in Numba, which a number from 2**63 on is not
         return math.nan
     return -value if is_odd(y) else value
 

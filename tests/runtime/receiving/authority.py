@@ -12,7 +12,8 @@ import pytest
 def authority(folder: Path, name: str = "ca") -> Path:
     """Make an authority; return its certificate."""
     _openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-             "-subj", f"/CN={name}", "-keyout", str(folder / f"{name}.key"), "-out", str(folder / f"{name}.pem"))  # fmt: skip
+             "-subj", f"/CN={name}", "-addext", "keyUsage=critical,keyCertSign",
+             "-keyout", str(folder / f"{name}.key"), "-out", str(folder / f"{name}.pem"))  # fmt: skip
     return folder / f"{name}.pem"
 
 
