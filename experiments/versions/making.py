@@ -39,5 +39,5 @@ def closing(log: Path) -> str | None:
 
 
 def tail(log: Path) -> str:
-    """Return the last lines of a log."""
-    return "\n".join(log.read_text(encoding="utf-8").splitlines()[-15:])
+    """Return the last lines of a log, enough of them to hold the failures that pytest shows in the end."""
+    return "\n".join(log.read_text(encoding="utf-8").splitlines()[-300:])
