@@ -95,28 +95,3 @@ def test_who_compiles_is_told_how_often_and_how_not_to(monkeypatch, uncached: li
         fresh(1)
     assert len(lines) == 1
     assert said in lines[0]
-
-
-INTERRUPTED = """
-import signal, sys
-from skypane import kernels
-
-def interrupt(frame, event, argument):
-    if frame.f_code.co_name == "_numba_unpickle":
-        sys.setprofile(None)
-        print("came")
-        signal.raise_signal(signal.SIGINT)
-
-usual = signal.default_int_handler
-signal.signal(signal.SIGINT, usual)
-sys.setprofile(interrupt)
-try:
-    kernels.warm()
-except KeyboardInterrupt:
-    print("interrupted", signal.getsignal(signal.SIGINT) is usual, kernels.warm())
-"""
-
-
-def test_an_interrupt_waits_until_numba_has_loaded_its_kernels():
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
-    assert done.stdout == "came\ninterrupted True ()\n", (done.returncode, done.stdout, done.stderr)

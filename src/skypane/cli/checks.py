@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 from skypane.control.costs import DEFAULT_COSTS
 from skypane.places import Place
 from skypane.runtime import machine_costs
+from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.resources import GIB, available_memory_bytes, cores, memory_bytes
 from skypane.runtime.spark.machine import interpreter
 from skypane.runtime.spark.machine.executors import FOLLOWING_OPTIONS, following
@@ -174,7 +175,8 @@ def kernels() -> Finding:
     """Compile the kernels into their cache, and check that another process finds them there, as workers will."""
     from skypane.kernels import warm  # noqa: PLC0415  # importing kernels takes a second, and may fail: that is the check
 
-    warm(lambda line: print(line, file=sys.stderr))
+    with interrupted_afterwards():
+        warm(lambda line: print(line, file=sys.stderr))
     command = [sys.executable, "-c", _COUNT_COMPILED]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     again = int(done.stdout)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from time import perf_counter
 
+from skypane.runtime.interrupts import interrupted_afterwards
+
 
 def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     """Add the verb's parser."""
@@ -18,7 +20,8 @@ def run(_arguments: Namespace) -> int:
     from skypane.kernels import warm  # noqa: PLC0415
     from skypane.runtime.spark.machine import bytecode  # noqa: PLC0415
 
-    compiled = warm(print)
+    with interrupted_afterwards():
+        compiled = warm(print)
     kept = bytecode.keep(bytecode.lacking())
     seconds = perf_counter() - started
     print(f"{len(compiled)} kernels and {kept} modules compiled, the others were cached, in {seconds:.1f} s")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any, Final
 
 import numpy as np
@@ -44,37 +41,11 @@ def warm(report: Callable[[str], None] | None = None) -> tuple[str, ...]:
     """Run every kernel once on the array types that workers use; return the names of those that were compiled.
 
     Those that were loaded from disk, or in memory already, are not among them. `report` is called once, before the first
-    compilation, with a line for the user; never if all is cached on disk. Ctrl-C waits until all are loaded; a second one
-    does not.
+    compilation, with a line for the user; never if all is cached on disk.
     """
-    with _interrupt_afterwards(), compilations(report) as compiled:
+    with compilations(report) as compiled:
         _run_all()
     return tuple(compiled)
-
-
-@contextmanager
-def _interrupt_afterwards() -> Iterator[None]:
-    """Hold the first Ctrl-C back until the block ends: Numba does not survive one while it loads a kernel.
-
-    It calls Python for what a kernel needs, and the process ends by SIGSEGV, or with a SystemError, if that call raises.
-    """
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(usual):
-        yield
-        return
-    came = []
-
-    def hold(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
-        signal.signal(number, usual)
-
-    signal.signal(signal.SIGINT, hold)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-        if came:
-            signal.raise_signal(signal.SIGINT)
 
 
 def _run_all() -> None:

@@ -15,6 +15,7 @@ from skypane import kernels, notebook
 from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
 from skypane.places import Place
+from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.engine.setting import Setting
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
@@ -77,7 +78,8 @@ class Job:
     ) -> StreamHandle:
         spark = self.rows.sparkSession
         try_workers(spark)
-        kernels.warm(log.warning)
+        with interrupted_afterwards():
+            kernels.warm(log.warning)
         told = InputsTold()
         engine = Engine(self.setting, self.workers, on_batch, told, pace=_pace(when))
         engine.finish_drain(spark)
