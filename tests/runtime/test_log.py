@@ -18,7 +18,7 @@ pq.write_table(pa.table({"row": range(40_000)}), path, compression="none", use_d
 content = bytearray(path.read_bytes())
 content[4:50_000] = bytes(49_996)
 path.write_bytes(content)
-query = replay(sp.session("local[2]"), path).writeStream.format("noop").start()
+query = replay(sp.session("local[2]"), path, partitions=1).writeStream.format("noop").start()
 try:
     query.awaitTermination()
 except Exception:
@@ -33,6 +33,6 @@ def test_a_replay_that_fails_says_why_once(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout == "failed\n"
     told = done.stderr.splitlines()
-    assert sum(f"ConfigError: cannot read rows 0 to 20000 of {path}: " in line for line in told) == 1
+    assert sum(f"ConfigError: cannot read rows 0 to 40000 of {path}: " in line for line in told) == 1
     assert sum("terminated with error" in line for line in told) == 1
     assert len(told) < 10
