@@ -135,7 +135,7 @@ class Condition:
         for op, right in zip(ops, rights, strict=True):
             value = self._value(left, rows)
             if isinstance(op, ast.In | ast.NotIn):
-                yield _among(value, [item.value for item in right.elts], isinstance(op, ast.NotIn))  # type: ignore[attr-defined]
+                yield _among(value, list(map(ast.literal_eval, right.elts)), isinstance(op, ast.NotIn))  # type: ignore[attr-defined]
             elif isinstance(op, ast.Is | ast.IsNot):
                 yield pc.is_null(value) if isinstance(op, ast.Is) else pc.is_valid(value)
             else:
@@ -164,8 +164,10 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
             inner = [left, right]
         case ast.BoolOp(_, values):
             inner = values
-        case ast.Compare(left, ops, rights):
-            inner = [left, *(right for op, right in zip(ops, rights, strict=True) if not _is_checked_list(op, right))]
+        case ast.Compare(left, ops, rights) if _are_comparisons(ops):
+            inner = [left, *rights]
+        case ast.Compare(left, [*ops, op], [*rights, right]) if _are_comparisons(ops) and _is_list_or_none(op, right):
+            inner = [left, *rights]
         case _:
             raise ConfigError(f"where={shortened(text)!r}: {ast.unparse(node)!r} is not allowed; {_ALLOWED}")
     if depth > _DEEPEST:
@@ -174,11 +176,22 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
         _check(part, text, depth + 1)
 
 
-def _is_checked_list(op: ast.cmpop, right: ast.expr) -> bool:
+def _are_comparisons(ops: list[ast.cmpop]) -> bool:
+    return all(type(op) in _COMPARE for op in ops)
+
+
+def _is_list_or_none(op: ast.cmpop, right: ast.expr) -> bool:
     """Whether the right side is what `in` or `is` allow: a list of constants, or None."""
-    if isinstance(op, ast.In | ast.NotIn):
-        constants = isinstance(right, ast.Tuple | ast.List) and all(
-            isinstance(item, ast.Constant) for item in right.elts
-        )
-        return constants and bool(right.elts)  # type: ignore[attr-defined]
-    return isinstance(op, ast.Is | ast.IsNot) and isinstance(right, ast.Constant) and right.value is None
+    match op, right:
+        case ast.In() | ast.NotIn(), ast.Tuple(items) | ast.List(items):
+            return bool(items) and all(map(_is_constant, items))
+        case ast.Is() | ast.IsNot(), ast.Constant(None):
+            return True
+    return False
+
+
+def _is_constant(item: ast.expr) -> bool:
+    match item:
+        case ast.UnaryOp(ast.USub(), ast.Constant(value)):
+            return type(value) in {int, float}
+    return isinstance(item, ast.Constant)
