@@ -33,13 +33,18 @@ def test_it():
     multiprocessing.get_context("spawn").Lock()
 """
 CARELESS = """
-import socket, subprocess, tempfile
+import socket, subprocess, sys, tempfile
 held = []
+# A shell would go on while its child is a copy of itself yet; Popen returns once the child is `sleep`.
+ORPHAN = '''
+import os, pathlib, subprocess
+pathlib.Path(os.environ["PLACE"]).write_text(str(subprocess.Popen(["sleep", "100"]).pid))
+'''
 def test_it():
     held.append(socket.create_server(("127.0.0.1", 0)))
     tempfile.mkstemp(prefix="forgotten")
     open("derby.log", "w").close()
-    subprocess.run(["sh", "-c", "sleep 100 & echo $! > $PLACE"])
+    subprocess.run([sys.executable, "-c", ORPHAN])
 """
 
 
