@@ -151,6 +151,13 @@ def test_a_window_costs_as_much_as_it_has_panes_with_rows(length: int):
     ]
 
 
+def test_a_punctuation_at_the_end_completes_all():
+    held = OpenPanes[str].empty(Windows(20, 10)).add([(7, "late"), (0, "early"), (3, "between")])
+    assert held.end == 90
+    assert [task.window for task in held.closed_by(held.end)] == [task.window for task in held.all_windows()]
+    assert OpenPanes[str].empty(Windows(20, 10)).end is None
+
+
 def test_nothing_is_closed_before_the_first_punctuation():
     held = OpenPanes[str].empty(Windows(2, 1)).add([(0, "a")])
     assert held.closed_by(None) == []

@@ -83,6 +83,14 @@ def test_rows_of_a_group_of_both_zeros_come_best_first():
     assert query.lower(query.lift(table))["a"].to_pylist() == [3, 2, 1]
 
 
+@pytest.mark.parametrize("score", [1.0, -1.0, 1e-300, -1e-300, 1e300])
+def test_scores_that_differ_in_their_last_bit_are_no_tie(score: float):
+    table = pa.table({"a": [math.nextafter(score, math.inf), score, math.nextafter(score, -math.inf)]})
+    for largest, best in (True, 0), (False, 2):
+        query = TopK(1, Score("a"), largest=largest)
+        assert query.lower(query.lift(table))["a"].to_pylist() == [table["a"][best].as_py()]
+
+
 def test_ties_beyond_the_last_place_leave_the_others_alone():
     table = pa.table({"a": [3, 2, 2, 2, 1], "tags": [["z"], ["c"], ["a"], ["b"], []]})
     query = TopK(3, Score("a"))

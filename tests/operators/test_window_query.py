@@ -13,6 +13,7 @@ from tests.rows import SCHEMA, SKYLINE, Bag, CountingBag, Counts, multiset, tabl
 
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.query import Query
+from skypane.operators.step import step_bytes
 from skypane.operators.window_query import FEW_PANES, FEW_ROWS, SOME_PANES, Answer, TwoStacks, WindowQuery, WindowWorker
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -174,6 +175,18 @@ def test_what_a_worker_holds_is_bounded_by_one_window(held: OpenPanes[pa.Table],
             assert isinstance(worker._queue, TwoStacks)
             kept = {pane for pane, _ in [*worker._queue._front, *worker._queue._back]} | set(worker._panes)
             assert kept <= set(held.windows.panes_of(task.window))
+
+
+def test_before_two_panes_are_merged_a_worker_asks_for_the_memory_of_that_and_of_all_that_it_keeps():
+    asked: list[int] = []
+    held = OpenPanes[pa.Table].empty(Windows(8, 1)).add((pane, table([0] * 1_000)) for pane in range(8))
+    worker = WindowQuery(BAG, held.windows, None).worker(asked.append)
+    worker._sharing_pays = lambda: True  # type: ignore[method-assign]
+    for task in held.all_windows():
+        asked.clear()
+        worker.answer(task, lambda partial: partial)
+        panes = [partial for _, partials in task.panes for partial in partials]
+        assert sum(pane.nbytes for pane in panes) + 2 * step_bytes(panes[:1]) in asked
 
 
 @pytest.mark.parametrize("zone", [None, "UTC", "Asia/Tokyo"])

@@ -28,6 +28,11 @@ def test_credit_beyond_the_reserve_is_spent_over_five_and_a_gap_is_filled_twice_
     assert share(RESERVE - 50) == pytest.approx(0.8)
 
 
+def test_it_is_full_when_hardly_anything_of_two_reserves_is_spent():
+    assert Account(1.95 * RESERVE).full(RESERVE)
+    assert not Account(1.85 * RESERVE).full(RESERVE)
+
+
 def test_what_a_long_cycle_brings_is_no_reason_to_hurry():
     assert share(RESERVE + 50, cycle=50_000) == pytest.approx(1.05)
     assert share(RESERVE - 50, cycle=50_000) == pytest.approx(0.9)

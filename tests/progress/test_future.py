@@ -212,6 +212,12 @@ def test_at_a_drain_the_stream_may_lead_by_four_times_its_longest_pause():
     assert settle(1_000, 50, [3_000], Pauses(((3, 500),))) == [], "a pause after fewer rows than support says nothing"
 
 
+def test_at_a_drain_of_a_few_rows_a_pause_counts_after_half_of_them():
+    bound = FutureBound(max_ahead=100, support=32, patience=20)
+    assert settle(1_000, 6, [3_000] * 2, Pauses(((4, 500),)), bound=bound) == [3_000]
+    assert settle(1_000, 6, [3_000] * 2, Pauses(((3, 500),)), bound=bound) == []
+
+
 def test_at_a_drain_a_pause_before_rows_that_speak_for_themselves_counts():
     assert settle(1_000, 50, [5_000, 5_010, 21_010]) == [5_000, 5_010, 21_010], "it paused for 4,000"
     assert settle(1_000, 50, [5_000, 5_010, 21_020]) == [5_000, 5_010]

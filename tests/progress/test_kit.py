@@ -50,6 +50,14 @@ def test_of_sources_that_are_equally_late_the_state_names_one_by_its_name():
     assert one.lagging == "b"
 
 
+@pytest.mark.parametrize(("lates", "named"), [((3, 2, 1), "a"), ((2, 2, 1), None), ((0, 0, 0), None)])
+def test_a_source_lags_that_sends_half_of_the_late_rows_or_more(lates: tuple[int, int, int], named: str | None):
+    policy = AqKSlack(0.1)
+    state = policy.step(policy.init(), Arrivals.of_times([1_000] * 9, WINDOWS))
+    told = {name: skypane.progress.SourceCount(5, late, 2) for name, late in zip("abc", lates, strict=True)}
+    assert policy.step(state, replace(Arrivals.of_times([1, 2, 1_000], WINDOWS), sources=told)).lagging == named
+
+
 WINDOWS = skypane.windows.Windows(10, 10)
 
 

@@ -4,7 +4,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skypane.progress import Arrivals
@@ -33,6 +33,7 @@ def longest(times: list[int], rows: int) -> int:
 
 
 @given(IN_ORDER, st.integers(1, 50), st.lists(st.integers(0, 40), max_size=5))
+@example([0, 5, 30, 90], 2, [])
 def test_the_longest_pause_after_so_many_rows_for_any_cut(times: list[int], most: int, cuts: list[int]):
     at = [0, *sorted(min(cut, len(times)) for cut in cuts), len(times)]
     batches = [times[begin:end] for begin, end in pairwise(at) if begin < end]

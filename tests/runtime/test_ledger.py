@@ -57,6 +57,12 @@ def files(store: Store) -> list[str]:
     return store.child("ledger").names()
 
 
+def test_a_drain_may_be_the_first_batch(store: Store):
+    ledger = claimed(store)
+    ledger.begin_drain(0)
+    assert ledger.drain_begun
+
+
 def test_a_new_ledger_knows_nothing(store: Store):
     ledger = Ledger(store)
     assert ledger.latest() is None

@@ -179,6 +179,11 @@ def test_windows_are_shared_by_keys_where_each_key_has_an_answer_of_its_own(quer
     assert query.divisible(KEYED_SCHEMA) is divisible
 
 
+def test_windows_are_not_shared_by_keys_that_have_no_hash():
+    schema = pa.schema([("place", pa.struct([("x", pa.int64())])), ("n", pa.int64())])
+    assert not Aggregate("place", n=sp.count()).divisible(schema)
+
+
 def _stamp(time: int) -> pa.Scalar:
     return pa.scalar(time, pa.timestamp("us", "UTC"))
 

@@ -59,6 +59,18 @@ def test_few_different_values_are_counted_exactly():
     assert answer(rows, n=sp.approx_count_distinct("x")) == [{"n": 3}]
 
 
+def test_a_quantile_is_the_median_within_a_hundredth_unless_said_otherwise():
+    assert sp.approx_quantile("x") == sp.approx_quantile("x", 0.5, error=0.01)
+
+
+def test_the_same_values_in_many_panes_need_no_more_room_than_in_one():
+    pane = pa.table({"key": ["a"] * 200, "x": np.geomspace(1, 1e6, 200)})
+    query = sp.Aggregate("key", n=sp.approx_count_distinct("x"), q=sp.approx_quantile("x"))
+    one = query.combine([query.lift(pane)])
+    many = query.combine([query.lift(pane) for _ in range(50)])
+    assert many.nbytes == one.nbytes
+
+
 def test_sketches_keep_the_laws():
     rng = np.random.default_rng(1)
     rows = pa.table({"key": rng.choice(["a", "b"], 60), "x": rng.normal(size=60), "s": rng.choice(["u", "v", "w"], 60)})

@@ -13,7 +13,7 @@ from tests.operators.continuous import naive
 from tests.operators.continuous.streams import plain, streams
 
 from skypane.operators.continuous import Arrivals, Front
-from skypane.operators.continuous.shards import ShardedFront, _least_loaded, answer
+from skypane.operators.continuous.shards import ShardedFront, _least_loaded, _runs, answer
 from skypane.types import BadInputError
 from skypane.workloads.content.points import anticorrelated
 
@@ -51,6 +51,21 @@ def test_many_points_through_threads_store_what_one_front_stores_evenly():
             assert len(shared) == len(alone)
             loads = [len(shard.rows) for shard in shared.shards]
             assert max(loads) - min(loads) <= 1 + len(alone) // 10
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3])
+def test_more_arrivals_in_a_step_than_a_shard_has_room_for(shards: int):
+    """Those that visit a shard go through the room that it has left: 8,192 points and more."""
+    rng = np.random.default_rng(3)
+    points, times = anticorrelated(30_000, 4, rng), np.arange(30_000)
+    arrivals = Arrivals(points, times, times)
+    alone, shared = Front(4, 4_000), ShardedFront(4, 4_000)
+    assert plain(shared.step(arrivals, 30_000, shards)) == plain(alone.step(arrivals, 30_000))
+    assert len(shared) == len(alone)
+
+
+def test_each_shard_stores_an_early_run_of_the_arrivals_and_a_late_one():
+    assert _runs(13, 3) == [((0, 2), (10, 13)), ((2, 4), (8, 10)), ((4, 6), (6, 8))]
 
 
 def test_owners_are_the_least_loaded_when_their_turn_comes():
