@@ -27,6 +27,8 @@ INTERRUPT = "py4j.protocol.Py4JJavaError: An error occurred while calling foreac
 
 POLL = 0.01
 """Seconds between looks at a query that is about to end; nothing tells Python of it inside foreachBatch."""
+LOOKS = 5
+"""How often a query is looked at between two batches before it is taken to wait for its trigger: most begin at once."""
 
 
 class Turns:
@@ -70,12 +72,21 @@ class Turns:
         until = time.monotonic() + patience
         if self._turn.acquire(timeout=max(patience, 0.0)):
             self._turn.release()
-        while time.monotonic() < until and self._triggered():
-            if self._held.wait(POLL):
-                break
+        while time.monotonic() < until and not self._held.is_set() and not self._rests():
+            self._held.wait(POLL)
 
-    def _triggered(self) -> bool:
-        return self.query is not None and self.query.isActive and bool(self.query.status["isTriggerActive"])
+    def _rests(self) -> bool:
+        """Whether the query has ended, waits for data, or has had no batch for LOOKS looks: the next may begin at once."""
+        for _ in range(LOOKS):
+            if self.query is None or not self.query.isActive:
+                return True
+            status = self.query.status
+            if status["isTriggerActive"]:
+                return False
+            if not status["isDataAvailable"]:
+                return True
+            self._held.wait(POLL)
+        return True
 
     def _take(self, rows: DataFrame, batch_id: int) -> None:
         self._thread = get_ident()
