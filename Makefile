@@ -45,6 +45,8 @@ JAVA := runtime experiments jobs test_demo.py test_snippets.py
 CAMPAIGNS := chaos cpus differential reproduce
 # All but those that start Java.
 QUICK := -m "not slow and not spark" $(addprefix --ignore=tests/,$(JAVA))
+# And of those, all that together take half a minute.
+FIRST := -m "not slow and not spark and not long" $(addprefix --ignore=tests/,$(JAVA) $(CAMPAIGNS))
 # The processes that tests run in; tests/processes.py counts them where this says auto.
 WORKERS := auto
 JOBS := 2
@@ -80,7 +82,7 @@ check: $(INSTALLED)
 
 brief: export HYPOTHESIS_PROFILE := $(or $(HYPOTHESIS_PROFILE),$(if $(CI),ci,quick))
 brief: kernels
-	@$(PYTEST) $(QUICK) $(addprefix --ignore=tests/,$(CAMPAIGNS)) $(ARGS)
+	@$(PYTEST) $(FIRST) $(ARGS)
 
 quick: kernels
 	@$(PYTEST) $(QUICK) $(ARGS)

@@ -29,6 +29,7 @@ def code_of(page: Path) -> list[str]:
     return _CODE.findall(references._FENCE.sub("", page.read_text(encoding="utf-8")))
 
 
+@pytest.mark.long
 def test_files_sections_commands_and_modules_that_are_told_of_are_there():
     assert list(references.dead()) == []
 

@@ -69,6 +69,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended: Path, tmp_path: Path):
     said = run(tmp_path, "-c", dedent("""
         import pyarrow as pa
@@ -133,6 +134,7 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         assert found in said, f"{found}\n{said}"
 
 
+@pytest.mark.long
 def test_the_lists_of_docs_have_it_from_the_registries(extended: Path, tmp_path: Path):
     """As `make reference` writes them."""
     (tmp_path / "reference.md").write_text(

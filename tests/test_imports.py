@@ -182,11 +182,13 @@ def _is_global_chance(node: ast.Attribute) -> bool:
     )
 
 
+@pytest.mark.long
 def test_each_layer_imports_only_what_is_below_it():
     found = list(violations(modules(SOURCE)))
     assert not found, "\n" + "\n".join(found)
 
 
+@pytest.mark.long
 def test_each_exception_is_still_needed():
     checked = modules(SOURCE)
     known = frozenset(module.name for module in checked)

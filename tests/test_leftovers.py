@@ -66,6 +66,7 @@ def run(folder: Path, program: str, processes: str) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [TIDY, SPAWNING])
 @pytest.mark.parametrize("processes", ["0", "1"])
 def test_tests_that_clear_up_pass(processes: str, program: str, tmp_path: Path):
@@ -74,6 +75,7 @@ def test_tests_that_clear_up_pass(processes: str, program: str, tmp_path: Path):
     assert "left behind" not in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes and ports are found in /proc")
 @pytest.mark.parametrize("processes", ["0", "1"])
 def test_what_is_left_is_named(processes: str, tmp_path: Path):

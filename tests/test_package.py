@@ -40,6 +40,7 @@ def test_the_package_shows_its_public_names_and_nothing_else():
     assert not set(public) & {"control", "operators", "annotations", "registry", "Any", "TYPE_CHECKING"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("module", ["replay", "many.source"])
 def test_a_process_that_reads_a_source_loads_neither_the_names_of_the_package_nor_numba(module: str):
     program = f"import sys, skypane.runtime.spark.sources.{module}; print(*sys.modules)"

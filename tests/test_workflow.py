@@ -60,6 +60,7 @@ def test_core_tests_run_with_each_pyspark_from_the_oldest_to_the_locked_one():
     assert WORKFLOW["jobs"]["spark"]["strategy"]["matrix"]["spark"] == between
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", ["runs-on: [", "timeout-minutes: soon", "usess: actions/checkout@v4"])
 def test_a_workflow_that_no_host_would_take_is_told(broken: str, tmp_path: Path):
     good = (ROOT / ".github" / "workflows" / "ci.yml").read_text()

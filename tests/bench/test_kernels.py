@@ -7,6 +7,7 @@ from bench.kernels import PEERS, SKYPANE, times
 MOOCORE = next(peer for peer in PEERS if peer.name == "moocore")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("criteria", [2, 3, 4, 6])
 def test_moocore_finds_the_same_rows(criteria):
     rng = np.random.default_rng(criteria)

@@ -97,6 +97,7 @@ def test_a_checkpoint_of_an_unknown_kind_is_refused():
     assert "nosuch" in finding.detail
 
 
+@pytest.mark.long
 def test_kernels_that_no_other_process_finds_are_told(monkeypatch: pytest.MonkeyPatch):
     assert checks.kernels().ok
     monkeypatch.setattr(checks, "_COUNT_COMPILED", "print(3)")

@@ -27,6 +27,7 @@ def test_the_table_has_all_topics(file, capsys, monkeypatch):
         assert name in shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["svg", "html"])
 def test_plots(file, tmp_path, kind):
     plot = tmp_path / f"plot.{kind}"
@@ -36,6 +37,7 @@ def test_plots(file, tmp_path, kind):
     assert plot.stat().st_size < 150_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("PDF", b"%PDF")])
 def test_plots_that_are_no_text(file, tmp_path, kind, begins):
     plot = tmp_path / f"plot.{kind}"
@@ -80,6 +82,7 @@ def test_a_data_set_knows_its_columns(tmp_path, capsys, monkeypatch):
     assert "2008-06-10" in shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

@@ -11,6 +11,7 @@ from skypane.cli.checks import Finding
 from skypane.cli.main import main
 
 
+@pytest.mark.long
 def test_this_machine_is_well_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["doctor", "--no-spark", "--checkpoint", str(tmp_path / "new")]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -38,6 +39,7 @@ def test_rows_pass_through_a_worker_and_back():
     assert sys.prefix in finding.detail
 
 
+@pytest.mark.long
 def test_a_failed_check_is_told_with_its_cure_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "file").write_text("in the way")
     assert main(["doctor", "--no-spark", "--checkpoint", str(tmp_path / "file")]) == 1

@@ -62,6 +62,7 @@ def test_an_interrupt_exits_as_shells_expect(monkeypatch: pytest.MonkeyPatch):
     assert main(["raises"]) == 130
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("package", ["skypane", "skypane.cli"])
 def test_python_dash_m_is_the_command(package: str):
     done = subprocess.run([sys.executable, "-m", package, "--help"], capture_output=True, text=True, check=True)

@@ -91,18 +91,21 @@ CASES: dict[
 LAWS = [name for name in CASES if name is not Elastic]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_every_law_keeps_the_laws(law: type[Any]):
     one, measured, known = CASES[law]
     check_law(one, measured=measured, known=known)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["PAR", "ARI", "ARD", "DRF"])
 def test_admission_keeps_them_with_every_strategy(strategy: str):
     law, measured, known = CASES[Admission]
     check_law(replace(law, strategy=strategy), measured=measured, known=known)  # type: ignore[type-var]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "option", [Fuzzy(max_workers=6, every=1), Model(every=2), Threshold(every="2 seconds")], ids=str
 )

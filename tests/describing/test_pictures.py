@@ -31,6 +31,7 @@ def stream(rng, start, seconds=100_000):
     return RecordedStream(arrival - rng.integers(0, 30 * SECOND, 5_000), arrival)
 
 
+@pytest.mark.long
 def test_times_are_dates_where_the_stream_has_dates(drawn, tmp_path):
     rng = np.random.default_rng(1)
     for start in (IN_2024, 0):
@@ -42,6 +43,7 @@ def test_times_are_dates_where_the_stream_has_dates(drawn, tmp_path):
     assert without.get_xlim()[0] == 0
 
 
+@pytest.mark.long
 def test_delays_that_cannot_be_negative_have_no_axis_below_zero(drawn, tmp_path):
     late = stream(np.random.default_rng(1), IN_2024)
     assert late.arrival is not None
@@ -63,6 +65,7 @@ def test_a_long_stream_is_drawn_in_slots_that_can_be_seen(drawn, tmp_path):
     assert (tmp_path / "plot.svg").stat().st_size < 100_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("title", ["<script>", "a & b", "$x", "t" * 10_000])
 @pytest.mark.parametrize("kind", ["html", "svg"])
 def test_a_title_is_text_whatever_it_holds(tmp_path, title, kind):

@@ -83,6 +83,7 @@ reports = st.tuples(
 )
 
 
+@pytest.mark.long
 @given(st.lists(reports, max_size=40))
 def test_it_is_the_definition_for_any_reports_however_they_are_cut(given: list[Any]):
     table = rows(*given)
@@ -100,6 +101,7 @@ def areas_of(made: Cabs) -> pa.Table:
     return table
 
 
+@pytest.mark.long
 def test_it_finds_the_ends_that_the_generator_made_and_hardly_any_others():
     """Of each hour: the end of a queue that grows is found where it comes to; what is found lies where some queue ended."""
     query = sp.Aggregate(["east", "north"], end=sp.keep(QueueEnd("cab", "speed", "time")))

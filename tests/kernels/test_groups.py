@@ -20,6 +20,7 @@ def test_is_the_definition(p, data):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("groups", [1, 3, 40, 3000])
 def test_large_and_small_groups_together(draw, groups):
@@ -32,6 +33,7 @@ def test_large_and_small_groups_together(draw, groups):
     assert skyline_indices_by_group(p, codes).tolist() == sorted(expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", [front, grid, odd, repeated], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 9])
 def test_groups_as_long_as_are_compared_all_with_all_and_longer_ones(draw, d):

@@ -37,6 +37,7 @@ def test_top_delta_is_the_definition(p, delta):
     assert (rows.tolist(), k_star) == oracles.top_delta_indices(p, delta)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 8, 12])
 def test_hundreds_of_rows(draw, d):

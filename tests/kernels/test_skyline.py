@@ -24,6 +24,7 @@ def test_the_oracle_for_thousands_of_rows_is_the_one_for_few(p):
     assert np.flatnonzero(oracles.skyline_mask(p)).tolist() == oracles.skyline_indices(p)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("d", range(1, 13))
 def test_every_stage_agrees_with_the_definition(draw, d):
@@ -34,6 +35,7 @@ def test_every_stage_agrees_with_the_definition(draw, d):
         np.testing.assert_array_equal(skyline_indices(p), expected, err_msg=f"n={n}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("d", slow_but((2, 9), (2, 3, 5, 9)))
 def test_many_blocks(draw, d):
@@ -41,6 +43,7 @@ def test_many_blocks(draw, d):
     np.testing.assert_array_equal(skyline_indices(p), np.flatnonzero(oracles.skyline_mask(p)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [16, 33, 70])
 def test_many_columns(d):
     p = np.random.default_rng(d).integers(0, 9, (1500, d)).astype(float)

@@ -10,6 +10,7 @@ from skypane.kernels.strong import Strong, strong_points
 from skypane.kernels.thinning import SMALL, has_nan, survivors, thinned
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("d", [2, 3, 7])
 @pytest.mark.parametrize("n", [1024, 5003])
@@ -51,6 +52,7 @@ def test_nan_is_found(n):
         assert survivors(columns_of(p), Strong(np.zeros((1, 3)), 0, 0.5))[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("n", [20, 192, 193, 700, 3000])
 def test_what_is_left_holds_the_skyline_and_is_it_where_thinning_says_so(draw, n):

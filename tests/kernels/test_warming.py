@@ -63,6 +63,7 @@ def run(cache: str | None = None) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.long
 def test_nothing_compiles_after_warm():
     assert run()[1] == "[]"
 

@@ -31,6 +31,7 @@ def test_equal_rows_are_neighbours(p):
     assert len(np.unique(p + 0.0, axis=0)) == np.count_nonzero(~repeats)  # + 0.0 makes -0.0 a plain zero
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("d", [1, 2, 3, 8, 12, 33])
 def test_thousands_of_rows(draw, d):

@@ -136,6 +136,7 @@ def cases(draw: Any, functions: list[str]) -> tuple[list[Tuples], Aggregation, i
     return inputs, what, rng.randrange(10**9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ORDERED)
 @settings(max_examples=40)
 @given(case=cases(["count", "sum", "max", "avg", "first"]))
@@ -152,6 +153,7 @@ def test_a_design_that_does_not_merge_gives_the_same(name: str, case: tuple[list
     assert run_in_turns(DESIGNS[name](len(inputs), what), inputs, seed) == defined(inputs, what)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DESIGNS)
 def test_threads_without_the_gil_give_what_is_defined(name: str):
     """A thread for each two inputs, more of them than cores."""

@@ -103,6 +103,7 @@ def drawn(rng: random.Random, steps: int) -> dict[int, int]:
     return {rng.randint(1, steps): rng.randrange(4) for _ in range(rng.randint(2, 6))}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("each", slow_but((5,), (5, 1)))
 @pytest.mark.parametrize("name", DESIGNS)
 def test_ways_to_preempt_once_deliver_each_window_once_and_whole(name: str, each: int):
@@ -112,6 +113,7 @@ def test_ways_to_preempt_once_deliver_each_window_once_and_whole(name: str, each
         assert sound(DESIGNS[name], turns), turns
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DESIGNS)
 def test_drawn_turns_deliver_each_window_once_and_whole(name: str):
     rng, (_, steps) = random.Random(5), run(DESIGNS[name], {})
@@ -129,6 +131,7 @@ def test_three_thousand_drawn_turns_deliver_each_window_once_and_whole(name: str
         assert sound(DESIGNS[name], turns), turns
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("each", slow_but((5,), (5, 1)))
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_table_that_two_inputs_share_loses_none_of_their_tuples(threads: int, each: int):

@@ -138,6 +138,7 @@ def check(seeds: range) -> None:
         assert Script.of(seed).holds()[0], Script.of(seed)
 
 
+@pytest.mark.long
 def test_histories_of_threads_that_take_turns_are_those_of_a_tgate():
     check(range(400))
 

@@ -90,6 +90,7 @@ def found_out(seed: int, changes: dict[str, str]) -> bool:
         return True
 
 
+@pytest.mark.long
 def test_histories_of_threads_that_take_turns_are_those_of_a_whive():
     for seed in range(300):
         assert holds(seed), seed
@@ -137,6 +138,7 @@ def test_bad_input_is_an_error_that_names_what_is_wrong():
         WHive(0, Aggregation(size=4, advance=2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("function", ["count", "sum", "max", "avg"])
 def test_threads_without_the_gil_update_the_same_windows_in_bounded_memory(function: str):
     """More threads than cores, and many more winsets than there are slots."""

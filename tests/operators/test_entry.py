@@ -155,6 +155,7 @@ def test_times_that_no_calendar_has_are_rejected_not_wrapped_around(unit: str, o
     assert entry.rejection.rows[0].column("t").cast(pa.int64()).to_pylist() == ticks[2:], "kept as they came"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("step", "seed"), [(10, None), (10, 1), (100_000, 1)])
 def test_many_panes_are_told_apart(step: int, seed: int | None):
     """More than 65,536 panes, or panes further apart than that: keys no longer fit the short sort."""

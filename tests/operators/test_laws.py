@@ -124,6 +124,7 @@ def splits(draw: st.DrawFn, parts: int | None = None) -> list[pa.Table]:
 each_query = pytest.mark.parametrize("query", QUERIES, ids=lambda q: f"{type(q).__name__}-{QUERIES.index(q)}")
 
 
+@pytest.mark.long
 @each_query
 @given(parts=splits())
 def test_keeps_the_laws(query: Query, parts: list[pa.Table]):

@@ -60,6 +60,7 @@ def tight() -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preference", PREFERENCES.values(), ids=PREFERENCES)
 @given(panes=panes(), data=st.data())
 def test_is_the_skyline_of_all_panes_of_each_window(preference, panes, data):
@@ -120,6 +121,7 @@ def test_what_no_window_needs_any_more_is_forgotten():
     assert kept.keys.num_rows < 40_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("criteria", [2, 5, 12])
 def test_many_rows_of_a_pane_are_answered_as_one_merge_answers_them(draw, criteria: int) -> None:

@@ -45,6 +45,7 @@ def test_best_of_parts_is_best_of_all(tree: Tree, a: pa.Table, b: pa.Table):
     assert multiset(best(pa.concat_tables([best(a), best(b)]))) == multiset(best(pa.concat_tables([a, b])))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", range(1, 13))
 @pytest.mark.parametrize("kind", ["correlated", "independent", "anticorrelated", "grid"])
 def test_pareto_is_the_skyline(d: int, kind: str):

@@ -30,6 +30,7 @@ def even(rows, late_every, delay):
     return event
 
 
+@pytest.mark.long
 def test_worked_by_hand():
     # Two rows in a hundred are 5 s late; a budget of 10 % need not wait for them, one of 1 % must.
     event = even(100_000, late_every=50, delay=5 * SECOND)
@@ -47,6 +48,7 @@ LATE_STREAMS = st.tuples(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(LATE_STREAMS, st.sampled_from([0.001, 0.01, 0.05]), st.sampled_from([10_000, 200_000, 2_000_000]))
 def test_is_never_later_than_k_slack_from_the_first_row_on(stream, budget, pane):
@@ -73,6 +75,7 @@ def test_debt_is_paid_back_by_waiting_longer_not_by_standing_still():
     assert broke[-1].punctuation > broke[0].punctuation
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [0, 40])
 def test_one_silent_source_of_seven_that_delivers_at_once_or_in_a_third_of_its_silence_silences_nothing(seconds):
     rng = np.random.default_rng(5)
@@ -154,6 +157,7 @@ def test_a_budget_that_cannot_be_kept_does_not_stop_progress():
     assert found[-1].punctuation >= found[-1].newest - 2 * SECOND
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("shape", [1.2, 2.0, 3.0])
 @pytest.mark.parametrize(("budget", "pane"), [(0.02, 10_000), (0.05, 200_000)])
@@ -169,6 +173,7 @@ def test_chooses_to_drop_no_more_than_its_budget_on_heavy_tailed_streams(seed, s
     assert judged > 50
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", [0.01, 0.02, 0.05])
 @pytest.mark.parametrize("batch", [50, 500])
 def test_is_as_good_as_the_best_fixed_delay_in_hindsight(budget, batch):

@@ -24,6 +24,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("old", "new"), PAIRS, ids=str)
 @given(before=batches(), after=batches())
 def test_a_punctuation_is_never_taken_back(

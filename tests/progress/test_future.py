@@ -156,6 +156,7 @@ def test_a_sparse_stream_loses_no_row():
     assert believed + held.rows == 40
 
 
+@pytest.mark.long
 def test_what_is_held_is_bounded_where_nothing_decides():
     held, most = Held(), 0
     for _ in range(2_000):
@@ -295,6 +296,7 @@ def run(policy, event, batch):
     return state
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("pause", [2 * DAY, 3 * DAY, 400 * DAY])
 def test_of_a_stream_that_pauses_no_row_is_quarantined_at_any_batch_size(batch, pause):
@@ -307,6 +309,7 @@ def test_of_a_stream_that_pauses_no_row_is_quarantined_at_any_batch_size(batch, 
         assert state.newest == event.max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("wrong", [366 * DAY, -366 * DAY])
 def test_one_source_of_a_hundred_with_a_clock_a_year_off_moves_nothing(batch, wrong):

@@ -28,6 +28,7 @@ POLICIES: list[PunctuationLaw[Any]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_every_policy_keeps_the_laws(policy: ProgressPolicy):
     check_policy(policy, tries=12)
@@ -146,6 +147,7 @@ class Hoards(PunctuationLaw[Everything]):
         return replace(counted, times=(*before.times, *arrivals.newest.tolist()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("policy", "broken"),
     [

@@ -24,6 +24,7 @@ POLICIES = [
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
 
 
+@pytest.mark.long
 @every_policy
 @given(stream=batches())
 def test_progress_never_goes_back(policy, stream):
@@ -36,6 +37,7 @@ def test_progress_never_goes_back(policy, stream):
         before = state
 
 
+@pytest.mark.long
 @every_policy
 @given(stream=batches())
 def test_counts_are_those_of_the_rows(policy, stream):
@@ -48,6 +50,7 @@ def test_counts_are_those_of_the_rows(policy, stream):
         closed = state.punctuation
 
 
+@pytest.mark.long
 @every_policy
 @given(stream=batches(), data=st.data())
 def test_the_order_of_rows_in_a_batch_does_not_matter(policy, stream, data):
@@ -55,6 +58,7 @@ def test_the_order_of_rows_in_a_batch_does_not_matter(policy, stream, data):
     assert steps(policy, shuffled) == steps(policy, stream)
 
 
+@pytest.mark.long
 @every_policy
 @given(stream=batches())
 def test_snapshot_and_restore_at_every_step_gives_the_same_run(policy, stream):
@@ -66,6 +70,7 @@ def test_snapshot_and_restore_at_every_step_gives_the_same_run(policy, stream):
         assert state == after
 
 
+@pytest.mark.long
 @every_policy
 @given(stream=batches(), ahead=st.integers(3_000, 2**50))
 def test_a_tuple_far_in_the_future_moves_nothing(policy, stream, ahead):
@@ -81,6 +86,7 @@ def test_a_tuple_far_in_the_future_moves_nothing(policy, stream, ahead):
         assert with_bad_clock.punctuation <= with_bad_clock.newest
 
 
+@pytest.mark.long
 @every_policy
 @given(stream=batches(), gap=st.integers(2_000, 2**50), cut=st.integers(1, 200))
 def test_of_a_stream_that_pauses_no_row_is_lost_however_it_is_cut(policy, stream, gap, cut):
@@ -94,6 +100,7 @@ def test_of_a_stream_that_pauses_no_row_is_lost_however_it_is_cut(policy, stream
         assert (state.held.rows, state.seen, state.newest) == (0, len(times), max(after))
 
 
+@pytest.mark.long
 @every_policy
 @given(stream=batches(), data=st.data())
 def test_a_line_explains_every_state(policy, stream, data):

@@ -60,6 +60,7 @@ def test_what_each_slack_would_have_dropped():
     assert recent.share_dropped_by(1_200) == 0.0
 
 
+@pytest.mark.long
 def test_the_smallest_slack_that_a_share_allows():
     recent = RecentDistances()
     for _ in range(10_000):

@@ -87,6 +87,7 @@ def test_excess_is_looked_for_in_every_stretch():
     assert run.worst_excess(0.01) == pytest.approx(500 - 0.01 * 10_000, abs=2)
 
 
+@pytest.mark.long
 @settings(max_examples=5)
 @given(st.integers(0, 2**32 - 1))
 def test_aqkslack_on_its_yardstick(seed):

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from tests.reporting.made import HOUR
 from tests.reporting.test_report import Page, snapshot
 
@@ -92,6 +93,7 @@ def test_equal_maps_give_equal_pictures_in_the_colours_of_the_page():
         assert not re.search(r"#0102|#0103|#0104", svg)
 
 
+@pytest.mark.long
 def test_the_report_begins_with_the_map():
     page = Page(render(snapshot(grid=made(), example=None)))
     assert page.headings[0] == "The map"

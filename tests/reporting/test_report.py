@@ -79,6 +79,7 @@ class Page(HTMLParser):
             self.headings.append(data)
 
 
+@pytest.mark.long
 def test_all_cards_are_there():
     page = Page(render(snapshot()))
     assert page.headings == [
@@ -107,6 +108,7 @@ def test_colours_are_the_pages():
     assert not re.search(r"#0102|#0103|#0104", render(snapshot()))
 
 
+@pytest.mark.long
 def test_text_is_escaped():
     text = render(snapshot(title="<script>alert(1)</script>", question="a & b", settings=(("<b>", '"x"'),)))
     assert "<script>" not in text
@@ -114,6 +116,7 @@ def test_text_is_escaped():
     assert "a &amp; b" in text
 
 
+@pytest.mark.long
 def test_equal_runs_give_equal_pages():
     assert render(snapshot()) == render(snapshot())
 
@@ -132,6 +135,7 @@ def test_a_replay_tells_its_own_time():
     assert "replayed 3,600 times faster" in render(snapshot(speedup=3600.0))
 
 
+@pytest.mark.long
 def test_over_budget_is_marked():
     over = (*hourly(2), batch(batch_id=2, seen_rows=100, dropped_rows=2, drop_budget=0.01))
     assert '<div class="tile bad">' in render(snapshot(batches=over))
@@ -180,6 +184,7 @@ def test_answers_are_read_without_what_is_being_written(tmp_path):
     assert latest_front(tmp_path, batch(batch_id=4)) is None
 
 
+@pytest.mark.long
 def test_a_report_of_elastic_workers_draws_them_and_tells_the_last_decision():
     decided = Decision("workers", {"plq": 3, "wlq": 2}, "PLQ slow 0.80 -> PLQ 2 -> 3")
     batches = [
@@ -229,6 +234,7 @@ def test_one_window_and_one_row_are_no_plural():
     assert str(alone) == "batch 0 (1.00 s): 1 row, 1 row put aside, 1 window answered, 1 row in their answers"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["$\\frac{1}$", "$x$", "price $ and $ rating", "a^b_c", "\\", "%s{0}", "<b>"])
 def test_a_group_or_column_may_have_any_name(name: str):
     """In particular one that looks like a formula."""

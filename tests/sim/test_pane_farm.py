@@ -212,6 +212,7 @@ def test_the_same_run_twice_is_the_same():
     assert np.array_equal(first.results.time, second.results.time)
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(st.sampled_from(["push", "pop", "replace"]), st.integers(0, 5)), max_size=60))
 def test_the_heap_is_first_come_first_served_among_equals(steps):
     heap = empty_heap(64)

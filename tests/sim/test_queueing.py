@@ -33,6 +33,7 @@ def erlang_c(servers: int, load: float) -> float:
     return last / (sum(terms) + last)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("servers", "rho"), [(1, 0.5), (1, 0.7), (4, 0.8), (17, 0.7)])
 def test_exponential_services_wait_as_erlang_says(servers: int, rho: float):
     """M/M/c: C(c, a) / (c mu - lambda)."""
@@ -50,6 +51,7 @@ def test_constant_services_wait_half_as_long(rho: float):
     assert np.mean(waits) == pytest.approx(rho / (2 * (1 - rho)), rel=0.02)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rho", "services"), [(0.6, "exponential"), (0.8, "constant")])
 def test_the_pane_farm_holds_as_many_tuples_as_little_says(rho: float, services: str):
     """One worker: busy for rho of the time, and as many tuples in the farm, time-averaged, as Little's law gives."""

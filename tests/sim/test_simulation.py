@@ -58,6 +58,7 @@ def test_whole_panes_cannot_keep_up_with_bursts_whatever_the_workers(bursty: Str
     assert mean(plq(bursty, "TB_RR", 5), "rho_plq") < 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [7, 12, 17])
 def test_the_pid_holds_the_setpoint_with_less_splitting_the_more_workers(bursty: Stream, workers: int):
     shown = plq(bursty, "AS_PID", workers)
@@ -96,6 +97,7 @@ def test_what_cannot_be_reached_is_split_evenly(bursty: Stream):
     assert mean(plq(bursty, "AS_PID", 3), "sigma") == pytest.approx(3, abs=0.05)
 
 
+@pytest.mark.long
 def test_more_splitting_sends_more_to_the_second_stage(bursty: Stream):
     chosen = [mean(plq(bursty, law, 7), "selected") for law in ("PB_RR", "AS_PID", "TB_RR")]
     assert chosen == sorted(chosen)
@@ -110,6 +112,7 @@ def windows(scheduling: str) -> Setup:
     return Setup(made, overlapping, cost, POLICIES["TB_RR"], Workers(6, 16), scheduling, sampling=0.5)
 
 
+@pytest.mark.long
 def test_pulling_beats_turns_and_merging_beats_pulling():
     """Paper 1, figure 12, and paper 5, figure 12, in direction: windows in turn overload some workers, updates one after
     the other hold a window up; merges run while windows are busy, and the stage keeps up."""
@@ -129,6 +132,7 @@ def test_every_scheduler_answers_the_same_windows():
     assert answered["WIN_FB"] > 150
 
 
+@pytest.mark.long
 def test_the_fuzzy_controller_follows_a_rate_that_doubles():
     quiet, busy = (stream(Poisson(rate), 30, seed=seed) for seed, rate in enumerate((40_000, 80_000)))
     both = Stream(

@@ -36,6 +36,7 @@ def test_points_lie_in_the_unit_cube_column_by_column(kind: str, d: int):
     assert DISTRIBUTIONS[kind](0, d, generator(1, 0)).shape == (0, d)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["correlated", "anticorrelated"])
 @pytest.mark.parametrize("d", [2, 3, 5])
 def test_points_are_drawn_as_the_definition_says(kind: str, d: int):

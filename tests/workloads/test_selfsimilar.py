@@ -25,6 +25,7 @@ def local_whittle(series: IntArray | FloatArray) -> float:
     return float(hursts[unlikely.argmin()])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hurst", HURSTS)
 def test_counts_have_the_hurst_parameter_asked_for(hurst: float):
     found = [
@@ -35,6 +36,7 @@ def test_counts_have_the_hurst_parameter_asked_for(hurst: float):
     assert np.abs(np.array(found) - hurst).max() < 0.12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hurst", HURSTS)
 def test_so_have_they_over_few_periods_and_over_many(hurst: float):
     """Where on/off streams come to it in the limit: counts over m periods vary as m^H for any m that was looked at."""
@@ -68,6 +70,7 @@ def test_the_rate_varies_as_that_of_so_many_streams(streams: int):
     assert series.var() / series.mean() ** 2 == pytest.approx(1 / streams + 1 / 1_000, rel=0.2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hurst", [0.6, 0.7, 0.8])
 def test_the_shipped_estimators_find_it_within_a_tenth(hurst: float):
     times = times_of(SelfSimilar(5_000, hurst, "20 ms"), 3_000_000)

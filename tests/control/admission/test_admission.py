@@ -132,6 +132,7 @@ def test_a_decision_says_who_was_overloaded_and_what_moves():
     assert decision.figures["fewest readers"] == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @settings(max_examples=20)
 @given(periods=st.lists(st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 20)), max_size=4))

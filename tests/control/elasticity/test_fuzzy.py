@@ -194,6 +194,7 @@ def flaps(controller: FuzzyController, load: float, workers: int) -> bool:
     return len(set(seen[-4:])) > 1
 
 
+@pytest.mark.long
 def test_few_workers_do_not_flap():
     loads = np.linspace(0.05, 3.5, 36)
     assert not [load for load in loads for workers in (1, 2, 3, 4) if flaps(FuzzyController(), load, workers)]

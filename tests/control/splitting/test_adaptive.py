@@ -98,6 +98,7 @@ def test_every_row_of_a_batch_is_routed_once(rows, loads, theta):
     assert sum(decision.value.rows_by_worker(rows)) == sum(rows.values())
 
 
+@pytest.mark.long
 @settings(max_examples=6)
 @given(seed=st.integers(0, 99), workers=st.integers(2, 8), overload=st.floats(1.2, 4.0))
 def test_what_cannot_keep_up_is_split_evenly(seed, workers, overload):
@@ -107,6 +108,7 @@ def test_what_cannot_keep_up_is_split_evenly(seed, workers, overload):
     assert np.mean([interval.sigma for interval in shown[-20:]]) > 0.98 * workers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gains", [None, FALLBACK], ids=["tuned by the relay", "fallback gains"])
 @pytest.mark.parametrize(("workers", "utilisation"), [(12, 0.5), (12, 0.7), (12, 0.8)])
 def test_rho_comes_to_its_setpoint(gains: Gains | None, workers: int, utilisation: float):

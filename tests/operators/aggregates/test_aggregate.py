@@ -58,12 +58,14 @@ def groups_of(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.long
 @given(tables())
 @settings(max_examples=5)
 def test_aggregates_keep_the_laws(rows: pa.Table):
     check_query(ALL, rows, tries=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_function_by_itself_keeps_the_laws(name: str):
     rng = np.random.default_rng(3)
@@ -76,6 +78,7 @@ def tables_of(rng: np.random.Generator, size: int) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("length", "slide"), [(60, 1), (60, 7), (12, 12), (10, 4)])
 @pytest.mark.parametrize("by", ["grade", BY, []])
 def test_windows_share_merges_and_answer_as_if_they_did_not(length: int, slide: int, by: list[str]):
@@ -98,6 +101,7 @@ SIZES = (1.0, 1e-9, 1e4, 0.0, 1e30, -1e30, 1e300, 5e-324, INF, NAN)
 """Of numbers that are summed: of one size, of two beside each other, and too different for one grid, or not finite."""
 
 
+@pytest.mark.long
 @given(st.lists(st.sampled_from(SIZES), min_size=8, max_size=30), st.integers(2, 6))
 @settings(max_examples=60)
 def test_sums_of_any_size_come_and_go_and_leave_nothing_behind(sizes: list[float], length: int):

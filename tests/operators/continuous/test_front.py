@@ -84,6 +84,7 @@ def test_the_history_of_a_table_is_when_each_row_is_on_the_front(stream):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("d", [1, 2, 5, 16])
 def test_points_of_any_kind_through_blocks(draw, d):

@@ -74,6 +74,7 @@ def in_order(updates) -> bool:
     return keys == sorted(keys)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preference", PREFERENCES.values(), ids=PREFERENCES.keys())
 @settings(max_examples=20)
 @given(

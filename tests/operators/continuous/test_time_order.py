@@ -65,6 +65,7 @@ def told(stream, form, step, **asked):
     return sorted(updates)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", slow_but(range(len(KINDS)), range(3 * len(KINDS))))
 def test_every_cut_into_steps_tells_the_definition(seed):
     stream = drawn(seed)
@@ -74,6 +75,7 @@ def test_every_cut_into_steps_tells_the_definition(seed):
         assert told(stream, Front(d, window), step) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", slow_but((1, 3, 5), range(len(KINDS))))
 def test_shards_tell_the_definition(seed):
     rng = np.random.default_rng(seed)
@@ -82,6 +84,7 @@ def test_shards_tell_the_definition(seed):
     assert told(stream, sharded, 10**6, shards=2) == all_pairs(*stream)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(len(KINDS)))
 def test_a_history_is_the_definition(seed):
     stream = drawn(seed)
@@ -125,6 +128,7 @@ def apart(points, panes, groups):
     return np.flatnonzero(alone)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [independent, anticorrelated, half_improving], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("count", [1, 2], ids=["one group", "two groups"])
 def test_panes_that_come_together_are_taken_one_time_after_the_other(kind, count, monkeypatch):
