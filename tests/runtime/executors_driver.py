@@ -35,7 +35,8 @@ FILES = 3
 HEAVY = 6
 """Heavy batches at least; where executors are granted they go on until one has joined the first."""
 TRIGGER = "15 seconds"
-"""Longer than an executor may idle: batches that follow at once give each executor a task now and then, and none goes."""
+"""Longer than an executor may idle, with files of a shuffle too: batches that follow at once give each executor a task now and
+then, and none goes."""
 SECONDS = 600
 """The stream ends by then, whatever has become of executors."""
 
@@ -44,6 +45,8 @@ CONF = dict(FOLLOWING) | {
     "spark.dynamicAllocation.minExecutors": "1",
     "spark.dynamicAllocation.maxExecutors": str(FILES),
     "spark.dynamicAllocation.executorIdleTimeout": "10s",
+    # Rows of a heavy batch may have been exchanged, and the heaps are so large that nothing collects the shuffle.
+    "spark.dynamicAllocation.shuffleTracking.timeout": "10s",
     "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
     "spark.driver.memory": "512m",
     "spark.network.timeout": "900s",  # the machine may be busy with other things
