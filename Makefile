@@ -21,6 +21,8 @@
 
 VENV := .venv
 EXTRAS := cli,demo,dev,java,kafka,mqtt
+# The papers' figures, a package of its own; core tests need none of it.
+PAPERS := papers
 # The versions of all that is installed: `make lock` writes them, `LOCK=` installs the newest that there are.
 LOCK := locks/development.txt
 # Packages whose versions the lock does not say, and what is installed beside the package: FREE=numpy WITH='numpy~=2.2.0'
@@ -31,6 +33,7 @@ ifdef SPARK
 VENV := .venv-spark-$(SPARK)
 EXTRAS := dev,java
 FREE := pyspark py4j
+PAPERS :=
 WITH := pyspark~=$(SPARK).0
 endif
 BIN := $(VENV)/bin
@@ -42,7 +45,7 @@ endif
 # The rooms of tests that start Java.
 JAVA := runtime experiments jobs test_demo.py test_snippets.py
 # Those that search, kill and measure for longer than anyone waits between two changes.
-CAMPAIGNS := chaos cpus differential reproduce
+CAMPAIGNS := chaos cpus differential papers
 # All but those that start Java.
 QUICK := -m "not slow and not spark" $(addprefix --ignore=tests/,$(JAVA))
 # And of those, all that together take half a minute.
@@ -100,7 +103,7 @@ docs: kernels
 
 # The lowest versions of all that pyproject.toml allows, and the lowest Python that is here.
 oldest:
-	@$(MAKE) --no-print-directory VENV=.venv-oldest EXTRAS=dev,java LOCK=locks/oldest.txt \
+	@$(MAKE) --no-print-directory VENV=.venv-oldest EXTRAS=dev,java PAPERS= LOCK=locks/oldest.txt \
 	    PYTHON="$(or $(PYTHON),python3.11 python3.12 python3.13 python3)" core
 
 # Says what has a newer version than the lock's, then what of it breaks what.
@@ -225,13 +228,13 @@ $(BIN)/python:
 # packages, too: pip takes that from the environment, older ones by the first name, newer ones by the second.
 CONSTRAINTS := $(VENV)/constraints.txt
 PIP := PIP_CONSTRAINT=$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CONSTRAINTS) $(BIN)/python -m pip --disable-pip-version-check
-$(INSTALLED): pyproject.toml $(LOCK) | $(BIN)/python
+$(INSTALLED): pyproject.toml $(PAPERS:%=%/pyproject.toml) $(LOCK) | $(BIN)/python
 	@echo "installing skypane[$(EXTRAS)] $(WITH) into $(VENV)"
 	@sed -E 's/ *#.*//; /^$$/d$(FREE:%=; /^%==/d)' $(or $(LOCK),/dev/null) >$(CONSTRAINTS)
 	@if command -v uv >/dev/null 2>&1; then \
 	    uv pip install --quiet --python $(BIN)/python --constraints $(CONSTRAINTS) --build-constraints $(CONSTRAINTS) \
-	        $(if $(LOCK),,--upgrade) --editable '.[$(EXTRAS)]' $(WITH); \
+	        $(if $(LOCK),,--upgrade) --editable '.[$(EXTRAS)]' $(PAPERS:%=--editable ./%) $(WITH); \
 	else \
-	    $(PIP) install --quiet $(if $(LOCK),,--upgrade --upgrade-strategy eager) --editable '.[$(EXTRAS)]' $(WITH); \
+	    $(PIP) install --quiet $(if $(LOCK),,--upgrade --upgrade-strategy eager) --editable '.[$(EXTRAS)]' $(PAPERS:%=--editable ./%) $(WITH); \
 	fi
 	@touch $@

@@ -21,8 +21,8 @@ from bench.continuous_peers import Arrays, Eager, Store, Tree
 from bench.record import markdown_table, replace_between
 from skypane.kernels import warm
 from skypane.operators.continuous import Arrivals, Front, GroupedFronts, Stored
-from skypane.reproduce.farms import DRAWS
 from skypane.workloads.content.points import DISTRIBUTIONS
+from skypane_papers.farms import DRAWS
 
 SECOND: Final = 1_000_000
 STEPS: Final = 21

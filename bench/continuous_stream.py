@@ -34,9 +34,9 @@ from bench.record import markdown_table, replace_between
 from bench.streaming import WARM_UP, Case, Pipeline, Progress, identity, measure, stream
 from skypane.control.costs import Costs
 from skypane.control.placement import DueRows, FrontPlacement
-from skypane.reproduce.farms import DRAWS
 from skypane.runtime.spark.arrow_batches import ROWS, ArrowBatches
 from skypane.runtime.spark.calibration import costs_of
+from skypane_papers.farms import DRAWS
 
 RATE: Final = 100_000
 SECOND: Final = 1_000_000

@@ -27,11 +27,11 @@ import numpy as np
 import pyarrow as pa
 
 from bench.record import markdown_table, replace_between
-from skypane.kernels import tgate
 from skypane.kernels.compiled import kernel
-from skypane.multiway import Ready, ReadyMerge, TGate
-from skypane.reproduce.multiway_runs import Run, measured
 from skypane.types import IntArray
+from skypane_papers.multiway import Ready, ReadyMerge, TGate
+from skypane_papers.multiway.kernels import tgate
+from skypane_papers.multiway_runs import Run, measured
 
 BATCH = 500
 """Tuples of one input that are inserted in a call."""

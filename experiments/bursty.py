@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 import skypane as sp
 from skypane.control.costs import Costs
 from skypane.control.exchange import CONFIRM
-from skypane.reproduce.streams import disordered, event_times
+from skypane_papers.streams import disordered, event_times
 
 BURSTS = (1, 1_000, 6_000)
 CRITERIA = [f"c{index}" for index in range(8)]

@@ -12,7 +12,7 @@ from typing import Any, Final
 from bench.record import markdown_table, replace_between
 
 import skypane as sp
-from skypane.cli.main import VERBS
+from skypane.cli.main import add_commands
 from skypane.control.elasticity import registry as laws
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.splitting import POLICIES
@@ -95,8 +95,7 @@ def _others() -> Mapping[str, Any]:
 def _commands() -> Iterable[tuple[str, str]]:
     parser = argparse.ArgumentParser()
     verbs = parser.add_subparsers()
-    for verb in VERBS:
-        verb.add_parser(verbs)
+    add_commands(verbs)
     for choice in verbs._choices_actions:  # noqa: SLF001 - argparse tells its own help no other way
         yield f"`skypane {choice.dest}`", str(choice.help)
 

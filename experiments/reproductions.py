@@ -15,8 +15,8 @@ from pathlib import Path
 
 from bench.record import replace_between
 
-from skypane.reproduce import page, registry
-from skypane.reproduce.figure import measure
+from skypane_papers import page, registry
+from skypane_papers.figure import measure
 
 _MARK = "figures"
 

@@ -18,7 +18,7 @@ LONG: Final = (
     "test_demo.py",
     "runtime/test_continuous_recovery.py",
     "runtime/test_elastic.py",
-    "reproduce/test_figures.py",
+    "papers/test_figures.py",
     "operators/test_laws.py",
     "differential/test_cases.py",
 )

@@ -62,7 +62,10 @@ def test_dead_links_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     ]
 
 
-@pytest.mark.parametrize("page", references.pages(), ids=lambda page: page.name)
+# The changelog also has names that are gone.
+@pytest.mark.parametrize(
+    "page", [p for p in references.pages() if p.name != "CHANGELOG.md"], ids=lambda page: page.name
+)
 def test_names_of_the_package_that_pages_tell_of_are_there(page: Path):
     for code in code_of(page):
         if code.startswith("from ") and page.name == "extending.md":
@@ -105,7 +108,7 @@ def test_design_lists_the_commands():
 def test_design_has_a_row_for_each_layer():
     rows = DESIGN.partition("| layer | what is there |")[2].partition("\n\n")[0]
     named = " ".join(_CODE.findall("\n".join(line.partition(" | ")[0] for line in rows.splitlines())))
-    rooms = {name.partition(".")[2] for layer in LAYERS for name in layer} - {
+    rooms = {name.partition(".")[2] for layer in LAYERS for name in layer if not name.startswith("skypane_papers")} - {
         "",
         "__main__",
         "notebook",

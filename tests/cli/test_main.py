@@ -51,6 +51,14 @@ def test_an_error_of_ours_is_one_line_without_trace(
     assert capsys.readouterr().err == "skypane: need 0 < slide, got slide=-1\n"
 
 
+def test_a_command_whose_package_is_not_installed_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(module, "plugins", lambda _group: [])
+    assert main(["reproduce", "paper1-figure-8", "--quick"]) == 1
+    assert capsys.readouterr().err.endswith("which is not installed: pip install skypane-papers\n")
+
+
 def test_a_bug_keeps_its_trace(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "VERBS", (Raises(ZeroDivisionError()),))
     with pytest.raises(ZeroDivisionError):

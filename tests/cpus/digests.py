@@ -26,7 +26,6 @@ from skypane.control.splitting import AdaptiveSplitting, Panes, PidSplitting, Sa
 from skypane.kernels.groups import skyline_indices_by_group
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.skyline import skyline_indices
-from skypane.multiway import Aggregation, ColumnarTuMLSC, TuMLSC
 from skypane.operators.continuous.query import ContinuousSkyline
 from skypane.operators.query import Query
 from skypane.plan import ContinuousPlan, Plan
@@ -34,6 +33,7 @@ from skypane.preference import Score, parse
 from skypane.progress import AqKSlack, Arrivals, KSlack, ProgressPolicy, Readiness, Watermark
 from skypane.runtime import local
 from skypane.windows import Windows
+from skypane_papers.multiway import Aggregation, ColumnarTuMLSC, TuMLSC
 
 Parts = Iterator[Any]
 SECOND = 1_000_000

@@ -119,8 +119,8 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
 
 #: what people look at, command lines, jobs in files and other drivers of the same laws
 NOT_FOR_WORKERS = frozenset(
-    "matplotlib rich PIL pydantic skypane.cli skypane.jobs skypane.reporting skypane.describing skypane.reproduce "
-    "skypane.datasets skypane.workloads skypane.multiway skypane.demo skypane.runtime.sim skypane.runtime.local".split()
+    "matplotlib rich PIL pydantic skypane.cli skypane.jobs skypane.reporting skypane.describing skypane_papers "
+    "skypane.datasets skypane.workloads skypane_papers.multiway skypane.demo skypane.runtime.sim skypane.runtime.local".split()
 )
 
 

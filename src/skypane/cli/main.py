@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
-from skypane.cli import (
-    calibrate,
-    demo,
-    describe,
-    doctor,
-    generate,
-    inputs,
-    receive,
-    reproduce,
-    run,
-    simulate,
-    warm,
-    yardstick,
-)
-from skypane.types import SkypaneError
+from skypane.cli import calibrate, demo, describe, doctor, generate, inputs, receive, run, simulate, warm, yardstick
+from skypane.plugins import COMMANDS, plugins
+from skypane.types import ConfigError, SkypaneError
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -46,7 +35,6 @@ VERBS: tuple[Verb, ...] = (
     generate,
     describe,
     simulate,
-    reproduce,
     yardstick,
     doctor,
     calibrate,
@@ -62,6 +50,9 @@ _OF_CLI = {
     "yaml": "PyYAML",
 }
 """Modules of the extra `cli`, and the packages that they come in."""
+
+_ELSEWHERE = {"reproduce": ("measure a figure of a paper again", "skypane-papers")}
+"""Commands of packages that may not be installed: what each does, and the package that has it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,6 +86,20 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="skypane", description="Sliding-window preference queries on PySpark.")
     parser.add_argument("--version", action="version", version=f"skypane {_version()}")
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
-    for verb in VERBS:
-        verb.add_parser(verbs).set_defaults(run=verb.run)
+    add_commands(verbs)
     return parser
+
+
+def add_commands(verbs: _SubParsersAction[ArgumentParser]) -> None:
+    """Add our own commands, those of other packages, and, for known ones that are not installed, one that says so."""
+    for command in (*VERBS, *(plugin.load() for plugin in plugins(COMMANDS))):
+        command.add_parser(verbs).set_defaults(run=command.run)
+    for name, (does, package) in _ELSEWHERE.items():
+        if name not in verbs.choices:
+            parser = verbs.add_parser(name, help=f"{does} (needs the package {package})")
+            parser.add_argument("arguments", nargs=REMAINDER)
+            parser.set_defaults(run=partial(_not_installed, name, package))
+
+
+def _not_installed(name: str, package: str, _arguments: Namespace) -> int:
+    raise ConfigError(f"`skypane {name}` is in a package of its own, which is not installed: pip install {package}")
