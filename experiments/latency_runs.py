@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from experiments.lateness import Batches, LateStream, Trace, WindowTimes, run, run_tuple_grain, window_times
 from skypane.datasets.flights import departures
 from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Watermark
-from skypane.progress.lateness import Batches, LateStream, Trace, WindowTimes, run, run_tuple_grain, window_times
 from skypane.types import Duration, Micros, micros
 from skypane.windows import Windows
 

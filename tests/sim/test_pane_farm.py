@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.sim.plain import PlainFarm
 
 from skypane.control.scheduling.partitions import PartitionCount
 from skypane.control.splitting import AdaptiveSplitting, PaneRoundRobin, Sample, TupleRoundRobin
 from skypane.runtime.sim.farm import PaneFarm, Results
 from skypane.runtime.sim.heap import empty_heap, pop, push, replace_first
-from skypane.runtime.sim.plain import PlainFarm
 from skypane.runtime.sim.stream import Stream
 from skypane.types import ConfigError
 from skypane.windows import Windows

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.sim.queueing import waiting_times
 
 from skypane.control.splitting import PaneRoundRobin
 from skypane.runtime.sim.farm import PaneFarm
-from skypane.runtime.sim.queueing import waiting_times
 from skypane.runtime.sim.stream import Stream
 from skypane.types import ConfigError, FloatArray
 

@@ -44,7 +44,6 @@ def steadied(gains: Gains, ultimate: float) -> Gains:
     return Gains(kp=part * gains.kp, ki=part * gains.ki, kd=part * kd)
 
 
-ZIEGLER_NICHOLS = Rule(kp=0.6, ti=0.5, td=0.125)
 TYREUS_LUYBEN = Rule(kp=0.45, ti=2.2, td=0.16)
 """For loops that integrate, as this one does: a quarter of the overshoot of Ziegler and Nichols."""
 

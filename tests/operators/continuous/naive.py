@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.operators.continuous.eager import Update
 from tests.oracles import dominators, skyline_indices
 
-from skypane.operators.continuous.eager import Update
 from skypane.operators.continuous.updates import ADD, DEL
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.kernels.strategies import ODD_VALUES
+from tests.operators.continuous.eager import Update
 
 from skypane.operators.continuous import Arrivals, Front, Updates
-from skypane.operators.continuous.eager import Update
 
 
 class Stream(NamedTuple):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from tests.operators.continuous import naive
+from tests.operators.continuous.eager import Eager, Kind, Update, net
 from tests.operators.continuous.streams import streams
 
-from skypane.operators.continuous.eager import Eager, Kind, Update, net
 from skypane.operators.continuous.updates import ADD, DEL
 from skypane.types import ConfigError
 

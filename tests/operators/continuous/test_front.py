@@ -6,12 +6,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.kernels.strategies import DISTRIBUTIONS, front
 from tests.operators.continuous import naive
+from tests.operators.continuous.eager import Update, net
 from tests.operators.continuous.streams import Stream, plain, streams, told
 from tests.operators.continuous.test_eager import run
 
 from skypane.operators.continuous import ADD, DEL, Arrivals, Front, passing, stays
 from skypane.operators.continuous import front as front_module
-from skypane.operators.continuous.eager import Update, net
 from skypane.types import BadInputError, ConfigError
 from skypane.workloads.content.points import correlated
 

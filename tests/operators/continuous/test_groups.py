@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.operators.continuous import naive
+from tests.operators.continuous.eager import Update
 from tests.operators.continuous.streams import Stream, plain, streams
 
 from skypane.operators.continuous import Arrivals, GroupedFronts, small_fronts
 from skypane.operators.continuous import groups as groups_module
-from skypane.operators.continuous.eager import Update
 from skypane.operators.continuous.fronts import Asking, Fronts
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.operators.continuous.eager import Eager, Update, net
 
 import skypane as sp
 from skypane.operators.continuous import ContinuousSkyline, RowFront
 from skypane.operators.continuous import front_rows as rows_module
-from skypane.operators.continuous.eager import Eager, Update, net
 from skypane.operators.continuous.fronts import Asking
 from skypane.preference.groups import group_codes
 from skypane.testing import check_query

@@ -6,7 +6,6 @@ places a node's share varies by about 1 / sqrt(v). When a node comes or goes, on
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,10 +35,6 @@ class Ring:
         edges, owners = self._arcs
         after = np.searchsorted(edges, mixed(mixed(np.asarray(keys, np.int64))), side="left")
         return owners[after % len(owners)]
-
-    def with_nodes(self, nodes: Collection[int]) -> Ring:
-        """Return the ring of other nodes: those on both keep their places."""
-        return Ring(tuple(nodes), self.places)
 
     @cached_property
     def _arcs(self) -> tuple[IntArray, IntArray]:

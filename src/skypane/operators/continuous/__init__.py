@@ -7,7 +7,8 @@ What is true, stated once:
   - An update (time, action, row) says that a row enters the front (ADD) or leaves it (DEL). A stay of no length is none.
   - Updates come in order of time; in one instant DEL before ADD, then by row. A row enters at most once.
 
-eager.py is the definition, a point at a time; front.py the batch form, over points, and passing.py what it need not look at;
+front.py is over points, a batch at a time, and passing.py what it need not look at (tests/operators/continuous/eager.py is the
+definition, a point at a time);
 groups.py has one for each group; shards.py and group_shards.py are the same in parts that are asked; fronts.py is all of these;
 rows.py is the same over tables; query.py says which rows of a pane are worth keeping until their time has come.
 """

@@ -1,7 +1,7 @@
 """The pane-level farm in virtual time: an emitter, PLQ workers with unbounded queues, partition results out.
 
 One loop over two kinds of event: a tuple arrives, a worker finishes one. All that the farm knows is in arrays that the
-caller made; farm.py makes them, and plain.py says the same in plain Python.
+caller made; farm.py makes them, and tests/sim/plain.py says the same in plain Python.
 """
 
 from __future__ import annotations

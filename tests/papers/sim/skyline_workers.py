@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from skypane.operators.continuous.eager import Kind, Point, Update, dominates
+from tests.operators.continuous.eager import Kind, Point, Update, dominates
+
 from skypane.operators.continuous.updates import ADD, DEL
 from skypane.types import Micros
 

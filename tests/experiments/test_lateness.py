@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+from experiments.lateness import Batches, LateStream, run, run_tuple_grain, window_times
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.progress import KSlack, Watermark
-from skypane.progress.lateness import Batches, LateStream, run, run_tuple_grain, window_times
 from skypane.windows import Windows
 
 

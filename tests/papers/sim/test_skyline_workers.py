@@ -7,10 +7,10 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.operators.continuous.eager import Eager, Update, net
+from tests.papers.sim.skyline_workers import NEVER, Arrival, Worker, run
 
-from skypane.operators.continuous.eager import Eager, Update, net
 from skypane.operators.continuous.updates import ADD, DEL
-from skypane.runtime.sim.skyline_workers import NEVER, Arrival, Worker, run
 
 
 @st.composite
