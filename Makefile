@@ -43,7 +43,7 @@ ifneq ($(VENV),.venv)
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/kernels
 endif
 # The rooms of tests that start Java.
-JAVA := runtime experiments jobs test_demo.py test_snippets.py
+JAVA := runtime measure jobs test_demo.py test_snippets.py
 # Those that search, kill and measure for longer than anyone waits between two changes.
 CAMPAIGNS := chaos cpus differential papers
 # All but those that start Java.
@@ -56,7 +56,7 @@ JOBS := 2
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
 # The files that hold docs to what there is.
 DOCS := $(addprefix tests/,test_snippets.py test_extending.py test_claims.py test_promises.py test_workflow.py test_locks.py \
-    test_style.py experiments/test_versions.py cpus/test_cpus.py)
+    test_style.py measure/test_versions.py cpus/test_cpus.py)
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
 
@@ -112,7 +112,7 @@ newest:
 	@$(MAKE) --no-print-directory --keep-going VENV=.venv-newest LOCK= newer ruff types workflow suite
 
 newer: $(INSTALLED)
-	@$(BIN)/python -m experiments.versions.newer
+	@$(BIN)/python -m measure.versions.newer
 
 # Both locks anew, with what is newest today. uv reads pyproject.toml for all of Python's versions and systems at once.
 LOCKING = UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \
@@ -181,17 +181,17 @@ demo: $(INSTALLED)
 	@$(BIN)/skypane demo $(ARGS)
 
 bench: $(INSTALLED)
-	@$(BIN)/python -m bench $(ARGS)
+	@$(BIN)/python -m measure.bench $(ARGS)
 
 reference: $(INSTALLED)
-	@$(BIN)/python -m experiments.reference docs
+	@$(BIN)/python -m measure.reference docs
 
 doctor: $(INSTALLED)
 	@$(BIN)/skypane doctor $(ARGS)
 
 # Settings of other versions, for docs/versions.md: each in an environment of its own, which is removed again.
 matrix: $(INSTALLED)
-	@$(BIN)/python -m experiments.versions $(ARGS)
+	@$(BIN)/python -m measure.versions $(ARGS)
 
 # The tests of `make quick`, or of another goal, in processes that take this CPU for others: ARGS="--goal test Haswell"
 cpus: $(INSTALLED)
@@ -206,7 +206,7 @@ chaos: $(INSTALLED)
 
 clean:
 	rm -rf $(VENV) .venv-* .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src papers tests measure -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A found interpreter is tried, not trusted: version managers put names on PATH that do not run.
 $(BIN)/python:

@@ -14,7 +14,7 @@ LONG: Final = (
     "test_snippets.py",
     "runtime/test_stream.py",
     "runtime/test_zones.py",
-    "experiments/test_admission.py",
+    "measure/test_admission.py",
     "test_demo.py",
     "runtime/test_continuous_recovery.py",
     "runtime/test_elastic.py",

@@ -26,7 +26,7 @@ _SECTION = re.compile(r"\b(design|[\w/-]+\.md), \"([^\"]+)\"")
 _COMMAND = re.compile(r"`skypane ([a-z]+)\b")
 _TYPED = re.compile(r"^skypane ([a-z]+)\b", re.MULTILINE)
 _GOAL = re.compile(r"`make ([a-z][\w-]*)")
-_MODULE = re.compile(r"python -m ((?:bench|experiments|tests|skypane)(?:\.[a-z]\w*)*)(?![\w.]*[A-Z])")
+_MODULE = re.compile(r"python -m ((?:measure|tests|skypane)(?:\.[a-z]\w*)*)(?![\w.]*[A-Z])")
 
 EXAMPLES: Final = frozenset(
     "JOB.yaml INPUTS.yaml inputs.yaml job.yaml my-job.yaml cab-areas.html meter-load.html rate.html cores.svg bursty.svg "
@@ -52,7 +52,7 @@ class Place(NamedTuple):
 def files() -> frozenset[str]:
     """Return the files of the project: those that git knows, and those that it would be told of."""
     if not (ROOT / ".git").exists():  # what was unpacked of a source distribution
-        rooms = [ROOT / room for room in ("src", "papers", "tests", "docs", "bench", "experiments")]
+        rooms = [ROOT / room for room in ("src", "papers", "tests", "docs", "measure")]
         found = [*(file for room in rooms for file in room.rglob("*")), *ROOT.glob("*.*")]
         return frozenset(file.relative_to(ROOT).as_posix() for file in found if file.is_file())
     told = subprocess.run(

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.__main__ import KINDS, every
-from bench.many_keys import KINDS as OF_MANY_KEYS
-from experiments.reference import tables
+from measure.bench.__main__ import KINDS, every
+from measure.bench.many_keys import KINDS as OF_MANY_KEYS
+from measure.reference import tables
 from tests import references
 from tests.test_imports import LAYERS
 
@@ -42,8 +42,11 @@ def test_files_sections_commands_and_modules_that_are_told_of_are_there():
         ('(design, "On Spark")', "design has no section 'On Spark'"),
         ("run `skypane star` for that", "there is no command skypane star"),
         ("`make coffee`", "the Makefile has no goal coffee"),
-        ("python -m bench.nothing", "there is no module bench.nothing"),
-        ('design, "Words", docs/design.md, kernels/key_table.py, `skypane run`, `make test`, python -m bench', None),
+        ("python -m measure.bench.nothing", "there is no module measure.bench.nothing"),
+        (
+            'design, "Words", docs/design.md, kernels/key_table.py, `skypane run`, `make test`, python -m measure.bench',
+            None,
+        ),
     ],
 )
 def test_what_is_not_there_is_found(text: str, problem: str | None):
@@ -130,7 +133,11 @@ def test_queries_lists_every_query_that_answers_windows():
 
 
 def test_every_benchmark_is_run_by_the_command_for_all():
-    told = {file.stem for file in (ROOT / "bench").glob("*.py") if re.search(r"python -m bench\.", file.read_text())}
+    told = {
+        file.stem
+        for file in (ROOT / "measure" / "bench").glob("*.py")
+        if re.search(r"python -m measure\.bench\.", file.read_text())
+    }
     assert told <= set(every())
     assert set(KINDS["many_keys"]) == set(OF_MANY_KEYS)
 

@@ -140,10 +140,10 @@ def test_the_lists_of_docs_have_it_from_the_registries(extended: Path, tmp_path:
     (tmp_path / "reference.md").write_text(
         (ROOT / "docs" / "reference.md").read_text(encoding="utf-8"), encoding="utf-8"
     )
-    for program in ("experiments/reference.py", "bench/record.py"):
-        (tmp_path / program).parent.mkdir()
+    for program in ("measure/reference.py", "measure/tables.py"):
+        (tmp_path / program).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / program, tmp_path / program)
-    run(tmp_path, "-m", "experiments.reference", str(tmp_path), path=extended)
+    run(tmp_path, "-m", "measure.reference", str(tmp_path), path=extended)
     page = (tmp_path / "reference.md").read_text(encoding="utf-8")
     for name in ("`Lately(", "`longest(", "`Steps(", "`Sqlite(", "`ticks`", "`again`"):
         assert name in page, name

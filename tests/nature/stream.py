@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.kafka_broker import Broker
 from tests.nature import schedule
 from tests.nature.disk import Disk
 from tests.nature.driver import BATCH, DONE, FAILED, STOPPED, UP, Task
@@ -30,6 +29,7 @@ from tests.nature.scenarios import SCENARIOS, topic_of
 from tests.nature.schedule import Act, Life, Means
 from tests.nature.tally import Tally
 from tests.nature.weather import Weather
+from tests.servers.kafka import Broker
 
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.store import Store

@@ -33,7 +33,7 @@ class Costs:
     front_per_pair: float = 30e-12
     group_per_row: float = 2.0e-6
     shard_per_row: float = 0.25e-6
-    measured: str = "two shared cores, local[2], bench/streaming.py"
+    measured: str = "two shared cores, local[2], measure/bench/streaming.py"
 
     def __post_init__(self) -> None:
         for name in (item.name for item in fields(self) if item.name != "measured"):

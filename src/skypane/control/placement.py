@@ -51,7 +51,7 @@ DIVIDING = 0.15
 """What a row of a partial costs whose keys workers divide, as a part of merging it: each worker looks at all of them."""
 MANY_KEYS = 65_536
 """From so many keys on, all windows are divided by keys: smaller tables fit caches better, and what is merged for a window
-serves the next one, where each run of windows begins anew (bench/division.py)."""
+serves the next one, where each run of windows begins anew (measure/bench/division.py)."""
 COMPARED_ONCE = 2
 """What it costs to compare a row once for all its windows, with what comes before and after it, in merges."""
 THREADS = 0.02

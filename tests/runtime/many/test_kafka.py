@@ -11,8 +11,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from experiments.kafka_broker import PASSWORD, Broker, broker
 from tests.runtime.receiving.authority import authority, signed
+from tests.servers.kafka import PASSWORD, Broker, broker
 
 from skypane.runtime.spark.sources.many import kafka as kind
 from skypane.runtime.spark.sources.many.brokers import Asking, At

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from experiments.kafka_broker import PASSWORD
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 from tests.runtime.streams import finish, parquet_rows
+from tests.servers.kafka import PASSWORD
 
 import skypane as sp
 from skypane.runtime.spark.sources.many.door import inputs

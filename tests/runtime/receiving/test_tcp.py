@@ -10,8 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from experiments.ports import free_ports
 from tests.runtime.receiving.logs import lines, receiver, until
+from tests.servers.ports import free_ports
 
 from skypane.runtime.receiving import tcp
 from skypane.runtime.receiving.receiver import Receiver

@@ -15,7 +15,7 @@ from skypane.types import IntArray, Micros
 
 LARGE: Final = 512
 """Points, stored and new, from which a group has a Front of its own, whose index costs a fixed time to build: with a hundred
-groups of 900 points three times as fast as at 2,048, and nowhere slower (bench/continuous.py)."""
+groups of 900 points three times as fast as at 2,048, and nowhere slower (measure/bench/continuous.py)."""
 
 
 class _Shares(NamedTuple):

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.naming import backticked
 
 ROWS: Final = 100_000
-"""Rows per batch: the default of 10,000 costs a third more (bench/streaming.py)."""
+"""Rows per batch: the default of 10,000 costs a third more (measure/bench/streaming.py)."""
 ROOMS: Final = (4 << 10, 64 << 10)
 """Bytes per row that short texts may have: in batches of 16,000 rows and of 1,000, which is an eighth slower."""
 

@@ -1,0 +1,1 @@
+"""AqKSlack against K-slack and the best fixed delay."""
