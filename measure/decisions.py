@@ -21,7 +21,7 @@ import pyarrow as pa
 import skypane as sp
 from skypane.operators.window_query import TwoStacks
 from skypane.plan import Plan
-from skypane.progress import Arrivals, KSlack
+from skypane.progress import PaneArrivals, KSlack
 from skypane.runtime import local
 from skypane.windows import Windows
 
@@ -46,7 +46,7 @@ def one_wrong_clock() -> Iterator[str]:
     for name, policy in (("held", KSlack()), ("believed at once", KSlack(max_ahead=None))):
         state = policy.init()
         for at in range(0, len(times), 200):
-            state = policy.step(state, Arrivals.of_times(times[at : at + 200], Windows.of("1 minute")))
+            state = policy.step(state, PaneArrivals.of_times(times[at : at + 200], Windows.of("1 minute")))
         yield f"one clock a year ahead, {name}: {state.dropped:,} of {len(times):,} rows dropped"
 
 

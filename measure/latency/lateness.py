@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.kslack import tuple_grain
 from skypane.progress.policy import ProgressPolicy
 from skypane.types import BoolArray, FloatArray, IntArray, Micros
@@ -44,7 +44,7 @@ class Batches:
     windows: Windows
     #: For each batch, the end of its interval: then it is admitted, which takes no time (microseconds).
     clock: IntArray
-    arrivals: Sequence[Arrivals]
+    arrivals: Sequence[PaneArrivals]
     #: For each tuple, its batch.
     step: IntArray
 
@@ -53,7 +53,7 @@ class Batches:
         """Cut `stream` at the multiples of `every`."""
         numbers, first, step = np.unique(stream.arrival // every, return_index=True, return_inverse=True)
         parts = np.split(stream.event, first[1:])
-        arrivals = [Arrivals.of_times(part, windows) for part in parts]
+        arrivals = [PaneArrivals.of_times(part, windows) for part in parts]
         return cls(stream, windows, (numbers + 1) * every, arrivals, step)
 
 
@@ -89,7 +89,7 @@ def run(policy: ProgressPolicy, batches: Batches) -> Trace:
     return Trace(batches.step, batches.clock, steps[:, 0], steps[:, 1], steps[:, 2])
 
 
-def _steps(policy: ProgressPolicy, arrivals: Sequence[Arrivals]) -> Iterator[tuple[Micros, int, int]]:
+def _steps(policy: ProgressPolicy, arrivals: Sequence[PaneArrivals]) -> Iterator[tuple[Micros, int, int]]:
     state = policy.init()
     for batch in arrivals:
         state = policy.step(state, batch)

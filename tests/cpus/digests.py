@@ -30,7 +30,7 @@ from skypane.operators.continuous.query import ContinuousSkyline
 from skypane.operators.query import Query
 from skypane.plan import ContinuousPlan, Plan
 from skypane.preference import Score, parse
-from skypane.progress import AqKSlack, Arrivals, KSlack, ProgressPolicy, Readiness, Watermark
+from skypane.progress import AqKSlack, PaneArrivals, KSlack, ProgressPolicy, Readiness, Watermark
 from skypane.runtime import local
 from skypane.windows import Windows
 from skypane_papers.multiway import Aggregation, ColumnarTuMLSC, TuMLSC
@@ -98,7 +98,7 @@ def progress(rng: np.random.Generator) -> Parts:
     for policy in policies:
         state: Any = policy.init()
         for start in range(0, len(times), 150):
-            state = policy.step(state, Arrivals.of_times(times[start : start + 150], Windows(SECOND, SECOND)))
+            state = policy.step(state, PaneArrivals.of_times(times[start : start + 150], Windows(SECOND, SECOND)))
             yield state.punctuation, state.snapshot() if start % 15_000 == 0 else None
 
 

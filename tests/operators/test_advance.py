@@ -15,7 +15,7 @@ from skypane.operators.entry.reasons import FUTURE
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.progress import KSlack, ProgressPolicy, Watermark
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import PaneArrivals
 from skypane.windows import Windows
 
 POLICIES = st.sampled_from(
@@ -40,7 +40,7 @@ def test_the_policy_is_told_of_every_time(w: Windows, batches: list[pa.Table], p
         step = advance(policy, w, state, counted(w, rows, first_open))
 
         times = [time for time in micros_of(rows) if time is not None]
-        arrivals = Arrivals.of_times(times, w)
+        arrivals = PaneArrivals.of_times(times, w)
         verdict = policy.judge(expected, arrivals)
         expected = policy.step(expected, arrivals)
         panes = [w.pane_at(time) for time in times]

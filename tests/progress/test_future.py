@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.progress import Arrivals, FutureBound, KSlack
+from skypane.progress import PaneArrivals, FutureBound, KSlack
 from skypane.progress.future import Held, Verdict
 from skypane.progress.pauses import Pauses
 from skypane.types import CheckpointError, ConfigError
@@ -23,7 +23,7 @@ SECOND = 1_000_000
 
 
 def judge(newest, times, held=None, bound=BOUND):
-    return bound.judge(newest, held or Held(), Arrivals.of_times(times, Windows(10, 10)))
+    return bound.judge(newest, held or Held(), PaneArrivals.of_times(times, Windows(10, 10)))
 
 
 def starts(held):
@@ -99,7 +99,7 @@ def test_a_gap_ends_the_chain():
 
 
 def test_a_pane_longer_than_max_ahead_moves_no_further_than_it():
-    verdict = BOUND.judge(1_000, Held(), Arrivals.of_times([1_050, 1_900], Windows(1_000, 1_000)))
+    verdict = BOUND.judge(1_000, Held(), PaneArrivals.of_times([1_050, 1_900], Windows(1_000, 1_000)))
     assert verdict.limit == 1_200
 
 
@@ -186,7 +186,7 @@ def test_what_cannot_be_is_refused(max_ahead, support, patience):
 
 
 def settle(newest, seen, times, pauses=NONE, against=0, bound=BOUND):
-    held = replace(Held.of(Arrivals.of_times(times, Windows(10, 10))), against=against)
+    held = replace(Held.of(PaneArrivals.of_times(times, Windows(10, 10))), against=against)
     verdict = bound.settle(newest, seen, held, pauses)
     assert verdict.held == Held()
     followed = [] if verdict.followed is None else verdict.followed.pane_start.tolist()
@@ -233,7 +233,7 @@ def test_at_a_drain_rows_that_went_on_elsewhere_are_taken_off():
 def test_at_a_drain_nothing_is_given_up_without_a_bound():
     """It may have been taken off while rows were held."""
     assert settle(1_000, 50, [5_000, 90_000], bound=FutureBound(None)) == [5_000, 90_000]
-    verdict = judge(1_000, [1_001], Held.of(Arrivals.of_times([5_000], Windows(10, 10))), FutureBound(None))
+    verdict = judge(1_000, [1_001], Held.of(PaneArrivals.of_times([5_000], Windows(10, 10))), FutureBound(None))
     assert verdict.held == Held()
     assert verdict.followed is not None
     assert verdict.followed.total == 1
@@ -260,7 +260,7 @@ def test_a_sorted_batch_or_its_rows_one_by_one_have_one_limit(batch, newest):
 def test_every_row_is_believed_or_held_or_given_up(stream, newest):
     held = Held()
     for batch in stream:
-        arrivals = Arrivals.of_times(batch, Windows(10, 10))
+        arrivals = PaneArrivals.of_times(batch, Windows(10, 10))
         verdict = BOUND.judge(newest, held, arrivals)
         believed = arrivals.upto(verdict.limit).total + (0 if verdict.followed is None else verdict.followed.total)
         assert believed + verdict.held.rows + verdict.given_up.rows == len(batch) + held.rows
@@ -292,7 +292,7 @@ def late_stream(rows, rng):
 def run(policy, event, batch):
     state = policy.init()
     for at in range(0, len(event), batch):
-        state = policy.step(state, Arrivals.of_times(event[at : at + batch], Windows(SECOND, SECOND)))
+        state = policy.step(state, PaneArrivals.of_times(event[at : at + batch], Windows(SECOND, SECOND)))
     return state
 
 

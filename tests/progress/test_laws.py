@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.progress.streams import PANE, arrivals, batches, steps
 
-from skypane.progress import AqKSlack, Arrivals, KSlack, Readiness, Watermark
+from skypane.progress import AqKSlack, PaneArrivals, KSlack, Readiness, Watermark
 from skypane.types import CheckpointError
 
 POLICIES = [
@@ -124,10 +124,10 @@ def test_a_stream_that_stood_still_for_long_goes_on(policy):
 @every_policy
 def test_a_batch_without_rows_changes_nothing(policy):
     state = policy.init()
-    assert policy.step(state, Arrivals.none()) == state
+    assert policy.step(state, PaneArrivals.none()) == state
     assert state.punctuation is None
     state = policy.step(state, arrivals([1_000, 1_050]))
-    assert policy.step(state, Arrivals.none()) == state
+    assert policy.step(state, PaneArrivals.none()) == state
 
 
 @every_policy

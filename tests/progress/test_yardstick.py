@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.progress.streams import heavy_tailed
 
-from skypane.progress import AqKSlack, Arrivals, KSlack, Watermark
+from skypane.progress import AqKSlack, PaneArrivals, KSlack, Watermark
 from skypane.progress.yardstick import Cut, Run, best_fixed, measure, window_ends
 from skypane.types import ConfigError, Length
 from skypane.windows import Windows
@@ -26,7 +26,7 @@ def test_a_cut_stream_is_its_batches(event, windows, batch):
     parts = [event[at : at + batch] for at in range(0, len(event), batch)]
     assert len(cut.arrivals) == len(parts)
     for arrivals, part in zip(cut.arrivals, parts, strict=True):
-        expected = Arrivals.of_times(part, windows)
+        expected = PaneArrivals.of_times(part, windows)
         for name in ("pane_start", "pane_end", "rows", "oldest", "newest"):
             assert getattr(arrivals, name).tolist() == getattr(expected, name).tolist()
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.rows import Bag, chunked, micros_of, split, table, tables, windows
 
 from skypane.plan import Plan
-from skypane.progress import AqKSlack, Arrivals, KSlack, ProgressPolicy, Watermark
+from skypane.progress import AqKSlack, PaneArrivals, KSlack, ProgressPolicy, Watermark
 from skypane.progress.future import Held, HeldPane, Verdict
 from skypane.progress.state import Progress
 from skypane.runtime import local
@@ -230,7 +230,7 @@ class Forgetful(Watermark):
 
     pane: int = 0
 
-    def judge(self, state: Progress, arrivals: Arrivals) -> Verdict:
+    def judge(self, state: Progress, arrivals: PaneArrivals) -> Verdict:
         verdict = super().judge(state, arrivals)
         wrong = Held((HeldPane(self.pane, self.pane + 10, 1, self.pane, self.pane),))
         return verdict if state.newest is None else replace(verdict, given_up=wrong)

@@ -18,7 +18,7 @@ from tests.runtime.streams import SECOND, expected, finish, parquet_rows, read_b
 import skypane as sp
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.progress import Arrivals
+from skypane.progress import PaneArrivals
 from skypane.progress.future import Held as FarAhead
 from skypane.progress.future import HeldPane, Verdict
 from skypane.progress.state import Progress
@@ -241,7 +241,7 @@ def test_a_batch_that_spark_brings_again_is_counted_once(spark: SparkSession, tm
 class Forgetful(sp.KSlack):
     """Says of a pane that it has never held that its one row is given up; the pane has ten."""
 
-    def judge(self, state: Progress, arrivals: Arrivals) -> Verdict:
+    def judge(self, state: Progress, arrivals: PaneArrivals) -> Verdict:
         verdict = super().judge(state, arrivals)
         start = START + 50 * SECOND
         wrong = FarAhead((HeldPane(start, start + 10 * SECOND, 1, start, start),))

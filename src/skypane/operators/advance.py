@@ -12,7 +12,7 @@ from skypane.operators.entry.counts import PaneCount, merged_counts
 from skypane.operators.entry.reasons import FUTURE
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.open_panes import OpenPanes
-from skypane.progress.arrivals import Arrivals, SourceCount
+from skypane.progress.arrivals import PaneArrivals, SourceCount
 from skypane.progress.future import Verdict
 from skypane.progress.policy import ProgressPolicy, ProgressState
 from skypane.types import Micros
@@ -79,9 +79,9 @@ def _rejection(verdict: Verdict) -> Rejection:
     return Rejection({FUTURE: rows} if rows else {})
 
 
-def _arrivals(windows: Windows, panes: list[PaneCount], sources: Mapping[str, SourceCount]) -> Arrivals:
+def _arrivals(windows: Windows, panes: list[PaneCount], sources: Mapping[str, SourceCount]) -> PaneArrivals:
     numbers = np.array([count.pane for count in panes], np.int64)
-    return Arrivals(
+    return PaneArrivals(
         pane_start=windows.pane_start(numbers),
         pane_end=windows.pane_end(numbers),
         rows=np.array([count.rows for count in panes], np.int64),

@@ -36,7 +36,7 @@ FEW_ROWS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WindowAnswer:
     """The rows of one window, stamped with its bounds."""
 
     window: int
@@ -152,17 +152,17 @@ class WindowWorker:
         self._steps: dict[int, int] = {}
         self._step = 0
 
-    def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> Answer:
+    def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> WindowAnswer:
         """Return the answer of a window younger than any before; `load` gets a partial that is needed for it."""
         return next(self.answers([task], load))
 
-    def answers(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[Answer]:
+    def answers(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[WindowAnswer]:
         """Yield the answers of windows, each younger than the one before and than any before them."""
         at_once = self._query.windows.overlap
         for begin in range(0, len(tasks), at_once):
             some = tasks[begin : begin + at_once]
             for task, rows in zip(some, self._rows_of(some, load), strict=True):
-                yield Answer(task.window, self._query.stamp(task.window, rows))
+                yield WindowAnswer(task.window, self._query.stamp(task.window, rows))
 
     def _rows_of(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[pa.Table]:
         """Yield the rows of each window; of several at once where that is what the queue is made for."""

@@ -1,7 +1,7 @@
 """Punctuation laws: they say when a pane is complete enough to be closed."""
 
 from skypane.progress.aqkslack import AqKSlack
-from skypane.progress.arrivals import Arrivals, SourceCount
+from skypane.progress.arrivals import PaneArrivals, SourceCount
 from skypane.progress.future import FutureBound
 from skypane.progress.kslack import KSlack
 from skypane.progress.policy import ProgressPolicy, ProgressState
@@ -10,7 +10,7 @@ from skypane.progress.watermark import Watermark
 
 __all__ = [
     "AqKSlack",
-    "Arrivals",
+    "PaneArrivals",
     "FutureBound",
     "KSlack",
     "ProgressPolicy",

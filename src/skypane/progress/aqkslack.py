@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from skypane.progress.account import Account
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.future import DAY
 from skypane.progress.kslack import largest_delay
 from skypane.progress.law import PunctuationLaw, not_negative
@@ -102,7 +102,7 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
         state = AdaptiveProgress.restored(snapshot)
         return state if self.max_slack is None else replace(state, longest=min(state.longest, micros(self.max_slack)))
 
-    def _measure(self, before: AdaptiveProgress, counted: AdaptiveProgress, arrivals: Arrivals) -> AdaptiveProgress:
+    def _measure(self, before: AdaptiveProgress, counted: AdaptiveProgress, arrivals: PaneArrivals) -> AdaptiveProgress:
         newest = counted.newest
         if newest is None or before.newest is None or before.since is None or before.patient is None:
             return replace(counted, since=newest, patient=newest)
@@ -171,7 +171,7 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
         }
 
 
-def _lagging(arrivals: Arrivals) -> str | None:
+def _lagging(arrivals: PaneArrivals) -> str | None:
     late = sum(source.late for source in arrivals.sources.values())
     # Of several the last by name: sources come in no order, and a state is that of the rows.
     worst = max(arrivals.sources, key=lambda name: (arrivals.sources[name].late, name), default=None)

@@ -28,7 +28,7 @@ class SourceCount(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Arrivals:
+class PaneArrivals:
     """One batch, summed up by pane: equal-length int64 arrays in ascending order of pane_start, one entry per pane.
 
     Late panes are in it, rows quarantined for a reason other than their time are not. Times are event time in
@@ -81,19 +81,19 @@ class Arrivals:
         """Return how many rows belong to panes that `punctuation` has closed."""
         return 0 if punctuation is None else int(self.rows[self.pane_end <= punctuation].sum())
 
-    def upto(self, limit: Micros | None) -> Arrivals:
+    def upto(self, limit: Micros | None) -> PaneArrivals:
         """Leave out the panes that start beyond `limit`, and take no time as newer than it."""
         if limit is None or not len(self) or self.newest.max() <= limit:
             return self
         kept = self.only(self.pane_start <= limit)
         return replace(kept, oldest=np.minimum(kept.oldest, limit), newest=np.minimum(kept.newest, limit))
 
-    def only(self, mask: BoolArray) -> Arrivals:
+    def only(self, mask: BoolArray) -> PaneArrivals:
         """Return the panes where `mask` is true."""
         chosen: dict[str, Any] = {name: getattr(self, name)[mask] for name in _COLUMNS}
         return replace(self, **chosen)
 
-    def union(self, other: Arrivals) -> Arrivals:
+    def union(self, other: PaneArrivals) -> PaneArrivals:
         """Return the panes of both, a pane that both have twice; the sources are this one's."""
         if not len(other):
             return self

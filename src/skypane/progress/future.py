@@ -35,7 +35,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.pauses import Pauses
 from skypane.types import CheckpointError, ConfigError, Length, Micros
 
@@ -47,7 +47,7 @@ _STRETCH = 4
 
 
 class HeldPane(NamedTuple):
-    """The rows of one pane that are held; fields as in Arrivals."""
+    """The rows of one pane that are held; fields as in PaneArrivals."""
 
     start: Micros
     end: Micros
@@ -74,18 +74,18 @@ class Held:
         """How many rows are held."""
         return sum(pane.rows for pane in self.panes)
 
-    def arrivals(self) -> Arrivals:
+    def arrivals(self) -> PaneArrivals:
         """Return the panes as arrivals."""
         if not self.panes:
-            return Arrivals.none()
-        return Arrivals(*np.array(self.panes, np.int64).T)
+            return PaneArrivals.none()
+        return PaneArrivals(*np.array(self.panes, np.int64).T)
 
     def beyond(self, limit: Micros) -> Held:
         """Return what starts beyond `limit`."""
         return replace(self, panes=tuple(pane for pane in self.panes if pane.start > limit))
 
     @classmethod
-    def of(cls, arrivals: Arrivals) -> Self:
+    def of(cls, arrivals: PaneArrivals) -> Self:
         """Hold these panes; those of one start are made one."""
         if not len(arrivals):
             return cls()
@@ -131,7 +131,7 @@ class Verdict:
     #: What is held from now on: of this batch, and of those before it.
     held: Held = Held()
     #: What was held before and is believed from now on.
-    followed: Arrivals | None = None
+    followed: PaneArrivals | None = None
     #: What was held before and is given up now: it is quarantined.
     given_up: Held = Held()
 
@@ -151,7 +151,7 @@ class FutureBound:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1 row, got {getattr(self, name)}")
 
-    def judge(self, newest: Micros | None, held: Held, arrivals: Arrivals) -> Verdict:
+    def judge(self, newest: Micros | None, held: Held, arrivals: PaneArrivals) -> Verdict:
         """Return the verdict on a batch, given the newest time believed before it and what was held before it."""
         if self.max_ahead is None:
             return Verdict(None, followed=held.arrivals() if held.panes else None)
@@ -187,7 +187,7 @@ class FutureBound:
             before, end = before + pane.rows, max(end, pane.newest)
         return end
 
-    def _weighed(self, newest: Micros, verdict: Verdict, held: Held, arrivals: Arrivals) -> Verdict:
+    def _weighed(self, newest: Micros, verdict: Verdict, held: Held, arrivals: PaneArrivals) -> Verdict:
         """Return `verdict`, by which something is held, after a look at what speaks for and against it."""
         limit = verdict.limit
         if limit is None or self.max_ahead is None:
@@ -210,7 +210,7 @@ class FutureBound:
         return replace(verdict, held=counted)
 
 
-def _from(start: Micros, max_ahead: Micros, arrivals: Arrivals, held: Held) -> Verdict:
+def _from(start: Micros, max_ahead: Micros, arrivals: PaneArrivals, held: Held) -> Verdict:
     """Return the verdict where the stream is at `start`; nothing has been said yet of what is held."""
     before = held.arrivals()
     # A pane that both have is one: else it would lead by twice as much where its rows come in two batches.
@@ -220,13 +220,13 @@ def _from(start: Micros, max_ahead: Micros, arrivals: Arrivals, held: Held) -> V
     return Verdict(limit, Held.of(both.only(both.pane_start > limit)), followed if len(followed) else None)
 
 
-def _lower_median(arrivals: Arrivals) -> Micros:
+def _lower_median(arrivals: PaneArrivals) -> Micros:
     """Return the pane start at or below which half of the rows lie; there is at least one row."""
     cumulative = np.cumsum(arrivals.rows)
     return int(arrivals.pane_start[np.searchsorted(cumulative, (cumulative[-1] + 1) // 2)])
 
 
-def _reach(start: Micros, max_ahead: Micros, arrivals: Arrivals) -> Micros:
+def _reach(start: Micros, max_ahead: Micros, arrivals: PaneArrivals) -> Micros:
     """Return the newest time that is believed when each pane may lead by `max_ahead` those before it."""
     reach = start
     ahead = arrivals.newest > start

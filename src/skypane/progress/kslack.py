@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.future import DAY
 from skypane.progress.law import PunctuationLaw, not_negative
 from skypane.progress.state import Progress
@@ -45,7 +45,7 @@ class KSlack(PunctuationLaw[Progress]):
         state = Progress.restored(snapshot)
         return state if self.max_slack is None else replace(state, slack=min(state.slack, micros(self.max_slack)))
 
-    def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:
+    def _measure(self, before: Progress, counted: Progress, arrivals: PaneArrivals) -> Progress:
         if before.newest is None:
             return counted
         delay = largest_delay(before.newest, arrivals, self.max_slack)
@@ -56,7 +56,7 @@ class KSlack(PunctuationLaw[Progress]):
         return f"{span(state.slack)}, the longest delay seen"
 
 
-def largest_delay(tmax: Micros, arrivals: Arrivals, max_slack: Duration | None) -> Micros:
+def largest_delay(tmax: Micros, arrivals: PaneArrivals, max_slack: Duration | None) -> Micros:
     """Return the largest delay worth waiting for; a pane that straddles max_slack counts as max_slack."""
     if max_slack is None:
         return max(0, tmax - int(arrivals.oldest.min()))

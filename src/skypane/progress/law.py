@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.future import DAY, PATIENCE, SUPPORT, FutureBound, Verdict
 from skypane.progress.state import Progress
 from skypane.types import ConfigError, Duration, Micros, micros
@@ -59,14 +59,14 @@ class PunctuationLaw(ABC, Generic[S]):
         """Return the state whose snapshot() this is; raise CheckpointError if it cannot be one."""
 
     @abstractmethod
-    def _measure(self, before: S, counted: S, arrivals: Arrivals) -> S:
+    def _measure(self, before: S, counted: S, arrivals: PaneArrivals) -> S:
         """Return `counted`, the state with the batch counted in, with the slack that the law finds right now."""
 
-    def judge(self, state: S, arrivals: Arrivals) -> Verdict:
+    def judge(self, state: S, arrivals: PaneArrivals) -> Verdict:
         """Return which panes are held, and which are held no longer; step() takes the same verdict into account."""
         return self._bound().judge(_reached(state), state.held, arrivals)
 
-    def step(self, state: S, arrivals: Arrivals) -> S:
+    def step(self, state: S, arrivals: PaneArrivals) -> S:
         """Return the state after a batch."""
         verdict = self.judge(state, arrivals)
         believed = arrivals.upto(verdict.limit)
@@ -86,7 +86,7 @@ class PunctuationLaw(ABC, Generic[S]):
         settled = replace(state, held=verdict.held, given_up=state.given_up + verdict.given_up.rows)
         return verdict, settled if verdict.followed is None else self._moved(settled, verdict.followed)
 
-    def _moved(self, state: S, believed: Arrivals) -> S:
+    def _moved(self, state: S, believed: PaneArrivals) -> S:
         pauses = state.pauses.after(state.newest, state.seen, believed, self.support)
         newest = int(believed.newest.max())
         newest = newest if state.newest is None else max(state.newest, newest)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import PaneArrivals
 from skypane.types import CheckpointError, Micros
 
 
@@ -20,7 +20,7 @@ class Pauses:
     may be the first row that is wrong, not the last. So those are kept that are longer than any after more rows.
 
     >>> from skypane.windows import Windows
-    >>> pauses = Pauses().after(10, 5, Arrivals.of_times([31, 52, 55], Windows(10, 10)), most=32)
+    >>> pauses = Pauses().after(10, 5, PaneArrivals.of_times([31, 52, 55], Windows(10, 10)), most=32)
     >>> pauses.longest(5), pauses.longest(6), pauses.longest(7)
     (20, 19, 0)
     """
@@ -32,7 +32,7 @@ class Pauses:
         """Return the longest pause before which at least `rows` rows had come; 0 if there was none."""
         return next((length for before, length in self.records if before >= rows), 0)
 
-    def after(self, newest: Micros | None, seen: int, arrivals: Arrivals, most: int) -> Self:
+    def after(self, newest: Micros | None, seen: int, arrivals: PaneArrivals, most: int) -> Self:
         """Return the pauses after these rows, of which none is held, where `seen` rows came before, up to `newest`.
 
         Rows before a pause are counted up to `most`, so that no more than that many records are kept.
@@ -53,7 +53,7 @@ class Pauses:
             raise CheckpointError(f"the pauses of the stream cannot be read from {snapshot!r}") from cause
 
 
-def _found(newest: Micros | None, seen: int, arrivals: Arrivals, most: int) -> Iterator[tuple[int, Micros]]:
+def _found(newest: Micros | None, seen: int, arrivals: PaneArrivals, most: int) -> Iterator[tuple[int, Micros]]:
     """Yield rows before and length of each pause of a batch; of those after `most` rows and more the longest alone."""
     first = arrivals.pane_start[0] if newest is None else newest
     reach = np.maximum.accumulate(np.append(first, arrivals.newest[:-1]))

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.future import Held, Verdict
 from skypane.types import Micros
 
@@ -81,11 +81,11 @@ class ProgressPolicy(Protocol):
         """Return the state before the first batch."""
         ...
 
-    def judge(self, state: Any, arrivals: Arrivals) -> Verdict:
+    def judge(self, state: Any, arrivals: PaneArrivals) -> Verdict:
         """Return which panes are held, and which are held no longer."""
         ...
 
-    def step(self, state: Any, arrivals: Arrivals) -> ProgressState:
+    def step(self, state: Any, arrivals: PaneArrivals) -> ProgressState:
         """Return the state after a batch."""
         ...
 

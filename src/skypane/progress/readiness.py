@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.law import PunctuationLaw
 from skypane.progress.state import Progress
 from skypane.types import CheckpointError, ConfigError, Duration, Micros, micros
@@ -58,7 +58,7 @@ class Readiness(PunctuationLaw[SourceProgress]):
             raise CheckpointError(f"progress state needs the newest time of each source, got {state.sources!r}")
         return state
 
-    def _measure(self, before: SourceProgress, counted: SourceProgress, arrivals: Arrivals) -> SourceProgress:
+    def _measure(self, before: SourceProgress, counted: SourceProgress, arrivals: PaneArrivals) -> SourceProgress:
         newest = counted.newest
         if newest is None:
             return counted

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.law import PunctuationLaw, not_negative
 from skypane.progress.state import Progress
 from skypane.types import Duration, Micros, micros
@@ -44,7 +44,7 @@ class Watermark(PunctuationLaw[Progress]):
         """Return the state whose snapshot() this is; of a law with another delay, with this one's."""
         return replace(Progress.restored(snapshot), slack=micros(self.delay))
 
-    def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:  # noqa: ARG002
+    def _measure(self, before: Progress, counted: Progress, arrivals: PaneArrivals) -> Progress:  # noqa: ARG002
         return counted
 
     def _punctuation(self, before: Progress, measured: Progress) -> Micros | None:

@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.kslack import KSlack
 from skypane.progress.policy import ProgressPolicy, ProgressState
 from skypane.types import BoolArray, ConfigError, FloatArray, IntArray, Micros
@@ -32,7 +32,7 @@ class Cut:
 
     windows: Windows
     batch: int
-    arrivals: Sequence[Arrivals]
+    arrivals: Sequence[PaneArrivals]
     #: For each pane of each batch: the batch, the end of the pane (microseconds), the rows.
     step: IntArray
     pane_end: IntArray
@@ -52,7 +52,7 @@ class Cut:
         end, oldest, newest = windows.pane_end(pane[first]), event[first], event[first + rows - 1]
         cuts = [*np.flatnonzero(np.diff(step, prepend=-1)).tolist(), len(step)]
         parts = (slice(*bounds) for bounds in pairwise(cuts))
-        arrivals = [Arrivals(start[part], end[part], rows[part], oldest[part], newest[part]) for part in parts]
+        arrivals = [PaneArrivals(start[part], end[part], rows[part], oldest[part], newest[part]) for part in parts]
         return cls(windows, batch, arrivals, step, end, rows)
 
 

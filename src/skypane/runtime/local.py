@@ -19,7 +19,7 @@ from skypane.operators.entry.reasons import FUTURE
 from skypane.operators.entry.rejection import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.row_account import RowAccount, RowTotals
-from skypane.operators.window_query import Answer, WindowWorker
+from skypane.operators.window_query import WindowAnswer, WindowWorker
 from skypane.plan import ContinuousPlan, Plan
 from skypane.types import Micros
 
@@ -28,7 +28,7 @@ from skypane.types import Micros
 class Outcome:
     """What one event comes to: the windows that it completes, in order, its rows that did not enter, and where all rows are."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[WindowAnswer, ...]
     rejection: Rejection
     totals: RowTotals
 
@@ -141,6 +141,6 @@ def _given_up(ahead: list[PaneRows], step: Advance) -> Rejection:
     return Rejection().merge(*(Rejection.of(part.rows, FUTURE) for part in ahead if part.pane in step.given_up))
 
 
-def answers(plan: Plan, events: Iterable[Event]) -> Iterator[Answer]:
+def answers(plan: Plan, events: Iterable[Event]) -> Iterator[WindowAnswer]:
     """Yield each window's answer, once and in order, as soon as the event that completes it is through."""
     return (answer for outcome in run(plan, events) for answer in outcome.answers)

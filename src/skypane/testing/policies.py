@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from skypane.progress.arrivals import Arrivals, SourceCount
+from skypane.progress.arrivals import PaneArrivals, SourceCount
 from skypane.progress.policy import ProgressPolicy, ProgressState
 from skypane.types import CheckpointError, IntArray, Micros
 from skypane.windows import Windows
@@ -47,9 +47,9 @@ class Drawn:
     windows: Windows
     rng: np.random.Generator
 
-    def arrivals(self, batch: Batch, punctuation: Micros | None = None) -> Arrivals:
+    def arrivals(self, batch: Batch, punctuation: Micros | None = None) -> PaneArrivals:
         """Return what the engine tells of a batch, given the punctuation before it."""
-        arrivals = Arrivals.of_times(batch.times, self.windows)
+        arrivals = PaneArrivals.of_times(batch.times, self.windows)
         late = self._late(batch.times, punctuation)
         sources = {
             SOURCES[number]: SourceCount(
@@ -107,7 +107,7 @@ def _drawn(rng: np.random.Generator) -> Drawn:
     return Drawn(tuple(batches), Windows(pane, pane), rng)
 
 
-def _states(policy: ProgressPolicy, drawn: Drawn) -> Iterator[tuple[ProgressState, Arrivals, ProgressState]]:
+def _states(policy: ProgressPolicy, drawn: Drawn) -> Iterator[tuple[ProgressState, PaneArrivals, ProgressState]]:
     """Yield the state before each batch, what comes, and the state after it, as the engine takes them."""
     state = policy.init()
     for batch in drawn.batches:
@@ -193,9 +193,9 @@ def _pure(policy: ProgressPolicy, drawn: Drawn) -> bool:
 
 
 def _nothing_of_nothing(policy: ProgressPolicy, drawn: Drawn) -> bool:
-    if policy.init().punctuation is not None or policy.step(policy.init(), Arrivals.none()) != policy.init():
+    if policy.init().punctuation is not None or policy.step(policy.init(), PaneArrivals.none()) != policy.init():
         return False
-    return all(policy.step(after, Arrivals.none()) == after for _, _, after in _states(policy, drawn))
+    return all(policy.step(after, PaneArrivals.none()) == after for _, _, after in _states(policy, drawn))
 
 
 def _closed(policy: ProgressPolicy, drawn: Drawn) -> bool:
