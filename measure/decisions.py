@@ -21,7 +21,7 @@ import pyarrow as pa
 import skypane as sp
 from skypane.operators.window_query import TwoStacks
 from skypane.plan import Plan
-from skypane.progress import PaneArrivals, KSlack
+from skypane.progress import KSlack, PaneArrivals
 from skypane.runtime import local
 from skypane.windows import Windows
 

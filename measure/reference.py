@@ -15,14 +15,14 @@ from skypane.cli.main import add_commands
 from skypane.control.elasticity import registry as laws
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.splitting import POLICIES
-from skypane.jobs.sinks import SINKS
+from skypane.jobs.output_section import SINKS
 from skypane.naming import registered
 from skypane.operators.aggregates import registry as functions
-from skypane.operators.queries import QUERIES
+from skypane.operators.registry import QUERIES
 from skypane.progress import registry as policies
 from skypane.runtime.spark.sinks import registry as sinks
-from skypane.runtime.spark.sources.many.listing import KINDS
-from skypane.runtime.spark.sources.named import SOURCES
+from skypane.runtime.spark.sources.many.discovery import KINDS
+from skypane.runtime.spark.sources.source_names import SOURCES
 
 _SHARED: Final = frozenset(item.name for item in fields(Elasticity))
 """What all laws of elasticity take."""

@@ -17,8 +17,8 @@ from tests.test_imports import LAYERS
 import skypane as sp
 from skypane.cli.main import VERBS
 from skypane.naming import registered
-from skypane.operators.queries import QUERIES
 from skypane.operators.query import Query
+from skypane.operators.registry import QUERIES
 
 ROOT = Path(__file__).parent.parent
 DESIGN = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
@@ -125,7 +125,7 @@ def test_queries_lists_every_query_that_answers_windows():
     from tests.subclasses import concrete  # noqa: PLC0415 - beside its use
 
     import skypane.operators  # noqa: PLC0415
-    from skypane.operators.continuous.query import ContinuousSkyline  # noqa: PLC0415
+    from skypane.operators.fronts.continuous_skyline import ContinuousSkyline  # noqa: PLC0415
 
     found = concrete(Query, skypane.operators)  # type: ignore[type-abstract]
     leaves = {query for query in found if not query.__subclasses__() and not vars(query).get("_is_protocol")}

@@ -16,9 +16,9 @@ from skypane import demo
 from skypane.cli.main import main
 from skypane.demo import Demo
 from skypane.reporting.live import PlainDisplay
+from skypane.reporting.query_view import View
 from skypane.reporting.report import render
 from skypane.reporting.snapshot import answers
-from skypane.reporting.view import View
 from skypane.types import ConfigError
 
 HOUR = 3_600_000_000

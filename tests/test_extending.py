@@ -76,9 +76,9 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         import skypane as sp
         from skypane.jobs import parse
         from skypane.runtime.spark.arguments import elastic_law, policy_of
-        from skypane.runtime.spark.sinks.door import sink
-        from skypane.runtime.spark.sources.many.listing import entry
-        from skypane.runtime.spark.sources.named import SOURCES
+        from skypane.runtime.spark.sinks.sink_arguments import sink
+        from skypane.runtime.spark.sources.many.discovery import entry
+        from skypane.runtime.spark.sources.source_names import SOURCES
 
         job = '''
         name: extended

@@ -29,7 +29,7 @@ LAYERS = (
     ("skypane.runtime",),
     ("skypane.runtime.resources",),
     ("skypane.datasets", "skypane.metrics"),
-    ("skypane.places",),
+    ("skypane.locations",),
     ("skypane.plan",),
     ("skypane.operators",),
     ("skypane.progress", "skypane.control", "skypane.workloads", "skypane_papers.multiway"),
@@ -204,7 +204,7 @@ def test_each_exception_is_still_needed():
         ("skypane/kernels/a.py", "import skypane.preference", "skypane.preference is not below skypane.kernels"),
         (
             "skypane/progress/a.py",
-            "from skypane.control.pid import Pid",
+            "from skypane.control.splitting.pid import Pid",
             "skypane.control is not below skypane.progress",
         ),
         ("skypane/operators/a.py", "from skypane import plan", "imports skypane: skypane is not below"),

@@ -32,7 +32,7 @@ from measure.admission import load
 from measure.admission.verdict import Verdict, verdict
 from measure.tables import markdown_table, replace_between
 from skypane.runtime.receiving.receiver import Receiver
-from skypane.runtime.receiving.seen import RECEIVING
+from skypane.runtime.receiving.receiver_status import RECEIVING
 from skypane.runtime.resources import cache_directory
 
 ROOT = Path(__file__).parents[2]

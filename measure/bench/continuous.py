@@ -20,7 +20,7 @@ import numpy as np
 from measure.bench.continuous_peers import Arrays, Eager, Store, Tree
 from measure.tables import markdown_table, replace_between
 from skypane.kernels import warm
-from skypane.operators.continuous import Arrivals, Front, GroupedFronts, Stored
+from skypane.operators.fronts import Arrivals, Front, GroupedFronts, Stored
 from skypane.workloads.content.points import DISTRIBUTIONS
 from skypane_papers.farms import DRAWS
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import rtree
 
-from skypane.operators.continuous import ADD, DEL, Stored
+from skypane.operators.fronts import ADD, DEL, Stored
 from skypane.types import FloatArray, IntArray
 
 Told = tuple[int, int, int]

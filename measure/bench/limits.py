@@ -27,7 +27,7 @@ from measure.bench.limit_cases import CASES
 from measure.bounded import Bounded, size_of, why_not
 from measure.processes import Watch
 from measure.tables import markdown_table, replace_between
-from skypane.runtime.spark.causes import cause
+from skypane.runtime.spark.error_causes import cause
 from skypane.wording import size
 
 DOCUMENT = "limits.md"

@@ -26,7 +26,7 @@ from measure.bench.streaming import WARM_UP, Case, Progress, answered, listened,
 from measure.processes import cpu_seconds
 from measure.tables import markdown_table, replace_between
 from skypane.runtime.spark.arrow_batches import ways
-from skypane.runtime.spark.engine import crossing
+from skypane.runtime.spark.engine import arrow_transfer
 
 WAYS = ("short, 4 KB", "short, 64 KB", "added up")
 
@@ -58,7 +58,7 @@ def measure(spark: SparkSession, listener: Progress, case: Case, texts: int, rou
         for number in range(rounds + 1):
             for index, name in list(enumerate(WAYS))[:: -1 if number % 2 else 1]:
                 before = cpu_seconds()
-                with patch.object(crossing, "ways", lambda schema, one=index: ways(schema)[one:]):
+                with patch.object(arrow_transfer, "ways", lambda schema, one=index: ways(schema)[one:]):
                     rate = listener.rate(run(spark, case, texts, folder, scratch), case.batches)
                 figures[name].append(Figure(rate, (cpu_seconds() - before) / (case.rows * case.batches / 1e6)))
                 shutil.rmtree(scratch)

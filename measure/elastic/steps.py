@@ -30,7 +30,7 @@ from measure.elastic.runs import BOUNDS, ELASTIC, LEAD, MOST, SLIDE, Profile, be
 from measure.elastic.service import SECONDS, Asked, service
 from measure.tables import markdown_table, replace_between
 from skypane.control.elasticity.fuzzy import FuzzyController
-from skypane.reporting.style import PLAIN
+from skypane.reporting.plot_style import PLAIN
 from skypane.runtime.resources import cores
 from skypane.types import FloatArray
 

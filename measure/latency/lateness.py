@@ -12,8 +12,8 @@ from typing import Self
 
 import numpy as np
 
-from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.kslack import tuple_grain
+from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.policy import ProgressPolicy
 from skypane.types import BoolArray, FloatArray, IntArray, Micros
 from skypane.windows import Windows

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from measure.latency.runs import Experiment, Result
-from skypane.reporting.style import PLAIN
+from skypane.reporting.plot_style import PLAIN
 
 _STYLE: Any = {**PLAIN, "legend.frameon": False}
 _COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44")

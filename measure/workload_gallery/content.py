@@ -15,9 +15,9 @@ from skypane.kernels import skyline_indices
 from skypane.types import FloatArray, IntArray
 from skypane.workloads import Classic, Drifting, Poisson, Presence, Shared, Zipf
 from skypane.workloads.arrivals.sent import Sent
-from skypane.workloads.chance import generator
 from skypane.workloads.content.points import Kind, Points
 from skypane.workloads.estimators import mean_correlation
+from skypane.workloads.random_streams import generator
 
 SEED = 7
 _SECOND = 1_000_000

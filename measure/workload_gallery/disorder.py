@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from measure.workload_gallery.plate import BLUE, GREEN, GREY, RED, Panel, Plate, Row
 from skypane.types import FloatArray, IntArray
 from skypane.workloads import EmpiricalDelay, ExponentialDelay, HeldBack, LognormalDelay, ParetoDelay, UniformDelay
-from skypane.workloads.chance import generator
 from skypane.workloads.disorder.delays import Delays
+from skypane.workloads.random_streams import generator
 
 SEED = 7
 _TUPLES = 200_000

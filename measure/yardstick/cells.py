@@ -16,7 +16,7 @@ from pathlib import Path
 from measure.tables import replace_between
 from measure.yardstick.streams import Stream, recorded, streams
 from skypane.progress import AqKSlack
-from skypane.progress.yardstick import Measure, measure
+from skypane.progress.policy_yardstick import Measure, measure
 from skypane.windows import Windows
 from skypane.wording import count, span
 

@@ -23,11 +23,11 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from skypane.datasets.flights import departures
-from skypane.reporting.following import follow
+from skypane.reporting.foreground import follow
 from skypane.reporting.live import Display
+from skypane.reporting.query_view import View
 from skypane.reporting.runlog import RunLog
 from skypane.reporting.snapshot import SKYLINE, Criterion, Snapshot, answers, example, front_sizes, latest_front
-from skypane.reporting.view import View
 from skypane.runtime.spark.machine.session import defaults
 from skypane.runtime.spark.sources.recordings import write_recording
 from skypane.runtime.spark.sources.replay import replay

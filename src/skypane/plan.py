@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from skypane.operators.continuous import ContinuousSkyline, update_schema
-from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.fronts import ContinuousSkyline, update_schema
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.progress import KSlack, ProgressPolicy

@@ -13,7 +13,7 @@ from skypane.metrics import BatchMetrics as BatchMetrics
 from skypane.operators.aggregates.aggregate import Aggregate as Aggregate
 from skypane.operators.aggregates.functions import Function as Function
 from skypane.operators.aggregates.registry import *
-from skypane.operators.aggregates.wide import Accumulator as Accumulator
+from skypane.operators.aggregates.wide_states import Accumulator as Accumulator
 from skypane.operators.dominance import KDominant as KDominant
 from skypane.operators.dominance import TopDelta as TopDelta
 from skypane.operators.query import BulkQuery as BulkQuery
@@ -37,13 +37,13 @@ from skypane.runtime.spark.api import skyline as skyline
 from skypane.runtime.spark.api import stream as stream
 from skypane.runtime.spark.api import top_delta as top_delta
 from skypane.runtime.spark.api import top_k as top_k
-from skypane.runtime.spark.continuous import continuous_skyline as continuous_skyline
+from skypane.runtime.spark.continuous_api import continuous_skyline as continuous_skyline
 from skypane.runtime.spark.handle import StreamHandle as StreamHandle
 from skypane.runtime.spark.job import Job as Job
 from skypane.runtime.spark.machine.session import session as session
 from skypane.runtime.spark.sinks.registry import *
 from skypane.runtime.spark.sinks.sink import Sink as Sink
-from skypane.runtime.spark.sources.many.door import inputs as inputs
+from skypane.runtime.spark.sources.many.inputs_api import inputs as inputs
 from skypane.types import BadInputError as BadInputError
 from skypane.types import CheckpointError as CheckpointError
 from skypane.types import ConfigError as ConfigError

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tests.chaos.driver import Stream, drive
 
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.document_store import Store
 from skypane.types import CheckpointError
 
 OPERATIONS: Final = ("open_output", "move", "remove", "remove_folder", "sync", "write_parquet", "clear", "make")

@@ -15,8 +15,8 @@ from tests.chaos.driver import Stream, told_of
 from tests.chaos.naive import Row, Taken
 
 from skypane.metrics import BatchMetrics
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger
-from skypane.runtime.spark.store import Store
 
 
 def check(stream: Stream) -> None:

@@ -18,17 +18,17 @@ from tests.chaos.seam import Frame, Spark
 
 import skypane as sp
 from skypane.control.costs import DEFAULT_COSTS, Costs
+from skypane.control.parallelism import Workers
 from skypane.control.splitting import splitting
-from skypane.control.workers import Workers
-from skypane.operators.continuous import ContinuousSkyline
+from skypane.operators.fronts import ContinuousSkyline
 from skypane.plan import ContinuousPlan, Plan
-from skypane.runtime.spark.engine.rejects import schema_of
-from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.engine.job_settings import Setting
+from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.shell import Engine
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.current import Current
+from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.sinks.door import sinks
+from skypane.runtime.spark.sinks.sink_arguments import sinks
 from skypane.windows import Windows
 
 SCENARIOS: Final = ("skyline", "sums", "continuous")

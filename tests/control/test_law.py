@@ -21,6 +21,7 @@ from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.exchange import Exchange, SourceSpread
 from skypane.control.law import ControlLaw, Decision
 from skypane.control.monitoring import Period
+from skypane.control.parallelism import Workers
 from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Placement
 from skypane.control.snapshots import JsonState
 from skypane.control.splitting import (
@@ -34,8 +35,7 @@ from skypane.control.splitting import (
     Share,
     TupleRoundRobin,
 )
-from skypane.control.workers import Workers
-from skypane.testing.laws import check_elasticity, check_law
+from skypane.testing.control_kit import check_elasticity, check_law
 
 CALM, OVERLOADED = (
     Period(1.0, (busy, busy / 2), (100, 90), (scheduled, 90), 4, 6) for busy, scheduled in ((0.2, 100), (1.5, 400))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from skypane.control.pid import Gains
 from skypane.control.snapshots import JsonState, from_json, to_json
+from skypane.control.splitting.pid import Gains
 from skypane.types import CheckpointError
 
 

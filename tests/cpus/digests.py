@@ -23,14 +23,14 @@ from skypane.control.exchange import Exchange, SourceSpread
 from skypane.control.fitting import Timing, fit
 from skypane.control.monitoring import Period
 from skypane.control.splitting import AdaptiveSplitting, Panes, PidSplitting, Sample
-from skypane.kernels.groups import skyline_indices_by_group
+from skypane.kernels.batch_skyline import skyline_indices
+from skypane.kernels.grouped_skyline import skyline_indices_by_group
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
-from skypane.kernels.skyline import skyline_indices
-from skypane.operators.continuous.query import ContinuousSkyline
+from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.query import Query
 from skypane.plan import ContinuousPlan, Plan
 from skypane.preference import Score, parse
-from skypane.progress import AqKSlack, PaneArrivals, KSlack, ProgressPolicy, Readiness, Watermark
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Readiness, Watermark
 from skypane.runtime import local
 from skypane.windows import Windows
 from skypane_papers.multiway import Aggregation, ColumnarTuMLSC, TuMLSC

@@ -23,7 +23,7 @@ from tests.differential.definition.late import Stream, last_bound, last_end
 
 from skypane import windows as cut
 from skypane.progress import PaneArrivals
-from skypane.progress.arrivals import SourceCount
+from skypane.progress.pane_arrivals import SourceCount
 
 Rng = np.random.Generator
 

@@ -15,9 +15,9 @@ from skypane.jobs import parse, read
 from skypane.jobs.building import options
 from skypane.jobs.description import settings
 from skypane.jobs.examples import find
-from skypane.jobs.named import Modules
-from skypane.operators.aggregates.text import function_of
-from skypane.operators.continuous.query import ContinuousSkyline
+from skypane.jobs.user_code import Modules
+from skypane.operators.aggregates.function_text import function_of
+from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.progress import AqKSlack, KSlack, Watermark

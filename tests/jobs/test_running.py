@@ -23,10 +23,10 @@ import skypane as sp
 from skypane.jobs import building, examples, parse, running
 from skypane.plan import Plan
 from skypane.reporting.live import PlainDisplay
+from skypane.reporting.query_view import View
 from skypane.reporting.report import render
 from skypane.reporting.runlog import RunLog
 from skypane.reporting.snapshot import answers
-from skypane.reporting.view import View
 from skypane.runtime import local
 from skypane.types import ConfigError, SkypaneError
 from skypane.workloads import workload

@@ -5,8 +5,8 @@ import pytest
 from tests.kernels.strategies import DISTRIBUTIONS
 from tests.oracles import skyline_mask
 
-from skypane.kernels.layout import columns_of
-from skypane.kernels.strong import Strong, strong_points
+from skypane.kernels.column_layout import columns_of
+from skypane.kernels.strong_points import Strong, strong_points
 from skypane.kernels.thinning import SMALL, has_nan, survivors, thinned
 
 

@@ -21,7 +21,7 @@ print(len(said), len(compiled))
 points = np.asfortranarray(np.random.default_rng(0).random((20_000, 7)))
 points.flags.writeable = False
 from skypane.kernels.warming import compilations
-from skypane.operators.continuous import Arrivals, Front, GroupedFronts
+from skypane.operators.fronts import Arrivals, Front, GroupedFronts
 with compilations(None) as more:
     kernels.skyline_indices(points)
     kernels.skyline_indices(points[:1])

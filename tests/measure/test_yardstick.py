@@ -8,7 +8,7 @@ from measure.yardstick import cells as yardstick
 from measure.yardstick import streams as yardstick_streams
 
 from skypane.progress import AqKSlack
-from skypane.progress.yardstick import measure
+from skypane.progress.policy_yardstick import measure
 from skypane.windows import Windows
 
 FEW = 1_000

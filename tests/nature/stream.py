@@ -31,8 +31,8 @@ from tests.nature.tally import Tally
 from tests.nature.weather import Weather
 from tests.servers.kafka import Broker
 
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine.ledger import Ledger
-from skypane.runtime.spark.store import Store
 
 log = logging.getLogger("nature")
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tests.rows import micros_of, table, tables, windows
 
 from skypane.operators.advance import advance, drained
-from skypane.operators.entry.counts import PaneCount
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.reasons import FUTURE
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.pane_counts import PaneCount
+from skypane.operators.entry.reject_reasons import FUTURE
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.progress import KSlack, ProgressPolicy, Watermark
-from skypane.progress.arrivals import PaneArrivals
+from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.windows import Windows
 
 POLICIES = st.sampled_from(

@@ -12,10 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.rows import NAN, SCHEMA, chunked, micros_of, multiset, table, tables, windows
 
-from skypane.operators.entry.counts import PaneCount
-from skypane.operators.entry.gate import Entry, Gate
-from skypane.operators.entry.reasons import FUTURE, LATE, REASON, rankable
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.entry_rules import Entry, Gate
+from skypane.operators.entry.pane_counts import PaneCount
+from skypane.operators.entry.reject_reasons import FUTURE, LATE, REASON, rankable
+from skypane.operators.entry.rejected import Rejection
 from skypane.types import ConfigError
 from skypane.windows import Windows
 

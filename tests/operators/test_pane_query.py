@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import SCHEMA, SKYLINE, Bag, multiset, split, table, tables, windows
 
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.reasons import REASON
+from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.reject_reasons import REASON
 from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
 from skypane.windows import Windows

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import SCHEMA, multiset, table, tables, windows
 
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.reasons import FUTURE, LATE, REASON
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.reject_reasons import FUTURE, LATE, REASON
+from skypane.operators.entry.rejected import Rejection
 
 
 @st.composite

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from skypane.operators.entry.counts import PaneCount
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.pane_counts import PaneCount
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.row_account import RowAccount, RowTotals
-from skypane.progress.future import Held, HeldPane
+from skypane.progress.far_future import Held, HeldPane
 from skypane.types import CheckpointError, SkypaneError
 from skypane.windows import Windows
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.progress.streams import heavy_tailed, steps
 
-from skypane.progress import AqKSlack, PaneArrivals, KSlack, SourceCount
-from skypane.progress.recent import EDGES
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, SourceCount
+from skypane.progress.recent_lateness import EDGES
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from tests.progress.streams import PANE, batches, steps
 
-from skypane.progress import AqKSlack, PaneArrivals, KSlack, ProgressPolicy, Watermark
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Watermark
 from skypane.windows import Windows
 
 PANES = Windows(PANE, PANE)

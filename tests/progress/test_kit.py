@@ -10,10 +10,10 @@ import pytest
 from tests.subclasses import concrete
 
 import skypane.progress
-from skypane.progress import AqKSlack, PaneArrivals, KSlack, ProgressPolicy, Readiness, Watermark
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Readiness, Watermark
 from skypane.progress.law import PunctuationLaw
 from skypane.progress.state import Progress
-from skypane.testing.policies import check_policy
+from skypane.testing.policy_kit import check_policy
 from skypane.types import Duration, micros
 
 POLICIES: list[PunctuationLaw[Any]] = [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from tests.progress.streams import PANE, batches, steps
 
-from skypane.progress import PaneArrivals, KSlack
+from skypane.progress import KSlack, PaneArrivals
 from skypane.progress.kslack import tuple_grain
 from skypane.types import ConfigError
 from skypane.windows import Windows

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.progress.streams import PANE, arrivals, batches, steps
 
-from skypane.progress import AqKSlack, PaneArrivals, KSlack, Readiness, Watermark
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, Readiness, Watermark
 from skypane.types import CheckpointError
 
 POLICIES = [

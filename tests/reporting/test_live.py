@@ -8,7 +8,7 @@ from tests.reporting.made import batch, hourly
 
 from skypane.metrics import InputSeen
 from skypane.reporting.live import LINE_EVERY, PlainDisplay, TerminalDisplay, display, panel
-from skypane.reporting.view import View
+from skypane.reporting.query_view import View
 
 FRONT = pa.table(
     {

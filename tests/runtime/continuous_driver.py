@@ -13,10 +13,10 @@ from tests.runtime.driver import Task, die, replace_method
 
 import skypane as sp
 from skypane.control.placement import DueRows, FrontPlacement, Place
-from skypane.runtime.spark.engine import continuous as program
-from skypane.runtime.spark.engine.sharding import Shards
-from skypane.runtime.spark.sinks.current import FILE
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.engine import front_program as program
+from skypane.runtime.spark.engine.shard_stage import Shards
+from skypane.runtime.spark.sinks.current_front import FILE
 
 MODULE = "tests.runtime.continuous_driver"
 

@@ -28,12 +28,12 @@ from skypane import kernels
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.progress.future import PATIENCE
+from skypane.progress.far_future import PATIENCE
+from skypane.runtime.spark.document_store import DRAFT, Store
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import defaults, session
-from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.store import DRAFT, Store
 from skypane.types import Length
 from skypane.windows import Windows
 

@@ -15,7 +15,7 @@ from tests.runtime.streams import CountBySensor
 import skypane as sp
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.elasticity.situation import Policy, Proposal, Situation
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.runtime.spark.machine.session import session
 
 LAST = 2

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyarrow import fs
 
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.document_store import Store
 
 _OPERATIONS = ("make", "has", "move", "remove", "remove_folder", "open_output", "read_json")
 

@@ -17,22 +17,22 @@ from tests.model.disk import Disk
 from tests.model.gate import Gate
 from tests.model.programs import Script
 
-from skypane.control.measured import Measured
+from skypane.control.measurements import Measured
+from skypane.control.parallelism import Workers
 from skypane.control.splitting import splitting
-from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
 from skypane.progress import KSlack
 from skypane.progress.policy import ProgressState
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine import shell, timer
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
+from skypane.runtime.spark.engine.job_settings import Setting
 from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
 from skypane.runtime.spark.engine.program import Batch, Outcome
-from skypane.runtime.spark.engine.setting import Setting
-from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 from skypane.windows import Windows
 

@@ -22,10 +22,10 @@ import skypane as sp
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
 from skypane.runtime import local
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine import wlq
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef
 from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
-from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
 INF, NAN = float("inf"), float("nan")

@@ -25,7 +25,7 @@ from tests.runtime.streams import (
 import skypane as sp
 from skypane.plan import Plan
 from skypane.runtime.spark.arrow_batches import BYTES, ROOMS, ROWS, ArrowBatches, ways
-from skypane.runtime.spark.engine.crossing import Crossing
+from skypane.runtime.spark.engine.arrow_transfer import Crossing
 from skypane.windows import Windows
 
 NUMBERS = pa.schema(

@@ -17,11 +17,11 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
+from skypane.locations import Place
 from skypane.operators.skyline import Skyline
-from skypane.places import Place
 from skypane.plan import Plan
+from skypane.runtime.spark.batch_lifecycle import Turns
 from skypane.runtime.spark.machine.checkpoint_files import MANAGER, local_files, manager_of
-from skypane.runtime.spark.turns import Turns
 from skypane.types import Length, SkypaneError
 from skypane.windows import Windows
 

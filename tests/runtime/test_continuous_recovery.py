@@ -16,8 +16,8 @@ from tests.runtime.streams import finish, late_rows, parquet_rows, write_batches
 from tests.runtime.test_recovery import Drivers, Stream, kill_each
 
 from skypane.runtime import local
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine.ledger import Ledger
-from skypane.runtime.spark.store import Store
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.rows import Bag, chunked, micros_of, split, table, tables, windows
 
 from skypane.plan import Plan
-from skypane.progress import AqKSlack, PaneArrivals, KSlack, ProgressPolicy, Watermark
-from skypane.progress.future import Held, HeldPane, Verdict
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Watermark
+from skypane.progress.far_future import Held, HeldPane, Verdict
 from skypane.progress.state import Progress
 from skypane.runtime import local
 from skypane.types import SkypaneError

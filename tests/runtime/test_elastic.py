@@ -27,16 +27,16 @@ import skypane as sp
 from skypane.control.costs import Costs
 from skypane.control.elasticity.fuzzy import FuzzyController
 from skypane.control.exchange import Exchange, ExchangeState
-from skypane.control.measured import Measured, PaneWork, RunWork, TaskWork
+from skypane.control.measurements import Measured, PaneWork, RunWork, TaskWork
+from skypane.control.parallelism import Workers
 from skypane.control.placement import Placement
 from skypane.control.splitting import PidSplitting, splitting
-from skypane.control.workers import Workers
 from skypane.plan import Plan
-from skypane.runtime.spark.engine import windowed
-from skypane.runtime.spark.engine.control import Control, ControlState
+from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.engine import window_program
+from skypane.runtime.spark.engine.control_loop import Control, ControlState
 from skypane.runtime.spark.engine.ledger import Ledger
-from skypane.runtime.spark.engine.utilised import stages_of, window_period_of
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.engine.utilization import stages_of, window_period_of
 from skypane.types import CheckpointError, ConfigError, Length
 from skypane.windows import Windows
 
@@ -310,7 +310,7 @@ def laborious(batches: list[pa.Table], hundredths: list[int]) -> list[pa.Table]:
 def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spark: SparkSession, tmp_path: Path):
     """Heavy batches, then light ones: n and m are those that really lifted and answered, and nothing else changes."""
     monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test wants it"))
-    monkeypatch.setattr(windowed, "Placement", lambda _: Placement(Costs(job=0.0)))
+    monkeypatch.setattr(window_program, "Placement", lambda _: Placement(Costs(job=0.0)))
     batches = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [20] * 4 + [0] * 3)
     write_batches(tmp_path / "in", batches)
     query, plan = Laborious(), Plan(Laborious(), Windows(50 * SECOND, 20 * SECOND), "ts")

@@ -12,10 +12,10 @@ import pytest
 from tests.model.exploring import Exploration
 from tests.runtime.test_every_start import begun, check_ends, programs, watching
 
-from skypane.runtime.spark import folders
+from skypane.runtime.spark import driver_folders
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine import ownership
 from skypane.runtime.spark.engine.ownership import OWNER, Ownership
-from skypane.runtime.spark.store import Store
 
 
 def take_without_a_second_look(root: Store) -> Ownership:
@@ -26,7 +26,7 @@ def take_without_a_second_look(root: Store) -> Ownership:
     mine = owner.child(driver)
     mine.make()
     for other in there:
-        folders.end(owner, other, mine)
+        driver_folders.end(owner, other, mine)
     mine.clear()
     return Ownership(mine, driver)
 
@@ -48,7 +48,7 @@ def look_at_nothing(_owned: Ownership) -> None: ...
 
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "a driver does not look whether another came at the same time": (Ownership, "take", take_without_a_second_look),
-    "the folder of the driver before is deleted file by file": (folders, "end", end_in_several_strokes),
+    "the folder of the driver before is deleted file by file": (driver_folders, "end", end_in_several_strokes),
     "a manifest does not come out of the driver's own folder": (Ownership, "write", write_from_elsewhere),
     "files that nothing needs do not go by way of the driver's own folder": (Ownership, "remove", remove_where_it_lies),
     "a driver never looks whether it is still in charge": (Ownership, "check", look_at_nothing),

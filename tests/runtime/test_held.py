@@ -19,12 +19,12 @@ import skypane as sp
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
 from skypane.progress import PaneArrivals
-from skypane.progress.future import Held as FarAhead
-from skypane.progress.future import HeldPane, Verdict
+from skypane.progress.far_future import Held as FarAhead
+from skypane.progress.far_future import HeldPane, Verdict
 from skypane.progress.state import Progress
 from skypane.runtime import local
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
-from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
 START = 1_700_000_000 * SECOND

@@ -22,15 +22,15 @@ from tests.subclasses import concrete
 import skypane.runtime.spark.sinks
 import skypane.runtime.spark.sources
 from skypane.runtime.receiving.log import SegmentLog
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.call import Call
-from skypane.runtime.spark.sinks.claim import Claim
+from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.runtime.spark.sinks.console import Console
-from skypane.runtime.spark.sinks.current import FILE, Current
+from skypane.runtime.spark.sinks.current_front import FILE, Current
 from skypane.runtime.spark.sinks.directory import Directory
+from skypane.runtime.spark.sinks.folder_owner import Claim
+from skypane.runtime.spark.sinks.function import Call
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.sources.many.listing import KINDS
+from skypane.runtime.spark.sources.many.discovery import KINDS
 from skypane.runtime.spark.sources.many.source import ManySource
 from skypane.runtime.spark.sources.recordings import write_recording
 from skypane.runtime.spark.sources.replay import ReplaySource

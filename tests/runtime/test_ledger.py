@@ -17,9 +17,9 @@ from pyarrow import fs
 from tests.rows import flipped
 from tests.runtime.interleaving import Interleaving
 
-from skypane.runtime.spark.engine.definition import Definition
+from skypane.runtime.spark.document_store import DRAFT, Store
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
-from skypane.runtime.spark.store import DRAFT, Store
+from skypane.runtime.spark.engine.query_definition import Definition
 from skypane.types import CheckpointError
 
 DEFINITION = {"query": {"k": 3, "by": ["a"]}, "window": {"length": 10, "slide": 5}, "time": "t", "source": None}

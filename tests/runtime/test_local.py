@@ -22,8 +22,8 @@ from skypane.operators.window_query import WindowAnswer
 from skypane.plan import Plan
 from skypane.preference import Preference, Score, high, low
 from skypane.progress import KSlack, ProgressPolicy, Watermark
-from skypane.progress.arrivals import PaneArrivals
-from skypane.progress.future import Verdict
+from skypane.progress.far_future import Verdict
+from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.policy import ProgressState
 from skypane.runtime import local
 from skypane.types import ConfigError

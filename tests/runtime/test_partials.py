@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import NESTED, SCHEMA, chunked, flipped, table, tables
 
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.partials import PartialReader, PartialRef, attempt_name
-from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 
 CODED = pa.table({"label": pa.array(["a", None, "a"]).dictionary_encode()})

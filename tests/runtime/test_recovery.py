@@ -43,8 +43,8 @@ from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.runtime import local
+from skypane.runtime.spark.document_store import DRAFT, Store
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
-from skypane.runtime.spark.store import DRAFT, Store
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 180

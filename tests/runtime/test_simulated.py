@@ -16,8 +16,8 @@ from skypane.control.costs import Costs
 from skypane.control.exchange import CONFIRM
 from skypane.control.monitoring import Period, utilisation
 from skypane.control.splitting import splitting
-from skypane.runtime.sim.farm import PaneFarm
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.pane_farm import PaneFarm
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.windows import Windows
 
 PANES = Windows.of("200 ms")

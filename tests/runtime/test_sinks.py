@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from tests.rows import NAN, SCHEMA, multiset, table
 
-from skypane.runtime.spark.sinks import text
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.call import Call
-from skypane.runtime.spark.sinks.claim import OWNER, STAGE, Claim
+from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.sinks import text_format
+from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.runtime.spark.sinks.console import Console
-from skypane.runtime.spark.sinks.current import Current
+from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.directory import Directory, Format
-from skypane.runtime.spark.sinks.door import sink, sinks
+from skypane.runtime.spark.sinks.folder_owner import OWNER, STAGE, Claim
+from skypane.runtime.spark.sinks.function import Call
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.sinks.sink_arguments import sink, sinks
 from skypane.types import CheckpointError, ConfigError
 
 NO_SPARK = cast("SparkSession", None)
@@ -266,7 +266,7 @@ def test_json_keeps_times_of_any_year_inside_of_others(tmp_path: Path):
 @given(st.datetimes())
 def test_times_of_the_usual_years_are_written_as_python_writes_them(at: datetime):
     micros = (at - datetime(1970, 1, 1)) // timedelta(microseconds=1)  # noqa: DTZ001 - a time without zone is meant
-    assert text.moment(micros) == at.isoformat()
+    assert text_format.moment(micros) == at.isoformat()
 
 
 def test_an_unknown_format_is_refused():

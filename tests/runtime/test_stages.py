@@ -21,9 +21,10 @@ from skypane import Aggregate
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
 from skypane.progress import KSlack
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
-from skypane.runtime.spark.engine.state import State
+from skypane.runtime.spark.engine.window_state import State
 from skypane.runtime.spark.engine.wlq import (
     RunStage,
     cut,
@@ -33,7 +34,6 @@ from skypane.runtime.spark.engine.wlq import (
     row_count,
     together,
 )
-from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
 RefTask = WindowTask[PartialRef]

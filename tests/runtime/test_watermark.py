@@ -16,7 +16,7 @@ from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.operators.advance import advance
-from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.entry_rules import Gate
 from skypane.types import Micros
 from skypane.windows import Windows
 

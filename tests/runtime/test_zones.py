@@ -38,10 +38,10 @@ from skypane.control.law import Decision
 from skypane.control.placement import Place, Placement
 from skypane.plan import Plan
 from skypane.runtime import local
-from skypane.runtime.spark.schema import spark_schema
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.call import Call
-from skypane.runtime.spark.sinks.claim import Claim
+from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.folder_owner import Claim
+from skypane.runtime.spark.sinks.function import Call
+from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.windows import Windows
 
 CLOCKS_GO_BACK = 1_730_613_600  # in New York, 3 November 2024: the hour before is told twice

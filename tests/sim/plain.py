@@ -22,7 +22,7 @@ from skypane.control.scheduling.partitions import (
     UpdateCount,
 )
 from skypane.control.splitting import Splitting
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.types import FloatArray
 
 

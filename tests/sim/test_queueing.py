@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.sim.queueing import waiting_times
 
 from skypane.control.splitting import PaneRoundRobin
-from skypane.runtime.sim.farm import PaneFarm
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.pane_farm import PaneFarm
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.types import ConfigError, FloatArray
 
 TUPLES = 1_000_000

@@ -10,12 +10,12 @@ import pytest
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.law import Stateless
+from skypane.control.parallelism import Workers
 from skypane.control.scheduling import scheduler
 from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingLaw
-from skypane.control.workers import Workers
-from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, CostModel, ResultSize
+from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, CostModel, ResultSize
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.runtime.sim.simulation import Sampled, Setup, simulate
-from skypane.runtime.sim.stream import Stream
 from skypane.runtime.sim.window_farm import Result, WindowFarm
 from skypane.types import ConfigError
 from skypane.windows import Windows

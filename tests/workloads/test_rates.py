@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skypane.workloads.arrivals.rates import Pieces, evenly, poisson
 from skypane.workloads.arrivals.sent import CHUNK, Sent
-from skypane.workloads.chance import generator
+from skypane.workloads.random_streams import generator
 
 
 def joined(chunks: Iterator[Sent], n: int) -> Sent:

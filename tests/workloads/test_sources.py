@@ -7,8 +7,8 @@ from tests.workloads.streams import sent_by
 from skypane.types import ConfigError
 from skypane.workloads import Poisson, Presence, Shared
 from skypane.workloads.arrivals.sent import Sent
-from skypane.workloads.chance import generator
 from skypane.workloads.estimators import squared_variation, zipf_exponent
+from skypane.workloads.random_streams import generator
 
 
 def thinned(presence: Presence, streams: int, sent: Sent) -> Sent:

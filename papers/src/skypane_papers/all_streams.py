@@ -9,7 +9,7 @@ from typing import Literal
 
 import pandas as pd
 
-from skypane.runtime.sim.costs import KERNELS
+from skypane.runtime.sim.cost_models import KERNELS
 from skypane_papers.elastic import MACHINE, SOURCES, N, Run, Summary, sampled, summary
 
 Query = Literal["skyline", "top_delta"]

@@ -14,13 +14,13 @@ from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
 from skypane.control.elasticity.situation import Policy
+from skypane.control.parallelism import Workers
 from skypane.control.splitting import PidSplitting, Splitting
-from skypane.control.workers import Workers
-from skypane.datasets.lines import read_all
-from skypane.datasets.rates import RATES, counts
-from skypane.runtime.sim.costs import INDEPENDENT_8D, CostModel
+from skypane.datasets.line_reader import read_all
+from skypane.datasets.rate_traces import RATES, counts
+from skypane.runtime.sim.cost_models import INDEPENDENT_8D, CostModel
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.runtime.sim.simulation import Sampled, Setup, simulate
-from skypane.runtime.sim.stream import Stream
 from skypane.types import Duration, IntArray, Micros
 from skypane.windows import Windows
 from skypane.workloads import Map2, ParetoSlots, RandomWalk, Steps

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from skypane.operators.continuous import Arrivals, Front
+from skypane.operators.fronts import Arrivals, Front
 from skypane.types import FloatArray
 from skypane.workloads.content.points import anticorrelated, correlated, independent
 from skypane_papers.sim.skyline_farm import Costs, Farm, Lives, Run, keeps_up, lives, simulate

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from skypane.kernels.batch_skyline import skyline_indices
 from skypane.kernels.kdominance import top_delta_indices
 from skypane.kernels.nested_loops import mark_skyline_of_run
-from skypane.kernels.skyline import skyline_indices
 from skypane.types import FloatArray, IntArray
 from skypane.workloads.content.points import DISTRIBUTIONS, Kind
 from skypane_papers.clock import cpu_seconds

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
 from skypane.control.elasticity.situation import Policy, Proposal, Situation
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.windows import Windows
 
 PANES: Final = Windows.of("100 ms")

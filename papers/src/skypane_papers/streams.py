@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.types import IntArray, Micros
 from skypane.windows import Windows
 from skypane.workloads import Map2, Poisson

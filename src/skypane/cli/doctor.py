@@ -7,8 +7,8 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from skypane.cli import checks
-from skypane.cli.checks import Finding
+from skypane.cli import machine_checks
+from skypane.cli.machine_checks import Finding
 
 Check = Callable[[], Finding | Iterable[Finding]]
 
@@ -27,9 +27,9 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument(
         "--patience",
         type=float,
-        default=checks.PATIENCE,
+        default=machine_checks.PATIENCE,
         metavar="SECONDS",
-        help=f"that Spark's job may take ({checks.PATIENCE:g})",
+        help=f"that Spark's job may take ({machine_checks.PATIENCE:g})",
     )
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark")
     return parser
@@ -62,19 +62,19 @@ def findings(todo: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
 
 
 def _checks(checkpoint: str | None, master: str | None, patience: float) -> Iterator[tuple[str, Check]]:
-    yield "Python", checks.python
-    yield "Java", checks.java
-    yield "workers' interpreter", checks.worker_interpreter
-    yield "versions", checks.versions
-    yield "memory", checks.memory
-    yield "disk", partial(checks.disk, checkpoint)
-    yield "checkpoint", partial(checks.checkpoint_directory, checkpoint)
-    yield "kernels", checks.kernels
-    yield "bytecode", checks.bytecode
-    yield "costs", checks.costs
+    yield "Python", machine_checks.python
+    yield "Java", machine_checks.java
+    yield "workers' interpreter", machine_checks.worker_interpreter
+    yield "versions", machine_checks.versions
+    yield "memory", machine_checks.memory
+    yield "disk", partial(machine_checks.disk, checkpoint)
+    yield "checkpoint", partial(machine_checks.checkpoint_directory, checkpoint)
+    yield "kernels", machine_checks.kernels
+    yield "bytecode", machine_checks.bytecode
+    yield "costs", machine_checks.costs
     if master is not None:
-        yield "Spark job", partial(checks.spark, master, patience)
-        yield "executors", partial(checks.executors, master)
+        yield "Spark job", partial(machine_checks.spark, master, patience)
+        yield "executors", partial(machine_checks.executors, master)
 
 
 def _plain(finding: Finding) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skypane.cli.trust import allow
+from skypane.cli.user_code_option import allow
 from skypane.types import ConfigError
 from skypane.wording import UNKNOWN, count
 
@@ -54,8 +54,8 @@ def cells(one: InputSeen) -> Sequence[str]:
 
 
 def _standing(job: JobFile) -> list[InputSeen]:
-    from skypane.runtime.spark.sources.many.door import FORMAT  # noqa: PLC0415 - imports all of PySpark
-    from skypane.runtime.spark.sources.many.standing import standing  # noqa: PLC0415
+    from skypane.runtime.spark.sources.many.input_lag import standing  # noqa: PLC0415
+    from skypane.runtime.spark.sources.many.inputs_api import FORMAT  # noqa: PLC0415 - imports all of PySpark
 
     listing = job.source.options.get("inputs")
     if job.source.format != FORMAT or not isinstance(listing, str):

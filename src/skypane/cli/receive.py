@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> int:
     from rich.console import Console  # noqa: PLC0415 - as in run
 
     from skypane.jobs.document import data_of, text_of  # noqa: PLC0415
-    from skypane.reporting.receiving import settings  # noqa: PLC0415
+    from skypane.reporting.receiver_view import settings  # noqa: PLC0415
     from skypane.runtime.receiving.open_logs import more_files  # noqa: PLC0415
     from skypane.runtime.receiving.receiver import Receiver  # noqa: PLC0415
 
@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _follow(receiving: Receiver, console: Console) -> None:
-    from skypane.reporting.receiving import Shown  # noqa: PLC0415
+    from skypane.reporting.receiver_view import Shown  # noqa: PLC0415
 
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

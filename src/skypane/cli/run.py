@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skypane.cli.trust import allow
+from skypane.cli.user_code_option import allow
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
 def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console) -> int:
     from skypane.jobs import running  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
-    from skypane.reporting.view import View  # noqa: PLC0415
+    from skypane.reporting.query_view import View  # noqa: PLC0415
 
     log = running.run_log(job)
     resumed = log.begin({"job": job.summary()})

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
-    from skypane.runtime.sim.costs import CostModel
-    from skypane.runtime.sim.stream import Stream
+    from skypane.runtime.sim.cost_models import CostModel
+    from skypane.runtime.sim.simulated_stream import Stream
     from skypane.windows import Windows
 
 _USAGE = "skypane simulate [options] WORKLOAD [--parameter value ...]"
@@ -85,7 +85,7 @@ def run(arguments: Namespace) -> int:
     enough = next((one.workers for one in tried if one.rho < 1), None)
     print(f"{enough} pane-level workers are enough" if enough else f"not even {last} pane-level workers are enough")
     if arguments.plot is not None:
-        from skypane.cli.cores import draw  # noqa: PLC0415 - matplotlib is in the extra `cli`
+        from skypane.cli.cores_plot import draw  # noqa: PLC0415 - matplotlib is in the extra `cli`
 
         draw(tried, enough, arguments.plot)
         print(f"written: {arguments.plot}")
@@ -105,7 +105,7 @@ def _range(text: str) -> tuple[int, int]:
 
 def _cost(arguments: Namespace, parameters: dict[str, str]) -> CostModel:
     """Return the costs, with results as large as those of the points that are asked for; else independent ones, d = 8."""
-    from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, KERNELS, fitted_size  # noqa: PLC0415 - compiles kernels
+    from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, KERNELS, fitted_size  # noqa: PLC0415 - compiles kernels
 
     cost = KERNELS if arguments.costs == "kernels" else BLOCK_NESTED_LOOPS
     if arguments.results == "exact" or not {"d", "points"} & set(parameters):
@@ -116,7 +116,7 @@ def _cost(arguments: Namespace, parameters: dict[str, str]) -> CostModel:
 def _stream(arguments: Namespace, parameters: dict[str, str], windows: Windows) -> Stream:
     import numpy as np  # noqa: PLC0415
 
-    from skypane.runtime.sim.stream import Stream  # noqa: PLC0415
+    from skypane.runtime.sim.simulated_stream import Stream  # noqa: PLC0415
     from skypane.types import micros  # noqa: PLC0415
     from skypane.workloads.registry import composed  # noqa: PLC0415
 
@@ -134,8 +134,8 @@ def _simulated(arguments: Namespace, stream: Stream, windows: Windows, cost: Cos
     """Return what so many workers come to over the second half of the stream, when the law has settled."""
     import numpy as np  # noqa: PLC0415
 
+    from skypane.control.parallelism import Workers  # noqa: PLC0415
     from skypane.control.splitting import splitting  # noqa: PLC0415
-    from skypane.control.workers import Workers  # noqa: PLC0415
     from skypane.runtime.sim.simulation import Setup, simulate  # noqa: PLC0415
 
     setup = Setup(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
-    from skypane.progress.yardstick import Score
+    from skypane.progress.policy_yardstick import Score
     from skypane.types import IntArray
 
 
@@ -39,7 +39,7 @@ def run(arguments: Namespace) -> int:
     from rich.table import Table  # noqa: PLC0415
 
     from skypane.progress import AqKSlack  # noqa: PLC0415
-    from skypane.progress.yardstick import measure  # noqa: PLC0415
+    from skypane.progress.policy_yardstick import measure  # noqa: PLC0415
     from skypane.windows import Windows  # noqa: PLC0415
     from skypane.wording import count, percent, span  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from skypane.datasets.layout import Checks, Field, LineLayout, in_seconds, rows_at, unlikely
+from skypane.datasets.text_layout import Checks, Field, LineLayout, in_seconds, rows_at, unlikely
 
 _CALENDAR = ("year", "month", "day", "hour", "minute", "second")
 #: the four criteria of paper 4

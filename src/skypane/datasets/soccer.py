@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.layout import Checks, Field, LineLayout, fails, rows_at
+from skypane.datasets.text_layout import Checks, Field, LineLayout, fails, rows_at
 
 PICOS_PER_MICRO = 1_000_000
 

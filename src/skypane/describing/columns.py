@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 
 from skypane.naming import shortened
 from skypane.preference import Preference
-from skypane.preference.schema import field_of
+from skypane.preference.column_checks import field_of
 from skypane.types import TICKS_PER_SECOND, BadInputError, ConfigError, FloatArray, IntArray
 
 #: what a whole number counts, where it is a time

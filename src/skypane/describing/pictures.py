@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from skypane.describing import years
 from skypane.describing.columns import RecordedStream
 from skypane.naming import shortened
-from skypane.reporting.style import PLAIN
+from skypane.reporting.plot_style import PLAIN
 from skypane.types import ConfigError, FloatArray, IntArray, Micros
 from skypane.workloads.estimators import Dispersion, dispersion, dispersion_of_counts
 

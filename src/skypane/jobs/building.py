@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 import skypane as sp
-from skypane.jobs.model import FILE_FORMATS, JobFile, Source, Window
-from skypane.jobs.queries import ContinuousPart, QueryPart
-from skypane.places import Place
+from skypane.jobs.job_file import FILE_FORMATS, JobFile, Source, Window
+from skypane.jobs.query_section import ContinuousPart, QueryPart
+from skypane.locations import Place
 from skypane.runtime.environment import held
-from skypane.runtime.spark.causes import cause
-from skypane.runtime.spark.sources.named import load
+from skypane.runtime.spark.error_causes import cause
+from skypane.runtime.spark.sources.source_names import load
 from skypane.types import ConfigError, SkypaneError
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skypane.jobs.model import JobFile
-from skypane.jobs.queries import ContinuousPart
+from skypane.jobs.job_file import JobFile
+from skypane.jobs.query_section import ContinuousPart
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.reporting.snapshot import Criterion

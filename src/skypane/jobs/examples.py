@@ -7,7 +7,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from skypane.jobs.model import JobFile
+from skypane.jobs.job_file import JobFile
 from skypane.jobs.reading import parse, read
 from skypane.types import ConfigError
 

@@ -12,8 +12,8 @@ from pydantic_core import ErrorDetails
 
 from skypane.jobs.document import data_of, text_of
 from skypane.jobs.fields import MisfitError, Part
-from skypane.jobs.model import JobFile
-from skypane.jobs.named import Modules
+from skypane.jobs.job_file import JobFile
+from skypane.jobs.user_code import Modules
 from skypane.naming import instead, shortened
 from skypane.runtime.redaction import HIDDEN
 from skypane.types import ConfigError
@@ -26,7 +26,7 @@ _QUOTED = re.compile("'([^']*)'")
 def read(path: Path, allowed: Collection[str] = ()) -> JobFile:
     """Return the job described in the YAML file at `path`; ConfigError with all that is wrong, a line each.
 
-    allowed   modules that the file may name functions of, which are imported and called: see jobs/named.py
+    allowed   modules that the file may name functions of, which are imported and called: see jobs/user_code.py
     """
     return parse(text_of(path), str(path), allowed)
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 import skypane as sp
 from skypane.jobs.description import criteria, settings
-from skypane.jobs.model import JobFile
-from skypane.jobs.queries import ContinuousPart
-from skypane.places import Place
-from skypane.reporting.following import follow
+from skypane.jobs.job_file import JobFile
+from skypane.jobs.query_section import ContinuousPart
+from skypane.locations import Place
+from skypane.reporting.foreground import follow
 from skypane.reporting.grids import grid_map
 from skypane.reporting.live import Display
 from skypane.reporting.runlog import RunLog

@@ -20,9 +20,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from skypane.kernels.column_layout import frozen
 from skypane.kernels.compiled import inlined, kernel
 from skypane.kernels.exact import product
-from skypane.kernels.layout import frozen
 from skypane.types import FloatArray
 
 _BITS: Final = 256

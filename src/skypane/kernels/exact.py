@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from skypane.kernels.column_layout import frozen
 from skypane.kernels.compiled import inlined, kernel
-from skypane.kernels.layout import frozen
 from skypane.types import BoolArray, FloatArray, IntArray
 
 LIMBS: Final = 4

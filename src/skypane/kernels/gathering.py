@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from skypane.kernels.column_layout import frozen
 from skypane.kernels.compiled import kernel
-from skypane.kernels.layout import frozen
 from skypane.types import FloatArray, IntArray
 
 

@@ -37,9 +37,9 @@ from skypane.kernels.blocks import (
     words_beneath,
     words_beyond,
 )
+from skypane.kernels.byte_ranks import EMPTY
 from skypane.kernels.compiled import kernel
 from skypane.kernels.nested_loops import dominates
-from skypane.kernels.ranks import EMPTY
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_ge, lanes_le, last_bit
 from skypane.kernels.tiles import empty_tiles, put_ranks
 from skypane.types import FloatArray, IntArray

@@ -2,7 +2,7 @@
 
 What is computed, and why a scan ends at the youngest dominator, stands in influence.py. A member is a stored point that may
 yet be compared, as a number: group << 32 | slot. Slots are in order of arrival, so members in order lie group by group and
-by arrival; a group that has arrivals is gathered once, column by column, and compared 16 points at a time (few.py).
+by arrival; a group that has arrivals is gathered once, column by column, and compared 16 points at a time (small_groups.py).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skypane.kernels.compiled import inlined, kernel
-from skypane.kernels.few import STEP, Few, relations, room_for
 from skypane.kernels.influence import END, START, TIME
 from skypane.kernels.simd import NONE, ONE, first_bit, last_bit
+from skypane.kernels.small_groups import STEP, Few, relations, room_for
 from skypane.kernels.z_order import ROW_MASK, sorted_by_key
 from skypane.types import FloatArray, IntArray
 
@@ -30,7 +30,7 @@ NO_MEMBERS: Final[Members] = np.empty(0, np.uint64)
 
 
 def empty_points(room: int, d: int) -> FloatArray:
-    """Return memory for points of d criteria in slots: as many columns as few.py has."""
+    """Return memory for points of d criteria in slots: as many columns as small_groups.py has."""
     return np.zeros((room, -(-d // 4) * 4))
 
 

@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skypane.kernels.batch_skyline import require_numbers, skyline_of_columns
+from skypane.kernels.column_layout import columns_of
 from skypane.kernels.compiled import kernel
 from skypane.kernels.gathering import take_points
-from skypane.kernels.layout import columns_of
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_le_in_more_than, most_columns_lt
-from skypane.kernels.skyline import require_numbers, skyline_of_columns
 from skypane.kernels.tiles import tiles_of
 from skypane.kernels.z_order import in_z_order, without_repeats
 from skypane.types import FloatArray, IntArray

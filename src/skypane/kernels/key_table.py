@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from skypane.kernels.column_layout import frozen
 from skypane.kernels.compiled import inlined, kernel
-from skypane.kernels.layout import frozen
 from skypane.types import IntArray
 
 _LEAST = 1_024

@@ -161,7 +161,7 @@ def divide(sums: FloatArray, counts: IntArray) -> bool:
 
 @kernel
 def numbers_of(keys: IntArray, largest: bool) -> FloatArray:
-    """Return the float64 numbers whose keys these are (operators/aggregates/keys64.py); `largest`: of keys turned around."""
+    """Return the float64 numbers whose keys these are (operators/aggregates/ordered_int64.py); `largest`: of keys turned around."""
     bits = np.empty(keys.size, np.int64)
     for row in range(keys.size):
         key = ~keys[row] if largest else keys[row]

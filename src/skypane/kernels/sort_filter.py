@@ -23,9 +23,9 @@ from skypane.kernels.blocks import (
     words_at_most,
     words_lower,
 )
+from skypane.kernels.byte_ranks import EMPTY
 from skypane.kernels.compiled import kernel
 from skypane.kernels.nested_loops import any_dominates
-from skypane.kernels.ranks import EMPTY
 from skypane.kernels.simd import LANES, NONE, ONE, lanes_le
 from skypane.kernels.tiles import empty_tiles, put_ranks
 from skypane.kernels.z_order import Candidates, in_z_order, without_repeats

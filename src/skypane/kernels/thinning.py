@@ -15,7 +15,7 @@ from skypane.kernels.compiled import kernel
 from skypane.kernels.gathering import gather
 from skypane.kernels.nested_loops import mark_skyline_of_run
 from skypane.kernels.simd import NONE, ONE, first_bit, floats_ge, floats_gt
-from skypane.kernels.strong import Strong, strong_points
+from skypane.kernels.strong_points import Strong, strong_points
 from skypane.types import BoolArray, FloatArray, IntArray
 
 SMALL: Final = 192

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from skypane.kernels.byte_ranks import EMPTY
 from skypane.kernels.compiled import kernel
-from skypane.kernels.ranks import EMPTY
 from skypane.kernels.simd import LANES
 
 

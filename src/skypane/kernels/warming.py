@@ -9,12 +9,15 @@ from typing import Any, Final
 import numpy as np
 from numba.core import event
 
-from skypane.kernels import elementary, exact, keyed, sliding
+from skypane.kernels import elementary, exact, keyed, sliding_states
+from skypane.kernels.batch_skyline import skyline_indices
 from skypane.kernels.blocks import BLOCK
+from skypane.kernels.byte_ranks import byte_ranks
 from skypane.kernels.clusters import clustered
+from skypane.kernels.column_layout import columns_of, frozen
 from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.gathering import put_points
-from skypane.kernels.groups import skyline_indices_by_group
+from skypane.kernels.grouped_skyline import skyline_indices_by_group
 from skypane.kernels.hashing import hash_bytes
 from skypane.kernels.influence import END, START, TIME, absorb, absorb_apart, empty_index, empty_slots, rebuild, visit
 from skypane.kernels.influence_groups import (
@@ -28,10 +31,7 @@ from skypane.kernels.influence_groups import (
 )
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.key_table import number_keys
-from skypane.kernels.layout import columns_of, frozen
-from skypane.kernels.ranks import byte_ranks
-from skypane.kernels.skyline import skyline_indices
-from skypane.kernels.split import Split, tops_in
+from skypane.kernels.state_split import Split, tops_in
 from skypane.types import FloatArray, IntArray
 
 _USUAL_SECONDS: Final = 20
@@ -117,15 +117,15 @@ def _by_key(keys: int) -> None:
 def _slide(states: IntArray, ids: IntArray, plan: IntArray) -> Any:
     """Push a pane with one row a key into an empty window, put it into the other stack, and take it away; return the states."""
     split, keys = Split.of(plan, [tops_in(states, plan)]), len(ids)
-    order = frozen(sliding.rows_by_number(ids, keys))
-    sums = sliding.sums_of(states, order, split.sums, split.sums_width)
-    stacked = sliding.stacked_of(states, order, split.stacked, split.stacked_width)
+    order = frozen(sliding_states.rows_by_number(ids, keys))
+    sums = sliding_states.sums_of(states, order, split.sums, split.sums_width)
+    stacked = sliding_states.stacked_of(states, order, split.stacked, split.stacked_width)
     totals, stack = np.zeros((split.sums_width, keys), np.int64).T, split.empty_stack(keys)
-    sliding.add_sums(totals, ids, sums)
+    sliding_states.add_sums(totals, ids, sums)
     keyed.merge_states(stack, ids, stacked, split.stacked)
     keyed.put_states(stack, ids, keyed.merge_noting(stack, ids, stacked, split.stacked))
-    found = sliding.window_states(totals, stack, stack, keys, split.width, split.sums, split.stacked)
-    sliding.take_away(totals, ids, sums)
+    found = sliding_states.window_states(totals, stack, stack, keys, split.width, split.sums, split.stacked)
+    sliding_states.take_away(totals, ids, sums)
     return keyed.take_states(found, keyed.rows_with(found))
 
 

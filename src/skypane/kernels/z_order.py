@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skypane.kernels.byte_ranks import byte_ranks
+from skypane.kernels.column_layout import points_of
 from skypane.kernels.compiled import kernel
-from skypane.kernels.layout import points_of
-from skypane.kernels.ranks import byte_ranks
 from skypane.types import BoolArray, FloatArray, IntArray
 
 _KEY_BITS: Final = 32

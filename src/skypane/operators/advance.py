@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from skypane.operators.entry.counts import PaneCount, merged_counts
-from skypane.operators.entry.reasons import FUTURE
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.pane_counts import PaneCount, merged_counts
+from skypane.operators.entry.reject_reasons import FUTURE
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
-from skypane.progress.arrivals import PaneArrivals, SourceCount
-from skypane.progress.future import Verdict
+from skypane.progress.far_future import Verdict
+from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
 from skypane.progress.policy import ProgressPolicy, ProgressState
 from skypane.types import Micros
 from skypane.windows import Windows

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from skypane.operators.query import Query
 from skypane.preference import Columns, Preference
-from skypane.preference.schema import check_group, column_names
+from skypane.preference.column_checks import check_group, column_names
 from skypane.types import ConfigError
 
 GROWTH: Final = (0.0, 0.11, 0.27, 0.40, 0.50, 0.59, 0.69, 0.76, 0.81, 0.86, 0.90, 0.93)

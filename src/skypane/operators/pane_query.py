@@ -8,12 +8,12 @@ from functools import reduce
 
 import pyarrow as pa
 
-from skypane.operators.entry.counts import PaneCount, merged_sources
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.pane_counts import PaneCount, merged_sources
+from skypane.operators.entry.rejected import Rejection
+from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.query import BulkQuery, Query, lift_panes
-from skypane.operators.step import step_bytes
-from skypane.progress.arrivals import SourceCount
+from skypane.progress.pane_arrivals import SourceCount
 
 BUFFER_ROWS = 1_000_000
 """Rows buffered before they are lifted: kernels do best with a whole pane at once, and memory is the limit."""

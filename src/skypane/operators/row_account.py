@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass, field
 from operator import itemgetter
 from typing import Any, Self
 
-from skypane.operators.entry.counts import PaneCount
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.pane_counts import PaneCount
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
-from skypane.progress.future import Held
+from skypane.progress.far_future import Held
 from skypane.types import CheckpointError, SkypaneError
 from skypane.windows import Windows
 from skypane.wording import count

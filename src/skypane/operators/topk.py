@@ -12,10 +12,10 @@ import pyarrow as pa
 from skypane.operators.by_preference import is_count, one_per, take_rows
 from skypane.operators.query import Query
 from skypane.preference import ColumnLike, Columns
-from skypane.preference.content import content_keys
+from skypane.preference.column_checks import check_group, column_names
+from skypane.preference.content_order import content_keys
+from skypane.preference.dense_ranks import column_ranks, row_ranks
 from skypane.preference.groups import group_codes
-from skypane.preference.ranks import column_ranks, row_ranks
-from skypane.preference.schema import check_group, column_names
 from skypane.preference.score import Score
 from skypane.types import BoolArray, ConfigError, FloatArray, IntArray
 

@@ -9,9 +9,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import FarSightedQueue, Query, Queue, QueueQuery
-from skypane.operators.step import step_bytes
 from skypane.types import ConfigError
 from skypane.windows import Windows
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.preference.ranks import rankable, row_ranks
+from skypane.preference.dense_ranks import rankable, row_ranks
 from skypane.types import IntArray
 
 _ROOM = 2**62

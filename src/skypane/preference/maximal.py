@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from skypane import kernels
 from skypane.preference.criteria import Level
+from skypane.preference.dense_ranks import row_ranks
 from skypane.preference.orient import orient
-from skypane.preference.ranks import row_ranks
 from skypane.types import FloatArray, IntArray
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from skypane.preference.around import distances
 from skypane.preference.criteria import Around, Component, Criterion, High, Level
-from skypane.preference.ranks import column_ranks, rankable, row_ranks
+from skypane.preference.dense_ranks import column_ranks, rankable, row_ranks
 from skypane.types import BadInputError, FloatArray
 from skypane.wording import counted
 

@@ -20,15 +20,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from skypane.kernels.layout import MAX_COLUMNS
+from skypane.kernels.column_layout import MAX_COLUMNS
 from skypane.naming import shortened
-from skypane.preference import text
+from skypane.preference import preference_text
 from skypane.preference.column import ColumnLike, Columns, column_name
+from skypane.preference.column_checks import check_criterion, check_group, column_names
 from skypane.preference.criteria import Around, Component, Criterion, High, Level, Low, Target
 from skypane.preference.groups import group_codes
 from skypane.preference.maximal import maximal_indices
 from skypane.preference.orient import Points, orient
-from skypane.preference.schema import check_criterion, check_group, column_names
 from skypane.types import ConfigError, FloatArray, IntArray
 
 
@@ -141,7 +141,7 @@ class Preference:
 
     def __str__(self) -> str:
         """The text form, which parse() reads back."""
-        return text.write(self.levels, self.groups)
+        return preference_text.write(self.levels, self.groups)
 
     def __repr__(self) -> str:
         groups = [f"diff({column!r})" for column in self.groups]
@@ -175,12 +175,12 @@ def diff(column: ColumnLike) -> Preference:
 
 
 def parse(preference: str) -> Preference:
-    """Return the preference written as text, e.g. "price MIN, rating MAX, city DIFF"; see text.py for the grammar.
+    """Return the preference written as text, e.g. "price MIN, rating MAX, city DIFF"; see preference_text.py for the grammar.
 
     >>> parse("price MIN, rating MAX") == low("price") * high("rating")
     True
     """
-    return _built(text.read(preference))
+    return _built(preference_text.read(preference))
 
 
 def from_sense(columns: Sequence[str], sense: Sequence[str]) -> Preference:
@@ -202,13 +202,13 @@ def _single(criterion: Criterion) -> Preference:
     return Preference((((criterion,),),))
 
 
-def _built(tree: text.Tree) -> Preference:
+def _built(tree: preference_text.Tree) -> Preference:
     match tree:
-        case text.Product(terms):
+        case preference_text.Product(terms):
             return _product([_built(term) for term in terms])
-        case text.Chain(terms):
+        case preference_text.Chain(terms):
             return _chain([_built(term) for term in terms])
-        case text.Diff(column):
+        case preference_text.Diff(column):
             return diff(column)
     return _single(tree)
 

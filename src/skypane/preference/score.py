@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from skypane.naming import shortened
 from skypane.preference.column import ColumnLike, score_text
+from skypane.preference.column_checks import field_of
 from skypane.preference.expression import Expression
-from skypane.preference.schema import field_of
 from skypane.types import BadInputError, ConfigError, FloatArray
 from skypane.wording import counted
 

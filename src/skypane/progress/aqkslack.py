@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from skypane.progress.account import Account
-from skypane.progress.arrivals import PaneArrivals
-from skypane.progress.future import DAY
+from skypane.progress.drop_account import Account
+from skypane.progress.far_future import DAY
 from skypane.progress.kslack import largest_delay
 from skypane.progress.law import PunctuationLaw, not_negative
-from skypane.progress.recent import RecentDistances
+from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.recent_lateness import RecentDistances
 from skypane.progress.state import Progress
 from skypane.types import ConfigError, Duration, Micros, micros
 from skypane.wording import count, percent, span

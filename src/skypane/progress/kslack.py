@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from skypane.progress.arrivals import PaneArrivals
-from skypane.progress.future import DAY
+from skypane.progress.far_future import DAY
 from skypane.progress.law import PunctuationLaw, not_negative
+from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.state import Progress
 from skypane.types import Duration, Micros, micros
 from skypane.wording import span

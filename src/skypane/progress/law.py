@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from skypane.progress.arrivals import PaneArrivals
-from skypane.progress.future import DAY, PATIENCE, SUPPORT, FutureBound, Verdict
+from skypane.progress.far_future import DAY, PATIENCE, SUPPORT, FutureBound, Verdict
+from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.state import Progress
 from skypane.types import ConfigError, Duration, Micros, micros
 from skypane.wording import span

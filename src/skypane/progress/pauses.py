@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skypane.progress.arrivals import PaneArrivals
+from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.types import CheckpointError, Micros
 
 

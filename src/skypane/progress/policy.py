@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from skypane.progress.arrivals import PaneArrivals
-from skypane.progress.future import Held, Verdict
+from skypane.progress.far_future import Held, Verdict
+from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.types import Micros
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
-from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.law import PunctuationLaw
+from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.state import Progress
 from skypane.types import CheckpointError, ConfigError, Duration, Micros, micros
 from skypane.wording import count, span

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from skypane.progress.future import Held
+from skypane.progress.far_future import Held
 from skypane.progress.pauses import Pauses
 from skypane.types import CheckpointError, Length, Micros
 

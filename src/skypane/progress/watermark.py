@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from skypane.progress.arrivals import PaneArrivals
 from skypane.progress.law import PunctuationLaw, not_negative
+from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.state import Progress
 from skypane.types import Duration, Micros, micros
 

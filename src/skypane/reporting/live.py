@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skypane.metrics import BatchMetrics
-from skypane.reporting.view import View, facts, line
+from skypane.reporting.query_view import View, facts, line
 from skypane.wording import clock, percent
 
 #: a log is not flooded: at most one plain line in so many seconds

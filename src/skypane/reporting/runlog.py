@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from skypane.locations import whole
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
-from skypane.places import whole
 from skypane.types import CheckpointError, ConfigError
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from skypane.locations import whole
 from skypane.naming import shortened
-from skypane.places import whole
-from skypane.runtime.gather import as_tables, gathered
+from skypane.runtime.table_batching import as_tables, gathered
 from skypane.types import ConfigError
 from skypane.workloads import Stream
 

@@ -13,10 +13,10 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from skypane.operators.advance import Advance, advance, drained
-from skypane.operators.entry.counts import PaneRows
-from skypane.operators.entry.gate import Entry
-from skypane.operators.entry.reasons import FUTURE
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.entry_rules import Entry
+from skypane.operators.entry.pane_counts import PaneRows
+from skypane.operators.entry.reject_reasons import FUTURE
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.row_account import RowAccount, RowTotals
 from skypane.operators.window_query import WindowAnswer, WindowWorker

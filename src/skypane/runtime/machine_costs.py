@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.places import whole
+from skypane.locations import whole
 from skypane.runtime.resources import GIB, cache_directory, cores, memory_bytes
 from skypane.types import ConfigError
 

@@ -11,11 +11,11 @@ Each raises AssertionError that names the law which was broken, and what it was 
 program for each.
 """
 
-from skypane.testing.laws import check_elasticity, check_law
-from skypane.testing.policies import check_policy
-from skypane.testing.queries import check_query, same_rows
-from skypane.testing.sinks import check_sink
-from skypane.testing.sources import check_source
+from skypane.testing.control_kit import check_elasticity, check_law
+from skypane.testing.policy_kit import check_policy
+from skypane.testing.query_kit import check_query, same_rows
+from skypane.testing.sink_kit import check_sink
+from skypane.testing.source_kit import check_source
 
 __all__ = [
     "check_elasticity",

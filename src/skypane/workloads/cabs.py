@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.types import BoolArray, Duration, FloatArray, IntArray, Micros
+from skypane.workloads.argument_checks import SECOND, at_least, seconds
 from skypane.workloads.arrivals.sent import CHUNK
-from skypane.workloads.chance import generator
-from skypane.workloads.checks import SECOND, at_least, seconds
 from skypane.workloads.disorder.delays import ExponentialDelay
 from skypane.workloads.disorder.held import HeldBack
+from skypane.workloads.random_streams import generator
 from skypane.workloads.stream import START, TIMESTAMP, Stream
 
 _MOVES, _DELAYS = range(2)

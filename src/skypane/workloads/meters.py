@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.types import BoolArray, Duration, FloatArray, IntArray, Micros
+from skypane.workloads.argument_checks import SECOND, at_least, between, seconds
 from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases
 from skypane.workloads.arrivals.sent import CHUNK
-from skypane.workloads.chance import generator
-from skypane.workloads.checks import SECOND, at_least, between, seconds
 from skypane.workloads.disorder.delays import ExponentialDelay
 from skypane.workloads.disorder.held import HeldBack
+from skypane.workloads.random_streams import generator
 from skypane.workloads.stream import START, TIMESTAMP, Stream
 
 _READINGS, _DELAYS, _OUTAGES = range(3)

@@ -21,7 +21,7 @@ from skypane.workloads.cabs import Cabs
 from skypane.workloads.content.drift import Drifting
 from skypane.workloads.content.keys import Zipf
 from skypane.workloads.content.points import DISTRIBUTIONS, Classic
-from skypane.workloads.content.sources import Presence, Shared
+from skypane.workloads.content.senders import Presence, Shared
 from skypane.workloads.disorder.delays import (
     EmpiricalDelay,
     ExponentialDelay,

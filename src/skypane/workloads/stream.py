@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.types import ConfigError, Duration, Micros
-from skypane.workloads.checks import SECOND, at_least, seconds
+from skypane.workloads.argument_checks import SECOND, at_least, seconds
 from skypane.workloads.disorder.order import by_arrival, micros_of
 
 TIMESTAMP: Final = pa.timestamp("us", "UTC")

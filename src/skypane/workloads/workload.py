@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray, Micros
+from skypane.workloads.argument_checks import SECOND, seconds
 from skypane.workloads.arrivals.sent import Fleet, Process, Sent, at_most, until
-from skypane.workloads.chance import generator
-from skypane.workloads.checks import SECOND, seconds
 from skypane.workloads.content.keys import Zipf
 from skypane.workloads.content.points import Classic, Points
-from skypane.workloads.content.sources import Presence, Shared
+from skypane.workloads.content.senders import Presence, Shared
 from skypane.workloads.disorder.delays import Delays, NoDelay
+from skypane.workloads.random_streams import generator
 from skypane.workloads.stream import START, TIMESTAMP, Stream
 
 _ARRIVALS, _PRESENCE, _DELAYS, _POINTS, _KEYS = range(5)

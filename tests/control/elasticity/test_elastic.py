@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.interval import Stages
-from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Policy, Proposal, Situation
 from skypane.control.law import Decision
 from skypane.control.monitoring import Period
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.types import CheckpointError, ConfigError
 
 

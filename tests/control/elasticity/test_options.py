@@ -12,7 +12,7 @@ from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
 from skypane.control.elasticity.interval import Stages
 from skypane.control.monitoring import Period
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.types import ConfigError
 
 

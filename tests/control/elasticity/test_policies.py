@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import PROMPT
-from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Situation, fitted
 from skypane.control.elasticity.threshold import ThresholdPolicy
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.types import ConfigError
 
 SITUATION = Situation(Workers(4, 7), rho_plq=1.22, rho_wlq=0.9, sigma=1.0)

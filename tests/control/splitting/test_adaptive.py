@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.control.splitting.loop import run
 
 from skypane.control.monitoring import Period
-from skypane.control.pid import FALLBACK, Gains, Pid
 from skypane.control.splitting import AdaptiveSplitting, Panes, PidSplitting, Sample, Share
 from skypane.control.splitting.adaptive import theta_base
+from skypane.control.splitting.pid import FALLBACK, Gains, Pid
 from skypane.types import CheckpointError, ConfigError
 
 

@@ -85,7 +85,7 @@ PROGRESS: Final = (
     ),
     Mutant(
         "last-held-lost",
-        "progress/future.py",
+        "progress/far_future.py",
         "if counted.ahead - counted.others >= self.support:",
         "if counted.ahead - counted.others > self.support:",
         "the stream is followed a row too late",

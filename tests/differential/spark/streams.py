@@ -15,12 +15,12 @@ from tests.differential.spark.runs import Run
 
 import skypane as sp
 from skypane.control.costs import Costs
-from skypane.operators.continuous import ContinuousSkyline
+from skypane.operators.fronts import ContinuousSkyline
+from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger
-from skypane.runtime.spark.engine.rejects import schema_of
-from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.store import Store
 from skypane.types import Length
 
 WAIT: Final = 300

@@ -17,10 +17,10 @@ from tests.differential.definition.values import groups
 from tests.differential.definition.windows import times, usable
 from tests.differential.ways.windowed import events, parts
 
-from skypane.operators.continuous import Arrivals, ContinuousSkyline, Front, GroupedFronts, RowFront, Updates
-from skypane.operators.continuous.fronts import NOBODY, Asking, Fronts
-from skypane.operators.continuous.history import stays
-from skypane.operators.continuous.shards import ShardedFront
+from skypane.operators.fronts import Arrivals, ContinuousSkyline, Front, GroupedFronts, RowFront, Updates
+from skypane.operators.fronts.fronts import NOBODY, Asking, Fronts
+from skypane.operators.fronts.shards import ShardedFront
+from skypane.operators.fronts.stays import stays
 from skypane.runtime import local
 
 Rng = np.random.Generator

@@ -17,8 +17,8 @@ from skypane.operators.query import DivisibleQuery, Query, Queue, QueueQuery
 from skypane.operators.window_query import TwoStacks
 from skypane.plan import Plan
 from skypane.runtime import local
-from skypane.runtime.gather import decoded, encoded
 from skypane.runtime.spark.batch import RUN_OVERLAPS, _AnswerRuns, _LiftPanes
+from skypane.runtime.table_batching import decoded, encoded
 
 Rng = np.random.Generator
 

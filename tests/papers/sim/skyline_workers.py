@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.operators.continuous.eager import Kind, Point, Update, dominates
+from tests.operators.fronts.eager import Kind, Point, Update, dominates
 
-from skypane.operators.continuous.updates import ADD, DEL
+from skypane.operators.fronts.updates import ADD, DEL
 from skypane.types import Micros
 
 FOREVER: Micros = 2**62

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.operators.continuous.eager import Eager
-from tests.operators.continuous.streams import streams
+from tests.operators.fronts.eager import Eager
+from tests.operators.fronts.streams import streams
 
 from skypane.types import ConfigError
 from skypane_papers.sim.skyline_farm import OWNERS, Costs, Farm, Lives, keeps_up, lives, simulate

@@ -7,10 +7,10 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.operators.continuous.eager import Eager, Update, net
+from tests.operators.fronts.eager import Eager, Update, net
 from tests.papers.sim.skyline_workers import NEVER, Arrival, Worker, run
 
-from skypane.operators.continuous.updates import ADD, DEL
+from skypane.operators.fronts.updates import ADD, DEL
 
 
 @st.composite

@@ -24,15 +24,15 @@ import pyarrow.parquet as pq
 from tests.runtime.many.hostile import flipped, mutated
 
 from skypane.runtime.receiving.log import SegmentLog
-from skypane.runtime.receiving.messages import line_of, lines_of, values_of
-from skypane.runtime.spark.sources.many import files, parquet, segments
-from skypane.runtime.spark.sources.many.files import FileInput
-from skypane.runtime.spark.sources.many.kinds import Range
-from skypane.runtime.spark.sources.many.lines import parse
-from skypane.runtime.spark.sources.many.messages import tables
+from skypane.runtime.receiving.message_lines import line_of, lines_of, values_of
+from skypane.runtime.spark.sources.many import growing_inputs, parquet, receiver_logs
+from skypane.runtime.spark.sources.many.growing_inputs import FileInput
+from skypane.runtime.spark.sources.many.input_kind import Range
+from skypane.runtime.spark.sources.many.line_rows import parse
+from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
-from skypane.runtime.spark.sources.many.parsing import Layout, Malformed
-from skypane.runtime.spark.sources.many.segments import SegmentsInput
+from skypane.runtime.spark.sources.many.receiver_logs import SegmentsInput
+from skypane.runtime.spark.sources.many.row_parser import Layout, Malformed
 from skypane.types import SkypaneError
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -129,9 +129,9 @@ def grown_file(chance: random.Random) -> None:
         content = mutated(layout.format, chance) + b"\n"
         path.write_bytes(content)
         one = FileInput(path=str(path), format=layout.format, header=layout.format == "csv" and chance.random() < 0.7)
-        (found,) = files.look([one], {})
+        (found,) = growing_inputs.look([one], {})
         end = one.complete(0, found.last)
-        rows, bad = _said(one for _, one in files.read([Range(one, 0, end)], layout.columns))
+        rows, bad = _said(one for _, one in growing_inputs.read([Range(one, 0, end)], layout.columns))
     lines = content.split(b"\n")[one.header :]
     empty = sum(not (line.strip(b" \t\r") if layout.format == "json" else _unmarked(line.removesuffix(b"\r")))
                 for line in lines)  # fmt: skip
@@ -148,13 +148,13 @@ def damaged_log(chance: random.Random) -> None:
                     b"".join(b'{"n":%d,"s":"%s"}\n' % (n, b"x" * (n + k)) for k in range(chance.randrange(1, 5)))
                 )
         one = SegmentsInput(segments=folder, name="x")
-        (found,) = segments.look([one], {})
+        (found,) = receiver_logs.look([one], {})
         whole = Range(one, found.first, found.last)
-        good = _said(rows for _, rows in segments.read([whole], columns))
+        good = _said(rows for _, rows in receiver_logs.read([whole], columns))
         path = chance.choice(sorted(path for path in Path(folder).iterdir() if path.suffix in {".segment", ".sums"}))
         path.write_bytes(flipped(path.read_bytes(), chance))
         try:
-            now = _said(rows for _, rows in segments.read([whole], columns))
+            now = _said(rows for _, rows in receiver_logs.read([whole], columns))
         except SkypaneError:
             return
         assert now == good

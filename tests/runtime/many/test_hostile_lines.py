@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.runtime import growing
-from skypane.runtime.spark.sources.many.lines import parse, parse_all
-from skypane.runtime.spark.sources.many.parsing import Layout, Malformed
+from skypane.runtime import growing_files
+from skypane.runtime.spark.sources.many.line_rows import parse, parse_all
+from skypane.runtime.spark.sources.many.row_parser import Layout, Malformed
 
 COLUMNS = pa.schema([("n", pa.int64()), ("s", pa.string())])
 LAYOUTS = {"json": Layout("json", COLUMNS, ()), "csv": Layout("csv", COLUMNS, ("n", "s"))}
@@ -44,8 +44,8 @@ def test_a_line_is_a_row_or_malformed_or_empty_whatever_stands_beside_it(form: s
 @pytest.mark.parametrize("first", [b"null\n", b" null\n", b"null null\n", b"null"])
 def test_no_line_ends_the_process_that_reads_it(first: bytes):
     script = (
-        "import sys; import pyarrow as pa; from skypane.runtime.spark.sources.many.lines import parse\n"
-        "from skypane.runtime.spark.sources.many.parsing import Layout\n"
+        "import sys; import pyarrow as pa; from skypane.runtime.spark.sources.many.line_rows import parse\n"
+        "from skypane.runtime.spark.sources.many.row_parser import Layout\n"
         "columns = pa.schema([('n', pa.int64())])\n"
         "for one in parse(Layout('json', columns, ()), sys.stdin.buffer.read(), 0): print(type(one).__name__)\n"
     )
@@ -87,10 +87,10 @@ def test_what_a_stranger_says_moves_no_terminal():
 @pytest.mark.parametrize("length", [90, 100, 101, 5_000])
 def test_a_line_that_is_too_long_is_told_and_not_read_whole(tmp_path, monkeypatch, length: int):
     for name, size in (("_CHUNK", 60), ("LONGEST", 100), ("_BEGINNING", 10), ("_BLOCK", 16)):
-        monkeypatch.setattr(growing, name, size)
+        monkeypatch.setattr(growing_files, name, size)
     path = tmp_path / "a"
     path.write_bytes(b'{"n":7}\n{"s":"' + b"x" * (length - 9) + b'"}\n{"n":7}\n')
-    blocks = growing.Growing(str(path)).blocks(0, length + 16)
+    blocks = growing_files.Growing(str(path)).blocks(0, length + 16)
     found = list(parse_all(LAYOUTS["json"], blocks, 1000))
     told = [(one.offset, one.line) for one in found if isinstance(one, Malformed)]
     assert told == ([(1008, '{"s":"xxxx')] if length > 100 else [])

@@ -15,11 +15,11 @@ from tests.runtime.receiving.authority import authority, signed
 from tests.servers.kafka import PASSWORD, Broker, broker
 
 from skypane.runtime.spark.sources.many import kafka as kind
-from skypane.runtime.spark.sources.many.brokers import Asking, At
+from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
 from skypane.runtime.spark.sources.many.kafka import Topics
-from skypane.runtime.spark.sources.many.listing import KINDS, from_text, listed, to_text
-from skypane.runtime.spark.sources.many.parsing import Malformed
+from skypane.runtime.spark.sources.many.kafka_client import Asking, At
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError, ConfigError
 
 NOTHING = Offsets({})

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.runtime.spark.sources.many import parquet
-from skypane.runtime.spark.sources.many.listing import from_text, listed, to_text
-from skypane.runtime.spark.sources.many.parsing import Malformed
+from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError
 
 COLUMNS = pa.schema([("n", pa.int64()), ("p", pa.float64())])

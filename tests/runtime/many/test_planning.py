@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skypane.runtime.spark.sources.many import files
-from skypane.runtime.spark.sources.many.files import FileInput
-from skypane.runtime.spark.sources.many.listing import listed
+from skypane.runtime.spark.sources.many import growing_inputs
+from skypane.runtime.spark.sources.many.discovery import listed
+from skypane.runtime.spark.sources.many.growing_inputs import FileInput
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 from skypane.types import CheckpointError
 
@@ -143,7 +143,7 @@ def test_a_batch_that_has_begun_needs_its_inputs(tmp_path):
         planner(tmp_path).assigned(NOTHING, end)
     ((part,),) = plan.assigned(NOTHING, end)
     with pytest.raises(CheckpointError, match=r"a\.csv ends before byte 8, which a batch that has begun needs"):
-        list(files.read([part], pa.schema([("n", pa.int64())])))
+        list(growing_inputs.read([part], pa.schema([("n", pa.int64())])))
 
 
 def test_a_listed_file_may_come_later(tmp_path):

@@ -21,7 +21,7 @@ from tests.runtime.streams import finish, parquet_rows
 from tests.servers.kafka import PASSWORD
 
 import skypane as sp
-from skypane.runtime.spark.sources.many.door import inputs
+from skypane.runtime.spark.sources.many.inputs_api import inputs
 from skypane.runtime.spark.sources.many.source import ManySource
 from skypane.types import ConfigError
 

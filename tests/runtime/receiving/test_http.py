@@ -22,9 +22,9 @@ import pytest
 from tests.runtime.receiving.logs import lines, until
 from tests.runtime.receiving.test_tcp import dialled, free_port
 
-from skypane.runtime.receiving import cutting, http, messages
+from skypane.runtime.receiving import http, line_splitting, message_lines
 from skypane.runtime.receiving.log import SegmentLog
-from skypane.runtime.receiving.messages import values_of
+from skypane.runtime.receiving.message_lines import values_of
 from skypane.runtime.receiving.receiver import Receiver
 
 
@@ -198,9 +198,9 @@ def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, s
     word, slow, port = tmp_path / "word", tmp_path / "slow.py", free_port()
     os.mkfifo(word)
     slow.write_text(
-        f"import runpy\nopen({str(word)!r}).read()\nrunpy.run_path({messages.__file__!r}, run_name='__main__')\n"
+        f"import runpy\nopen({str(word)!r}).read()\nrunpy.run_path({message_lines.__file__!r}, run_name='__main__')\n"
     )
-    monkeypatch.setattr(messages, "__file__", str(slow))
+    monkeypatch.setattr(message_lines, "__file__", str(slow))
     server.says(b"[" + b"1," * 20_000 + b"1]")
     given = asking(tmp_path, server)
     given["inputs"].append({"name": "in", "listen": f"127.0.0.1:{port}", "acknowledge": True})
@@ -224,7 +224,7 @@ def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, s
 
 
 def test_an_answer_that_takes_too_long_or_too_much_is_told_and_the_next_one_is_taken(tmp_path, server, monkeypatch):
-    monkeypatch.setattr(cutting, "PATIENCE", 0.0)
+    monkeypatch.setattr(line_splitting, "PATIENCE", 0.0)
     server.says(b"[" + b"1," * 20_000 + b"1]")
     with Receiver(asking(tmp_path, server)) as receiving:
         seen = receiving.seen[0]
@@ -268,7 +268,7 @@ def test_what_a_server_says_moves_no_terminal(tmp_path, server, caplog):
 
 def test_a_program_that_cuts_answers_has_a_bound_on_its_memory():
     given = b"[" + b'"' + b"x" * (1 << 20) + b'"]'
-    script = Path(messages.__file__).read_text().replace("MEMORY = 2 << 30", "MEMORY = 1 << 20")
+    script = Path(message_lines.__file__).read_text().replace("MEMORY = 2 << 30", "MEMORY = 1 << 20")
     done = subprocess.run([sys.executable, "-c", script, "json"], input=given, capture_output=True, check=False)
     assert done.returncode != 0
     assert done.stdout == b""

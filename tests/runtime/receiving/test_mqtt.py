@@ -19,7 +19,7 @@ from tests.runtime.receiving.logs import lines, receiver, until
 from tests.runtime.receiving.test_tcp import free_port
 
 from skypane.runtime.receiving.receiver import Receiver, _named
-from skypane.runtime.receiving.room import Room
+from skypane.runtime.receiving.write_budget import Room
 from skypane.types import ConfigError
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tests.runtime.receiving.logs import content
 
+from skypane.runtime.receiving.checksums import remove
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.retention import committed, passed, remove_passed
 from skypane.runtime.receiving.segments import between, segments_of
-from skypane.runtime.receiving.sums import remove
 from skypane.types import CheckpointError
 
 

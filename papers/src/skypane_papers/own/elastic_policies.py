@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
-from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Policy
 from skypane.control.elasticity.threshold import ThresholdPolicy
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.runtime.sim.simulation import Sampled
-from skypane.runtime.sim.stream import Stream
 from skypane.types import FloatArray
 from skypane_papers.elastic import GAME1, OVERLAPPING, QUICK, SETPOINT, SOURCES, N, Run
 from skypane_papers.figure import Claim, Figure, Finding, Plot

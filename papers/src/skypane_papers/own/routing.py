@@ -11,7 +11,7 @@ from skypane.control.exchange import CONFIRM, Exchange, SourceSpread
 from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.preference import from_sense
-from skypane.runtime.sim.costs import INDEPENDENT_8D, KERNELS, ResultSize
+from skypane.runtime.sim.cost_models import INDEPENDENT_8D, KERNELS, ResultSize
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.rows import only
 

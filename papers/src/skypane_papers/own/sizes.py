@@ -11,7 +11,7 @@ import pandas as pd
 from skypane.control.costs import DEFAULT_COSTS
 from skypane.control.splitting import AdaptiveSplitting, Panes, Routing, Sample
 from skypane.control.splitting.expected import ExpectedPanes
-from skypane.runtime.sim.costs import KERNELS
+from skypane.runtime.sim.cost_models import KERNELS
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.rows import at
 from skypane_papers.streams import disordered, event_times

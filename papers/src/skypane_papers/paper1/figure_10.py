@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.rows import at, only

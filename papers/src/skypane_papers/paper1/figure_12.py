@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from skypane.control.parallelism import Workers
 from skypane.control.splitting import PidSplitting
-from skypane.control.workers import Workers
-from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS
+from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.runtime.sim.simulation import Setup, simulate
-from skypane.runtime.sim.stream import Stream
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.rows import only

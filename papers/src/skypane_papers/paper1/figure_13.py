@@ -6,7 +6,7 @@ from typing import Final
 
 import pandas as pd
 
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.paper1.figure_12 import RATE, SCHEDULERS, WINDOWS, run
 from skypane_papers.rows import at

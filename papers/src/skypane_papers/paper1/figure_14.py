@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from skypane.kernels.skyline import skyline_indices
+from skypane.kernels.batch_skyline import skyline_indices
 from skypane.types import FloatArray
 from skypane.workloads.content.points import DISTRIBUTIONS
 from skypane_papers.clock import cpu_seconds

@@ -9,7 +9,7 @@ import pandas as pd
 
 from skypane.progress import AqKSlack, KSlack
 from skypane.progress.policy import ProgressPolicy
-from skypane.progress.yardstick import Cut, Run, window_ends
+from skypane.progress.policy_yardstick import Cut, Run, window_ends
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.games import GAMES, Game, arrivals

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from skypane.control.splitting import TupleRoundRobin
-from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS
-from skypane.runtime.sim.farm import PaneFarm
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS
+from skypane.runtime.sim.pane_farm import PaneFarm
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.types import FloatArray
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from skypane.control.parallelism import Workers
 from skypane.control.splitting import POLICIES
-from skypane.control.workers import Workers
-from skypane.runtime.sim.costs import KERNELS, CostModel
+from skypane.runtime.sim.cost_models import KERNELS, CostModel
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.runtime.sim.simulation import Setup, simulate
-from skypane.runtime.sim.stream import Stream
 from skypane.types import FloatArray, IntArray
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot

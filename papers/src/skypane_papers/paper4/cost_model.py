@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skypane.kernels.compiled import kernel
-from skypane.operators.continuous import Arrivals, Front
+from skypane.operators.fronts import Arrivals, Front
 from skypane.types import FloatArray, IntArray
 from skypane_papers.clock import cpu_seconds
 from skypane_papers.farms import DRAWS, D, bandwidth, costs, points, stream

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from skypane.operators.continuous import Arrivals, Front
+from skypane.operators.fronts import Arrivals, Front
 from skypane.types import FloatArray
 from skypane_papers.farms import DRAWS, WORKERS, stored, sustained
 from skypane_papers.figure import Claim, Figure, Finding, Plot

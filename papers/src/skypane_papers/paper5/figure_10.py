@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from skypane.control.splitting import PaneRoundRobin, PidSplitting, Splitting
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.workloads import Map2, ParetoSlots
 from skypane_papers.elastic import SETPOINT, Arrivals, Run, made
 from skypane_papers.figure import Claim, Figure, Finding, Plot

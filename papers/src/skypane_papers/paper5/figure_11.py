@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from skypane.control.parallelism import Workers
 from skypane.control.splitting import PidSplitting, Splitting, TupleRoundRobin
-from skypane.control.workers import Workers
 from skypane.workloads import Map2
 from skypane_papers.elastic import SETPOINT, Run, made, summary
 from skypane_papers.figure import Claim, Figure, Finding, Plot

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from skypane.runtime.sim.costs import CostModel
+from skypane.runtime.sim.cost_models import CostModel
 from skypane_papers.elastic import GAME1, MACHINE, Run, sampled, summary
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 

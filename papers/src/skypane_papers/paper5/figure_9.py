@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.runtime.sim.simulation import Sampled
 from skypane.types import FloatArray
 from skypane.workloads import Steps

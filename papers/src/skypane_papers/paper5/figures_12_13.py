@@ -9,10 +9,10 @@ import pandas as pd
 
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.parallelism import Workers
 from skypane.control.splitting import PidSplitting
-from skypane.control.workers import Workers
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.runtime.sim.simulation import Setup, simulate
-from skypane.runtime.sim.stream import Stream
 from skypane.windows import Windows
 from skypane_papers.elastic import MACHINE
 from skypane_papers.figure import Claim, Figure, Finding, Plot

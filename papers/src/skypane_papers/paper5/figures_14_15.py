@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane_papers.elastic import GAME1, Run, sampled, summary
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.rows import only

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skypane.kernels.compiled import kernel
-from skypane.operators.continuous import Arrivals
-from skypane.operators.continuous.shards import SpanFront
+from skypane.operators.fronts import Arrivals
+from skypane.operators.fronts.shards import SpanFront
 from skypane.types import ConfigError, FloatArray, IntArray, Micros
 
 OWNERS: Final = ("RR", "OD", "LLW", "LLW+")

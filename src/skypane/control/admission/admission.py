@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from skypane.control.admission.assignment import Assignment, give_back, place
 from skypane.control.admission.expectation import expectation
 from skypane.control.admission.forecasting import Forecaster, HoltForecaster
 from skypane.control.admission.metadata import MetaData, averages
 from skypane.control.admission.packing import fewest_bins
-from skypane.control.admission.placement import Assignment, give_back, place
 from skypane.control.admission.strategies import STRATEGIES, Limits, Reader, Strategy, Stream
 from skypane.control.law import ControlLaw, Decision
 from skypane.control.snapshots import JsonState

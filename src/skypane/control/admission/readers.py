@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from skypane.control.elasticity.model import ModelPolicy
+from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.situation import Situation
 from skypane.control.law import ControlLaw, Decision
+from skypane.control.parallelism import Workers
 from skypane.control.snapshots import JsonState
-from skypane.control.workers import Workers
 from skypane.types import ConfigError, Duration, micros
 
 _APART = 1.25

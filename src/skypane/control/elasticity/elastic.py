@@ -15,8 +15,8 @@ from skypane.control.elasticity.limits import Limits
 from skypane.control.elasticity.situation import Policy, Situation
 from skypane.control.forecast import Holt, HoltState
 from skypane.control.law import ControlLaw, Decision
+from skypane.control.parallelism import Workers
 from skypane.control.snapshots import JsonState
-from skypane.control.workers import Workers
 from skypane.types import ConfigError, micros
 from skypane.wording import count, seconds
 

@@ -11,7 +11,7 @@ import numpy as np
 from skypane.control.elasticity.fuzzy import FuzzyController, Inference
 from skypane.control.elasticity.rules import SPEEDS, SPLITTINGS, Rule
 from skypane.control.elasticity.situation import Policy, Proposal, Situation, fitted
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.types import FloatArray
 
 TOLD = 0.05

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.types import ConfigError, Duration, Length, micros
 
 TIMES: Final = (str, timedelta, Length)

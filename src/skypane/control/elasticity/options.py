@@ -14,12 +14,12 @@ from typing import Any
 
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import PROMPT, FuzzyController
 from skypane.control.elasticity.limits import TIMES, Cadence, Limits
-from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Policy, Proposal, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.types import ConfigError, Duration
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from skypane.control.scheduling.directory import WindowDirectory
-from skypane.control.scheduling.messages import Feedback, PaneResult, Run, Scheduler, Task, WinUpdate
+from skypane.control.scheduling.events import Feedback, PaneResult, Run, Scheduler, Task, WinUpdate
+from skypane.control.scheduling.window_directory import WindowDirectory
 from skypane.types import ConfigError
 from skypane.windows import Windows
 

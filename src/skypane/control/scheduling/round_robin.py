@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skypane.control.scheduling.directory import WindowDirectory
-from skypane.control.scheduling.messages import Feedback, PaneResult, Run, Scheduler
+from skypane.control.scheduling.events import Feedback, PaneResult, Run, Scheduler
+from skypane.control.scheduling.window_directory import WindowDirectory
 from skypane.types import ConfigError
 from skypane.windows import Windows
 

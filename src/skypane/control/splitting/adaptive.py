@@ -18,11 +18,11 @@ from typing import ClassVar, TypeVar
 
 from skypane.control.law import Decision
 from skypane.control.monitoring import utilisation
-from skypane.control.pid import FALLBACK, Gains, Pid, PidState
-from skypane.control.relay import Relay, RelayState
 from skypane.control.snapshots import JsonState
 from skypane.control.splitting.descriptor import PaneDescriptor, assign, send
 from skypane.control.splitting.law import Panes, Sample, SplittingLaw
+from skypane.control.splitting.pid import FALLBACK, Gains, Pid, PidState
+from skypane.control.splitting.relay import Relay, RelayState
 from skypane.control.splitting.routing import Routing, Share
 from skypane.types import ConfigError
 

@@ -13,19 +13,19 @@ import pyarrow as pa
 
 from skypane.control.keys import basic
 from skypane.kernels import keyed
-from skypane.kernels.layout import frozen
-from skypane.operators.aggregates.choice import Choice
+from skypane.kernels.column_layout import frozen
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.aggregates.grouping import dense_codes, distinct_keys
-from skypane.operators.aggregates.hashes import can_be_hashed, key_hashes
-from skypane.operators.aggregates.layout import Layout, layout_of
-from skypane.operators.aggregates.parts import Rows
-from skypane.operators.aggregates.sliding import SlidingStates
+from skypane.operators.aggregates.having import Choice
+from skypane.operators.aggregates.sliding_aggregates import SlidingStates
+from skypane.operators.aggregates.stable_hashes import can_be_hashed, key_hashes
+from skypane.operators.aggregates.state_layout import Layout, layout_of
+from skypane.operators.aggregates.state_parts import Rows
 from skypane.operators.by_preference import one_per
 from skypane.operators.query import Query
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.column import column_name
-from skypane.preference.schema import check_group, column_names, field_of, value_type
+from skypane.preference.column_checks import check_group, column_names, field_of, value_type
 from skypane.types import ConfigError, IntArray
 
 TOGETHER = 50_000

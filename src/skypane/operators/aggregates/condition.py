@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.naming import shortened
-from skypane.preference.schema import field_of
+from skypane.preference.column_checks import field_of
 from skypane.types import BoolArray, ConfigError
 
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from skypane.kernels import exact, keyed
 from skypane.operators.aggregates.condition import Condition
-from skypane.operators.aggregates.keys64 import fits, nullable, values_of
-from skypane.operators.aggregates.parts import Count, IntegerSum, Least, NumberSum, Part
-from skypane.operators.aggregates.wide import Accumulator, InOrder, WideLeast
-from skypane.preference.schema import field_of, is_orderable
+from skypane.operators.aggregates.ordered_int64 import fits, nullable, values_of
+from skypane.operators.aggregates.state_parts import Count, IntegerSum, Least, NumberSum, Part
+from skypane.operators.aggregates.wide_states import Accumulator, InOrder, WideLeast
+from skypane.preference.column_checks import field_of, is_orderable
 from skypane.types import BadInputError, BoolArray, ConfigError, FloatArray, IntArray
 
 _HALF = 1 << 31

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skypane.preference.dense_ranks import row_ranks
 from skypane.preference.groups import group_codes
-from skypane.preference.ranks import row_ranks
 from skypane.types import IntArray
 
 _SPARSE = 4

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.kernels import elementary
-from skypane.operators.aggregates.hashes import can_be_hashed, hashes_of
-from skypane.operators.aggregates.lists import as_lists, listed, whole
-from skypane.preference.schema import field_of
+from skypane.operators.aggregates.list_columns import as_lists, listed, whole
+from skypane.operators.aggregates.stable_hashes import can_be_hashed, hashes_of
+from skypane.preference.column_checks import field_of
 from skypane.types import ConfigError, FloatArray, IntArray
 
 _MIDDLE = 1 << 20

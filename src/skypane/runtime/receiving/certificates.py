@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 
-from skypane.places import Place
+from skypane.locations import Place
 from skypane.types import ConfigError
 
 _FILES = ("ca", "certificate", "key")

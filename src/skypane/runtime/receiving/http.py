@@ -22,13 +22,13 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
-from skypane.places import whole
+from skypane.locations import whole
 from skypane.runtime.background import in_background
 from skypane.runtime.environment import held
-from skypane.runtime.receiving.cutting import cut
-from skypane.runtime.receiving.inputs import Http
-from skypane.runtime.receiving.intake import Intake
-from skypane.runtime.receiving.limit import Limit
+from skypane.runtime.receiving.deadlines import Limit
+from skypane.runtime.receiving.group_commit import Intake
+from skypane.runtime.receiving.input_list import Http
+from skypane.runtime.receiving.line_splitting import cut
 from skypane.types import micros
 
 LARGEST = 64 << 20

@@ -14,10 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from skypane.runtime.growing import Growing
-from skypane.runtime.receiving.hold import Hold
+from skypane.runtime.growing_files import Growing
+from skypane.runtime.receiving.checksums import Sums, note_checked, remove
+from skypane.runtime.receiving.folder_lock import Hold
 from skypane.runtime.receiving.segments import END, end_of, end_text, segment_name, segments_of
-from skypane.runtime.receiving.sums import Sums, note_checked, remove
 from skypane.types import CheckpointError, ConfigError
 
 SEGMENT_BYTES = 64 << 20

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from skypane.runtime.background import in_background
 from skypane.runtime.environment import held
-from skypane.runtime.receiving.inputs import Mqtt
-from skypane.runtime.receiving.intake import Intake
-from skypane.runtime.receiving.messages import line_of
-from skypane.runtime.receiving.room import Room
-from skypane.runtime.receiving.seen import Seen
+from skypane.runtime.receiving.group_commit import Intake
+from skypane.runtime.receiving.input_list import Mqtt
+from skypane.runtime.receiving.message_lines import line_of
+from skypane.runtime.receiving.receiver_status import Seen
+from skypane.runtime.receiving.write_budget import Room
 from skypane.types import ConfigError, SkypaneError, micros
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 
-from skypane.runtime.receiving.intake import Intake
+from skypane.runtime.receiving.group_commit import Intake
 
 _FILES = 4
 """Files that an open log has."""

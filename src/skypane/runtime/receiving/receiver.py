@@ -19,13 +19,13 @@ from urllib.parse import quote
 from skypane.naming import shortened
 from skypane.runtime.environment import held
 from skypane.runtime.receiving import http, mqtt, tcp
-from skypane.runtime.receiving.hold import Hold
-from skypane.runtime.receiving.inputs import Connect, Http, Listen, Mqtt, Receipts, Received
-from skypane.runtime.receiving.intake import Intake
+from skypane.runtime.receiving.folder_lock import Hold
+from skypane.runtime.receiving.group_commit import Intake
+from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Receipts, Received
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.open_logs import OpenLogs, most_open
+from skypane.runtime.receiving.receiver_status import RECEIVING, Seen
 from skypane.runtime.receiving.retention import remove_passed
-from skypane.runtime.receiving.seen import RECEIVING, Seen
 from skypane.types import ConfigError, SkypaneError
 from skypane.wording import count
 

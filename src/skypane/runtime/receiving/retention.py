@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from skypane.places import Place
+from skypane.locations import Place
+from skypane.runtime.receiving.checksums import remove
 from skypane.runtime.receiving.segments import Segment, segments_of
-from skypane.runtime.receiving.sums import remove
 from skypane.types import CheckpointError
 
 

@@ -2,7 +2,7 @@
 
     <folder>/00000000000000000000.segment     bytes [0, 1000) of the log
     <folder>/00000000000000001000.segment     from 1000 on; lines are added to the last one
-    <folder>/....sums                         checksums of a segment's blocks (sums.py)
+    <folder>/....sums                         checksums of a segment's blocks (checksums.py)
     <folder>/checked                          from which segment on there are checksums
     <folder>/end                              how far the log is on disk for good, as a number
     <folder>/.receiver                        held by the one receiver that writes

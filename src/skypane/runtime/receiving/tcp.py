@@ -7,8 +7,8 @@ import socket
 from asyncio import StreamReader, StreamWriter, Task
 from contextlib import suppress
 
-from skypane.runtime.receiving.inputs import Connect, Listen, address
-from skypane.runtime.receiving.intake import Intake
+from skypane.runtime.receiving.group_commit import Intake
+from skypane.runtime.receiving.input_list import Connect, Listen, address
 
 LONGEST = 1 << 20
 """Bytes of a line: who sends more without an end does not send lines, and is hung up on."""

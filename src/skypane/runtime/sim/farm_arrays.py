@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from skypane.runtime.sim import pane_farm
+from skypane.runtime.sim import pane_events
 from skypane.runtime.sim.heap import empty_heap
-from skypane.runtime.sim.pane_farm import Farm
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.pane_events import Farm
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.types import FloatArray
 
 _SPARE = 4
@@ -18,7 +18,7 @@ _SPARE = 4
 
 def room(farm: Farm) -> int:
     """Return how many control messages may still be sent."""
-    return len(farm.control) - int(farm.counts[pane_farm.CONTROLS])
+    return len(farm.control) - int(farm.counts[pane_events.CONTROLS])
 
 
 def roomier(farm: Farm) -> Farm:

@@ -11,13 +11,13 @@ import numpy as np
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.interval import Stages
 from skypane.control.monitoring import Period, utilisation
+from skypane.control.parallelism import Workers
 from skypane.control.scheduling import scheduler
 from skypane.control.splitting import Splitting
 from skypane.control.splitting.adaptive import ThresholdSplitting
-from skypane.control.workers import Workers
-from skypane.runtime.sim.costs import CostModel
-from skypane.runtime.sim.farm import PaneFarm, Results
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.cost_models import CostModel
+from skypane.runtime.sim.pane_farm import PaneFarm, Results
+from skypane.runtime.sim.simulated_stream import Stream
 from skypane.runtime.sim.window_farm import Answer, Result, WindowFarm
 from skypane.types import ConfigError
 from skypane.windows import Windows

@@ -10,8 +10,8 @@ import numpy as np
 
 from skypane.control.monitoring import Period
 from skypane.control.scheduling import Feedback, Merge, PaneResult, Run, Scheduler
-from skypane.kernels.skyline import skyline_indices
-from skypane.runtime.sim.costs import CostModel
+from skypane.kernels.batch_skyline import skyline_indices
+from skypane.runtime.sim.cost_models import CostModel
 from skypane.types import FloatArray, IntArray
 
 

@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame
 from skypane.control.elasticity import registry as laws
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.options import Elasticity
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.naming import registered
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.progress import registry as policies
 from skypane.runtime.spark.machine.interpreter import check_workers
 from skypane.runtime.spark.machine.session import over_connect
-from skypane.runtime.spark.schema import arrow_schema
+from skypane.runtime.spark.spark_schema import arrow_schema
 from skypane.types import ConfigError, Duration
 from skypane.windows import Windows
 

@@ -3,7 +3,7 @@
 Since 4.1 Spark adds up the bytes of a batch after every row, so that it holds 64 MB at most; that is two fifths of all that it
 does for a row. Where the width of rows is fixed, a number of rows keeps the same bound for nothing. A text knows how long it
 is, so a look at each row keeps it too: texts are *short* if those of a row have no more bytes than there is room for. Of a row
-with longer ones the texts stay behind, and a mark goes in their place (engine/crossing.py).
+with longer ones the texts stay behind, and a mark goes in their place (engine/arrow_transfer.py).
 """
 
 from __future__ import annotations

@@ -10,19 +10,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from skypane.control import splitting as policies
+from skypane.control.parallelism import Workers
 from skypane.control.splitting import Splitting
-from skypane.control.workers import Workers
-from skypane.operators.entry.reasons import REASON
+from skypane.operators.entry.reject_reasons import REASON
 from skypane.plan import Plan
 from skypane.runtime.spark.calibration import costs_of
-from skypane.runtime.spark.engine.rejects import schema_of
-from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.engine.job_settings import Setting
+from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.machine.session import parallelism
-from skypane.runtime.spark.schema import spark_schema
-from skypane.runtime.spark.sinks.current import Current
-from skypane.runtime.spark.sinks.door import apart, sink, sinks
+from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.sinks.sink_arguments import apart, sink, sinks
+from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import ConfigError
 
 Output: TypeAlias = "str | os.PathLike[str] | Sink | Callable[[DataFrame, int], None]"

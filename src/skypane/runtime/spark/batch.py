@@ -17,20 +17,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, FloatType
 
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.reasons import rankable
+from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.reject_reasons import rankable
+from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
-from skypane.operators.step import step_bytes
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
-from skypane.runtime.gather import as_tables, decoded, encoded, gathered, pieces
-from skypane.runtime.headroom import Headroom, for_windows, limited, require
-from skypane.runtime.spark.machine.collector import keep_loaded
+from skypane.runtime.memory_headroom import Headroom, for_windows, limited, require
 from skypane.runtime.spark.machine.session import parallelism
-from skypane.runtime.spark.schema import answer_schema, from_spark
+from skypane.runtime.spark.machine.worker_memory import keep_loaded
+from skypane.runtime.spark.spark_schema import answer_schema, from_spark
 from skypane.runtime.spark.versions import partitioned
+from skypane.runtime.table_batching import as_tables, decoded, encoded, gathered, pieces
 from skypane.types import BadInputError, ConfigError, MemoryLimitError
 from skypane.wording import count, size
 

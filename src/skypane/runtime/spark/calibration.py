@@ -22,18 +22,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.costs import Costs
 from skypane.control.fitting import Timing, fit
-from skypane.operators.continuous.front import Arrivals, Front, Stored
-from skypane.operators.continuous.groups import GroupedFronts
+from skypane.operators.fronts.front import Arrivals, Front, Stored
+from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.skyline import Skyline
 from skypane.operators.window_query import WindowQuery
 from skypane.preference import from_sense
 from skypane.runtime.machine_costs import Machine, read
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine import partials, wlq
 from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
-from skypane.runtime.spark.engine.sharding import handed_over
+from skypane.runtime.spark.engine.shard_stage import handed_over
 from skypane.runtime.spark.machine.session import parallelism, threads
-from skypane.runtime.spark.store import Store
 from skypane.runtime.spark.versions import partitioned
 from skypane.types import FloatArray
 from skypane.windows import Windows

@@ -20,10 +20,10 @@ from skypane import notebook
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
 from skypane.runtime.background import in_background
-from skypane.runtime.spark.causes import cause
+from skypane.runtime.spark.batch_lifecycle import Turns
 from skypane.runtime.spark.engine.shell import Engine
-from skypane.runtime.spark.told import InputsTold
-from skypane.runtime.spark.turns import Turns
+from skypane.runtime.spark.error_causes import cause
+from skypane.runtime.spark.input_status import InputsTold
 from skypane.types import SkypaneError
 
 log = logging.getLogger(__name__)

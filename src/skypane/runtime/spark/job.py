@@ -12,17 +12,17 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from skypane import kernels, notebook
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
+from skypane.locations import Place
 from skypane.metrics import BatchMetrics
-from skypane.places import Place
 from skypane.runtime.interrupts import interrupted_afterwards
-from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.batch_lifecycle import Turns
+from skypane.runtime.spark.engine.job_settings import Setting
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
+from skypane.runtime.spark.input_status import InputsTold
 from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.interpreter import try_workers
-from skypane.runtime.spark.told import InputsTold
-from skypane.runtime.spark.turns import Turns
 from skypane.types import ConfigError, SkypaneError, micros
 
 log = logging.getLogger(__name__)

@@ -17,10 +17,10 @@ from typing import Final, Literal
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray
+from skypane.workloads.argument_checks import at_least, positive, seconds
 from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases, pieces
 from skypane.workloads.arrivals.rates import Pieces, evenly, poisson
 from skypane.workloads.arrivals.sent import Sent
-from skypane.workloads.checks import at_least, positive, seconds
 
 STREAMS: Final = 80
 

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
+from skypane.workloads.argument_checks import positive, seconds
 from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases, pieces
 from skypane.workloads.arrivals.rates import Pieces, poisson
-from skypane.workloads.checks import positive, seconds
 
 FIGURE_9: Final = (40_000.0, 50_000.0, 70_000.0, 80_000.0, 60_000.0, 40_000.0)
 """Tuples per second of paper 5's artificial scenario (section 5.2, figure 9), changed every 30 seconds."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
+from skypane.workloads.argument_checks import at_least, positive, seconds
 from skypane.workloads.arrivals.long_memory import fractional_noise
 from skypane.workloads.arrivals.phases import ParetoPeriods
 from skypane.workloads.arrivals.profiles import constant_pieces, times_of
-from skypane.workloads.checks import at_least, positive, seconds
 
 
 @dataclass(frozen=True, slots=True)

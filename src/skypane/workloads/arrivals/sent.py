@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from skypane.types import FloatArray, IntArray, Micros
-from skypane.workloads.checks import SECOND
+from skypane.workloads.argument_checks import SECOND
 
 CHUNK: Final = 1 << 14
 """Tuples made at a time: their columns stay in the caches of one core."""

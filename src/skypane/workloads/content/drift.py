@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
-from skypane.workloads.checks import SECOND, seconds
+from skypane.workloads.argument_checks import SECOND, seconds
 from skypane.workloads.content.points import DISTRIBUTIONS, Kind, check_dimensions, check_kind
 
 

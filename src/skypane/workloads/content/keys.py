@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
-from skypane.workloads.checks import SECOND, at_least, seconds
+from skypane.workloads.argument_checks import SECOND, at_least, seconds
 
 
 def zipf_shares(n: int, exponent: float) -> FloatArray:

@@ -17,7 +17,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 import numpy as np
 
 from skypane.types import ConfigError, FloatArray, IntArray
-from skypane.workloads.checks import at_least
+from skypane.workloads.argument_checks import at_least
 from skypane.workloads.content.draw import fill_anticorrelated, fill_correlated
 
 Kind: TypeAlias = Literal["independent", "correlated", "anticorrelated"]

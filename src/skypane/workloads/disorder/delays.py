@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
-from skypane.workloads.checks import SECOND, positive, seconds
+from skypane.workloads.argument_checks import SECOND, positive, seconds
 
 DelayOf: TypeAlias = Callable[[IntArray, IntArray], IntArray]
 """(n,) ascending microseconds since the start, (n,) sources -> (n,) delays in microseconds, >= 0."""

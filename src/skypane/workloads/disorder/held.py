@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from skypane.types import Duration, IntArray
+from skypane.workloads.argument_checks import SECOND, seconds
 from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases
-from skypane.workloads.checks import SECOND, seconds
 from skypane.workloads.disorder.delays import DelayOf, Delays, NoDelay
 
 

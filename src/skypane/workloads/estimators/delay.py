@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from skypane.types import ConfigError, FloatArray, IntArray
-from skypane.workloads.checks import SECOND
+from skypane.workloads.argument_checks import SECOND
 
 
 def delay_quantiles(times: IntArray, arrivals: IntArray, shares: Sequence[float]) -> FloatArray:

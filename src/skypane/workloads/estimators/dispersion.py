@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from skypane.types import ConfigError, FloatArray, IntArray
-from skypane.workloads.checks import SECOND
+from skypane.workloads.argument_checks import SECOND
 from skypane.workloads.estimators.counts import counts, growing, summed
 
 _FIRST: Final = 50

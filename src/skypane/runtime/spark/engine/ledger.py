@@ -17,9 +17,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from skypane.runtime.spark.engine.definition import Definition
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine.ownership import Ownership
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.engine.query_definition import Definition
 from skypane.types import CheckpointError
 
 FORMAT = 2

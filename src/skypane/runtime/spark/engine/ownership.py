@@ -22,8 +22,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
-from skypane.runtime.spark import folders
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark import driver_folders
+from skypane.runtime.spark.document_store import Store
 from skypane.types import CheckpointError
 
 OWNER = "owner"
@@ -53,7 +53,7 @@ class Ownership:
                 continue
             for other in there:
                 if other != driver:
-                    folders.end(owner, other, mine)
+                    driver_folders.end(owner, other, mine)
             mine.clear()
             return cls(mine, driver)
         raise CheckpointError(
@@ -86,7 +86,7 @@ class Ownership:
         """Delete files of the checkpoint, those that are there; raise CheckpointError if another driver has it."""
         self.check()
         try:
-            folders.remove(names, target, self.drafts)
+            driver_folders.remove(names, target, self.drafts)
         except FileNotFoundError as error:
             raise self.lost() from error
 

@@ -14,9 +14,9 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from skypane.runtime.gather import decoded, encoded
-from skypane.runtime.headroom import SHORTER_WINDOW, Headroom
-from skypane.runtime.spark.store import Store
+from skypane.runtime.memory_headroom import SHORTER_WINDOW, Headroom
+from skypane.runtime.spark.document_store import Store
+from skypane.runtime.table_batching import decoded, encoded
 from skypane.types import CheckpointError
 from skypane.wording import count, size
 

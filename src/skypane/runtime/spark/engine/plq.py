@@ -14,23 +14,23 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType
 
-from skypane.control.measured import PaneWork, TaskWork
+from skypane.control.measurements import PaneWork, TaskWork
 from skypane.control.splitting import Routing
 from skypane.naming import backticked
-from skypane.operators.entry.counts import PaneCount, merged_sources
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.pane_counts import PaneCount, merged_sources
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
-from skypane.progress.arrivals import SourceCount
-from skypane.runtime.headroom import FEWER_ROWS, Headroom
+from skypane.progress.pane_arrivals import SourceCount
+from skypane.runtime.memory_headroom import FEWER_ROWS, Headroom
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine import partials
-from skypane.runtime.spark.engine.crossing import Crossing
+from skypane.runtime.spark.engine.arrow_transfer import Crossing
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
-from skypane.runtime.spark.machine.collector import keep_loaded
-from skypane.runtime.spark.schema import from_spark
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.machine.worker_memory import keep_loaded
+from skypane.runtime.spark.spark_schema import from_spark
 from skypane.runtime.spark.versions import partitioned
 from skypane.windows import Windows
 from skypane.wording import count

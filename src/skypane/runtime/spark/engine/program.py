@@ -12,13 +12,13 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pyspark.sql import DataFrame
 
-from skypane.control.measured import Measured
+from skypane.control.measurements import Measured
 from skypane.metrics import BatchMetrics
 from skypane.progress.policy import ProgressState
-from skypane.runtime.spark.engine.control import Steering
+from skypane.runtime.spark.engine.control_loop import Steering
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.timer import Timer
-from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.batch_rows import Answers
 
 
 class ProgramState(Protocol):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from skypane.plan import ContinuousPlan
-from skypane.runtime.spark.engine.continuous import ContinuousProgram
-from skypane.runtime.spark.engine.crossing import Crossing
-from skypane.runtime.spark.engine.intake import Intake
+from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.engine.arrow_transfer import Crossing
+from skypane.runtime.spark.engine.front_program import ContinuousProgram
+from skypane.runtime.spark.engine.ingest import Intake
+from skypane.runtime.spark.engine.job_settings import Setting
 from skypane.runtime.spark.engine.program import Program
-from skypane.runtime.spark.engine.setting import Setting
-from skypane.runtime.spark.engine.windowed import WindowedProgram
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.engine.window_program import WindowedProgram
 
 
 def program_of(setting: Setting, store: Store, staged: Store) -> Program[Any]:

@@ -1,10 +1,10 @@
 """The streaming engine's shell: a micro-batch from Spark's call to its commit, whatever the query (design, "The way of one micro-batch").
 
-    decide    what the laws of control say of the batch                            control.py
-    run       the program: rows and state -> answers, rejected rows, new state     windowed.py, continuous.py
+    decide    what the laws of control say of the batch                            control_loop.py
+    run       the program: rows and state -> answers, rejected rows, new state     window_program.py, front_program.py
     deliver   answers and rejected rows go to their sinks, by batch id             sinks
     commit    one manifest, atomically; then files that nothing needs are removed  ledger.py
-    observe   the laws of control see what the batch showed                        control.py
+    observe   the laws of control see what the batch showed                        control_loop.py
 
 A kill at any moment leaves either the manifest before the batch or the one after it. Answers depend on the rows and
 the manifest alone, so the replayed batch gives the same ones.
@@ -20,23 +20,23 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.metrics import BatchMetrics
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine import fingerprint
-from skypane.runtime.spark.engine.continuous import ContinuousState
-from skypane.runtime.spark.engine.control import Control, ControlState
+from skypane.runtime.spark.engine.committed_state import Standing
+from skypane.runtime.spark.engine.control_loop import Control, ControlState
+from skypane.runtime.spark.engine.fencing import take_over, tidy
+from skypane.runtime.spark.engine.front_program import ContinuousState
+from skypane.runtime.spark.engine.job_settings import Setting
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import Batch, Outcome
 from skypane.runtime.spark.engine.programs import program_of
-from skypane.runtime.spark.engine.setting import Setting
-from skypane.runtime.spark.engine.standing import Standing
-from skypane.runtime.spark.engine.takeover import take_over, tidy
 from skypane.runtime.spark.engine.timer import Timer
-from skypane.runtime.spark.schema import spark_schema
-from skypane.runtime.spark.sources.many.watching import Told
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.sources.many.input_metrics import Told
+from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import CheckpointError, SkypaneError
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.document_store import Store
 from skypane.types import CheckpointError
 
 _MAGIC = b"crc\0"

@@ -18,15 +18,15 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.control.measured import RunWork
+from skypane.control.measurements import RunWork
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import DivisibleQuery
 from skypane.operators.window_query import WindowQuery, WindowWorker
-from skypane.runtime.headroom import SHORTER_WINDOW, for_windows, limited
+from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows, limited
+from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef
-from skypane.runtime.spark.machine.collector import keep_loaded
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.machine.worker_memory import keep_loaded
+from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.types import CheckpointError, MemoryLimitError
 
 RefTask = WindowTask[PartialRef]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from skypane.places import Place
+from skypane.locations import Place
 
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 """The setting of Spark; a query keeps what it was when it started."""

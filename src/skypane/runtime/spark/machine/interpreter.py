@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from skypane.runtime.spark.causes import cause
+from skypane.runtime.spark.error_causes import cause
 from skypane.types import ConfigError
 
 log = logging.getLogger(__name__)

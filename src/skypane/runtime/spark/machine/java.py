@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 
-from skypane.places import whole
+from skypane.locations import whole
 from skypane.runtime.resources import cache_directory
 from skypane.types import SkypaneError
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.wording import counted
 

@@ -11,13 +11,13 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.places import Place
-from skypane.runtime.spark import folders
-from skypane.runtime.spark.sinks import text
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.claim import ANSWERS, REJECTED, Claim, staging, take_folder
+from skypane.locations import Place
+from skypane.runtime.spark import driver_folders
+from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.sinks import text_format
+from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.folder_owner import ANSWERS, REJECTED, Claim, staging, take_folder
 from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.store import Store
 from skypane.types import ConfigError
 
 Format: TypeAlias = Literal["parquet", "csv", "json"]
@@ -84,7 +84,7 @@ class Directory(Sink):
         # What a lost try left over: its files are numbered without a gap too, and go from the last to the first, so
         # that a kill in between leaves no gap either. They go through the stage, which only the driver in charge has.
         left = (f"{prefix}-{index:05d}.{self.format}" for index in count(len(files)))
-        folders.remove(reversed(list(takewhile(target.has, left))), target, stage)
+        driver_folders.remove(reversed(list(takewhile(target.has, left))), target, stage)
         if files:
             target.sync("")
 
@@ -100,4 +100,7 @@ class Directory(Sink):
         return (name,)
 
 
-_WRITERS: dict[str, Callable[[pa.Table, pa.NativeFile], None]] = {"csv": text.write_csv, "json": text.write_json}
+_WRITERS: dict[str, Callable[[pa.Table, pa.NativeFile], None]] = {
+    "csv": text_format.write_csv,
+    "json": text_format.write_json,
+}

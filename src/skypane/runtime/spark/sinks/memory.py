@@ -7,7 +7,7 @@ from typing import ClassVar
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import ConfigError
 

@@ -7,10 +7,10 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.places import Place
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.claim import Claim
-from skypane.runtime.spark.store import Store
+from skypane.locations import Place
+from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.folder_owner import Claim
 
 
 @runtime_checkable

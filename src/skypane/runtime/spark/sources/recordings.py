@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from skypane.places import whole
-from skypane.preference.schema import field_of
+from skypane.locations import whole
+from skypane.preference.column_checks import field_of
 from skypane.runtime.spark.sources.arrow_types import as_in_spark
 from skypane.types import ConfigError, IntArray, Micros
 

@@ -29,10 +29,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from skypane.places import Place
+from skypane.locations import Place
 from skypane.runtime.spark import versions
-from skypane.runtime.spark.machine.collector import keep_loaded
-from skypane.runtime.spark.sources import registering
+from skypane.runtime.spark.machine.worker_memory import keep_loaded
+from skypane.runtime.spark.sources import registration
 from skypane.runtime.spark.sources.generated import generated, read_parameters
 from skypane.runtime.spark.sources.recordings import FORMAT, Recording, Replayable
 from skypane.types import CheckpointError, ConfigError
@@ -89,7 +89,7 @@ def replay_workload(
 
 def register(spark: SparkSession) -> None:
     """Make `skypane-replay` known to a session by its name."""
-    registering.register(spark, ReplaySource)
+    registration.register(spark, ReplaySource)
 
 
 def _stream(spark: SparkSession, options: Mapping[str, str | None], **numbers: float | None) -> DataFrame:

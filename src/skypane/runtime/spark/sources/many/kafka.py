@@ -14,11 +14,11 @@ import pyarrow as pa
 from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
-from skypane.runtime.spark.sources.many.brokers import OWN, Answer, At, Cluster, asking
-from skypane.runtime.spark.sources.many.consuming import consuming
-from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.messages import tables
-from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
+from skypane.runtime.spark.sources.many.input_kind import Found, Range, plain_meta, values_of
+from skypane.runtime.spark.sources.many.kafka_client import OWN, Answer, At, Cluster, asking
+from skypane.runtime.spark.sources.many.kafka_reader import consuming
+from skypane.runtime.spark.sources.many.message_rows import tables
+from skypane.runtime.spark.sources.many.row_parser import FORMATS, Layout, Malformed
 from skypane.types import ConfigError, Duration, Length, micros
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")

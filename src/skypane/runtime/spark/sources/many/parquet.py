@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from skypane.control.admission import MetaData
 from skypane.naming import shortened
-from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.parsing import Malformed, sentence
-from skypane.runtime.spark.sources.many.patterns import AtPath
+from skypane.runtime.spark.sources.many.input_kind import Found, Range, plain_meta, values_of
+from skypane.runtime.spark.sources.many.path_patterns import AtPath
+from skypane.runtime.spark.sources.many.row_parser import Malformed, sentence
 from skypane.types import CheckpointError
 
 _ROWS = 1 << 16

@@ -19,10 +19,10 @@ from skypane.control.admission.readers import Readers, Waiting
 from skypane.control.admission.sharing import fair_shares
 from skypane.control.law import Decision
 from skypane.metrics import InputSeen
-from skypane.runtime.spark.sources.many.kinds import Found, Input, Listed, Range
-from skypane.runtime.spark.sources.many.listing import discovered
-from skypane.runtime.spark.sources.many.sizing import Sizing
-from skypane.runtime.spark.sources.many.watching import Watch
+from skypane.runtime.spark.sources.many.discovery import discovered
+from skypane.runtime.spark.sources.many.input_kind import Found, Input, Listed, Range
+from skypane.runtime.spark.sources.many.input_metrics import Watch
+from skypane.runtime.spark.sources.many.reader_count import Sizing
 from skypane.types import CheckpointError
 
 ON_LOSS = ("fail", "skip")

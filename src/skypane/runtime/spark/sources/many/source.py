@@ -19,13 +19,13 @@ from pyspark.sql.types import StructType
 
 from skypane.control.admission.readers import Readers
 from skypane.runtime.spark import versions
-from skypane.runtime.spark.sources import registering
-from skypane.runtime.spark.sources.many.door import FORMAT, INPUT, READERS
-from skypane.runtime.spark.sources.many.kinds import Input, Range
-from skypane.runtime.spark.sources.many.listing import KINDS, from_text
-from skypane.runtime.spark.sources.many.parsing import Malformed, check_columns, check_nullable
+from skypane.runtime.spark.sources import registration
+from skypane.runtime.spark.sources.many.discovery import KINDS, from_text
+from skypane.runtime.spark.sources.many.input_kind import Input, Range
+from skypane.runtime.spark.sources.many.input_metrics import to_json
+from skypane.runtime.spark.sources.many.inputs_api import FORMAT, INPUT, READERS
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Offsets, Planner
-from skypane.runtime.spark.sources.many.watching import to_json
+from skypane.runtime.spark.sources.many.row_parser import Malformed, check_columns, check_nullable
 from skypane.types import ConfigError
 
 try:
@@ -47,7 +47,7 @@ _AT_ONCE = 4096
 
 def register(spark: SparkSession) -> None:
     """Make `skypane-many` known to a session by its name."""
-    registering.register(spark, ManySource)
+    registration.register(spark, ManySource)
 
 
 @dataclass
