@@ -12,7 +12,7 @@ from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from skypane.locations import Place, whole
+from skypane.locations import Location, whole
 from skypane.types import ConfigError
 
 
@@ -52,13 +52,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_files_of_this_machine(text: str, path: str | None, here: Path):
     if path is None:
         with pytest.raises(ConfigError, match=r"^output: '"):
-            Place.of(text, "output")
+            Location.of(text, "output")
     else:
-        place = Place.of(text)
+        place = Location.of(text)
         assert place.is_local
         assert str(place) == path.format(here=here, above=here.parent)
         assert place.spark == f"file://{place}"
-        assert Place.of(place.spark) == Place.of(str(place)) == place
+        assert Location.of(place.spark) == Location.of(str(place)) == place
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_files_of_this_machine(text: str, path: str | None, here: Path):
     ],
 )
 def test_stores_of_objects_and_clusters(text: str, spark: str, arrow: str):
-    place = Place.of(text)
+    place = Location.of(text)
     place.check_writable()
     assert place.spark == str(place) == spark
-    assert Place.of(spark) == place
+    assert Location.of(spark) == place
     assert place.resolved().scheme == arrow
     assert place.child("c").spark == f"{spark.rstrip('/')}/c"
 
@@ -96,26 +96,26 @@ def test_stores_of_objects_and_clusters(text: str, spark: str, arrow: str):
 )
 def test_what_pyarrow_does_not_reach_is_refused_with_its_remedy(text: str, remedy: str):
     with pytest.raises(ConfigError, match=remedy):
-        Place.of(text).check_writable("late")
+        Location.of(text).check_writable("late")
 
 
 @pytest.mark.parametrize("text", ["", "a\0b"])
 def test_what_names_no_place_is_refused(text: str):
     with pytest.raises(ConfigError, match=r"^checkpoint must be a path or a URI, got "):
-        Place.of(text, "checkpoint")
+        Location.of(text, "checkpoint")
 
 
 def test_a_uri_that_was_made_a_path_is_refused():
     with pytest.raises(ConfigError, match=r"^path: 's3:/bucket/x' names no bucket; write s3://bucket/.* not a Path"):
-        Place.of(PurePosixPath("s3://bucket/x"))
+        Location.of(PurePosixPath("s3://bucket/x"))
 
 
 def test_one_place_has_one_name(here: Path):
     (here / "real").mkdir()
     (here / "link").symlink_to("real")
     names = ["real", "link", "x/../real/", f"file:{here}/link", f"file://{here}/real", "./real"]
-    assert len({Place.of(name).resolved() for name in names}) == 1
-    assert Place.of("s3a://bucket/x/").resolved() == Place.of("s3://bucket/y/../x").resolved()
+    assert len({Location.of(name).resolved() for name in names}) == 1
+    assert Location.of("s3a://bucket/x/").resolved() == Location.of("s3://bucket/y/../x").resolved()
 
 
 @given(
@@ -124,13 +124,13 @@ def test_one_place_has_one_name(here: Path):
     )
 )
 def test_any_name_that_a_folder_may_have_is_read_as_it_is(name: str):
-    place = Place.of(f"/data/{name}/x")
+    place = Location.of(f"/data/{name}/x")
     assert str(place) == f"/data/{name}/x"
-    assert Place.of(place.spark) == place
+    assert Location.of(place.spark) == place
 
 
 def test_pyarrow_gets_names_as_they_are(tmp_path: Path):
-    filesystem, path = Place.of(f"file://{tmp_path}/a b%20ü").files
+    filesystem, path = Location.of(f"file://{tmp_path}/a b%20ü").files
     assert isinstance(filesystem, fs.LocalFileSystem)
     assert path == f"{tmp_path}/a b%20ü"
 
@@ -141,7 +141,7 @@ def test_pyarrow_gets_names_as_they_are(tmp_path: Path):
 )
 def test_spark_means_the_same_by_a_text_and_by_ours(text: str, spark: SparkSession, here: Path):
     named = text.format(here=here)
-    place = Place.of(named)
+    place = Location.of(named)
     spark.range(1).coalesce(1).write.json(named)
     filesystem, path = place.files
     assert filesystem.get_file_info(f"{path}/_SUCCESS").is_file
@@ -154,7 +154,7 @@ def test_what_spark_refuses_is_refused(text: str, spark: SparkSession, here: Pat
     with pytest.raises((PySparkException, Py4JJavaError)):
         spark.range(1).write.json(named)
     with pytest.raises(ConfigError):
-        Place.of(named)
+        Location.of(named)
 
 
 def test_a_file_is_seen_whole_or_not_at_all(here: Path):

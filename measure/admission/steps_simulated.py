@@ -18,7 +18,7 @@ import skypane as sp
 from measure.admission.steps import BOUND, FACTORS, MOST, RATE, TOLD
 from measure.elastic.service import SECONDS
 from measure.tables import markdown_table, replace_between
-from skypane.control.admission.readers import Batch, Waiting
+from skypane.control.admission.readers import ReaderBatch, Waiting
 
 ITSELF: Final = 0.6
 """Seconds of a batch without rows."""
@@ -44,7 +44,7 @@ def run(step: float, readers: int | sp.Readers) -> list[str]:
             count = decision.value
         lasted = ITSELF + rows * SECONDS / count
         if law is not None and state is not None:
-            state = law.observe(state, Batch(round(rows), lasted, count))
+            state = law.observe(state, ReaderBatch(round(rows), lasted, count))
         came = np.interp(np.linspace(done, upto, PARTS + 1)[1:], come, edges)
         waits += list(now + lasted - came)
         rows_of += [rows / PARTS] * PARTS

@@ -20,7 +20,7 @@ import numpy as np
 from measure.bench.continuous_peers import Arrays, Eager, Store, Tree
 from measure.tables import markdown_table, replace_between
 from skypane.kernels import warm
-from skypane.operators.fronts import Arrivals, Front, GroupedFronts, Stored
+from skypane.operators.fronts import Front, GroupedFronts, NewPoints, Stored
 from skypane.workloads.content.points import DISTRIBUTIONS
 from skypane_papers.farms import DRAWS
 
@@ -64,11 +64,11 @@ class Feed:
         self._rng = np.random.default_rng(5)
         self._next = 0
 
-    def take(self, n: int) -> Arrivals:
+    def take(self, n: int) -> NewPoints:
         """Return the next n points."""
         rows = np.arange(self._next, self._next + n)
         self._next += n
-        return Arrivals(self._draw(n, self._case.d, self._rng), rows * SECOND // self._case.rate, rows)
+        return NewPoints(self._draw(n, self._case.d, self._rng), rows * SECOND // self._case.rate, rows)
 
 
 def measure(case: Case, *, quick: bool) -> list[str]:
@@ -106,7 +106,7 @@ def measure(case: Case, *, quick: bool) -> list[str]:
     ]
 
 
-def _timed(eager: Eager, arrivals: Arrivals) -> tuple[float, list[tuple[int, int, int]]]:
+def _timed(eager: Eager, arrivals: NewPoints) -> tuple[float, list[tuple[int, int, int]]]:
     began = time.thread_time()
     told = eager.run(np.ascontiguousarray(arrivals.points), arrivals.times, arrivals.rows)
     return time.thread_time() - began, told

@@ -15,7 +15,7 @@ from skypane.kernels import skyline_indices
 from skypane.types import FloatArray, IntArray
 from skypane.workloads import Classic, Drifting, Poisson, Presence, Shared, Zipf
 from skypane.workloads.arrivals.sent import Sent
-from skypane.workloads.content.points import Kind, Points
+from skypane.workloads.content.points import Kind, PointDistribution
 from skypane.workloads.estimators import mean_correlation
 from skypane.workloads.random_streams import generator
 
@@ -30,12 +30,12 @@ def plates() -> list[Plate]:
     return [_classic(), _drifting(), _keys(), _sources()]
 
 
-def drawn(points: Points, n: int, seconds: float = 0.0) -> FloatArray:
+def drawn(points: PointDistribution, n: int, seconds: float = 0.0) -> FloatArray:
     """Return points of tuples at one time."""
     return points.draw(np.full(n, round(seconds * _SECOND)), generator(SEED, 0))
 
 
-def scatter(points: Points, seconds: float, axes: Axes) -> None:
+def scatter(points: PointDistribution, seconds: float, axes: Axes) -> None:
     """Draw 600 points of two criteria, their skyline in red."""
     found = drawn(points, 600, seconds)
     front = skyline_indices(found)
@@ -54,7 +54,7 @@ def skyline_sizes(axes: Axes) -> None:
     axes.legend()
 
 
-def correlation(points: Points, seconds: float, axes: Axes) -> None:
+def correlation(points: PointDistribution, seconds: float, axes: Axes) -> None:
     """Draw the correlation of two criteria over time."""
     at = np.linspace(0, seconds, 61)
     found = [mean_correlation(drawn(points, 2_000, float(t))) for t in at]
@@ -73,7 +73,7 @@ def _classic() -> Plate:
         Row(kinds, "first criterion", "second", from_zero=False),
         Row([Panel("share in the skyline", skyline_sizes)], "d", "%"),
     ]
-    return Plate("points", "Points", text, rows, height=1.3)
+    return Plate("points", "PointDistribution", text, rows, height=1.3)
 
 
 def _drifting() -> Plate:

@@ -50,7 +50,7 @@ _OTHERWISE = (
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A file or folder: on this machine if the scheme is "file", else in what `authority` names (a bucket, a host)."""
 
     scheme: str
@@ -59,10 +59,10 @@ class Place:
     """From the root, without a slash at its end."""
 
     @classmethod
-    def of(cls, where: object, field: str = "path") -> Place:
+    def of(cls, where: object, field: str = "path") -> Location:
         """Return the place that a path or URI means; raise ConfigError, naming `field`, if it means none.
 
-        >>> str(Place.of("file:/data/../out/")), str(Place.of("s3a://bucket/a b"))
+        >>> str(Location.of("file:/data/../out/")), str(Location.of("s3a://bucket/a b"))
         ('/out', 's3a://bucket/a b')
         """
         text = os.fspath(where) if isinstance(where, (str, os.PathLike)) else ""
@@ -94,10 +94,10 @@ class Place:
         """The URI by which Spark means this place, whatever its default file system is."""
         return f"{self.scheme}://{self.authority}{self.path or '/'}"
 
-    def child(self, name: str) -> Place:
+    def child(self, name: str) -> Location:
         return replace(self, path=f"{self.path}/{name}")
 
-    def resolved(self) -> Place:
+    def resolved(self) -> Location:
         """Return the one name that all names of this place have: symbolic links followed, s3a and s3 the same."""
         if self.is_local:
             return replace(self, path=os.path.realpath(self.path or "/"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.fronts import ContinuousSkyline, update_schema
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
@@ -33,8 +33,8 @@ class Plan:
     source: str | None = None
 
     @cached_property
-    def gate(self) -> Gate:
-        return Gate(self.windows, self.time, tuple(self.query.required), self.source)
+    def gate(self) -> EntryRules:
+        return EntryRules(self.windows, self.time, tuple(self.query.required), self.source)
 
     def validate(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the answers; raise ConfigError where rows of `schema` cannot be answered."""

@@ -12,8 +12,8 @@ import pytest
 from tests.subclasses import concrete
 
 import skypane.control
-from skypane.control.admission import Admission, MetaData, Seen
-from skypane.control.admission.readers import Batch, Readers, Waiting
+from skypane.control.admission import Admission, MetaData, PeriodObservation
+from skypane.control.admission.readers import ReaderBatch, Readers, Waiting
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Threshold
 from skypane.control.elasticity.situation import Policy, Proposal, Situation
@@ -79,12 +79,16 @@ CASES: dict[
     ),
     Admission: (
         Admission(most=3, strategy="DRF-M"),
-        [Seen({}), Seen({"a": 10.0, "b": 3.0}), Seen({"b": 900.0, "c": 1.0}, {1: 50.0})],
+        [
+            PeriodObservation({}),
+            PeriodObservation({"a": 10.0, "b": 3.0}),
+            PeriodObservation({"b": 900.0, "c": 1.0}, {1: 50.0}),
+        ],
         [{}, {"a": MetaData(), "b": META}, {"b": MetaData(average=7), "c": META}],
     ),
     Readers: (
         Readers(most=5, calm=2, history=8),
-        [Batch(0, 0.1, 1), Batch(1_000, 0.2, 5), Batch(90_000, 4.0, 2)],
+        [ReaderBatch(0, 0.1, 1), ReaderBatch(1_000, 0.2, 5), ReaderBatch(90_000, 4.0, 2)],
         [Waiting(0.0, 0.0), Waiting(1_700.0, 8_500.0), Waiting(1e6, 1e7)],
     ),
 }

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.rows import micros_of, table, tables, windows
 
 from skypane.operators.advance import advance, drained
-from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.pane_counts import PaneCount
 from skypane.operators.entry.reject_reasons import FUTURE
 from skypane.operators.entry.rejected import Rejection
@@ -29,7 +29,7 @@ POLICIES = st.sampled_from(
 
 
 def counted(w: Windows, rows: pa.Table, first_open: int | None = None) -> tuple[PaneCount, ...]:
-    return Gate(w, "time", (), first_open=first_open).split(rows).counts
+    return EntryRules(w, "time", (), first_open=first_open).split(rows).counts
 
 
 @given(windows(), st.lists(tables(), max_size=6), POLICIES)

@@ -7,14 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import SCHEMA, multiset, table, tables, windows
 
-from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.reject_reasons import FUTURE, LATE, REASON
 from skypane.operators.entry.rejected import Rejection
 
 
 @st.composite
 def rejections(draw: st.DrawFn) -> Rejection:
-    gate = Gate(draw(windows(st.just(7))), "time", ("x", "y"), "label", first_open=draw(st.integers(-3, 9)), keep=True)
+    gate = EntryRules(
+        draw(windows(st.just(7))), "time", ("x", "y"), "label", first_open=draw(st.integers(-3, 9)), keep=True
+    )
     return gate.split(draw(tables(clean=False))).rejection
 
 

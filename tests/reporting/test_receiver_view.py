@@ -7,7 +7,7 @@ from rich.console import Console
 from skypane.reporting.receiver_view import Shown, rows, settings
 from skypane.runtime.receiving.input_list import Receipts
 from skypane.runtime.receiving.receiver import Receiver
-from skypane.runtime.receiving.receiver_status import Seen
+from skypane.runtime.receiving.receiver_status import ReceivedInput
 
 GIVEN = {"folder": "received", "inputs": [
     {"name": "a", "listen": "localhost:1", "acknowledge": True},
@@ -33,7 +33,7 @@ def test_a_port_that_is_open_to_the_network_is_told():
 
 def test_a_row_says_how_an_input_stands():
     clock = [0.0]
-    seen = Seen("a", now=lambda: clock[0])
+    seen = ReceivedInput("a", now=lambda: clock[0])
     assert rows([seen], {}) == [("a", "waiting", "0", "0", "0", "", "")]
     seen.wrote(b"one\ntwo\n")
     clock[0] = 4.2
@@ -47,9 +47,9 @@ def test_a_log_has_a_line_now_and_then_with_what_fails(tmp_path):
     written = io.StringIO()
     receiver = Receiver({"folder": tmp_path, "inputs": GIVEN["inputs"][:2]})
     shown = Shown(receiver, Console(file=written, width=200))
-    receiver._seen["a"] = Seen("a")
+    receiver._seen["a"] = ReceivedInput("a")
     receiver._seen["a"].wrote(b"one\n" * 1_500)
-    receiver._seen["b"] = Seen("b")
+    receiver._seen["b"] = ReceivedInput("b")
     receiver._seen["b"].failed("it does not answer")
     shown.look()
     shown.look()

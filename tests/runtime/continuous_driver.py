@@ -12,7 +12,7 @@ from tests.runtime import continuous_streams, driver
 from tests.runtime.driver import Task, die, replace_method
 
 import skypane as sp
-from skypane.control.placement import DueRows, FrontPlacement, Place
+from skypane.control.placement import DueRows, FrontPlacement, PlacementChoice
 from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine import front_program as program
 from skypane.runtime.spark.engine.shard_stage import Shards
@@ -50,7 +50,7 @@ def _after_the_shards_have_answered() -> None:
 
     def two(original: Callable[..., Any], *args: Any) -> Any:
         after, decision = original(*args)
-        return after, replace(decision, value=Place("spark", 2))
+        return after, replace(decision, value=PlacementChoice("spark", 2))
 
     replace_method(FrontPlacement, "decide", two)
     replace_method(Shards, "_answers", answers)
@@ -60,7 +60,7 @@ def _here_and_there(original: Callable[..., Any], law: FrontPlacement, state: An
     """Ask shards in two of three batches, so that a kill may come before, between or after both ways."""
     after, decision = original(law, state, known)
     shards = known.coming % 3
-    return after, replace(decision, value=Place("spark", shards + 1) if shards else Place("driver"))
+    return after, replace(decision, value=PlacementChoice("spark", shards + 1) if shards else PlacementChoice("driver"))
 
 
 CRASHES = driver.CRASHES | {

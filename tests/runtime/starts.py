@@ -17,7 +17,7 @@ from tests.model.disk import Disk
 from tests.model.gate import Gate
 from tests.model.programs import Script
 
-from skypane.control.measurements import Measured
+from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import splitting
 from skypane.metrics import BatchMetrics
@@ -30,7 +30,7 @@ from skypane.runtime.spark.engine import shell, timer
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.job_settings import Setting
 from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
-from skypane.runtime.spark.engine.program import Batch, Outcome
+from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.types import CheckpointError
@@ -82,10 +82,10 @@ class OnePartial:
     def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> Kept:
         return Kept(operator["files"][0], PLAN.progress.restore(progress))
 
-    def run(self, batch: Batch, state: Kept) -> Outcome[Kept]:
+    def run(self, batch: MicroBatch, state: Kept) -> BatchOutcome[Kept]:
         name = attempt_name(batch.batch_id, 0)
         _put(self.store.child(PARTIALS), name)
-        return Outcome(
+        return BatchOutcome(
             state=Kept(name, state.progress),
             answers=Answers(ANSWERS, 1, tables=(pa.table({"batch": [batch.batch_id]}),)),
             rejected=None,
@@ -93,7 +93,7 @@ class OnePartial:
             rejected_files=frozenset(),
             fingerprint=Fingerprint(1, batch.batch_id),
             metrics=_metrics(batch.batch_id),
-            measured=Measured((), 0.0, None, exchanged=False),
+            measured=BatchMeasurements((), 0.0, None, exchanged=False),
         )
 
     drain = run

@@ -11,9 +11,9 @@ import pytest
 from tests.rows import SCHEMA, SKYLINE, table
 
 from skypane.control.law import Decision
-from skypane.control.measurements import Measured
+from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
-from skypane.control.placement import Place
+from skypane.control.placement import PlacementChoice
 from skypane.control.splitting import splitting
 from skypane.metrics import BatchMetrics
 from skypane.operators.advance import advance
@@ -27,7 +27,7 @@ from skypane.runtime.spark.engine.batch_metrics import batch_metrics
 from skypane.runtime.spark.engine.control_loop import Control
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef
 from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
-from skypane.runtime.spark.engine.program import Batch
+from skypane.runtime.spark.engine.program import MicroBatch
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.window_state import State
 from skypane.runtime.spark.sinks.batch_rows import Answers
@@ -55,11 +55,11 @@ def told(
     step = advance(PLAN.progress, PLAN.windows, PLAN.progress.init(), level.counts, level.sources)
     step = replace(step, rejection=Rejection({FUTURE: 2}))
     panes = OpenPanes[PartialRef].empty(PLAN.windows).add((pane.count.pane, pane.ref) for pane in level.panes)
-    measured = Measured(level.work, merge_seconds=0.0, interval=interval, exchanged=False)
+    measured = BatchMeasurements(level.work, merge_seconds=0.0, interval=interval, exchanged=False)
     steering = CONTROL.decide(CONTROL.init())[1]
-    batch = Batch(7, NOWHERE, steering, Timer(), interval)  # type: ignore[arg-type]
+    batch = MicroBatch(7, NOWHERE, steering, Timer(), interval)  # type: ignore[arg-type]
     answers = Answers(PLAN.validate(SCHEMA), sum(size for _, size in windows), windows)
-    place = Decision("placement", Place("spark", 2), "as decided")
+    place = Decision("placement", PlacementChoice("spark", 2), "as decided")
     return batch_metrics(PLAN, batch, State(step.state, panes), level, step, place, answers, measured)
 
 

@@ -17,7 +17,7 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
 from skypane.runtime.spark.batch_lifecycle import Turns
@@ -95,5 +95,5 @@ def test_a_checkpoint_of_one_kind_goes_on_with_the_other(said: SparkSession, tmp
 
 
 def test_other_places_are_left_to_spark(spark: SparkSession):
-    with local_files(spark, Place.of("s3a://bucket/checkpoint")):
+    with local_files(spark, Location.of("s3a://bucket/checkpoint")):
         assert spark.conf.get(MANAGER, None) is None

@@ -26,7 +26,7 @@ from tests.runtime.streams import (
 
 import skypane as sp
 from skypane.control.exchange import CONFIRM, ExchangeState, SourceSpread
-from skypane.control.measurements import Measured, PaneWork, TaskWork
+from skypane.control.measurements import BatchMeasurements, PaneWork, TaskWork
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Routing, Sample, Share, splitting
 from skypane.control.splitting.pid import FALLBACK
@@ -44,10 +44,10 @@ from skypane.windows import Windows
 CONTROL = Control(splitting("PB_RR"), Workers(2, 2))
 
 
-def lopsided(*, exchanged: bool = False) -> Measured:
+def lopsided(*, exchanged: bool = False) -> BatchMeasurements:
     """A batch in which one of two tasks had all the work."""
     busy = TaskWork(1_000, 3.0, (PaneWork(0, 600, 1.5), PaneWork(1, 400, 1.0)))
-    return Measured((busy, TaskWork(0, 0.0, ())), merge_seconds=0.0, interval=4.0, exchanged=exchanged)
+    return BatchMeasurements((busy, TaskWork(0, 0.0, ())), merge_seconds=0.0, interval=4.0, exchanged=exchanged)
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, "2", True, None])
@@ -125,7 +125,7 @@ def test_a_batch_is_split_as_the_last_one_would_have_been():
     even = TaskWork(1_100, 1.0, (PaneWork(4, 100, 0.1), PaneWork(5, 1_000, 0.9)))
     state = replace(control.init(), exchange=ExchangeState(needed=True))
     for tasks in (even, sizes):
-        state = control.observe(state, Measured((tasks,), merge_seconds=0.0, interval=4.0, exchanged=True))
+        state = control.observe(state, BatchMeasurements((tasks,), merge_seconds=0.0, interval=4.0, exchanged=True))
     state = replace(state, splitting=control.splitting.observe(state.splitting, Sample(None, (100,) * 20)))
     _, decided = control.decide(state)
     assert decided.routing is not None

@@ -27,7 +27,7 @@ import skypane as sp
 from skypane.control.costs import Costs
 from skypane.control.elasticity.fuzzy import FuzzyController
 from skypane.control.exchange import Exchange, ExchangeState
-from skypane.control.measurements import Measured, PaneWork, RunWork, TaskWork
+from skypane.control.measurements import BatchMeasurements, PaneWork, RunWork, TaskWork
 from skypane.control.parallelism import Workers
 from skypane.control.placement import Placement
 from skypane.control.splitting import PidSplitting, splitting
@@ -51,14 +51,18 @@ def controlled(elastic: Any = FUZZY, asked: Workers = FOUR) -> Control:
     return Control(splitting("PB_RR"), asked, elastic=elastic.law(asked))
 
 
-def batch(busy: float, *, tasks: int = 4, runs: int = 4, exchanged: bool = False, windows: int = 20) -> Measured:
+def batch(
+    busy: float, *, tasks: int = 4, runs: int = 4, exchanged: bool = False, windows: int = 20
+) -> BatchMeasurements:
     """A batch of ten seconds whose tasks were busy for so long, and whose windows took a second."""
     task = TaskWork(1_000, busy, (PaneWork(0, 600, busy / 2), PaneWork(1, 400, busy / 2)))
     run = RunWork(windows // runs, 1.0)
-    return Measured((task,) * tasks, 1.0, interval=10.0, exchanged=exchanged, runs=(run,) * runs, lift_seconds=busy)
+    return BatchMeasurements(
+        (task,) * tasks, 1.0, interval=10.0, exchanged=exchanged, runs=(run,) * runs, lift_seconds=busy
+    )
 
 
-def after(law: Control, state: ControlState, *batches: Measured) -> ControlState:
+def after(law: Control, state: ControlState, *batches: BatchMeasurements) -> ControlState:
     for one in batches:
         state = law.observe(law.decide(state)[0], one)
     return state
@@ -157,7 +161,7 @@ def stepped(option: Any, *, most: int = 8, step: float = 50.0, trigger: float = 
         tasks = steering.workers.plq
         took = 0.8 + work / tasks
         task = TaskWork(round(50 * work / tasks), work / tasks, ())
-        shown = Measured(
+        shown = BatchMeasurements(
             (task,) * tasks, 0.1, interval, exchanged=False, runs=(RunWork(2, 0.1),), lift_seconds=work / tasks,
             overrun=max(0.0, took - trigger),
         )  # fmt: skip

@@ -16,11 +16,11 @@ from tests.rows import SCHEMA, table
 from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.sinks.folder_owner import OWNER, STAGE, Claim
+from skypane.runtime.spark.sinks.folder_owner import OWNER, STAGE, QueryStart
 from skypane.types import CheckpointError
 
 NO_SPARK = cast("SparkSession", None)
-FIRST, SECOND, THIRD = Claim("q", "first"), Claim("q", "second"), Claim("q", "third")
+FIRST, SECOND, THIRD = QueryStart("q", "first"), QueryStart("q", "second"), QueryStart("q", "third")
 
 
 def times(folder: Path) -> list[int]:

@@ -26,7 +26,7 @@ from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.runtime.spark.sinks.console import Console
 from skypane.runtime.spark.sinks.current_front import FILE, Current
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.sinks.folder_owner import Claim
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.function import Call
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
@@ -151,7 +151,7 @@ class Appends(Files):
 
 
 class BeginsAnew(Files):
-    def open(self, claim: Claim) -> None:
+    def open(self, claim: QueryStart) -> None:
         del claim
         for path in Path(self.path).glob("*.parquet"):
             path.unlink()

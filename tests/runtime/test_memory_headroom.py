@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
 from skypane.operators import pane_query
-from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import PaneQuery
@@ -109,7 +109,7 @@ def test_a_limit_on_a_process_counts():
 def test_a_buffer_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pane_query, "BUFFER_BYTES", 1_000)
     rows = offers(200)
-    worker = PaneQuery(QUERY, Gate(Windows(60_000_000, 60_000_000), "ts", ("price", "rating")))
+    worker = PaneQuery(QUERY, EntryRules(Windows(60_000_000, 60_000_000), "ts", ("price", "rating")))
     for few in rows.to_batches(max_chunksize=10):
         worker.absorb(few)
         assert worker._buffered_bytes < 1_000
@@ -144,7 +144,7 @@ EVERY = Windows(20_000_000, 10_000_000)
 @pytest.mark.usefixtures("no_room")
 def test_a_window_asks_for_all_of_its_panes_though_each_is_small(tmp_path: Path):
     store = Store.at(str(tmp_path))
-    worker = PaneQuery(KEYS, Gate(EVERY, "ts", ()))
+    worker = PaneQuery(KEYS, EntryRules(EVERY, "ts", ()))
     for some in offers(200_000).to_batches(max_chunksize=50_000):
         worker.absorb(some)
     parts = worker.close().partials
@@ -179,7 +179,7 @@ def test_windows_of_a_static_query_ask_for_the_partials_that_come():
 
 
 def test_a_step_is_weighed_with_the_rows_that_come_before_it():
-    worker = PaneQuery(QUERY, Gate(EVERY, "ts", ("price", "rating")))
+    worker = PaneQuery(QUERY, EntryRules(EVERY, "ts", ("price", "rating")))
     (rows,) = offers(1_000).to_batches()
     few = worker.step_bytes(rows)
     assert few > 3 * rows.nbytes

@@ -17,7 +17,7 @@ from skypane.control.exchange import CONFIRM
 from skypane.control.monitoring import Period, utilisation
 from skypane.control.splitting import splitting
 from skypane.runtime.sim.pane_farm import PaneFarm
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.windows import Windows
 
 PANES = Windows.of("200 ms")
@@ -81,7 +81,9 @@ def test_the_simulator_comes_to_what_spark_comes_to(law: str, n: int, spark: Spa
 
     event = np.concatenate(times)
     arrival = np.concatenate([(batch + np.arange(len(own)) / len(own)) * seconds for batch, own in enumerate(times)])
-    farm = PaneFarm(Stream.of(PANES, event, np.rint(arrival * 1e6).astype(np.int64), slack=0), np.array([cost]), n)
+    farm = PaneFarm(
+        SimulatedStream.of(PANES, event, np.rint(arrival * 1e6).astype(np.int64), slack=0), np.array([cost]), n
+    )
     policy = splitting(law)
     state, here = policy.init(), []
     for batch in range(BATCHES):

@@ -24,7 +24,7 @@ from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.runtime.spark.sinks.console import Console
 from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.directory import Directory, Format
-from skypane.runtime.spark.sinks.folder_owner import OWNER, STAGE, Claim
+from skypane.runtime.spark.sinks.folder_owner import OWNER, STAGE, QueryStart
 from skypane.runtime.spark.sinks.function import Call
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
@@ -52,7 +52,7 @@ def staged(out: Directory, tables: Sequence[pa.Table]) -> Answers:
 
 def opened(path: Path, kind: Format = "parquet") -> Directory:
     out = Directory(str(path), kind)
-    out.open(Claim("q"))
+    out.open(QueryStart("q"))
     return out
 
 
@@ -154,7 +154,7 @@ def test_a_batch_without_rows_leaves_no_file(tmp_path: Path):
 def test_who_has_the_front_open_goes_on_reading_the_old_one(tmp_path: Path):
     """And whoever looks finds one file, whole, at any moment."""
     front, move = Current(str(tmp_path)), Store.move
-    front.open(Claim("q"))
+    front.open(QueryStart("q"))
     front.write(NO_SPARK, answers(ONE), 0)
 
     def looking(stage: Store, name: str, target: Store, target_name: str) -> None:
@@ -170,9 +170,9 @@ def test_who_has_the_front_open_goes_on_reading_the_old_one(tmp_path: Path):
 
 
 def test_a_folder_has_one_owner(tmp_path: Path):
-    opened(tmp_path).open(Claim("q"))  # a restart
+    opened(tmp_path).open(QueryStart("q"))  # a restart
     with pytest.raises(CheckpointError, match=f"^{tmp_path} holds the output of another query"):
-        opened(tmp_path).open(Claim("another"))
+        opened(tmp_path).open(QueryStart("another"))
     assert json.loads((tmp_path / OWNER).read_text(encoding="ascii"))["document"] == {"query": "q", "holds": "part"}
 
 
@@ -368,12 +368,12 @@ def test_answers_and_late_rows_have_names_of_their_own_and_no_folder_in_common(t
     output, late = sinks(tmp_path / "out", tmp_path / "late", SCHEMA, SCHEMA)
     assert late is not None
     for taker in (output, late):
-        taker.open(Claim("q"))
+        taker.open(QueryStart("q"))
         taker.write(NO_SPARK, answers(ONE), 0)
     assert visible(tmp_path / "out") == ["part-000000000000-00000.parquet"]
     assert visible(tmp_path / "late") == ["late-000000000000-00000.parquet"]
     with pytest.raises(CheckpointError, match="holds the answers of this query, and late rows are to go there"):
-        Directory(str(tmp_path / "out")).for_rejected().open(Claim("q"))
+        Directory(str(tmp_path / "out")).for_rejected().open(QueryStart("q"))
 
 
 def test_a_damaged_note_of_the_owner_is_named(tmp_path: Path):
@@ -398,7 +398,7 @@ def test_a_sink_of_ones_own_must_only_write():
 
     mine = Count()
     assert sinks(mine, mine, SCHEMA, SCHEMA) == (mine, mine)
-    mine.open(Claim("q"))
+    mine.open(QueryStart("q"))
     assert mine.stage("driver") is None
     mine.write(NO_SPARK, answers(ONE), 0)
     assert mine.row_count == 1

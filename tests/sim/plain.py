@@ -22,7 +22,7 @@ from skypane.control.scheduling.partitions import (
     UpdateCount,
 )
 from skypane.control.splitting import Splitting
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import FloatArray
 
 
@@ -79,7 +79,7 @@ class PlainFarm:
 
     def __init__(
         self,
-        stream: Stream,
+        stream: SimulatedStream,
         cost: FloatArray,
         workers: int,
         law: Splitting,

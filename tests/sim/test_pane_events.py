@@ -16,7 +16,7 @@ from skypane.control.scheduling.partitions import PartitionCount
 from skypane.control.splitting import AdaptiveSplitting, PaneRoundRobin, Sample, TupleRoundRobin
 from skypane.runtime.sim.heap import empty_heap, pop, push, replace_first
 from skypane.runtime.sim.pane_farm import PaneFarm, Results
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -25,18 +25,18 @@ COST = np.array([0.25, 0.5, 1.0])
 
 def stream(
     gaps: list[int], disorder: list[int], slack: int = 3, pane: int = 4, points: np.ndarray | None = None
-) -> Stream:
+) -> SimulatedStream:
     """Return tuples of whole seconds: gaps between events, by how much each is delayed; points in order of arrival."""
     event = np.cumsum(gaps) * 1_000_000
     arrival = event + np.array(disorder) * 1_000_000
     order = np.argsort(arrival, kind="stable")
-    return Stream.of(
+    return SimulatedStream.of(
         Windows(pane * 1_000_000, pane * 1_000_000), event[order], arrival[order], slack * 1_000_000, points
     )
 
 
 @st.composite
-def streams(draw) -> Stream:
+def streams(draw) -> SimulatedStream:
     """Streams with points and without."""
     gaps = draw(st.lists(st.integers(0, 3), min_size=1, max_size=40))
     delays = draw(st.lists(st.integers(0, 4), min_size=len(gaps), max_size=len(gaps)))
@@ -205,7 +205,7 @@ def test_workers_may_be_turned_off_any_number_of_times_within_one_pane():
 def test_the_same_run_twice_is_the_same():
     rng = np.random.default_rng(0)
     event = np.cumsum(rng.integers(0, 200, 20_000))
-    made = Stream.of(Windows(20_000, 20_000), event, event, 1_000)
+    made = SimulatedStream.of(Windows(20_000, 20_000), event, event, 1_000)
     runs = [PaneFarm(made, np.array([1e-4]), 3) for _ in range(2)]
     first, second = (farm.advance(1.0, TupleRoundRobin()) for farm in runs)
     assert first.period == second.period
@@ -251,7 +251,7 @@ def test_ten_million_events_a_second():
     tuples = 5_000_000
     rng = np.random.default_rng(0)
     event = np.cumsum(rng.integers(0, 20, tuples))  # 10 us apart: 100K tuples a second
-    made = Stream.of(Windows(100_000, 100_000), event, event, 10_000)
+    made = SimulatedStream.of(Windows(100_000, 100_000), event, event, 10_000)
     law = AdaptiveSplitting()
     state = law.observe(law.init(), Sample(None, (5_000,)))
     best = 0.0

@@ -14,7 +14,7 @@ from skypane.control.parallelism import Workers
 from skypane.control.scheduling import scheduler
 from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingLaw
 from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, CostModel, ResultSize
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.runtime.sim.simulation import Sampled, Setup, simulate
 from skypane.runtime.sim.window_farm import Result, WindowFarm
 from skypane.types import ConfigError
@@ -26,7 +26,7 @@ OVERLAPPING = Windows.of("1 s", "200 ms")
 SLACK = 1_000
 
 
-def stream(arrivals: Map2 | Poisson, seconds: int, windows: Windows = PANES, seed: int = 0) -> Stream:
+def stream(arrivals: Map2 | Poisson, seconds: int, windows: Windows = PANES, seed: int = 0) -> SimulatedStream:
     times, rng, last = [], np.random.default_rng(seed), 0
     for chunk in arrivals.times(rng):
         times.append(chunk)
@@ -35,11 +35,11 @@ def stream(arrivals: Map2 | Poisson, seconds: int, windows: Windows = PANES, see
             break
     event = np.concatenate(times)
     event = event[event < seconds * 1_000_000]
-    return Stream.of(windows, event, event, SLACK)
+    return SimulatedStream.of(windows, event, event, SLACK)
 
 
 @pytest.fixture(scope="module")
-def bursty() -> Stream:
+def bursty() -> SimulatedStream:
     """100K tuples/s, index of dispersion 6000 (paper 1, section 4.3.3)."""
     return stream(Map2(100_000, 6_000), 40)
 
@@ -48,11 +48,11 @@ def mean(setup: Setup, what: str, skip: int = 15) -> float:
     return float(np.nanmean([getattr(sampled, what) for sampled in simulate(setup)][skip:]))
 
 
-def plq(made: Stream, law: str, workers: int) -> Setup:
+def plq(made: SimulatedStream, law: str, workers: int) -> Setup:
     return Setup(made, PANES, BLOCK_NESTED_LOOPS, POLICIES[law], Workers(workers, 1), scheduling=None)
 
 
-def test_whole_panes_cannot_keep_up_with_bursts_whatever_the_workers(bursty: Stream):
+def test_whole_panes_cannot_keep_up_with_bursts_whatever_the_workers(bursty: SimulatedStream):
     """Paper 1, figure 8f: PB_RR stays above 1 up to 17 workers, where TB_RR has time to spare."""
     assert mean(plq(bursty, "PB_RR", 17), "rho_plq") > 1
     assert mean(plq(bursty, "TB_RR", 5), "rho_plq") < 1
@@ -60,7 +60,7 @@ def test_whole_panes_cannot_keep_up_with_bursts_whatever_the_workers(bursty: Str
 
 @pytest.mark.long
 @pytest.mark.parametrize("workers", [7, 12, 17])
-def test_the_pid_holds_the_setpoint_with_less_splitting_the_more_workers(bursty: Stream, workers: int):
+def test_the_pid_holds_the_setpoint_with_less_splitting_the_more_workers(bursty: SimulatedStream, workers: int):
     shown = plq(bursty, "AS_PID", workers)
     assert mean(shown, "rho_plq") == pytest.approx(0.9, rel=0.05)
     assert 1 < mean(shown, "sigma") < 2.2
@@ -93,12 +93,12 @@ def test_a_source_that_waits_for_room_hides_an_overload():
     assert full[3].backlog == pytest.approx(free[3].backlog, rel=0.01)
 
 
-def test_what_cannot_be_reached_is_split_evenly(bursty: Stream):
+def test_what_cannot_be_reached_is_split_evenly(bursty: SimulatedStream):
     assert mean(plq(bursty, "AS_PID", 3), "sigma") == pytest.approx(3, abs=0.05)
 
 
 @pytest.mark.long
-def test_more_splitting_sends_more_to_the_second_stage(bursty: Stream):
+def test_more_splitting_sends_more_to_the_second_stage(bursty: SimulatedStream):
     chosen = [mean(plq(bursty, law, 7), "selected") for law in ("PB_RR", "AS_PID", "TB_RR")]
     assert chosen == sorted(chosen)
     assert chosen[2] > 1.5 * chosen[0]
@@ -135,7 +135,7 @@ def test_every_scheduler_answers_the_same_windows():
 @pytest.mark.long
 def test_the_fuzzy_controller_follows_a_rate_that_doubles():
     quiet, busy = (stream(Poisson(rate), 30, seed=seed) for seed, rate in enumerate((40_000, 80_000)))
-    both = Stream(
+    both = SimulatedStream(
         np.concatenate([quiet.arrival, 30 + busy.arrival]),
         np.concatenate([quiet.pane, quiet.panes + busy.pane]),
         np.ones(len(quiet.arrival) + len(busy.arrival)),
@@ -184,7 +184,7 @@ def test_one_window_worker_by_hand():
     assert (merges, updates) == (0, 2)
 
 
-def test_settings_that_cannot_be_simulated_are_refused(bursty: Stream):
+def test_settings_that_cannot_be_simulated_are_refused(bursty: SimulatedStream):
     elastic = Elastic(FuzzyPolicy(), most=4)
     with pytest.raises(ConfigError, match="WIN_RR binds windows"):
         Setup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), "WIN_RR", elastic)
@@ -192,7 +192,7 @@ def test_settings_that_cannot_be_simulated_are_refused(bursty: Stream):
         Setup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), sampling=0)
 
 
-def test_a_law_without_a_compiled_form_is_refused_by_name(bursty: Stream):
+def test_a_law_without_a_compiled_form_is_refused_by_name(bursty: SimulatedStream):
     class Own(SplittingLaw[Stateless]):
         name = "own"
         State = Stateless

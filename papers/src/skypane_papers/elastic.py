@@ -19,7 +19,7 @@ from skypane.control.splitting import PidSplitting, Splitting
 from skypane.datasets.line_reader import read_all
 from skypane.datasets.rate_traces import RATES, counts
 from skypane.runtime.sim.cost_models import INDEPENDENT_8D, CostModel
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.runtime.sim.simulation import Sampled, Setup, simulate
 from skypane.types import Duration, IntArray, Micros
 from skypane.windows import Windows
@@ -70,7 +70,7 @@ class Source:
     top_delta: tuple[float, ...]
     delay: Micros = MOST_DELAY // 2
 
-    def stream(self, windows: Windows, seconds: float, traces: Path | None = None, seed: int = 0) -> Stream:
+    def stream(self, windows: Windows, seconds: float, traces: Path | None = None, seed: int = 0) -> SimulatedStream:
         """Return the stream, made ready for windows; from its published rates, Poisson within a second, if they are there."""
         recorded = None if traces is None else traces / f"{self.trace}.txt"
         arrivals = self.arrivals
@@ -82,7 +82,7 @@ class Source:
 
 def made(
     arrivals: Arrivals, windows: Windows, seconds: float, most_delay: Micros = MOST_DELAY, seed: int = 0
-) -> Stream:
+) -> SimulatedStream:
     """Return a stream of these arrivals whose panes wait for the largest delay."""
     rng, until, chunks = np.random.default_rng(seed), round(seconds * 1e6), []
     for chunk in arrivals.times(rng):
@@ -91,7 +91,7 @@ def made(
             break
     event = np.concatenate(chunks)
     event, arrival = disordered(event[event < until], most_delay, rng)
-    return Stream.of(windows, event, arrival, most_delay)
+    return SimulatedStream.of(windows, event, arrival, most_delay)
 
 
 def _map(dispersion: int, rate: float, peak: float, skyline: tuple[float, ...], top_delta: tuple[float, ...]) -> Source:
@@ -151,7 +151,7 @@ class Run:
     most: int = N
     scheduling: str | None = "WIN_FB_MERGE"
 
-    def over(self, stream: Stream, windows: Windows = OVERLAPPING) -> list[Sampled]:
+    def over(self, stream: SimulatedStream, windows: Windows = OVERLAPPING) -> list[Sampled]:
         """Return what each sampling interval showed; the last entry is what was left when the stream had ended."""
         law = (
             None

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from skypane.operators.fronts import Arrivals, Front
+from skypane.operators.fronts import Front, NewPoints
 from skypane.types import FloatArray
 from skypane.workloads.content.points import anticorrelated, correlated, independent
 from skypane_papers.sim.skyline_farm import Costs, Farm, Lives, Run, keeps_up, lives, simulate
@@ -64,7 +64,7 @@ def stored(kind: str, received: int, d: int = D) -> int:
     part = max(1, received // 10)
     for first in range(0, 2 * received, part):
         times = np.arange(first, first + part)
-        front.step(Arrivals(draw(part, d, rng), times, times), int(times[-1]) + 1)
+        front.step(NewPoints(draw(part, d, rng), times, times), int(times[-1]) + 1)
         if times[-1] >= received:
             counts.append(len(front))
     return round(float(np.mean(counts)))

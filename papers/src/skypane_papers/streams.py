@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import IntArray, Micros
 from skypane.windows import Windows
 from skypane.workloads import Map2, Poisson
@@ -44,8 +44,8 @@ def in_order(event: IntArray, arrival: IntArray, slack: Micros) -> tuple[IntArra
 
 def stream(
     rate: float, dispersion: float, windows: Windows, seconds: float, most_delay: Micros = MOST_DELAY, seed: int = 0
-) -> Stream:
+) -> SimulatedStream:
     """Return a stream of `rate` tuples a second whose panes wait for the largest delay."""
     rng = np.random.default_rng(seed)
     event, arrival = disordered(event_times(rate, dispersion, seconds, rng), most_delay, rng)
-    return Stream.of(windows, event, arrival, most_delay)
+    return SimulatedStream.of(windows, event, arrival, most_delay)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from packaging.requirements import Requirement
 
 from skypane.control.costs import DEFAULT_COSTS
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.runtime import machine_costs
 from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.resources import GIB, available_memory_bytes, cores, memory_bytes
@@ -135,7 +135,7 @@ def memory() -> Finding:
 def disk(checkpoint: str | None) -> Iterator[Finding]:
     """Check free space where Spark spills, and where a local checkpoint lies."""
     folders = {"temporary files": tempfile.gettempdir()}
-    if checkpoint is not None and (place := Place.of(checkpoint, "checkpoint")).is_local:
+    if checkpoint is not None and (place := Location.of(checkpoint, "checkpoint")).is_local:
         folders["checkpoint"] = str(place)
     for purpose, folder in folders.items():
         free = shutil.disk_usage(_existing(Path(folder))).free

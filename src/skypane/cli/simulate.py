@@ -12,7 +12,7 @@ from skypane.types import ConfigError
 
 if TYPE_CHECKING:
     from skypane.runtime.sim.cost_models import CostModel
-    from skypane.runtime.sim.simulated_stream import Stream
+    from skypane.runtime.sim.simulated_stream import SimulatedStream
     from skypane.windows import Windows
 
 _USAGE = "skypane simulate [options] WORKLOAD [--parameter value ...]"
@@ -113,10 +113,10 @@ def _cost(arguments: Namespace, parameters: dict[str, str]) -> CostModel:
     return replace(cost, size=fitted_size(parameters.get("points", "independent"), int(parameters.get("d", "8"))))
 
 
-def _stream(arguments: Namespace, parameters: dict[str, str], windows: Windows) -> Stream:
+def _stream(arguments: Namespace, parameters: dict[str, str], windows: Windows) -> SimulatedStream:
     import numpy as np  # noqa: PLC0415
 
-    from skypane.runtime.sim.simulated_stream import Stream  # noqa: PLC0415
+    from skypane.runtime.sim.simulated_stream import SimulatedStream  # noqa: PLC0415
     from skypane.types import micros  # noqa: PLC0415
     from skypane.workloads.registry import composed  # noqa: PLC0415
 
@@ -127,10 +127,10 @@ def _stream(arguments: Namespace, parameters: dict[str, str], windows: Windows) 
     event, arrival = (table[name].cast("int64").to_numpy() for name in ("time", "arrival"))
     criteria = [name for name in table.column_names if exact and name[0] == "c" and name[1:].isdigit()]
     points = np.column_stack([table[name].to_numpy() for name in criteria]) if criteria else None
-    return Stream.of(windows, event, arrival, micros(arguments.slack, "slack"), points)
+    return SimulatedStream.of(windows, event, arrival, micros(arguments.slack, "slack"), points)
 
 
-def _simulated(arguments: Namespace, stream: Stream, windows: Windows, cost: CostModel, workers: int) -> Tried:
+def _simulated(arguments: Namespace, stream: SimulatedStream, windows: Windows, cost: CostModel, workers: int) -> Tried:
     """Return what so many workers come to over the second half of the stream, when the law has settled."""
     import numpy as np  # noqa: PLC0415
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
-    from skypane.progress.policy_yardstick import Score
+    from skypane.progress.policy_yardstick import PolicyScore
     from skypane.types import IntArray
 
 
@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
     for head in ("", "dropped", "mean", "p99", "silence", "first answer", "worst excess"):
         table.add_column(head, justify="right" if head else "left")
 
-    def add(name: str, score: Score) -> None:
+    def add(name: str, score: PolicyScore) -> None:
         excess = f"{count(round(score.excess))} rows"
         spans = (span(round(score.mean)), span(round(score.p99)), span(score.silence), span(score.first))
         table.add_row(name, percent(score.drop), *spans, excess)

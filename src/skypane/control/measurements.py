@@ -35,7 +35,7 @@ class RunWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class BatchMeasurements:
     """One batch.
 
     tasks           of the pane-level query

@@ -30,7 +30,7 @@ class DueWindows:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlacementChoice:
     """Where windows are answered, in how many runs of consecutive ones; or a front takes rows, in how many shards.
 
     where  in the driver, in tasks that are threads of it, or in tasks of one of Spark's jobs
@@ -59,7 +59,7 @@ THREADS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Placement(StatelessLaw[None, DueWindows, Place]):
+class Placement(StatelessLaw[None, DueWindows, PlacementChoice]):
     """The law: windows are answered where they are sooner done. It needs no state: the batch tells all it goes by.
 
     Workers take runs of windows; where there are fewer windows than workers, or very many keys, they share windows by keys.
@@ -67,7 +67,7 @@ class Placement(StatelessLaw[None, DueWindows, Place]):
 
     costs: Costs = DEFAULT_COSTS
 
-    def decide(self, state: Stateless, known: DueWindows) -> tuple[Stateless, Decision[Place]]:
+    def decide(self, state: Stateless, known: DueWindows) -> tuple[Stateless, Decision[PlacementChoice]]:
         rows_merged = known.row_count * min(known.overlap, 3)
         alone = known.windows * self.costs.window + rows_merged * self.costs.window_per_row
         shared = _shared(known)
@@ -82,16 +82,22 @@ class Placement(StatelessLaw[None, DueWindows, Place]):
             f"{known.windows} windows of {known.row_count} rows: {alone * 1e3:.0f} ms alone, "
             f"{together * 1e3:.0f} ms in {shared.runs} runs{by_keys}{', in threads' if in_threads else ''}"
         )
-        place = Place("driver") if together >= alone else replace(shared, where="threads") if in_threads else shared
+        place = (
+            PlacementChoice("driver")
+            if together >= alone
+            else replace(shared, where="threads")
+            if in_threads
+            else shared
+        )
         return state, Decision("placement", place, because, {"alone": alone, "together": together})
 
 
-def _shared(known: DueWindows) -> Place:
+def _shared(known: DueWindows) -> PlacementChoice:
     """Return how workers would share the windows."""
     if known.windows and known.keys >= MANY_KEYS:
-        return Place("spark", 1, known.workers)
+        return PlacementChoice("spark", 1, known.workers)
     runs = max(1, min(known.workers, known.windows))
-    return Place("spark", runs, known.workers // runs if known.windows and known.keys else 1)
+    return PlacementChoice("spark", runs, known.workers // runs if known.windows and known.keys else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,7 @@ class DueRows:
 
 
 @dataclass(frozen=True, slots=True)
-class FrontPlacement(StatelessLaw[None, DueRows, Place]):
+class FrontPlacement(StatelessLaw[None, DueRows, PlacementChoice]):
     """The law: a front takes rows where they are sooner compared.
 
     A row that comes meets those stored, and on average half of the rows that have come before it and stay: they replace
@@ -122,7 +128,7 @@ class FrontPlacement(StatelessLaw[None, DueRows, Place]):
 
     costs: Costs = DEFAULT_COSTS
 
-    def decide(self, state: Stateless, known: DueRows) -> tuple[Stateless, Decision[Place]]:
+    def decide(self, state: Stateless, known: DueRows) -> tuple[Stateless, Decision[PlacementChoice]]:
         costs, shards = self.costs, max(1, known.workers)
         taking, comparing = 0.0, known.coming * costs.group_per_row
         if not known.grouped:
@@ -135,5 +141,5 @@ class FrontPlacement(StatelessLaw[None, DueRows, Place]):
             f"{known.coming} rows meet {known.stored} stored: {alone * 1e3:.0f} ms alone, "
             f"{together * 1e3:.0f} ms in {shards} shards"
         )
-        place = Place("spark", shards) if together < alone else Place("driver")
+        place = PlacementChoice("spark", shards) if together < alone else PlacementChoice("driver")
         return state, Decision("placement", place, because, {"alone": alone, "together": together})

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.text_layout import REJECTED, Field, LineLayout, Reading
+from skypane.datasets.text_layout import REJECTED, Field, LineLayout, ParsedRows
 from skypane.types import BoolArray, ConfigError, IntArray
 
 #: bytes read at once: some hundred thousand lines
@@ -27,7 +27,7 @@ _PLAIN = b"0123456789-+.eEnNaA,; \t\r"
 _MUST_BE = {"whole": "a whole number", "real": "a number"}
 
 
-def read(layout: LineLayout, paths: Iterable[Path]) -> Iterator[Reading]:
+def read(layout: LineLayout, paths: Iterable[Path]) -> Iterator[ParsedRows]:
     """Yield the readings of files, in order, one or more for each; ConfigError if a file cannot be read."""
     for path in paths:
         try:
@@ -38,18 +38,18 @@ def read(layout: LineLayout, paths: Iterable[Path]) -> Iterator[Reading]:
             raise ConfigError(f"cannot read {path} as {layout.name}: {error.strerror or error}") from error
 
 
-def read_all(layout: LineLayout, paths: Iterable[Path]) -> Reading:
+def read_all(layout: LineLayout, paths: Iterable[Path]) -> ParsedRows:
     """Return all readings of files as one, in the order of the files; ConfigError if there are none to read."""
     parts = list(read(layout, paths))
     if not parts:
         raise ConfigError(f"no file to read as {layout.name}, or only empty ones")
-    return Reading(
+    return ParsedRows(
         pa.concat_tables(part.table for part in parts).combine_chunks(),
         pa.concat_tables(part.rejected for part in parts).combine_chunks(),
     )
 
 
-def parse(layout: LineLayout, lines: list[bytes], path: Path, first: int = 1) -> Reading:
+def parse(layout: LineLayout, lines: list[bytes], path: Path, first: int = 1) -> ParsedRows:
     """Return what `lines` hold, the first of which has the number `first` in its file."""
     text = pa.array([line.decode("utf-8", "replace").strip("\r") for line in lines], pa.string())
     number = np.arange(first, first + len(lines))
@@ -72,7 +72,7 @@ def parse(layout: LineLayout, lines: list[bytes], path: Path, first: int = 1) ->
     rejected = _rejected(path, number[~good], reason[~good], text.filter(pa.array(~good)))
     if layout.newest_first:
         table = table.take(pa.array(np.arange(table.num_rows)[::-1]))
-    return Reading(table, rejected)
+    return ParsedRows(table, rejected)
 
 
 def _blocks(file: BinaryIO, *, whole: bool) -> Iterator[tuple[int, list[bytes]]]:

@@ -4,7 +4,7 @@
                         |          |         |
                         +----------+---------+--> rejected: file, line, reason, text
 
-A line that cannot be read never ends a run and is never lost: it becomes a row of `Reading.rejected`. Blank lines hold
+A line that cannot be read never ends a run and is never lost: it becomes a row of `ParsedRows.rejected`. Blank lines hold
 nothing and are passed over.
 """
 
@@ -63,7 +63,7 @@ class LineLayout:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ParsedRows:
     """Rows of a layout (time: timestamp[us, UTC], source: string, then its readings) and the lines that are none."""
 
     table: pa.Table
@@ -75,10 +75,10 @@ class Reading:
         counted = self.rejected.column("reason").value_counts().to_pylist()
         return {entry["values"]: entry["counts"] for entry in counted}
 
-    def by_time(self) -> Reading:
+    def by_time(self) -> ParsedRows:
         """Return the same with its rows in ascending order of time; rows of one time keep their order."""
         times = self.table.column(TIME).cast(pa.int64()).to_numpy()
-        return Reading(self.table.take(pa.array(np.argsort(times, kind="stable"))), self.rejected)
+        return ParsedRows(self.table.take(pa.array(np.argsort(times, kind="stable"))), self.rejected)
 
 
 def in_seconds(seconds: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 import skypane as sp
-from skypane.jobs.job_file import FILE_FORMATS, JobFile, Source, Window
+from skypane.jobs.job_file import FILE_FORMATS, JobFile, SourceSection, Window
 from skypane.jobs.query_section import ContinuousPart, QueryPart
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.runtime.environment import held
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.sources.source_names import load
@@ -100,14 +100,14 @@ def write(job: JobFile, answers: DataFrame) -> None:
             return
         writer = answers.write.format(output.format).mode("overwrite" if output.if_exists == "overwrite" else "error")
         (writer.option("header", value=True) if output.format == "csv" else writer).save(
-            Place.of(output.path, "output.path").spark
+            Location.of(output.path, "output.path").spark
         )
     except (PySparkException, Py4JJavaError) as error:
         raise SkypaneError(f"the batch has failed: {cause(error)}") from error
 
 
-def _source(source: Source, spark: SparkSession, *, streaming: bool) -> DataFrame:
-    path = None if source.path is None else Place.of(source.path, "source.path").spark
+def _source(source: SourceSection, spark: SparkSession, *, streaming: bool) -> DataFrame:
+    path = None if source.path is None else Location.of(source.path, "source.path").spark
     name, options = load(spark, source.format, _told("source.options", source.options))
     if source.max_files_per_trigger is not None:
         options["maxFilesPerTrigger"] = str(source.max_files_per_trigger)

@@ -15,13 +15,13 @@ from pydantic import Field, create_model, model_validator
 
 from skypane.control.elasticity import registry
 from skypane.control.elasticity.options import Elasticity
-from skypane.jobs.fields import Cadence, Part, Time
+from skypane.jobs.fields import Cadence, Section, Time
 from skypane.naming import registered
 
 LAWS: Final[dict[str, type[Elasticity]]] = {name.lower(): law for name, law in registered(registry).items()}
 
 
-class ElasticPart(Part):
+class ElasticPart(Section):
     """A law by its name, and what its option takes."""
 
     law: str

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 from skypane.types import ConfigError, micros
 
 
-class Part(BaseModel):
+class Section(BaseModel):
     """A section of a job file: frozen, and a field it does not know is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -15,7 +15,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from skypane.control.splitting import POLICIES
 from skypane.jobs.elastic_section import AnyElastic
-from skypane.jobs.fields import Columns, MisfitError, Part, Time
+from skypane.jobs.fields import Columns, MisfitError, Section, Time
 from skypane.jobs.output_section import OF_A_BATCH, Late, Output
 from skypane.jobs.progress_section import AnyPolicy
 from skypane.jobs.query_section import AnyQuery, ContinuousPart
@@ -34,7 +34,7 @@ else:
 FILE_FORMATS = ("parquet", "csv", "json", "orc", "text")
 
 
-class Source(Part):
+class SourceSection(Section):
     """Where rows come from: files, or any other source that Spark knows by name, or runtime/spark/sources/source_names.py."""
 
     format: str
@@ -59,7 +59,7 @@ class Source(Part):
         return self
 
 
-class Window(Part):
+class Window(Section):
     """Sliding windows over an event-time column, aligned as Spark's window()."""
 
     time: str
@@ -80,7 +80,7 @@ class Window(Part):
         return Windows.of(self.length, self.slide, self.offset)
 
 
-class WorkersPart(Part):
+class WorkersPart(Section):
     """How panes are split, and over how many workers."""
 
     splitting: Splitting = "PB_RR"
@@ -90,14 +90,14 @@ class WorkersPart(Part):
     elastic: AnyElastic | None = None
 
 
-class Spark(Part):
+class Spark(Section):
     """The session, if none is running."""
 
     master: str = "local[*]"
     conf: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
 
-class Map(Part):
+class Map(Section):
     """A map in the report: keys are cells of a grid, see reporting/grids.py."""
 
     x: str
@@ -112,20 +112,20 @@ class Map(Part):
         return GridSpec(**dict(self))
 
 
-class Front(Part):
+class FrontOutput(Section):
     """A folder that always holds the current front of a continuous skyline, whole."""
 
     path: str
 
 
-class JobFile(Part):
+class JobFile(Section):
     """A whole job."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     #: what it answers, for the report
     question: str = ""
     mode: Literal["stream", "batch"] = "stream"
-    source: Source
+    source: SourceSection
     #: new columns, name: SQL expression
     derive: dict[str, str] = Field(default_factory=dict)
     #: SQL condition
@@ -142,7 +142,7 @@ class JobFile(Part):
     output: Output
     late: Late | None = None
     #: of a stream of a continuous skyline: where the front itself is, beside its updates
-    front: Front | None = None
+    front: FrontOutput | None = None
     checkpoint: str | None = None
     #: "available now", an interval such as "5 seconds", or at once, on and on
     trigger: str | None = None

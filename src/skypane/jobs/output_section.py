@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pydantic import Field, PositiveInt, model_validator
 
-from skypane.jobs.fields import MisfitError, Part
+from skypane.jobs.fields import MisfitError, Section
 from skypane.naming import instead, registered
 from skypane.runtime.spark.sinks import registry
 from skypane.runtime.spark.sinks.sink import Sink
@@ -34,7 +34,7 @@ _OWN: Final = ("format", "path", "rows", "holds")
 """Parameters that have a field of their own, or that are none of a user's."""
 
 
-class Output(Part):
+class Output(Section):
     """A sink by its format: files in a folder, the console, or what else there is."""
 
     format: Format = "parquet"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlia
 from pydantic import Field as FieldOf
 from pydantic import create_model, model_validator
 
-from skypane.jobs.fields import Columns, Part, Time
+from skypane.jobs.fields import Columns, Section, Time
 from skypane.naming import registered
 from skypane.progress import ProgressPolicy as Policy
 from skypane.progress import registry
@@ -25,7 +25,7 @@ _LATER: Final = ("support", "patience", "reserve")
 """Fields that job files did not have when earlier versions described the runs that may be gone on with."""
 
 
-class PolicyPart(Part):
+class PolicyPart(Section):
     """A policy by its name, and what its constructor takes."""
 
     policy: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, PositiveInt, PrivateAttr, ValidationInfo, create_model, model_validator
 
-from skypane.jobs.fields import Columns, Part, Time
+from skypane.jobs.fields import Columns, Section, Time
 from skypane.jobs.user_code import Modules
 from skypane.operators.aggregates.function_text import function_of
 from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
@@ -47,7 +47,7 @@ ScoreText: TypeAlias = Annotated[str, AfterValidator(_is_score)]
 FunctionText: TypeAlias = Annotated[str, AfterValidator(_is_function)]
 
 
-class QueryPart(Part):
+class QueryPart(Section):
     """A query by its kind, with the arguments of its constructor; preferences, scores and functions are texts."""
 
     by: Columns = ()
@@ -95,7 +95,7 @@ def _model(kind: str, query: type[Query]) -> type[QueryPart]:
     return create_model(query.__name__, __base__=QueryPart, __doc__=query.__doc__, **fields)
 
 
-class ContinuousPart(Part):
+class ContinuousPart(Section):
     """One front that follows the stream, instead of an answer for each window: sp.continuous_skyline()."""
 
     kind: Literal["continuous_skyline"]

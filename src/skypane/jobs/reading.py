@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from skypane.jobs.document import data_of, text_of
-from skypane.jobs.fields import MisfitError, Part
+from skypane.jobs.fields import MisfitError, Section
 from skypane.jobs.job_file import JobFile
 from skypane.jobs.user_code import Modules
 from skypane.naming import instead, shortened
@@ -92,15 +92,15 @@ def _path(loc: Sequence[int | str], data: Any) -> list[str]:
     return where
 
 
-def _sections(annotation: Any) -> Iterator[type[Part]]:
+def _sections(annotation: Any) -> Iterator[type[Section]]:
     """Yield the models that a field of this annotation may hold."""
-    if isinstance(annotation, type) and issubclass(annotation, Part):
+    if isinstance(annotation, type) and issubclass(annotation, Section):
         yield annotation
     for inner in get_args(annotation):
         yield from _sections(inner)
 
 
-def _tag(section: type[Part]) -> str | None:
+def _tag(section: type[Section]) -> str | None:
     """Return the tag that picks this model among its kind, as "skyline"."""
     fields = [section.model_fields[tag] for tag in _TAGS if tag in section.model_fields]
     return get_args(fields[0].annotation)[0] if fields else None
@@ -108,7 +108,7 @@ def _tag(section: type[Part]) -> str | None:
 
 def _tags(where: Sequence[str]) -> list[str]:
     """Return the tags that the section at `where` may have."""
-    sections: list[type[Part]] = [JobFile]
+    sections: list[type[Section]] = [JobFile]
     for name in where:
         sections = [
             inner
@@ -121,7 +121,7 @@ def _tags(where: Sequence[str]) -> list[str]:
 
 def _fields(where: Sequence[str], data: Any) -> list[str]:
     """Return the names that the section at `where` knows."""
-    model: type[Part] = JobFile
+    model: type[Section] = JobFile
     for name in where:
         data = data[name]
         tags = {None, *(data.get(tag) for tag in _TAGS)}

@@ -12,7 +12,7 @@ import skypane as sp
 from skypane.jobs.description import criteria, settings
 from skypane.jobs.job_file import JobFile
 from skypane.jobs.query_section import ContinuousPart
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.reporting.foreground import follow
 from skypane.reporting.grids import grid_map
 from skypane.reporting.live import Display
@@ -79,7 +79,7 @@ def run_log(job: JobFile) -> RunLog:
     """
     if job.checkpoint is None:
         return RunLog(Path(tempfile.mkdtemp(prefix="skypane-metrics-")))
-    place = Place.of(job.checkpoint, "checkpoint")
+    place = Location.of(job.checkpoint, "checkpoint")
     return RunLog(Path(f"{place}-metrics" if place.is_local else f"{Path(place.path).name or place.authority}-metrics"))
 
 
@@ -105,5 +105,5 @@ def _folder(job: JobFile) -> Path | None:
 
 
 def _local(path: str, field: str) -> Path | None:
-    place = Place.of(path, field)
+    place = Location.of(path, field)
     return Path(str(place)) if place.is_local else None

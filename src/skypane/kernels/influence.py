@@ -72,7 +72,7 @@ class Index(NamedTuple):
     present: NDArray[np.uint64]  # a bit per slot: not pruned
 
 
-class Arrivals(NamedTuple):
+class ArrivingPoints(NamedTuple):
     """Points of one block of slots on their way through older blocks."""
 
     tiles: NDArray[np.uint8]  # their ranks
@@ -176,7 +176,7 @@ def _put_bounds(bounds: NDArray[np.uint8], b: int, ranks: NDArray[np.uint8]) -> 
 
 @kernel
 def _pass_open_block(
-    slots: Slots, index: Index, block: int, arrivals: Arrivals, span: tuple[int, int], stored: bool
+    slots: Slots, index: Index, block: int, arrivals: ArrivingPoints, span: tuple[int, int], stored: bool
 ) -> None:
     """Compare arrivals, in the slots of a span inside one block, with all in the open block; if they are stored, with those before them."""
     points, ranks, clocks = slots
@@ -212,7 +212,9 @@ def _pass_open_block(
 
 
 @kernel
-def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arrivals: Arrivals, begin: int) -> None:
+def _pass_full_blocks(
+    slots: Slots, index: Index, blocks: tuple[int, int], arrivals: ArrivingPoints, begin: int
+) -> None:
     """Compare arrivals, whose block begins with slot `begin`, with full blocks, from the newest to the oldest of `blocks`, an open range."""
     points, ranks, clocks = slots
     bitmaps, bounds, _, present = index
@@ -295,8 +297,8 @@ def _first_block(slots: Slots, size: int, begin: int, window: int) -> int:
 
 
 @kernel
-def _arrivals(d: int, window: int) -> Arrivals:
-    return Arrivals(empty_tiles(BLOCK, d), np.zeros(WORDS, np.uint64), window)
+def _arrivals(d: int, window: int) -> ArrivingPoints:
+    return ArrivingPoints(empty_tiles(BLOCK, d), np.zeros(WORDS, np.uint64), window)
 
 
 @kernel

@@ -21,7 +21,7 @@ _LEAST_GAIN: Final = 0.006  # share of the sample that one more strong point mus
 _STEP: Final = 16  # sample points per compare
 
 
-class Strong(NamedTuple):
+class StrongPoints(NamedTuple):
     """Strong points, the column in which they must be strictly better, and the share of the sample that they remove."""
 
     points: FloatArray  # (k, d)
@@ -100,7 +100,7 @@ def _coverage(sample: FloatArray, candidates: IntArray, lead: int, words: int) -
 
 
 @kernel
-def _choose(sample: FloatArray, candidates: IntArray, lead: int) -> Strong:
+def _choose(sample: FloatArray, candidates: IntArray, lead: int) -> StrongPoints:
     """Greedy cover of the judges by candidates, which are places in the sample."""
     d, m = sample.shape
     judges = min(m, _JUDGES)
@@ -128,11 +128,11 @@ def _choose(sample: FloatArray, candidates: IntArray, lead: int) -> Strong:
             left[w] &= ~covers[best, w]
         size += 1
         covered += most
-    return Strong(strong[:size], lead, covered / judges)
+    return StrongPoints(strong[:size], lead, covered / judges)
 
 
 @kernel
-def strong_points(columns: FloatArray) -> Strong:
+def strong_points(columns: FloatArray) -> StrongPoints:
     """Choose strong points of (d, n) columns from a sample of them; n >= 512."""
     d, n = columns.shape
     least = min(_SMALLEST_SAMPLE, 128 * d)

@@ -15,7 +15,7 @@ from skypane.kernels.compiled import kernel
 from skypane.kernels.gathering import gather
 from skypane.kernels.nested_loops import mark_skyline_of_run
 from skypane.kernels.simd import NONE, ONE, first_bit, floats_ge, floats_gt
-from skypane.kernels.strong_points import Strong, strong_points
+from skypane.kernels.strong_points import StrongPoints, strong_points
 from skypane.types import BoolArray, FloatArray, IntArray
 
 SMALL: Final = 192
@@ -41,7 +41,7 @@ class Thinned(NamedTuple):
 
 
 @kernel
-def _survives(columns: FloatArray, i: int, strong: Strong) -> bool:
+def _survives(columns: FloatArray, i: int, strong: StrongPoints) -> bool:
     for k in range(strong.points.shape[0]):
         if columns[strong.lead, i] > strong.points[k, strong.lead]:
             below = True
@@ -55,7 +55,7 @@ def _survives(columns: FloatArray, i: int, strong: Strong) -> bool:
 
 
 @kernel
-def survivors(columns: FloatArray, strong: Strong) -> tuple[IntArray, bool]:
+def survivors(columns: FloatArray, strong: StrongPoints) -> tuple[IntArray, bool]:
     """Indices of the points that no strong point dominates while being < in the lead column; and whether a value is NaN.
 
     `columns` are (d, n), d >= 2. Asking for < in one fixed column spares a second compare of every column and keeps the strong points themselves; it

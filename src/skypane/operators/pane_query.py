@@ -8,7 +8,7 @@ from functools import reduce
 
 import pyarrow as pa
 
-from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.pane_counts import PaneCount, merged_sources
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.memory_estimates import step_bytes
@@ -58,7 +58,7 @@ class PaneQuery:
     def __init__(
         self,
         query: Query,
-        gate: Gate,
+        gate: EntryRules,
         *,
         buffer_rows: int = BUFFER_ROWS,
         clock: Callable[[], float] = no_clock,

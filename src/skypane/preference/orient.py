@@ -23,14 +23,14 @@ _EXACT = 2**53
 """Every whole number of at most this size is a float64."""
 
 
-class Points(NamedTuple):
+class OrientedPoints(NamedTuple):
     """Points (n, d), Fortran-ordered, and whether they may be compared with those of other calls: none is a rank."""
 
     values: FloatArray
     lasting: bool
 
 
-def orient(table: pa.Table, level: Level) -> Points:
+def orient(table: pa.Table, level: Level) -> OrientedPoints:
     """Return one column per component of `level`, smaller is better, no NaN.
 
     BadInputError naming the column if a criterion is null or NaN in some row.
@@ -40,7 +40,7 @@ def orient(table: pa.Table, level: Level) -> Points:
     # maximum propagates NaN: one pass, no mask
     if np.isnan(points.max(initial=-np.inf)):
         _refuse_nan(points, level)
-    return Points(points, all(lasting))
+    return OrientedPoints(points, all(lasting))
 
 
 def _refuse_nan(points: FloatArray, level: Level) -> None:

@@ -28,7 +28,7 @@ from skypane.preference.column_checks import check_criterion, check_group, colum
 from skypane.preference.criteria import Around, Component, Criterion, High, Level, Low, Target
 from skypane.preference.groups import group_codes
 from skypane.preference.maximal import maximal_indices
-from skypane.preference.orient import Points, orient
+from skypane.preference.orient import OrientedPoints, orient
 from skypane.types import ConfigError, FloatArray, IntArray
 
 
@@ -106,7 +106,7 @@ class Preference:
         """
         return self.points(table).values
 
-    def points(self, table: pa.Table) -> Points:
+    def points(self, table: pa.Table) -> OrientedPoints:
         """Return what orient() does, and whether those points may be compared with points of other tables."""
         return orient(table, self.require_flat("points"))
 

@@ -57,7 +57,7 @@ class Cut:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class PolicyRun:
     """What a law did: arrays over the batches."""
 
     punctuation: IntArray
@@ -80,7 +80,7 @@ class Run:
         return cls(punctuation, newest, slack, seen, dropped, state)
 
     @classmethod
-    def fixed(cls, delay: Micros, like: Run, cut: Cut) -> Self:
+    def fixed(cls, delay: Micros, like: PolicyRun, cut: Cut) -> Self:
         """Return the run of a fixed delay, over the newest times that another run has believed."""
         punctuation = np.maximum.accumulate(like.newest - delay)
         before = np.concatenate([[_NOT_YET], punctuation[:-1]])[cut.step]
@@ -126,7 +126,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class PolicyScore:
     """What one law is worth; times in microseconds, `drop` the share of rows dropped after warm-up."""
 
     drop: float
@@ -141,9 +141,9 @@ class Score:
 class Measure:
     """A law, K-slack, and the best fixed delay that drops no more than the law, on one stream."""
 
-    law: Score
-    fixed: Score
-    kslack: Score
+    law: PolicyScore
+    fixed: PolicyScore
+    kslack: PolicyScore
     #: The best fixed delay (microseconds).
     delay: Micros
     budget: float
@@ -171,11 +171,11 @@ def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolic
     if budget is None:
         raise ConfigError(f"the yardstick is for laws with a budget, got {type(policy).__name__}")
     cut = Cut.of(event, windows, batch)
-    law, patient = Run.of(policy, cut), Run.of(KSlack(), cut)
+    law, patient = PolicyRun.of(policy, cut), PolicyRun.of(KSlack(), cut)
     ends = window_ends(event, windows)
     start, judged = _warm(law, patient, windows, budget)
     delay = best_fixed(cut, law, start)
-    runs = (law, Run.fixed(delay, law, cut), patient)
+    runs = (law, PolicyRun.fixed(delay, law, cut), patient)
     common = np.all([run.answered(ends)[1] for run in runs[:2]], axis=0) & (ends > law.newest[start])
     law_score, fixed_score, patient_score = (_score(run, ends, common, start, budget) for run in runs)
     chosen = (law.dropped - patient.dropped)[start:] / law.seen[start:]
@@ -195,7 +195,7 @@ def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolic
     )
 
 
-def best_fixed(cut: Cut, law: Run, start: int) -> Micros:
+def best_fixed(cut: Cut, law: PolicyRun, start: int) -> Micros:
     """Return the smallest fixed delay that drops no more rows after batch `start` than the law does."""
     before = np.concatenate([[_NOT_YET], law.newest[:-1]])[cut.step]
     judged = cut.step > start
@@ -214,7 +214,7 @@ def window_ends(event: IntArray, windows: Windows) -> IntArray:
     return windows.offset + numbers * windows.slide + windows.length
 
 
-def _warm(law: Run, patient: Run, windows: Windows, budget: float) -> tuple[int, bool]:
+def _warm(law: PolicyRun, patient: PolicyRun, windows: Windows, budget: float) -> tuple[int, bool]:
     """Return the batch with which warm-up is over, and whether there are as many rows after it; else a fifth is cut."""
     watched = law.newest - law.newest[0] >= WARM_CYCLES * (windows.longest_pane + law.slack)
     warm = np.flatnonzero(watched & (law.seen * budget >= WARM_ROWS))
@@ -224,11 +224,11 @@ def _warm(law: Run, patient: Run, windows: Windows, budget: float) -> tuple[int,
     return fifth, False
 
 
-def _score(run: Run, ends: IntArray, common: BoolArray, start: int, budget: float) -> Score:
+def _score(run: PolicyRun, ends: IntArray, common: BoolArray, start: int, budget: float) -> PolicyScore:
     latency, done = run.answered(ends)
     judged = latency[common & done]
     seen, dropped = run.seen[-1] - run.seen[start], run.dropped[-1] - run.dropped[start]
-    return Score(
+    return PolicyScore(
         drop=float(dropped / seen) if seen else 0.0,
         mean=float(judged.mean()) if len(judged) else 0.0,
         p99=float(np.quantile(judged, 0.99)) if len(judged) else 0.0,

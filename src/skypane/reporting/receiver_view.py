@@ -13,7 +13,7 @@ from rich.table import Table
 
 from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Receipts, Received
 from skypane.runtime.receiving.receiver import Receiver
-from skypane.runtime.receiving.receiver_status import Seen
+from skypane.runtime.receiving.receiver_status import ReceivedInput
 from skypane.wording import clock, count, counted, seconds
 
 COLUMNS = ("input", "state", "lines", "lines/s", "bytes", "silent for", "remarks")
@@ -52,7 +52,7 @@ def _by_topic(one: Mqtt) -> str:
     return ", each topic an input" if one.by_topic else ""
 
 
-def rows(seen: Sequence[Seen], rates: dict[str, float]) -> list[tuple[str, ...]]:
+def rows(seen: Sequence[ReceivedInput], rates: dict[str, float]) -> list[tuple[str, ...]]:
     """Return the table's cells, one row for each input; `rates` are lines per second by input."""
     return [
         (
@@ -68,7 +68,7 @@ def rows(seen: Sequence[Seen], rates: dict[str, float]) -> list[tuple[str, ...]]
     ]
 
 
-def _remarks(one: Seen) -> str:
+def _remarks(one: ReceivedInput) -> str:
     said = [one.reason] if one.reason else []
     said += [counted(one.unfinished, "lines without an end")] if one.unfinished else []
     said += [f"{count(one.again)} sent again"] if one.again else []

@@ -24,7 +24,7 @@ LONGEST = 64 << 20
 _BEGINNING = 1 << 10
 
 
-class Block(NamedTuple):
+class LineBlock(NamedTuple):
     """Lines of [start, end) of a file; not whole if they are the beginning of a line that is too long."""
 
     start: int
@@ -82,7 +82,7 @@ class Growing:
             file.seek(start)
             return file.read(end - start)
 
-    def blocks(self, start: int, end: int) -> Iterator[Block]:
+    def blocks(self, start: int, end: int) -> Iterator[LineBlock]:
         """Yield the whole lines of [start, end), some at a time; of one that is too long its beginning.
 
         Raises EOFError if the file has become shorter; FileNotFoundError if it is gone.
@@ -94,17 +94,17 @@ class Growing:
             yield block
             start = block.end
 
-    def _block(self, start: int, end: int) -> Block:
+    def _block(self, start: int, end: int) -> LineBlock:
         text = self.read(start, min(start + _CHUNK, end))
         if start + len(text) >= end:
-            return Block(start, start + len(text), text)
+            return LineBlock(start, start + len(text), text)
         if whole := text[: text.rfind(b"\n") + 1]:
-            return Block(start, start + len(whole), whole)
+            return LineBlock(start, start + len(whole), whole)
         return self._long_line(start, end)
 
-    def _long_line(self, start: int, end: int) -> Block:
+    def _long_line(self, start: int, end: int) -> LineBlock:
         """Return a line that is longer than what is handed on at a time."""
         stop = min(self.after(start, 1)[0], end)
         if stop - start <= LONGEST:
-            return Block(start, stop, self.read(start, stop))
-        return Block(start, stop, self.read(start, start + _BEGINNING), whole=False)
+            return LineBlock(start, stop, self.read(start, stop))
+        return LineBlock(start, stop, self.read(start, start + _BEGINNING), whole=False)

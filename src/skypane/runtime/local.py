@@ -25,7 +25,7 @@ from skypane.types import Micros
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """What one event comes to: the windows that it completes, in order, its rows that did not enter, and where all rows are."""
 
     answers: tuple[WindowAnswer, ...]
@@ -34,7 +34,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Updates:
+class StepUpdates:
     """What one event comes to for a continuous skyline: the updates that it completes (None: not begun), and the same."""
 
     rows: pa.Table | None
@@ -53,16 +53,16 @@ Event: TypeAlias = "pa.Table | Drain"
 """A batch of rows, or the wish to see what there is."""
 
 
-def run(plan: Plan, events: Iterable[Event]) -> Iterator[Outcome]:
+def run(plan: Plan, events: Iterable[Event]) -> Iterator[StepOutcome]:
     """Yield the outcome of each event; every window is answered once, in order, by the event that completes it."""
     worker: WindowWorker | None = None
     for step in _steps(plan, events):
         worker = worker or (plan.window_query(step.schema).worker() if step.schema is not None else None)
         answers = tuple(worker.answers(step.due, lambda partial: partial)) if worker else ()
-        yield Outcome(answers, step.rejection, step.totals)
+        yield StepOutcome(answers, step.rejection, step.totals)
 
 
-def run_continuous(plan: ContinuousPlan, events: Iterable[Event]) -> Iterator[Updates]:
+def run_continuous(plan: ContinuousPlan, events: Iterable[Event]) -> Iterator[StepUpdates]:
     """Yield what each event comes to: updates of the span of time that it completes, by the definition of a stay.
 
     All rows of closed panes are looked at each time; what comes later changes no stay before the clock.
@@ -74,7 +74,7 @@ def run_continuous(plan: ContinuousPlan, events: Iterable[Event]) -> Iterator[Up
         before, clock = clock, step.panes.begin
         rows = pa.concat_tables(closed).combine_chunks() if closed else None
         updates = None if rows is None or clock is None else _updates(plan, rows, before, clock)
-        yield Updates(updates, step.rejection, step.totals)
+        yield StepUpdates(updates, step.rejection, step.totals)
 
 
 def _updates(plan: ContinuousPlan, rows: pa.Table, before: Micros | None, clock: Micros) -> pa.Table:

@@ -32,7 +32,7 @@ Interval = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class Run:
+class ControlRun:
     """What a law is shown and knows, interval by interval."""
 
     intervals: tuple[Interval, ...]
@@ -46,7 +46,7 @@ class Run:
             yield shown, known, decision, state
 
 
-Check = Callable[[ControlLaw[Any, Any, Any, Any], Run], bool]
+Check = Callable[[ControlLaw[Any, Any, Any, Any], ControlRun], bool]
 
 
 def check_law(
@@ -69,7 +69,7 @@ def check_law(
         chosen = zip(
             rng.integers(0, len(measured), _STEPS).tolist(), rng.integers(0, len(known), _STEPS).tolist(), strict=True
         )
-        run = Run(tuple((measured[shown], known[told]) for shown, told in chosen))
+        run = ControlRun(tuple((measured[shown], known[told]) for shown, told in chosen))
         for name, keeps in LAWS.items():
             if not keeps(law, run):
                 raise AssertionError(f"{law!r} breaks a law: {name}; seen with {run.intervals!r}")
@@ -133,7 +133,7 @@ def _period(rng: np.random.Generator) -> Period:
     return Period(seconds, busy, processed, scheduled, panes, panes + int(rng.integers(0, 20)) if panes else 0)
 
 
-def _repeatable(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
+def _repeatable(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     """By itself and by a copy, at once and from the beginning: nothing is kept but in the state."""
     copy = deepcopy(law)
     first, again, other = (list(run.decisions(one)) for one in (law, law, copy))
@@ -141,7 +141,7 @@ def _repeatable(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
     return at_once and first == again == other
 
 
-def _states_kept(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
+def _states_kept(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     state = law.init()
     for measured, known in run.intervals:
         before = json.dumps(law.snapshot(state))
@@ -154,7 +154,7 @@ def _states_kept(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
     return True
 
 
-def _restored(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
+def _restored(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     """Restored after each decision, by a copy of the law, as after a restart."""
     again = deepcopy(law)
     state = law.init()
@@ -166,7 +166,7 @@ def _restored(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
     return True
 
 
-def _refuses(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
+def _refuses(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     del run
     for snapshot in (None, {"no": "state"}, [1], "text"):
         try:
@@ -177,22 +177,22 @@ def _refuses(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
     return True
 
 
-def _reasons(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
+def _reasons(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     decisions = [decision for _, _, decision, _ in run.decisions(law)]
     return all(bool(one.what.strip() and one.because.strip()) and "\n" not in one.because for one in decisions)
 
 
-def _figures(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
+def _figures(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     values = [value for _, _, decision, _ in run.decisions(law) for value in decision.figures.values()]
     return all(map(math.isfinite, values))
 
 
-def _told(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
+def _told(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     told = [decision.to_json() for _, _, decision, _ in run.decisions(law)]
     return bool(json.loads(json.dumps(told, allow_nan=False)) == told)
 
 
-def _frozen(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
+def _frozen(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     states = [law.init(), *(after for _, _, _, after in run.decisions(law))]
     values: tuple[Any, ...] = (law, states[-1])
     for value in values:
@@ -204,7 +204,7 @@ def _frozen(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
     return True
 
 
-def _bounded(law: ControlLaw[Any, Any, Any, Any], run: Run) -> bool:
+def _bounded(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     state, sizes = law.init(), []
     for number in range(_LONG):
         measured, known = run.intervals[number % len(run.intervals)]

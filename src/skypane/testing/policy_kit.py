@@ -28,7 +28,7 @@ _LONG: Final = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class PolicyBatch:
     """Rows of one micro-batch: event times in microseconds, and the number of each row's source."""
 
     times: IntArray
@@ -43,11 +43,11 @@ class Batch:
 class Drawn:
     """A stream: its batches, the windows whose panes it is summed up by, and chance for what a law draws of its own."""
 
-    batches: tuple[Batch, ...]
+    batches: tuple[PolicyBatch, ...]
     windows: Windows
     rng: np.random.Generator
 
-    def arrivals(self, batch: Batch, punctuation: Micros | None = None) -> PaneArrivals:
+    def arrivals(self, batch: PolicyBatch, punctuation: Micros | None = None) -> PaneArrivals:
         """Return what the engine tells of a batch, given the punctuation before it."""
         arrivals = PaneArrivals.of_times(batch.times, self.windows)
         late = self._late(batch.times, punctuation)
@@ -103,7 +103,7 @@ def _drawn(rng: np.random.Generator) -> Drawn:
         now += int(advance[-1])
         if rng.random() < 0.1:
             times[rng.integers(rows)] += int(10 ** rng.uniform(9, 14))  # a wrong clock
-        batches.append(Batch(times, rng.integers(0, len(SOURCES), rows)))
+        batches.append(PolicyBatch(times, rng.integers(0, len(SOURCES), rows)))
     return Drawn(tuple(batches), Windows(pane, pane), rng)
 
 
@@ -150,14 +150,14 @@ def _in_order_none_late(policy: ProgressPolicy, drawn: Drawn) -> bool:
     sources = drawn.rng.integers(0, len(SOURCES), len(times))
     cuts = np.sort(drawn.rng.integers(0, len(times) + 1, len(drawn.batches)))
     parts = zip(np.split(times, cuts), np.split(sources, cuts), strict=True)
-    cut = replace(drawn, batches=tuple(Batch(*part) for part in parts if len(part[0])))
+    cut = replace(drawn, batches=tuple(PolicyBatch(*part) for part in parts if len(part[0])))
     return all(after.dropped == 0 for _, _, after in _states(policy, cut))
 
 
 def _order_in_a_batch(policy: ProgressPolicy, drawn: Drawn) -> bool:
-    def shuffled(batch: Batch) -> Batch:
+    def shuffled(batch: PolicyBatch) -> PolicyBatch:
         order = drawn.rng.permutation(len(batch.times))
-        return Batch(batch.times[order], batch.sources[order])
+        return PolicyBatch(batch.times[order], batch.sources[order])
 
     state = other = policy.init()
     for batch in drawn.batches:

@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.sinks.batch_rows import Answers
-from skypane.runtime.spark.sinks.folder_owner import Claim
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import CheckpointError
 
@@ -80,7 +80,7 @@ class Trial:
         place = sink.place()
         before = None if place is None or number == 1 else str(place)
         sink.check(self.batches[0].schema)
-        sink.open(Claim(query, _driver(number), next_batch, before))
+        sink.open(QueryStart(query, _driver(number), next_batch, before))
         return Started(sink, self, name, _driver(number))
 
     def expected(self, told: int) -> Counter[str]:
@@ -233,7 +233,7 @@ def _moved(trial: Trial) -> bool:
     Path(trial.place("second place")).parent.mkdir()
     shutil.move(trial.place("first place"), trial.place("second place"))
     sink = trial.make(trial.place("second place"))
-    sink.open(Claim(_QUERY, _driver(2), 2, trial.place("first place")))
+    sink.open(QueryStart(_QUERY, _driver(2), 2, trial.place("first place")))
     later = Started(sink, trial, "second place", _driver(2))
     for number in range(1, len(trial.batches)):
         later.tell(number)
@@ -275,7 +275,7 @@ def _until_killed(make: Make, place: str, batches: Sequence[pa.Table], share: fl
     """Tell a sink batches up to the one in which this process ends at `share` of the lines that the one before took."""
     spark = session("local[1]", "skypane-killed", {"spark.ui.enabled": "false"})
     sink = make(place)
-    sink.open(Claim(_QUERY, _driver(1)))
+    sink.open(QueryStart(_QUERY, _driver(1)))
     lines = _Lines(None)
     for number, rows in enumerate(batches[: _KILLED + 1]):
         lines = _Lines(round(share * lines.seen) if number == _KILLED else None)

@@ -15,7 +15,7 @@ from skypane.types import ConfigError, Duration, FloatArray, IntArray, Micros
 from skypane.workloads.argument_checks import SECOND, seconds
 from skypane.workloads.arrivals.sent import Fleet, Process, Sent, at_most, until
 from skypane.workloads.content.keys import Zipf
-from skypane.workloads.content.points import Classic, Points
+from skypane.workloads.content.points import Classic, PointDistribution
 from skypane.workloads.content.senders import Presence, Shared
 from skypane.workloads.disorder.delays import Delays, NoDelay
 from skypane.workloads.random_streams import generator
@@ -34,7 +34,7 @@ class Workload(Stream):
     """
 
     arrivals: Process | Fleet
-    points: Points = field(default_factory=Classic)
+    points: PointDistribution = field(default_factory=Classic)
     keys: Zipf = field(default_factory=Zipf)
     delays: Delays = field(default_factory=NoDelay)
     presence: Presence = field(default_factory=Presence)

@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.control.admission.assignment import Assignment, Move, give_back, place
-from skypane.control.admission.strategies import STRATEGIES, Limits, Reader, Stream
+from skypane.control.admission.strategies import STRATEGIES, Reader, ReaderCapacity, StreamLoad
 from skypane.types import ConfigError
 
 # Figure 5 is a drawing: what its text says of loads, choices and places holds for these numbers, which are ours.
 #                  average  X(t+1)  X(t+k)  X^m(t+k)
-S1 = Stream("s1", 5, 5, 5)
-S2 = Stream("s2", 3, 3, 5)
-S3 = Stream("s3", 1, 1, 1, 4)
-S4 = Stream("s4", 3, 3, 3)
-S5 = Stream("s5", 4, 4, 4)
-S6 = Stream("s6", 8, 8, 8)
-NEW = (Stream("s7", 4, 4, 4, 6), Stream("s8", 4, 4, 4, 3), Stream("s9", 4, 4, 4, 2))
+S1 = StreamLoad("s1", 5, 5, 5)
+S2 = StreamLoad("s2", 3, 3, 5)
+S3 = StreamLoad("s3", 1, 1, 1, 4)
+S4 = StreamLoad("s4", 3, 3, 3)
+S5 = StreamLoad("s5", 4, 4, 4)
+S6 = StreamLoad("s6", 8, 8, 8)
+NEW = (StreamLoad("s7", 4, 4, 4, 6), StreamLoad("s8", 4, 4, 4, 3), StreamLoad("s9", 4, 4, 4, 2))
 READERS = (Reader(1, (S1, S2, S3)), Reader(2, (S4, S5)), Reader(3, (S6,)))
-TEN = Limits(capacity=10)
+TEN = ReaderCapacity(capacity=10)
 DRF_M = STRATEGIES["DRF-M"]
 
 
@@ -53,11 +53,11 @@ def test_rows_that_wait_beyond_the_bound_are_an_overload_too_but_move_nothing_th
     waiting = Reader(2, (S4, S5), latency=6.0)
     assert DRF_M.is_overloaded(waiting, TEN)
     assert place(DRF_M, [waiting], [], TEN).moves == ()
-    assert not DRF_M.is_overloaded(waiting, Limits(10, latency=7))
+    assert not DRF_M.is_overloaded(waiting, ReaderCapacity(10, latency=7))
 
 
 def test_ari_moves_the_slow_ones_and_ard_the_fast_ones():
-    crowd = Reader(1, tuple(Stream(f"s{rate}", rate, rate, rate) for rate in (1, 2, 3, 9)))
+    crowd = Reader(1, tuple(StreamLoad(f"s{rate}", rate, rate, rate) for rate in (1, 2, 3, 9)))
     picked = {name: [s.name for s in STRATEGIES[name].pick_streams_to_move(crowd, TEN)] for name in ("ARI", "ARD")}
     assert picked == {"ARI": ["s1", "s2", "s3"], "ARD": ["s9"]}
 
@@ -69,7 +69,7 @@ def test_par_packs_all_of_them_anew():
 
 
 def test_what_is_larger_than_a_reader_has_one_of_its_own_and_stays_there():
-    huge, small = Stream("huge", 30, 30, 30), Stream("small", 1, 1, 1)
+    huge, small = StreamLoad("huge", 30, 30, 30), StreamLoad("small", 1, 1, 1)
     placed = place(DRF_M, [], [huge, small], TEN)
     assert placed.readers == {1: ("huge",), 2: ("small",)}
     again = place(DRF_M, [Reader(1, (huge,)), Reader(2, (small,))], [], TEN)
@@ -77,10 +77,10 @@ def test_what_is_larger_than_a_reader_has_one_of_its_own_and_stays_there():
 
 
 def test_where_no_reader_may_be_added_streams_go_where_most_room_is_or_stay():
-    two = Limits(10, most=2)
-    readers = [Reader(1, (Stream("a", 9, 9, 9), Stream("b", 8, 8, 8))), Reader(2, (Stream("c", 1, 1, 1),))]
+    two = ReaderCapacity(10, most=2)
+    readers = [Reader(1, (StreamLoad("a", 9, 9, 9), StreamLoad("b", 8, 8, 8))), Reader(2, (StreamLoad("c", 1, 1, 1),))]
     assert place(DRF_M, readers, [], two).readers == {1: ("b",), 2: ("a", "c")}
-    full = [Reader(1, (Stream("a", 9, 9, 9), Stream("b", 4, 4, 4))), Reader(2, (Stream("c", 9, 9, 9),))]
+    full = [Reader(1, (StreamLoad("a", 9, 9, 9), StreamLoad("b", 4, 4, 4))), Reader(2, (StreamLoad("c", 9, 9, 9),))]
     assert place(DRF_M, full, [], two).moves == ()
 
 
@@ -95,7 +95,7 @@ def test_where_no_reader_may_be_added_streams_go_where_most_room_is_or_stay():
 )
 def test_limits_that_cannot_be_are_refused(wrong, said: str):
     with pytest.raises(ConfigError, match=said):
-        Limits(**wrong)
+        ReaderCapacity(**wrong)
 
 
 RATE = st.floats(0, 12)
@@ -103,9 +103,9 @@ EVERY = st.sampled_from(sorted(STRATEGIES)).map(STRATEGIES.__getitem__)
 
 
 @st.composite
-def situations(draw) -> tuple[list[Reader], list[Stream], Limits]:
+def situations(draw) -> tuple[list[Reader], list[StreamLoad], ReaderCapacity]:
     expected = st.one_of(st.none(), RATE)
-    streams = [Stream(f"s{at}", draw(RATE), draw(RATE), draw(RATE), draw(expected))
+    streams = [StreamLoad(f"s{at}", draw(RATE), draw(RATE), draw(RATE), draw(expected))
                for at in range(draw(st.integers(0, 12)))]  # fmt: skip
     homes = [draw(st.sampled_from([0, 0, 1, 2, 5])) for _ in streams]
     readers = [
@@ -113,7 +113,9 @@ def situations(draw) -> tuple[list[Reader], list[Stream], Limits]:
                draw(st.sampled_from([0.0, 9.0])))
         for number in sorted(set(homes) - {0})
     ]  # fmt: skip
-    limits = Limits(10, accepts=draw(st.sampled_from([0.5, 1.0])), most=draw(st.sampled_from([None, None, 3, 6])))
+    limits = ReaderCapacity(
+        10, accepts=draw(st.sampled_from([0.5, 1.0])), most=draw(st.sampled_from([None, None, 3, 6]))
+    )
     return readers, [s for s, home in zip(streams, homes, strict=True) if home == 0], limits
 
 
@@ -143,7 +145,9 @@ def test_capacity_is_kept_where_it_can_be(strategy, situation):
     """With as many readers as it takes, only a stream that is alone exceeds a reader."""
     readers, new, limits = situation
     known = {stream.name: stream for reader in readers for stream in reader.streams} | {s.name: s for s in new}
-    for names in place(strategy, readers, new, Limits(limits.capacity, accepts=limits.accepts)).readers.values():
+    for names in place(
+        strategy, readers, new, ReaderCapacity(limits.capacity, accepts=limits.accepts)
+    ).readers.values():
         assert len(names) == 1 or strategy.load(known[name] for name in names) <= limits.capacity * (1 + 1e-6)
 
 

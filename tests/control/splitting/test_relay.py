@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.control.splitting.pid import FALLBACK, Gains, Pid, PidState
-from skypane.control.splitting.relay import TYREUS_LUYBEN, Relay, RelayState, Rule, steadied
+from skypane.control.splitting.relay import TYREUS_LUYBEN, Relay, RelayState, TuningRule, steadied
 from skypane.types import ConfigError
 
-ZIEGLER_NICHOLS = Rule(kp=0.6, ti=0.5, td=0.125)
+ZIEGLER_NICHOLS = TuningRule(kp=0.6, ti=0.5, td=0.125)
 
 
 def oscillated(relay: Relay, errors: list[float]) -> RelayState:

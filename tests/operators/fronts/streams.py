@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from tests.kernels.strategies import ODD_VALUES
 from tests.operators.fronts.eager import Update
 
-from skypane.operators.fronts import Arrivals, Front, Updates
+from skypane.operators.fronts import Front, NewPoints, Updates
 
 
 class Stream(NamedTuple):
@@ -43,6 +43,6 @@ def told(stream: Stream, cuts: list[int], keep=lambda front: front) -> list[Upda
     updates = []
     for cut in [*sorted(cut for cut in cuts if cut < end), end]:
         rows = np.flatnonzero((front.clock <= times) & (times < cut))
-        updates += plain(front.step(Arrivals(points[rows], times[rows], rows), cut))
+        updates += plain(front.step(NewPoints(points[rows], times[rows], rows), cut))
         front = keep(front)
     return updates

@@ -10,7 +10,7 @@ from tests.operators.fronts.eager import Update, net
 from tests.operators.fronts.streams import Stream, plain, streams, told
 from tests.operators.fronts.test_eager import run
 
-from skypane.operators.fronts import ADD, DEL, Arrivals, Front, prefilter, stays
+from skypane.operators.fronts import ADD, DEL, Front, NewPoints, prefilter, stays
 from skypane.operators.fronts import front as front_module
 from skypane.types import BadInputError, ConfigError
 from skypane.workloads.content.points import correlated
@@ -57,7 +57,7 @@ def test_the_order_of_arrivals_within_a_step_does_not_matter(stream, random):
     points, times, window = stream
     shuffled = np.array(random.sample(range(len(times)), len(times)), np.int64)
     front = Front(points.shape[1], window)
-    updates = front.step(Arrivals(points[shuffled], times[shuffled], shuffled), int(times.max(initial=0)) + window + 1)
+    updates = front.step(NewPoints(points[shuffled], times[shuffled], shuffled), int(times.max(initial=0)) + window + 1)
     assert plain(updates) == naive.updates(*stream)
 
 
@@ -68,7 +68,7 @@ def test_the_current_front_is_what_the_updates_make(stream, cut):
     front = Front(points.shape[1], window)
     for until in sorted(cut):
         rows = np.flatnonzero((front.clock <= times) & (times < until))
-        for update in plain(front.step(Arrivals(points[rows], times[rows], rows), until)):
+        for update in plain(front.step(NewPoints(points[rows], times[rows], rows), until)):
             (there.add if update.action == ADD else there.remove)(update.row)
         assert front.current().tolist() == sorted(there)
         assert len(there) <= len(front) <= np.count_nonzero(times < until)
@@ -109,7 +109,7 @@ def test_the_store_holds_what_is_not_obsolete_and_no_more():
     front = Front(3, 1000)
     for first in range(0, 60_000, 1500):
         rows = np.arange(first, first + 1500)
-        front.step(Arrivals(points[rows], rows, rows), first + 1500)
+        front.step(NewPoints(points[rows], rows, rows), first + 1500)
         assert len(front) < 400
     assert len(front._rows) < 20_000
 
@@ -117,20 +117,20 @@ def test_the_store_holds_what_is_not_obsolete_and_no_more():
 def test_equal_points_stay_together_and_leave_one_by_one():
     front = Front(2, 10)
     same = np.array([[1.0, 1.0], [1.0, 1.0]])
-    updates = front.step(Arrivals(same, np.array([0, 4]), np.array([7, 8])), 100)
+    updates = front.step(NewPoints(same, np.array([0, 4]), np.array([7, 8])), 100)
     assert plain(updates) == [Update(0, ADD, 7), Update(4, ADD, 8), Update(10, DEL, 7), Update(14, DEL, 8)]
 
 
 def test_a_point_that_expires_as_another_arrives_is_gone_when_it_comes():
     front = Front(1, 10)
-    updates = front.step(Arrivals(np.array([[1.0], [2.0]]), np.array([0, 10]), np.array([0, 1])), 11)
+    updates = front.step(NewPoints(np.array([[1.0], [2.0]]), np.array([0, 10]), np.array([0, 1])), 11)
     assert plain(updates) == [Update(0, ADD, 0), Update(10, DEL, 0), Update(10, ADD, 1)]
 
 
 def test_a_clock_that_jumps_ahead_empties_the_front_at_the_times_at_which_its_points_expire():
     front = Front(1, 10)
-    front.step(Arrivals(np.array([[1.0]]), np.array([0]), np.array([0])), 5)
-    far = front.step(Arrivals(np.array([[9.0]]), np.array([10**15]), np.array([1])), 10**15 + 1)
+    front.step(NewPoints(np.array([[1.0]]), np.array([0]), np.array([0])), 5)
+    far = front.step(NewPoints(np.array([[9.0]]), np.array([10**15]), np.array([1])), 10**15 + 1)
     assert plain(far) == [Update(10, DEL, 0), Update(10**15, ADD, 1)]
     assert len(front) == 1
 
@@ -138,7 +138,7 @@ def test_a_clock_that_jumps_ahead_empties_the_front_at_the_times_at_which_its_po
 def test_many_equal_points_cost_no_more_than_one_block_each():
     n = 30_000
     front = Front(3, n)
-    updates = front.step(Arrivals(np.zeros((n, 3)), np.arange(n), np.arange(n)), n)
+    updates = front.step(NewPoints(np.zeros((n, 3)), np.arange(n), np.arange(n)), n)
     assert len(updates.rows) == n
 
 
@@ -151,7 +151,7 @@ def test_a_window_of_no_length_or_beyond_a_century_is_refused(window):
 def test_what_a_step_cannot_take_is_refused_and_leaves_the_front_as_it_was():
     front = Front(1, 10)
     one = np.array([[1.0]])
-    front.step(Arrivals(one, np.array([3]), np.array([0])), 5)
+    front.step(NewPoints(one, np.array([3]), np.array([0])), 5)
     for points, times, until, complaint in [
         (one, [4], 9, r"times must be in \[5, 9\), got 4 to 4"),
         (one, [9], 9, r"times must be in \[5, 9\), got 9 to 9"),
@@ -160,7 +160,7 @@ def test_what_a_step_cannot_take_is_refused_and_leaves_the_front_as_it_was():
         (np.ones((1, 2)), [6], 9, r"need points \(1, 1\), times and rows"),
     ]:
         with pytest.raises(BadInputError, match=complaint):
-            front.step(Arrivals(points, np.array(times), np.array([1])), until)
-    assert plain(front.step(Arrivals(one[:0], np.empty(0, np.int64), np.empty(0, np.int64)), 20)) == [
+            front.step(NewPoints(points, np.array(times), np.array([1])), until)
+    assert plain(front.step(NewPoints(one[:0], np.empty(0, np.int64), np.empty(0, np.int64)), 20)) == [
         Update(13, DEL, 0)
     ]

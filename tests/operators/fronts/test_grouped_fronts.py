@@ -8,9 +8,9 @@ from tests.operators.fronts import naive
 from tests.operators.fronts.eager import Update
 from tests.operators.fronts.streams import Stream, plain, streams
 
-from skypane.operators.fronts import Arrivals, GroupedFronts, small_fronts
+from skypane.operators.fronts import GroupedFronts, NewPoints, small_fronts
 from skypane.operators.fronts import grouped_fronts as groups_module
-from skypane.operators.fronts.fronts import Asking, Fronts
+from skypane.operators.fronts.fronts import Fronts, ShardPlan
 
 
 @pytest.mark.parametrize("large", [2, 10**6], ids=["most groups large", "all groups small"])
@@ -33,8 +33,8 @@ def test_each_group_has_the_front_of_its_own_rows_large_or_small_in_any_number_o
         patched.setattr(small_fronts, "_LEAST_SPARE", data.draw(st.sampled_from([0, 4_096])))
         for until in [*sorted(cut for cut in cuts if cut < end), end]:
             rows = np.flatnonzero((fronts.clock <= times) & (times < until))
-            asking = Asking(data.draw(st.integers(0, 3)))
-            news = plain(fronts.step(Arrivals(points[rows], times[rows], rows), groups[rows], until, asking))
+            asking = ShardPlan(data.draw(st.integers(0, 3)))
+            news = plain(fronts.step(NewPoints(points[rows], times[rows], rows), groups[rows], until, asking))
             for update in news:
                 (there.add if update.action > 0 else there.remove)(update.row)
             updates += news
@@ -50,7 +50,7 @@ def test_each_group_has_the_front_of_its_own_rows_large_or_small_in_any_number_o
 def test_a_step_that_is_refused_leaves_the_fronts_as_they_were():
     fronts = GroupedFronts(1, 10)
     one, group = np.array([[1.0]]), np.array([7])
-    fronts.step(Arrivals(one, np.array([3]), np.array([0])), group, 5)
+    fronts.step(NewPoints(one, np.array([3]), np.array([0])), group, 5)
     with pytest.raises(ValueError, match=r"times must be in \[5, 9\), got 4"):
-        fronts.step(Arrivals(one, np.array([4]), np.array([1])), group, 9)
+        fronts.step(NewPoints(one, np.array([4]), np.array([1])), group, 9)
     assert fronts.current().tolist() == [0]

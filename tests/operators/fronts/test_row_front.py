@@ -15,7 +15,7 @@ from tests.operators.fronts.eager import Eager, Update, net
 import skypane as sp
 from skypane.operators.fronts import ContinuousSkyline, RowFront
 from skypane.operators.fronts import front_rows as rows_module
-from skypane.operators.fronts.fronts import Asking
+from skypane.operators.fronts.fronts import ShardPlan
 from skypane.preference.groups import group_codes
 from skypane.testing import check_query
 from skypane.types import BadInputError, ConfigError
@@ -98,7 +98,7 @@ def test_it_tells_what_the_eager_algorithm_tells_of_any_values_wherever_it_is_cu
         for until in [*sorted(cuts), 200]:
             some = rows.filter(pa.array((before <= times) & (times < until)))
             parts = [query.lift(some.slice(at, 3)) for at in range(0, some.num_rows, 3)]
-            news = plain(front.step(query.combine([some.slice(0, 0), *parts]), until, Asking(shards)))
+            news = plain(front.step(query.combine([some.slice(0, 0), *parts]), until, ShardPlan(shards)))
             told += news
             for _, action, row in news:
                 there[row] += {"ADD": 1, "DEL": -1}[action]
@@ -165,7 +165,7 @@ def test_a_group_that_vanishes_is_forgotten_and_may_come_again(shards: int, monk
     times, cities = [0, 2, 90, 100, 101, 200], ["Basel", "Bern", "Bern", "Bern", "Basel", "Bern"]
     rows = pa.table({"id": range(6), "ts": pa.array(times, pa.timestamp("us")), "price": [1.0] * 6, "city": cities})
     front = RowFront(ContinuousSkyline("price MIN", "ts", WINDOW, "city"), rows.schema)
-    asking = Asking(shards)
+    asking = ShardPlan(shards)
     front.step(rows.slice(0, 2), 50, asking)
     assert sorted(front._rows.keys["city"].to_pylist()) == ["Basel", "Bern"]
     assert plain(front.step(rows.slice(2, 1), 95, asking))[-1] == (90, "ADD", 2)

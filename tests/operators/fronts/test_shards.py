@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.operators.fronts import naive
 from tests.operators.fronts.streams import plain, streams
 
-from skypane.operators.fronts import Arrivals, Front
+from skypane.operators.fronts import Front, NewPoints
 from skypane.operators.fronts.shards import ShardedFront, _least_loaded, _runs, answer
 from skypane.types import BadInputError
 from skypane.workloads.content.points import anticorrelated
@@ -29,7 +29,7 @@ def test_any_number_of_shards_in_each_step_tells_the_definition(stream, cuts, ra
     for until, shards in [*sorted(cut for cut in cuts if cut[0] < end), (end, 3)]:
         rows = np.flatnonzero((front.clock <= times) & (times < until))
         rows = np.array(random.sample(rows.tolist(), len(rows)), np.int64)
-        updates += plain(front.step(Arrivals(points[rows], times[rows], rows), until, shards))
+        updates += plain(front.step(NewPoints(points[rows], times[rows], rows), until, shards))
     assert updates == naive.updates(*stream)
     assert len(front) == 0
 
@@ -43,7 +43,7 @@ def test_many_points_through_threads_store_what_one_front_stores_evenly():
         shared = ShardedFront(4, 8_000)
         for first in range(0, 30_000, 5_000):
             some = slice(first, first + 5_000)
-            arrivals = Arrivals(points[some], times[some], times[some])
+            arrivals = NewPoints(points[some], times[some], times[some])
             shards = 3 if first < 20_000 else 2
             assert plain(shared.step(arrivals, first + 5_000, shards, at_once)) == plain(
                 alone.step(arrivals, first + 5_000)
@@ -58,7 +58,7 @@ def test_more_arrivals_in_a_step_than_a_shard_has_room_for(shards: int):
     """Those that visit a shard go through the room that it has left: 8,192 points and more."""
     rng = np.random.default_rng(3)
     points, times = anticorrelated(30_000, 4, rng), np.arange(30_000)
-    arrivals = Arrivals(points, times, times)
+    arrivals = NewPoints(points, times, times)
     alone, shared = Front(4, 4_000), ShardedFront(4, 4_000)
     assert plain(shared.step(arrivals, 30_000, shards)) == plain(alone.step(arrivals, 30_000))
     assert len(shared) == len(alone)
@@ -75,7 +75,7 @@ def test_owners_are_the_least_loaded_when_their_turn_comes():
 
 def test_a_step_that_is_refused_leaves_the_shards_as_they_were():
     front = ShardedFront(1, 10)
-    front.step(Arrivals(np.array([[1.0]]), np.array([3]), np.array([0])), 5, 2)
+    front.step(NewPoints(np.array([[1.0]]), np.array([3]), np.array([0])), 5, 2)
     with pytest.raises(BadInputError, match=r"times must be in \[5, 9\)"):
-        front.step(Arrivals(np.array([[1.0]]), np.array([4]), np.array([1])), 9, 3)
+        front.step(NewPoints(np.array([[1.0]]), np.array([4]), np.array([1])), 9, 3)
     assert (len(front), len(front.shards)) == (1, 2)

@@ -11,7 +11,7 @@ from tests.parameters import slow_but
 
 from skypane.kernels.blocks import BLOCK
 from skypane.kernels.influence import TIME, absorb_apart
-from skypane.operators.fronts import Arrivals, Front, front, stays
+from skypane.operators.fronts import Front, NewPoints, front, stays
 from skypane.operators.fronts.grouped_fronts import LARGE, GroupedFronts, currents_of
 from skypane.operators.fronts.shards import ShardedFront
 from skypane.operators.fronts.updates import ADD, DEL
@@ -58,9 +58,9 @@ def told(stream, form, step, **asked):
     updates = []
     for until in range(step, int(times[-1]) + window + step + 1, step):
         rows = np.arange(*np.searchsorted(times, [until - step, until]))
-        updates += plain(form.step(Arrivals(points[rows], times[rows], rows), until, **asked))
+        updates += plain(form.step(NewPoints(points[rows], times[rows], rows), until, **asked))
         if until > times[-1]:
-            updates += plain(form.step(Arrivals(points[:0], times[:0], rows[:0]), until + window + step, **asked))
+            updates += plain(form.step(NewPoints(points[:0], times[:0], rows[:0]), until + window + step, **asked))
             break
     return sorted(updates)
 
@@ -148,7 +148,7 @@ def test_panes_that_come_together_are_taken_one_time_after_the_other(kind, count
         absorb_apart(slots, index, begin, end, window)
 
     monkeypatch.setattr(front, "absorb_apart", watched)
-    arrivals = Arrivals(points, panes, np.arange(len(points)))
+    arrivals = NewPoints(points, panes, np.arange(len(points)))
     clocks = [1, 3, 4, 7]  # up to three panes come at once
     if count > 1:
         found = GroupedFronts(d, window).currents(arrivals, groups, clocks)

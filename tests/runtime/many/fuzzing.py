@@ -32,7 +32,7 @@ from skypane.runtime.spark.sources.many.line_rows import parse
 from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
 from skypane.runtime.spark.sources.many.receiver_logs import SegmentsInput
-from skypane.runtime.spark.sources.many.row_parser import Layout, Malformed
+from skypane.runtime.spark.sources.many.row_parser import Malformed, RowFormat
 from skypane.types import SkypaneError
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -48,10 +48,10 @@ _SCHEMAS = {
 }
 
 
-def _layout(chance: random.Random) -> Layout:
+def _layout(chance: random.Random) -> RowFormat:
     form = chance.choice(("json", "json", "csv"))
     columns = chance.choice(_SCHEMAS[form])
-    return Layout(form, columns, tuple(columns.names) if form == "csv" else ())
+    return RowFormat(form, columns, tuple(columns.names) if form == "csv" else ())
 
 
 def _said(found: Iterator[pa.Table | Malformed]) -> tuple[list[str], list[int]]:
@@ -90,7 +90,7 @@ def _unmarked(line: bytes) -> bytes:
     return line
 
 
-def _check_object(line: bytes, layout: Layout) -> None:
+def _check_object(line: bytes, layout: RowFormat) -> None:
     """A row of JSON is an object to another parser too, unless that refuses more than ours: then it is too deep."""
     try:
         value = json.loads(_NUMBERS.sub(_as_python_spells, line.decode(errors="replace")))

@@ -17,7 +17,7 @@ from tests.servers.kafka import PASSWORD, Broker, broker
 from skypane.runtime.spark.sources.many import kafka as kind
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
 from skypane.runtime.spark.sources.many.kafka import Topics
-from skypane.runtime.spark.sources.many.kafka_client import Asking, At
+from skypane.runtime.spark.sources.many.kafka_client import At, ClusterClient
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError, ConfigError
@@ -266,15 +266,15 @@ def test_a_question_that_was_given_up_is_asked_again(kafka: Broker, name: str, m
     plan = planner(topic(kafka, name, timeout="4 seconds"))
     first = plan.latest(NOTHING, None)
     kafka.send(name, numbers(2))
-    offsets = Asking._offsets
+    offsets = ClusterClient._offsets
     lost = [TimeoutError(), TimeoutError()]
 
-    def first_lost(self: Asking, asked: list[object], which: object) -> dict[At, int]:
+    def first_lost(self: ClusterClient, asked: list[object], which: object) -> dict[At, int]:
         if lost:
             raise lost.pop()
         return offsets(self, asked, which)
 
-    monkeypatch.setattr(Asking, "_offsets", first_lost)
+    monkeypatch.setattr(ClusterClient, "_offsets", first_lost)
     assert plan.latest(first, None) == first
     until(lambda: plan.latest(first, None) != first)
 

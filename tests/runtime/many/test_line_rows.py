@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from skypane.runtime.growing_files import Growing
 from skypane.runtime.spark.sources.many.line_rows import header, parse
-from skypane.runtime.spark.sources.many.row_parser import Layout, Malformed
+from skypane.runtime.spark.sources.many.row_parser import Malformed, RowFormat
 
 COLUMNS = pa.schema([("t", pa.timestamp("us", "UTC")), ("p", pa.float64()), ("n", pa.string())])
-JSON = Layout("json", COLUMNS, ())
-CSV = Layout("csv", COLUMNS, ("t", "p", "n"))
+JSON = RowFormat("json", COLUMNS, ())
+CSV = RowFormat("csv", COLUMNS, ("t", "p", "n"))
 GOOD = {"json": b'{"t": "2026-01-01T00:00:00Z", "p": 1.5, "n": "a,b"}\n', "csv": b'2026-01-01T00:00:00Z,1.5,"a,b"\n'}
 BAD = {
     "json": [b'{"p": "x"}\n', b"no json\n", b'{"p": 1\n'],
@@ -23,7 +23,7 @@ BAD = {
 
 @pytest.mark.parametrize("layout", [JSON, CSV], ids=["json", "csv"])
 @given(bad=st.lists(st.sampled_from([None, 0, 1, 2]), max_size=12), offset=st.integers(0, 10**9))
-def test_lines_that_do_not_parse_stand_alone_and_the_others_are_rows(layout: Layout, bad, offset: int):
+def test_lines_that_do_not_parse_stand_alone_and_the_others_are_rows(layout: RowFormat, bad, offset: int):
     lines = [GOOD[layout.format] if kind is None else BAD[layout.format][kind] for kind in bad]
     found = list(parse(layout, b"".join(lines), offset))
     starts = [offset + sum(map(len, lines[:at])) for at in range(len(lines))]
@@ -36,7 +36,7 @@ def test_lines_that_do_not_parse_stand_alone_and_the_others_are_rows(layout: Lay
 
 def test_columns_are_found_by_the_names_of_the_first_line_and_missing_ones_are_null():
     written = header(b'n,"p"\n')
-    (table,) = parse(Layout("csv", COLUMNS, written), b"x,2\n", 0)
+    (table,) = parse(RowFormat("csv", COLUMNS, written), b"x,2\n", 0)
     assert isinstance(table, pa.Table)
     assert table.to_pylist() == [{"t": None, "p": 2.0, "n": "x"}]
 

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.runtime.spark.sources.many.message_rows import tables
-from skypane.runtime.spark.sources.many.row_parser import Layout, Malformed
+from skypane.runtime.spark.sources.many.row_parser import Malformed, RowFormat
 
 COLUMNS = pa.schema([("n", pa.int64()), ("s", pa.string())])
-LAYOUTS = {"json": Layout("json", COLUMNS, ()), "csv": Layout("csv", COLUMNS, ("n", "s"))}
+LAYOUTS = {"json": RowFormat("json", COLUMNS, ()), "csv": RowFormat("csv", COLUMNS, ("n", "s"))}
 GOOD = {
     "json": [b'{"n": 7, "s": "a"}', b'{"n": 7}\n', b'{\n "n": 7,\n "s": "}{"}', b'{"s": "x", "n": 7, "m": [{}]}'],
     "csv": [b"7,a", b"7,\r\n", b'7,"x,y"'],

@@ -15,7 +15,7 @@ from skypane.control.elasticity.fuzzy import AS_RUN
 from skypane.control.elasticity.situation import Policy
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.parallelism import Workers
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.runtime.sim.simulation import Sampled
 from skypane.types import FloatArray
 from skypane_papers.elastic import GAME1, OVERLAPPING, QUICK, SETPOINT, SOURCES, N, Run
@@ -55,7 +55,9 @@ LANES = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 """Pane workers that are tried as constant numbers."""
 
 
-def best_constant(stream: Stream, promise: float, lanes: Sequence[int] = LANES, most: int = N) -> list[Sampled]:
+def best_constant(
+    stream: SimulatedStream, promise: float, lanes: Sequence[int] = LANES, most: int = N
+) -> list[Sampled]:
     """Return the run with the fewest constant workers whose latency keeps a promise; if none does, the one that comes closest.
 
     What no policy can know, it knows: the whole stream. For each number of pane workers, window workers are found by

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.rows import at, only
@@ -26,7 +26,7 @@ def measure(quick: bool) -> pd.DataFrame:
         rng = np.random.default_rng(2)
         event, arrival = disordered(event_times(rate, 1_000, seconds, rng), 2_000 * delay, rng)
         for length in LENGTHS:
-            made = Stream.of(Windows.of(f"{length} ms"), event, arrival, 2_000 * delay)
+            made = SimulatedStream.of(Windows.of(f"{length} ms"), event, arrival, 2_000 * delay)
             newest = np.maximum.accumulate(made.pane)
             closed = np.searchsorted(made.closing, np.arange(len(made.pane)), side="right")
             settled = slice(len(newest) // 3, 2 * len(newest) // 3)

@@ -10,7 +10,7 @@ import pandas as pd
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import PidSplitting
 from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.runtime.sim.simulation import Setup, simulate
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
@@ -37,7 +37,7 @@ def measure(quick: bool) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def run(made: Stream, law: str, workers: Workers, settled: float) -> dict[str, float]:
+def run(made: SimulatedStream, law: str, workers: Workers, settled: float) -> dict[str, float]:
     """Return windows answered as a share of those that came, and the unbalance of the window workers."""
     setup = Setup(made, WINDOWS, COST, PidSplitting(), workers, law)
     shown = [sampled for sampled in simulate(setup) if settled < sampled.time <= made.arrival[-1]]

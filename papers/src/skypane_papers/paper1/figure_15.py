@@ -11,7 +11,7 @@ import pandas as pd
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import PaneRoundRobin, PidSplitting, Splitting
 from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, CostModel
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.runtime.sim.simulation import Sampled, Setup, simulate
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
@@ -49,7 +49,7 @@ def measure(quick: bool) -> pd.DataFrame:
 
 def _row(game: Game, cost: CostModel, seconds: float) -> dict[str, float]:
     event, arrival = arrivals(game, seconds)
-    made = Stream.of(WINDOWS, event, arrival, 500_000)
+    made = SimulatedStream.of(WINDOWS, event, arrival, 500_000)
     n = next((n for n in range(1, MOST) if mean(_run(made, cost, Workers(n, 1), None), "rho_plq") < 1), MOST)
     most = _offered(_run(made, cost, Workers(n, MOST), "WIN_FB"))
     for m in range(1, MOST):
@@ -73,7 +73,7 @@ def _work(sampled: Sampled) -> float:
 
 
 def _run(
-    made: Stream, cost: CostModel, workers: Workers, scheduling: str | None, law: Splitting | None = None
+    made: SimulatedStream, cost: CostModel, workers: Workers, scheduling: str | None, law: Splitting | None = None
 ) -> list[Sampled]:
     """Return what the second half of the stream showed; the last second is cut short."""
     setup = Setup(made, WINDOWS, cost, law or PidSplitting(), workers, scheduling)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from skypane.progress import AqKSlack, KSlack
 from skypane.progress.policy import ProgressPolicy
-from skypane.progress.policy_yardstick import Cut, Run, window_ends
+from skypane.progress.policy_yardstick import Cut, PolicyRun, window_ends
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.games import GAMES, Game, arrivals
@@ -35,7 +35,7 @@ def _rows(name: str, game: Game, laws: dict[str, ProgressPolicy], seconds: float
     ends = ends[ends > ends[0] + (ends[-1] - ends[0]) // 4]  # once the laws have seen some of the stream
     rows = []
     for law, policy in laws.items():
-        run = Run.of(policy, cut)
+        run = PolicyRun.of(policy, cut)
         lag, done = run.answered(ends)
         # A window that is not answered within the stream waits at least until its end.
         lag = np.where(done, lag, run.newest[-1] - ends)

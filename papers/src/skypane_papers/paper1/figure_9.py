@@ -10,7 +10,7 @@ import pandas as pd
 from skypane.control.splitting import TupleRoundRobin
 from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS
 from skypane.runtime.sim.pane_farm import PaneFarm
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import FloatArray
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
@@ -42,9 +42,11 @@ def measure(quick: bool) -> pd.DataFrame:
         event, arrival = disordered(event_times(RATE, DISPERSION, seconds, rng), slack, rng)
         came = first_arrivals(event, arrival)
         ordered, released = in_order(event, arrival, slack)
-        oop = run(Stream.of(PANES, event, arrival, slack))
-        iop = run(Stream.of(PANES, ordered, released, 0))
-        punctuated = arrival[np.minimum(Stream.of(PANES, event, arrival, slack).closing, len(arrival) - 1)] / 1e6
+        oop = run(SimulatedStream.of(PANES, event, arrival, slack))
+        iop = run(SimulatedStream.of(PANES, ordered, released, 0))
+        punctuated = (
+            arrival[np.minimum(SimulatedStream.of(PANES, event, arrival, slack).closing, len(arrival) - 1)] / 1e6
+        )
         buffered = _waiting(arrival, released, len(iop.held))
         whole = slice(2, len(came) - 2 - slack // PANES.longest_pane)  # panes of which all is in the stream
         computed = oop.computed + arrival[0] / 1e6
@@ -80,7 +82,7 @@ def first_arrivals(event: np.ndarray, arrival: np.ndarray) -> FloatArray:
     return found
 
 
-def run(made: Stream) -> Shown:
+def run(made: SimulatedStream) -> Shown:
     """Take a stream through a farm whose panes are evenly split."""
     farm, law, held = PaneFarm(made, BLOCK_NESTED_LOOPS.tuples(1 << 16), WORKERS), TupleRoundRobin(), []
     while not farm.ended:

@@ -11,7 +11,7 @@ import pandas as pd
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import POLICIES
 from skypane.runtime.sim.cost_models import KERNELS, CostModel
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.runtime.sim.simulation import Setup, simulate
 from skypane.types import FloatArray, IntArray
 from skypane.windows import Windows
@@ -39,7 +39,7 @@ def event_times(seconds: int, rng: np.random.Generator) -> IntArray:
 def measure(quick: bool) -> pd.DataFrame:
     """Return a row for each partitioning and second: the ratio in that second, and in the last `SPAN`."""
     event = event_times(20 if quick else 240, np.random.default_rng(0))
-    made = Stream.of(PANES, event, event, 0)
+    made = SimulatedStream.of(PANES, event, event, 0)
     found = []
     for name, policy in LAWS.items():
         setup = Setup(made, PANES, COST, POLICIES[policy], Workers(NODES, 1), scheduling=None, sampling=1.0)

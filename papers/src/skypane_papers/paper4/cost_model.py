@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skypane.kernels.compiled import kernel
-from skypane.operators.fronts import Arrivals, Front
+from skypane.operators.fronts import Front, NewPoints
 from skypane.types import FloatArray, IntArray
 from skypane_papers.clock import cpu_seconds
 from skypane_papers.farms import DRAWS, D, bandwidth, costs, points, stream
@@ -55,7 +55,7 @@ def measure(quick: bool) -> pd.DataFrame:
         for received in (1_000, 4_000) if quick else RECEIVED:
             front = Front(D, received)
             some, times = points(kind, received), np.arange(received)
-            front.step(Arrivals(some, times, times), received)
+            front.step(NewPoints(some, times, times), received)
             store = front.snapshot()
             columns, coming = np.ascontiguousarray(store.points.T), points(kind, _ARRIVALS, seed=9)
             seconds = cpu_seconds(lambda: scan(columns, store.times, coming)) / _ARRIVALS  # noqa: B023 - called here and now

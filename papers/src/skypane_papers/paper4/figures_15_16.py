@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from skypane.operators.fronts import Arrivals, Front
+from skypane.operators.fronts import Front, NewPoints
 from skypane.types import FloatArray
 from skypane_papers.farms import DRAWS, WORKERS, stored, sustained
 from skypane_papers.figure import Claim, Figure, Finding, Plot
@@ -70,7 +70,7 @@ def _stored(received: int) -> int:
     front, counts = Front(D, received), []
     for first in range(0, len(some), _DAY // 8):
         times = np.arange(first, min(first + _DAY // 8, len(some)))
-        front.step(Arrivals(some[times], times, times), int(times[-1]) + 1)
+        front.step(NewPoints(some[times], times, times), int(times[-1]) + 1)
         if times[-1] >= received:
             counts.append(len(front))
     return round(float(np.mean(counts)))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from skypane.control.splitting import PaneRoundRobin, PidSplitting, Splitting
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.workloads import Map2, ParetoSlots
 from skypane_papers.elastic import SETPOINT, Arrivals, Run, made
 from skypane_papers.figure import Claim, Figure, Finding, Plot
@@ -29,7 +29,7 @@ def measure(quick: bool) -> pd.DataFrame:
     ])  # fmt: skip
 
 
-def _intervals(stream: Stream, run: Run) -> list[dict[str, float]]:
+def _intervals(stream: SimulatedStream, run: Run) -> list[dict[str, float]]:
     shown = run.over(stream, PANES)[:-1]
     parts = [shown[at : at + EVERY] for at in range(0, len(shown), EVERY)]
     return [

@@ -11,7 +11,7 @@ from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import PidSplitting
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.runtime.sim.simulation import Setup, simulate
 from skypane.windows import Windows
 from skypane_papers.elastic import MACHINE
@@ -39,7 +39,7 @@ def measure(quick: bool) -> pd.DataFrame:
     )
 
 
-def _run(made: Stream, scheduling: str, ns: int, settled: float) -> dict[str, float]:
+def _run(made: SimulatedStream, scheduling: str, ns: int, settled: float) -> dict[str, float]:
     elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1))
     cost = MACHINE.comparing(ns * 1e-9)
     setup = Setup(made, WINDOWS, cost, PidSplitting(), elastic.start, scheduling, elastic, SAMPLING)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skypane.control.admission import Admission, AdmissionState, Assignment, MetaData, Seen
+from skypane.control.admission import Admission, AdmissionState, Assignment, MetaData, PeriodObservation
 from skypane.control.admission.admission import ReaderState
 from skypane.control.admission.packing import fewest_bins
 from skypane.types import ConfigError, FloatArray, IntArray, micros
@@ -101,7 +101,7 @@ def simulate_inputs(setup: Inputs) -> Iterator[Shown]:
         rates = rows.sum(axis=0) / setup.every
         if law is not None:
             queues = {number: float(readers.queue[number]) for number in moves.readers}
-            state = law.observe(state, Seen(dict(zip(setup.names, rates.tolist(), strict=True)), queues))
+            state = law.observe(state, PeriodObservation(dict(zip(setup.names, rates.tolist(), strict=True)), queues))
         yield Shown(
             time=(period + 1) * setup.every,
             readers=len(moves.readers) if law is not None else setup.most,

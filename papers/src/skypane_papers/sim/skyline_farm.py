@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skypane.kernels.compiled import kernel
-from skypane.operators.fronts import Arrivals
+from skypane.operators.fronts import NewPoints
 from skypane.operators.fronts.shards import SpanFront
 from skypane.types import ConfigError, FloatArray, IntArray, Micros
 
@@ -76,7 +76,7 @@ def lives(points: FloatArray, times: IntArray, window: Micros) -> Lives:
     """Return when each of n points, in order of time in microseconds, is gone: pruned by a later one, or expired."""
     front = SpanFront(points.shape[1], window, len(times))
     if len(times):
-        front.step(Arrivals(points, times, np.arange(len(times))), int(times[-1]) + 1)
+        front.step(NewPoints(points, times, np.arange(len(times))), int(times[-1]) + 1)
     return Lives(times / 1e6, np.searchsorted(times, front.spans.ends))
 
 

@@ -10,9 +10,9 @@ admission.py      all of it as a law of control
 sharing.py        a budget of rows, shared fairly
 """
 
-from skypane.control.admission.admission import Admission, AdmissionState, Seen
+from skypane.control.admission.admission import Admission, AdmissionState, PeriodObservation
 from skypane.control.admission.assignment import Assignment, Move
 from skypane.control.admission.metadata import MetaData
 from skypane.control.admission.strategies import STRATEGIES
 
-__all__ = ["STRATEGIES", "Admission", "AdmissionState", "Assignment", "MetaData", "Move", "Seen"]
+__all__ = ["STRATEGIES", "Admission", "AdmissionState", "Assignment", "MetaData", "Move", "PeriodObservation"]

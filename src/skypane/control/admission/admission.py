@@ -1,7 +1,7 @@
 """Admission as a law of control: once in a period, which reader reads which streams (paper 3, section 2).
 
     law = Admission(capacity=10_000)
-    state = law.observe(state, Seen(rates, queues))          # a period: what came from each stream, what waited
+    state = law.observe(state, PeriodObservation(rates, queues))          # a period: what came from each stream, what waited
     state, decision = law.decide(state, {"s1": MetaData()})  # the streams there are, with what is said of them
 
 Every stream is accepted. Streams that are not named any more have left, and their history with them.
@@ -20,7 +20,7 @@ from skypane.control.admission.expectation import expectation
 from skypane.control.admission.forecasting import Forecaster, HoltForecaster
 from skypane.control.admission.metadata import MetaData, averages
 from skypane.control.admission.packing import fewest_bins
-from skypane.control.admission.strategies import STRATEGIES, Limits, Reader, Strategy, Stream
+from skypane.control.admission.strategies import STRATEGIES, Reader, ReaderCapacity, Strategy, StreamLoad
 from skypane.control.law import ControlLaw, Decision
 from skypane.control.snapshots import JsonState
 from skypane.types import ConfigError, Duration, FloatArray, micros
@@ -28,7 +28,7 @@ from skypane.wording import count
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PeriodObservation:
     """What one period showed.
 
     rates    rows per second of each stream; one that is not named brought nothing
@@ -71,7 +71,7 @@ class AdmissionState(JsonState):
 
 
 @dataclass(frozen=True)
-class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignment]):
+class Admission(ControlLaw[AdmissionState, PeriodObservation, Mapping[str, MetaData], Assignment]):
     """Paper 3's Algorithm 1, once in a period.
 
     capacity    C: rows per second that one reader reads; None: what all streams bring is shared out evenly among `most`
@@ -129,7 +129,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
     def init(self) -> AdmissionState:
         return AdmissionState()
 
-    def observe(self, state: AdmissionState, measured: Seen) -> AdmissionState:
+    def observe(self, state: AdmissionState, measured: PeriodObservation) -> AdmissionState:
         names = {profile.name for profile in state.profiles}
         known = (*state.profiles, *(Profile(name) for name in measured.rates if name not in names))
         profiles = tuple(
@@ -179,7 +179,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
         }
         return after, Decision("admission", assignment, _because(strategy, over, assignment, limits, note), figures)
 
-    def streams(self, profiles: tuple[Profile, ...], known: Mapping[str, MetaData]) -> dict[str, Stream]:
+    def streams(self, profiles: tuple[Profile, ...], known: Mapping[str, MetaData]) -> dict[str, StreamLoad]:
         """Return what is known of each stream before the next period, by name and in the order of names."""
         seen = {profile.name: profile.rates for profile in profiles}
         defaults = averages(known.values(), seen.values())
@@ -192,7 +192,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
 
     def _stream(
         self, name: str, rates: tuple[float, ...], forecasts: list[float], meta: MetaData, defaults: MetaData
-    ) -> Stream:
+    ) -> StreamLoad:
         every = micros(self.every) / 1e6
         if not rates:
             average = next(
@@ -201,7 +201,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
             )
             forecasts = [average] * self.ahead
         average = rates[-1] if rates else forecasts[0]
-        return Stream(name, average, forecasts[0], forecasts[-1], expectation(meta, rates, forecasts, every))
+        return StreamLoad(name, average, forecasts[0], forecasts[-1], expectation(meta, rates, forecasts, every))
 
     def _histories(self, rates: list[tuple[float, ...]]) -> FloatArray:
         longest = max(map(len, rates), default=0)
@@ -211,7 +211,9 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
                 row[-len(values) :] = values
         return table
 
-    def _readers(self, state: AdmissionState, streams: Mapping[str, Stream], limits: Limits) -> list[Reader]:
+    def _readers(
+        self, state: AdmissionState, streams: Mapping[str, StreamLoad], limits: ReaderCapacity
+    ) -> list[Reader]:
         readers = [
             Reader(
                 reader.number,
@@ -225,11 +227,13 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
     def _even_share(self, load: float) -> float:
         return max(load, 1e-9) / (self.most or 1) * (1 + self.even)
 
-    def _limits(self, capacity: float) -> Limits:
-        return Limits(capacity * (1 - self.headroom), micros(self.latency, "latency") / 1e6, self.accepts, self.most)
+    def _limits(self, capacity: float) -> ReaderCapacity:
+        return ReaderCapacity(
+            capacity * (1 - self.headroom), micros(self.latency, "latency") / 1e6, self.accepts, self.most
+        )
 
 
-def _because(strategy: Strategy, over: list[Reader], assignment: Assignment, limits: Limits, note: str) -> str:
+def _because(strategy: Strategy, over: list[Reader], assignment: Assignment, limits: ReaderCapacity, note: str) -> str:
     """Return in one line who was overloaded, and what moves."""
     parts = [
         f"reader {reader.number} at {strategy.load(reader.streams):.4g} of {limits.capacity:.4g} rows/s"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from skypane.control.admission.packing import best_fit
-from skypane.control.admission.strategies import Limits, Reader, Strategy, Stream
+from skypane.control.admission.strategies import Reader, ReaderCapacity, Strategy, StreamLoad
 
 _WORTH_MOVING = 0.1
 """Share of the capacity by which another reader must have more room, where no reader takes a stream: else it stays."""
@@ -45,8 +45,8 @@ class _Places:
     """Who reads what while it is changed."""
 
     strategy: Strategy
-    limits: Limits
-    streams: dict[int, dict[str, Stream]]
+    limits: ReaderCapacity
+    streams: dict[int, dict[str, StreamLoad]]
     homes: dict[str, int] = field(default_factory=dict)
     added: list[int] = field(default_factory=list)
 
@@ -56,7 +56,7 @@ class _Places:
     def room(self, number: int) -> float:
         return self.limits.capacity - self.load(number)
 
-    def put(self, stream: Stream, number: int) -> None:
+    def put(self, stream: StreamLoad, number: int) -> None:
         self.streams[number][stream.name] = stream
 
     def new(self) -> int | None:
@@ -69,14 +69,16 @@ class _Places:
         return number
 
 
-def place(strategy: Strategy, readers: Sequence[Reader], new: Sequence[Stream], limits: Limits) -> Assignment:
+def place(
+    strategy: Strategy, readers: Sequence[Reader], new: Sequence[StreamLoad], limits: ReaderCapacity
+) -> Assignment:
     """Return the assignment for the next period (Algorithm 1, line by line).
 
     A stream that fits nowhere gets a reader of its own; where no more may be had, the one with the most room.
     """
     places = _Places(strategy, limits, {reader.number: _by_name(reader.streams) for reader in readers})
     places.homes = {stream.name: reader.number for reader in readers for stream in reader.streams}
-    moving: list[Stream] = []
+    moving: list[StreamLoad] = []
     bins: list[int] = []
     for reader in readers:  # lines 1 to 7
         if strategy.is_overloaded(reader, limits):
@@ -93,7 +95,7 @@ def place(strategy: Strategy, readers: Sequence[Reader], new: Sequence[Stream], 
     return _told(places)
 
 
-def _pack(places: _Places, items: list[Stream], bins: list[int]) -> None:
+def _pack(places: _Places, items: list[StreamLoad], bins: list[int]) -> None:
     """Put each item into the bin with the least room that takes it, and open bins for the others, one at a time."""
     left = items
     while left:
@@ -109,7 +111,7 @@ def _pack(places: _Places, items: list[Stream], bins: list[int]) -> None:
             left = left[1:]
 
 
-def _elsewhere(places: _Places, stream: Stream, bins: list[int]) -> int:
+def _elsewhere(places: _Places, stream: StreamLoad, bins: list[int]) -> int:
     """Return the place of a stream that fits in no bin: an empty bin, a new one, its own, or that with the most room."""
     empty = next((number for number in bins if not places.streams[number]), None)
     number = empty if empty is not None else places.new()
@@ -129,7 +131,7 @@ def _told(places: _Places) -> Assignment:
     return Assignment(readers, tuple(sorted(moves, key=lambda move: move.stream)), added)
 
 
-def give_back(strategy: Strategy, readers: Sequence[Reader], limits: Limits, up_to: float) -> Assignment | None:
+def give_back(strategy: Strategy, readers: Sequence[Reader], limits: ReaderCapacity, up_to: float) -> Assignment | None:
     """Return an assignment without the least loaded reader, if the others can take its streams; None if they cannot.
 
     The paper adds readers and says nothing of giving them back. Here the others must have room up to `up_to`, a share of
@@ -150,5 +152,5 @@ def give_back(strategy: Strategy, readers: Sequence[Reader], limits: Limits, up_
     return _told(places)
 
 
-def _by_name(streams: Sequence[Stream]) -> dict[str, Stream]:
+def _by_name(streams: Sequence[StreamLoad]) -> dict[str, StreamLoad]:
     return {stream.name: stream for stream in streams}

@@ -24,7 +24,7 @@ _APART = 1.25
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ReaderBatch:
     """What a batch has shown: its rows, the seconds that it took, and how many readers it had."""
 
     rows: int
@@ -69,7 +69,7 @@ class ReadersState(JsonState):
 
 
 @dataclass(frozen=True)
-class Readers(ControlLaw[ReadersState, Batch, Waiting, int]):
+class Readers(ControlLaw[ReadersState, ReaderBatch, Waiting, int]):
     """The fewest readers that keep the bound, from one to `most`; all of them until a batch was seen.
 
     latency    L, the bound on how long a row waits
@@ -98,7 +98,7 @@ class Readers(ControlLaw[ReadersState, Batch, Waiting, int]):
     def init(self) -> ReadersState:
         return ReadersState(self.most)
 
-    def observe(self, state: ReadersState, measured: Batch) -> ReadersState:
+    def observe(self, state: ReadersState, measured: ReaderBatch) -> ReadersState:
         if measured.rows <= 0 or measured.seconds <= 0:
             return state
         cost, load = measured.seconds * measured.readers / measured.rows, measured.rows / measured.readers

@@ -21,7 +21,7 @@ from skypane.types import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class StreamLoad:
     """What is known of one stream before the next period; rates in rows per second.
 
     average    of the last period
@@ -42,12 +42,12 @@ class Reader:
     """A split node of the paper: the streams that it reads, and for how many seconds a row waits at it."""
 
     number: int
-    streams: tuple[Stream, ...]
+    streams: tuple[StreamLoad, ...]
     latency: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReaderCapacity:
     """What a reader bears.
 
     capacity   C, rows per second
@@ -80,22 +80,22 @@ class Strategy(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def counts(self, stream: Stream) -> float:
+    def counts(self, stream: StreamLoad) -> float:
         """Return the rate that a stream is taken to have: what is summed up and packed."""
 
     @abstractmethod
-    def urgency(self, stream: Stream) -> float:
+    def urgency(self, stream: StreamLoad) -> float:
         """Return a number: of an overloaded reader's streams, that with the highest moves first."""
 
-    def load(self, streams: Iterable[Stream]) -> float:
+    def load(self, streams: Iterable[StreamLoad]) -> float:
         """Return the rate that streams are taken to have together."""
         return fsum(map(self.counts, streams))
 
-    def is_overloaded(self, reader: Reader, limits: Limits) -> bool:
+    def is_overloaded(self, reader: Reader, limits: ReaderCapacity) -> bool:
         """Whether rows wait for longer than the bound, or will: the streams count for more than the capacity."""
         return reader.latency > limits.latency or self.load(reader.streams) > limits.capacity
 
-    def pick_streams_to_move(self, reader: Reader, limits: Limits) -> tuple[Stream, ...]:
+    def pick_streams_to_move(self, reader: Reader, limits: ReaderCapacity) -> tuple[StreamLoad, ...]:
         """Return the streams to move away until the others fit; the last one stays, whatever it brings."""
         order = sorted(reader.streams, key=lambda stream: (-self.urgency(stream), stream.name))
         at = next(
@@ -103,11 +103,11 @@ class Strategy(ABC):
         )
         return tuple(order[:at])
 
-    def accepts_new_stream(self, reader: Reader, limits: Limits) -> bool:
+    def accepts_new_stream(self, reader: Reader, limits: ReaderCapacity) -> bool:
         """Whether a reader has room at all."""
         return self.load(reader.streams) < limits.accepts * limits.capacity
 
-    def placement_order(self, streams: Iterable[Stream]) -> list[Stream]:
+    def placement_order(self, streams: Iterable[StreamLoad]) -> list[StreamLoad]:
         """Return streams in the order in which they are placed: the largest first."""
         return sorted(streams, key=lambda stream: (-self.counts(stream), stream.name))
 
@@ -115,7 +115,7 @@ class Strategy(ABC):
 class _ByAverage(Strategy):
     """Looks at the period that has passed."""
 
-    def counts(self, stream: Stream) -> float:
+    def counts(self, stream: StreamLoad) -> float:
         return stream.average
 
 
@@ -125,13 +125,13 @@ class PlainAverageRate(_ByAverage):
 
     name: ClassVar[str] = "PAR"
 
-    def urgency(self, stream: Stream) -> float:
+    def urgency(self, stream: StreamLoad) -> float:
         return stream.average
 
-    def is_overloaded(self, reader: Reader, limits: Limits) -> bool:  # noqa: ARG002
+    def is_overloaded(self, reader: Reader, limits: ReaderCapacity) -> bool:  # noqa: ARG002
         return True
 
-    def pick_streams_to_move(self, reader: Reader, limits: Limits) -> tuple[Stream, ...]:  # noqa: ARG002
+    def pick_streams_to_move(self, reader: Reader, limits: ReaderCapacity) -> tuple[StreamLoad, ...]:  # noqa: ARG002
         return reader.streams
 
 
@@ -141,7 +141,7 @@ class AverageRateIncreasing(_ByAverage):
 
     name: ClassVar[str] = "ARI"
 
-    def urgency(self, stream: Stream) -> float:
+    def urgency(self, stream: StreamLoad) -> float:
         return -stream.average
 
 
@@ -151,7 +151,7 @@ class AverageRateDecreasing(_ByAverage):
 
     name: ClassVar[str] = "ARD"
 
-    def urgency(self, stream: Stream) -> float:
+    def urgency(self, stream: StreamLoad) -> float:
         return stream.average
 
 
@@ -161,10 +161,10 @@ class DeltaRateForecast(Strategy):
 
     name: ClassVar[str] = "DRF"
 
-    def counts(self, stream: Stream) -> float:
+    def counts(self, stream: StreamLoad) -> float:
         return stream.soon
 
-    def urgency(self, stream: Stream) -> float:
+    def urgency(self, stream: StreamLoad) -> float:
         return stream.later - stream.soon
 
 
@@ -174,10 +174,10 @@ class DeltaRateForecastWithMetaData(DeltaRateForecast):
 
     name: ClassVar[str] = "DRF-M"
 
-    def counts(self, stream: Stream) -> float:
+    def counts(self, stream: StreamLoad) -> float:
         return stream.soon if stream.expected is None else stream.expected
 
-    def urgency(self, stream: Stream) -> float:
+    def urgency(self, stream: StreamLoad) -> float:
         return (stream.later if stream.expected is None else stream.expected) - stream.soon
 
 

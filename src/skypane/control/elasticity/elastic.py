@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from skypane.control.elasticity.interval import Stages, Sums
-from skypane.control.elasticity.limits import Limits
+from skypane.control.elasticity.interval import IntervalSums, Stages
+from skypane.control.elasticity.limits import ScalingLimits
 from skypane.control.elasticity.situation import Policy, Situation
 from skypane.control.forecast import Holt, HoltState
 from skypane.control.law import ControlLaw, Decision
@@ -37,7 +37,7 @@ class ElasticState(JsonState):
     """
 
     workers: Workers
-    sums: Sums = field(default_factory=Sums)
+    sums: IntervalSums = field(default_factory=IntervalSums)
     backlog: int = 0
     calm: int = 0
     used_plq: tuple[int, ...] = ()
@@ -47,7 +47,7 @@ class ElasticState(JsonState):
 
 
 @dataclass(frozen=True)
-class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
+class Elastic(ScalingLimits, ControlLaw[ElasticState, Stages, None, Workers]):
     """The second level of adaptation: a policy, held to limits.
 
     policy   proposes workers from what a control interval showed
@@ -92,7 +92,7 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
                 f"PLQ {workers.plq} and WLQ {workers.wlq} workers are out of the bounds of elastic=: PLQ {low_plq} to "
                 f"{high_plq}, WLQ {low_wlq} to {high_wlq}, {self.most} together"
             )
-        return replace(state, workers=workers, sums=Sums(), calm=0, used_plq=(), used_wlq=())
+        return replace(state, workers=workers, sums=IntervalSums(), calm=0, used_plq=(), used_wlq=())
 
     def decide(self, state: ElasticState, known: None = None) -> tuple[ElasticState, Decision[Workers]]:  # noqa: ARG002
         """Decide at the end of a control interval; before it, workers stay as they are."""
@@ -121,7 +121,7 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
         state = replace(
             state,
             workers=after,
-            sums=Sums(),
+            sums=IntervalSums(),
             calm=calm,
             used_plq=self._used(state, "plq"),
             used_wlq=self._used(state, "wlq"),

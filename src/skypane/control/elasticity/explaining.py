@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from skypane.control.elasticity.fuzzy import FuzzyController, Inference
-from skypane.control.elasticity.rules import SPEEDS, SPLITTINGS, Rule
+from skypane.control.elasticity.rules import SPEEDS, SPLITTINGS, FuzzyRule
 from skypane.control.elasticity.situation import Policy, Proposal, Situation, fitted
 from skypane.control.parallelism import Workers
 from skypane.types import FloatArray
@@ -69,7 +69,7 @@ def told(situation: Situation, found: Inference, after: Workers, setpoint: float
     return f"{', '.join(inputs)}: {rules} -> PLQ {now.plq} -> {after.plq}, WLQ {now.wlq} -> {after.wlq}"
 
 
-def figures(found: Inference, rules: tuple[Rule, ...]) -> dict[str, float]:
+def figures(found: Inference, rules: tuple[FuzzyRule, ...]) -> dict[str, float]:
     """Return every grade, activation and factor by name."""
     named = {"factor plq": float(found.factor_plq[0]), "factor wlq": float(found.factor_wlq[0])}
     for at, term in enumerate(SPEEDS):

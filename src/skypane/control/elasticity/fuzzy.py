@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from skypane.control.elasticity.membership import Speeds, Splittings, Trapezoid
-from skypane.control.elasticity.rules import CHANGES, RULES, SPEEDS, SPLITTINGS, Change, Factors, Rule
+from skypane.control.elasticity.rules import CHANGES, RULES, SPEEDS, SPLITTINGS, Change, Factors, FuzzyRule
 from skypane.types import BoolArray, ConfigError, FloatArray, IntArray
 
 
@@ -69,7 +69,7 @@ class FuzzyController:
     splitting: Splittings = field(default_factory=Splittings)
     rho_wlq: Speeds = field(default_factory=Speeds)
     factors: Factors = field(default_factory=Factors)
-    rules: tuple[Rule, ...] = RULES
+    rules: tuple[FuzzyRule, ...] = RULES
     rho_cap: float | None = None
     accumulation: Literal["sum", "maximum"] = "sum"
     rounding: Literal["up", "even"] = "up"

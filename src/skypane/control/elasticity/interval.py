@@ -31,7 +31,7 @@ class Stages:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums(JsonState):
+class IntervalSums(JsonState):
     """Sums over the sampling intervals of a control interval; counts say how many of them knew the value."""
 
     samples: int = 0
@@ -50,11 +50,11 @@ class Sums(JsonState):
     used_plq: int | None = None
     used_wlq: int | None = None
 
-    def plus(self, measured: Stages, rho_cap: float) -> Sums:
+    def plus(self, measured: Stages, rho_cap: float) -> IntervalSums:
         """Return the sums with one sampling interval more; a larger utilisation factor counts as the cap."""
         plq, wlq = measured.plq, measured.wlq
         rho_plq, rho_wlq = (_rho(stage, rho_cap) for stage in (plq, wlq))
-        return Sums(
+        return IntervalSums(
             samples=self.samples + 1,
             seconds=self.seconds + next((stage.seconds for stage in (plq, wlq) if stage), 0.0),
             arrived=self.arrived + measured.arrived,

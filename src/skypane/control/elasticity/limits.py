@@ -17,7 +17,7 @@ Cadence: TypeAlias = "int | Duration"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ScalingLimits:
     """What a policy's proposals are held to; the defaults are those of paper 5, where nothing holds them.
 
     least_plq, most_plq   bounds of the pane level; least_wlq, most_wlq of the window level; None: as many as there may be
@@ -83,4 +83,4 @@ class Limits:
 
     def limits(self) -> dict[str, Any]:
         """Return these fields by name, for another that takes them."""
-        return {item.name: getattr(self, item.name) for item in fields(Limits)}
+        return {item.name: getattr(self, item.name) for item in fields(ScalingLimits)}

@@ -16,7 +16,7 @@ from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import PROMPT, FuzzyController
-from skypane.control.elasticity.limits import TIMES, Cadence, Limits
+from skypane.control.elasticity.limits import TIMES, Cadence, ScalingLimits
 from skypane.control.elasticity.situation import Policy, Proposal, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.parallelism import Workers
@@ -24,8 +24,8 @@ from skypane.types import ConfigError, Duration
 
 
 @dataclass(frozen=True, kw_only=True)
-class Elasticity(Limits, Policy):
-    """Limits, which all policies share, with defaults for a stream.
+class Elasticity(ScalingLimits, Policy):
+    """ScalingLimits, which all policies share, with defaults for a stream.
 
     max_workers   of both stages together, at least 2; twice the default parallelism, if left out: on Spark the stages
                   take turns on the same cores

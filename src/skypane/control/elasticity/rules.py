@@ -32,7 +32,7 @@ class Factors:
             raise ConfigError(f"factors must be above 0 and ascend, got {self}")
 
 
-class Rule(NamedTuple):
+class FuzzyRule(NamedTuple):
     """If the PLQ, its splitting (None: whatever it is) and the WLQ are so, then change both so."""
 
     plq: Speed
@@ -42,18 +42,18 @@ class Rule(NamedTuple):
     change_wlq: Change
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("fast", None, "fast", "decrease", "decrease"),
-    Rule("fast", None, "acceptable", "decrease", "unchanged"),
-    Rule("fast", None, "slow", "decrease", "increase"),
-    Rule("acceptable", "moderate", "fast", "unchanged", "decrease"),
-    Rule("acceptable", "moderate", "acceptable", "unchanged", "unchanged"),
-    Rule("acceptable", "moderate", "slow", "unchanged", "increase"),
-    Rule("acceptable", "intensive", "fast", "slight_increase", "decrease"),
-    Rule("acceptable", "intensive", "acceptable", "slight_increase", "unchanged"),
-    Rule("acceptable", "intensive", "slow", "unchanged", "increase"),
-    Rule("slow", None, "fast", "increase", "slight_decrease"),
-    Rule("slow", None, "acceptable", "increase", "slight_increase"),
-    Rule("slow", None, "slow", "slight_increase", "increase"),
+RULES: tuple[FuzzyRule, ...] = (
+    FuzzyRule("fast", None, "fast", "decrease", "decrease"),
+    FuzzyRule("fast", None, "acceptable", "decrease", "unchanged"),
+    FuzzyRule("fast", None, "slow", "decrease", "increase"),
+    FuzzyRule("acceptable", "moderate", "fast", "unchanged", "decrease"),
+    FuzzyRule("acceptable", "moderate", "acceptable", "unchanged", "unchanged"),
+    FuzzyRule("acceptable", "moderate", "slow", "unchanged", "increase"),
+    FuzzyRule("acceptable", "intensive", "fast", "slight_increase", "decrease"),
+    FuzzyRule("acceptable", "intensive", "acceptable", "slight_increase", "unchanged"),
+    FuzzyRule("acceptable", "intensive", "slow", "unchanged", "increase"),
+    FuzzyRule("slow", None, "fast", "increase", "slight_decrease"),
+    FuzzyRule("slow", None, "acceptable", "increase", "slight_increase"),
+    FuzzyRule("slow", None, "slow", "slight_increase", "increase"),
 )
 """Table 2, in its order: the rules' numbers start at 1."""

@@ -11,13 +11,13 @@ Each is a state machine: it is told an event, and answers with what is to be don
 
 from __future__ import annotations
 
-from skypane.control.scheduling.events import Feedback, Merge, PaneResult, Run, Scheduler, WinUpdate
+from skypane.control.scheduling.events import Feedback, Merge, PaneResult, RunTask, Scheduler, WinUpdate
 from skypane.control.scheduling.feedback import WinFb, WinFbMerge
 from skypane.control.scheduling.round_robin import WinRr
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
-__all__ = ["SCHEDULERS", "Feedback", "Merge", "PaneResult", "Run", "Scheduler", "WinUpdate", "scheduler"]
+__all__ = ["SCHEDULERS", "Feedback", "Merge", "PaneResult", "RunTask", "Scheduler", "WinUpdate", "scheduler"]
 
 SCHEDULERS: dict[str, type[Scheduler]] = {
     "WIN_RR": WinRr,

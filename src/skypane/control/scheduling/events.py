@@ -40,7 +40,7 @@ class Merge(NamedTuple):
 Task: TypeAlias = WinUpdate | Merge
 
 
-class Run(NamedTuple):
+class RunTask(NamedTuple):
     """Instruction: this worker is to execute this task, after those that it was given before."""
 
     worker: int
@@ -68,15 +68,15 @@ class Scheduler(ABC):
         self.workers = self._checked(workers)
 
     @abstractmethod
-    def arrived(self, event: PaneResult) -> list[Run]:
+    def arrived(self, event: PaneResult) -> list[RunTask]:
         """Return what is to run now that a result has come."""
 
     @abstractmethod
-    def finished(self, event: Feedback) -> list[Run]:
+    def finished(self, event: Feedback) -> list[RunTask]:
         """Return what is to run now that a worker is ready."""
 
     @abstractmethod
-    def scale(self, workers: int) -> list[Run]:
+    def scale(self, workers: int) -> list[RunTask]:
         """Return what is to run now that so many workers are active; those beyond finish what they have."""
 
     @staticmethod

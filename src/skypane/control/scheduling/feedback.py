@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from skypane.control.scheduling.events import Feedback, PaneResult, Run, Scheduler, Task, WinUpdate
+from skypane.control.scheduling.events import Feedback, PaneResult, RunTask, Scheduler, Task, WinUpdate
 from skypane.control.scheduling.window_directory import WindowDirectory
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -31,11 +31,11 @@ class _Pull(Scheduler):
         """Active workers without a task, in the order in which they get the next ones."""
         return [worker for worker in self._waiting if worker < self.workers]
 
-    def arrived(self, event: PaneResult) -> list[Run]:
+    def arrived(self, event: PaneResult) -> list[RunTask]:
         self.directory.add(event)
         return self._dispatch()
 
-    def finished(self, event: Feedback) -> list[Run]:
+    def finished(self, event: Feedback) -> list[RunTask]:
         if event.worker not in self._running:
             raise ConfigError(f"worker {event.worker} reports a task that it was not given: {event.task}")
         self._running.discard(event.worker)
@@ -51,21 +51,21 @@ class _Pull(Scheduler):
         task = self._next(event.task)
         return [] if task is None else [self._run(event.worker, task)]
 
-    def scale(self, workers: int) -> list[Run]:
+    def scale(self, workers: int) -> list[RunTask]:
         self.workers = self._checked(workers)
         for worker in range(workers):
             if worker not in self._running:
                 self._waiting.setdefault(worker)
         return self._dispatch()
 
-    def _dispatch(self) -> list[Run]:
+    def _dispatch(self) -> list[RunTask]:
         ready = self.ready
         return [self._run(worker, task) for worker, task in zip(ready, self._find(len(ready)), strict=False)]
 
-    def _run(self, worker: int, task: Task) -> Run:
+    def _run(self, worker: int, task: Task) -> RunTask:
         del self._waiting[worker]
         self._running.add(worker)
-        return Run(worker, task)
+        return RunTask(worker, task)
 
     def _updates(self, at_most: int) -> list[Task]:
         """Return updates of windows that are not busy."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skypane.control.scheduling.events import Feedback, PaneResult, Run, Scheduler
+from skypane.control.scheduling.events import Feedback, PaneResult, RunTask, Scheduler
 from skypane.control.scheduling.window_directory import WindowDirectory
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -15,19 +15,19 @@ class WinRr(Scheduler):
         super().__init__(windows, workers, first_pane)
         self._directory = WindowDirectory(windows, first_pane)
 
-    def arrived(self, event: PaneResult) -> list[Run]:
+    def arrived(self, event: PaneResult) -> list[RunTask]:
         runs = []
         for window in self._directory.add(event):
             task = self._directory.update(window)
             # What waits in a worker's queue runs one after the other: the next task may be sent before this one ends.
             self._directory.updated(task)
-            runs.append(Run(window % self.workers, task))
+            runs.append(RunTask(window % self.workers, task))
         return runs
 
-    def finished(self, event: Feedback) -> list[Run]:  # noqa: ARG002 - what is next waits at the worker already
+    def finished(self, event: Feedback) -> list[RunTask]:  # noqa: ARG002 - what is next waits at the worker already
         return []
 
-    def scale(self, workers: int) -> list[Run]:
+    def scale(self, workers: int) -> list[RunTask]:
         """Windows are bound to workers: another number would move them while their tasks wait."""
         if self._directory.open and workers != self.workers:
             raise ConfigError(f"WIN_RR cannot go from {self.workers} to {workers} workers with windows open")

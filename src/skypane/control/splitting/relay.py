@@ -20,7 +20,7 @@ from skypane.types import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TuningRule:
     """Kp = kp Ku, integral time = ti Pu, derivative time = td Pu."""
 
     kp: float
@@ -44,7 +44,7 @@ def steadied(gains: Gains, ultimate: float) -> Gains:
     return Gains(kp=part * gains.kp, ki=part * gains.ki, kd=part * kd)
 
 
-TYREUS_LUYBEN = Rule(kp=0.45, ti=2.2, td=0.16)
+TYREUS_LUYBEN = TuningRule(kp=0.45, ti=2.2, td=0.16)
 """For loops that integrate, as this one does: a quarter of the overshoot of Ziegler and Nichols."""
 
 
@@ -77,7 +77,7 @@ class Relay:
     hysteresis: float = 0.02
     oscillations: int = 3
     most_samples: int = 40
-    rule: Rule = TYREUS_LUYBEN
+    rule: TuningRule = TYREUS_LUYBEN
 
     def __post_init__(self) -> None:
         if not 0 < self.step < math.inf or not 0 <= self.hysteresis < math.inf:

@@ -19,8 +19,8 @@ from skypane.operators.aggregates.grouping import dense_codes, distinct_keys
 from skypane.operators.aggregates.having import Choice
 from skypane.operators.aggregates.sliding_aggregates import SlidingStates
 from skypane.operators.aggregates.stable_hashes import can_be_hashed, key_hashes
-from skypane.operators.aggregates.state_layout import Layout, layout_of
-from skypane.operators.aggregates.state_parts import Rows
+from skypane.operators.aggregates.state_layout import StateLayout, layout_of
+from skypane.operators.aggregates.state_parts import EvaluatedRows
 from skypane.operators.by_preference import one_per
 from skypane.operators.query import Query
 from skypane.preference import ColumnLike, Columns
@@ -122,7 +122,7 @@ class Aggregate(Query):
         layout = self._layout(rows.schema)
         ids, firsts = self._grouped(rows, starts)
         states = keyed.empty_states(len(firsts), layout.width, layout.plan)
-        entered = Rows(rows, ids)
+        entered = EvaluatedRows(rows, ids)
         for part, at in layout.places.items():
             part.fill(states, at, entered)
         wide = (accumulator.lift(*_where(rows, ids, entered, where), len(firsts)) for accumulator, where in layout.wide)
@@ -191,8 +191,8 @@ class Aggregate(Query):
             yield from function.columns
             yield from function.conditions
 
-    def _layout(self, schema: pa.Schema) -> Layout:
-        return Layout.of(self, schema)
+    def _layout(self, schema: pa.Schema) -> StateLayout:
+        return StateLayout.of(self, schema)
 
     def _grouped(self, rows: pa.Table, starts: Sequence[int]) -> tuple[IntArray, IntArray]:
         """Return each row's group, and the first row of each; groups of a pane stand together, panes in order."""
@@ -216,7 +216,7 @@ def _cuts(edges: Sequence[int]) -> Sequence[int]:
     return [*cuts, len(edges) - 1]
 
 
-def _where(rows: pa.Table, ids: IntArray, entered: Rows, where: str | None) -> tuple[pa.Table, IntArray]:
+def _where(rows: pa.Table, ids: IntArray, entered: EvaluatedRows, where: str | None) -> tuple[pa.Table, IntArray]:
     if where is None:
         return rows, ids
     kept = np.flatnonzero(entered.keep(where))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from skypane.kernels import exact, keyed
 from skypane.operators.aggregates.condition import Condition
 from skypane.operators.aggregates.ordered_int64 import fits, nullable, values_of
-from skypane.operators.aggregates.state_parts import Count, IntegerSum, Least, NumberSum, Part
+from skypane.operators.aggregates.state_parts import Count, IntegerSum, Least, NumberSum, StatePart
 from skypane.operators.aggregates.wide_states import Accumulator, InOrder, WideLeast
 from skypane.preference.column_checks import field_of, is_orderable
 from skypane.types import BadInputError, BoolArray, ConfigError, FloatArray, IntArray
@@ -27,7 +27,7 @@ _HALF = 1 << 31
 class States(Protocol):
     """The states of some keys, by part."""
 
-    def __getitem__(self, part: Part) -> tuple[Any, int]:
+    def __getitem__(self, part: StatePart) -> tuple[Any, int]:
         """Return the matrix of states, and the first column of the part."""
         ...
 
@@ -72,7 +72,7 @@ class Function:
         """Return the type of its values; ConfigError, naming column and type, if it cannot be had of `schema`."""
         raise NotImplementedError
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
         """Return what is kept of rows in integers."""
         del schema
         return ()
@@ -107,7 +107,7 @@ class Counted(Function):
             field_of(schema, column)
         return pa.int64()
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
         del schema
         return (Count(self.column, self.where),)
 
@@ -148,7 +148,7 @@ class Sum(_Numeric):
     def kind(self, schema: pa.Schema) -> pa.DataType:
         return pa.int64() if self._is_whole(schema) else pa.float64()
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
         total = IntegerSum if self._is_whole(schema) else NumberSum
         return (self._count(), total(self.column, self.where))
 
@@ -180,7 +180,7 @@ class Mean(_Numeric):
         self._is_whole(schema)
         return pa.float64()
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
         return Sum(self.where, self.column).parts(schema)
 
     def lowering(self, schema: pa.Schema) -> Lowering:
@@ -206,7 +206,7 @@ class Spread(_Numeric):
         self._is_whole(schema)
         return pa.float64()
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
         del schema
         return (self._count(), NumberSum(self.column, self.where), NumberSum(self.column, self.where, squares=True))
 
@@ -249,7 +249,7 @@ class Chosen(Function):
                 raise ConfigError(f"column {name!r} of type {field_of(schema, name).type} has no order")
         return kind
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
         if not self._fits(schema):
             return ()
         value = None if self.order == self.column else self.column

@@ -33,7 +33,7 @@ from skypane.kernels.column_layout import frozen
 from skypane.kernels.state_split import Split, Tops, tops_in
 from skypane.operators.aggregates.having import Choice
 from skypane.operators.aggregates.key_numbering import KeyNumbers
-from skypane.operators.aggregates.state_layout import Layout
+from skypane.operators.aggregates.state_layout import StateLayout
 from skypane.types import IntArray
 
 
@@ -53,7 +53,7 @@ class _Pane:
 class SlidingStates:
     """A queue of partials of one layout, states of integers only; as window_query.TwoStacks is for any partials."""
 
-    def __init__(self, by: Sequence[str], layout: Layout, choice: Choice) -> None:
+    def __init__(self, by: Sequence[str], layout: StateLayout, choice: Choice) -> None:
         self._choice = choice
         self._layout = layout
         self._keys = KeyNumbers(pa.schema([layout.rows.field(name) for name in by]))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from skypane.kernels.column_layout import frozen
 from skypane.operators.aggregates.functions import Function, Lowering
 from skypane.operators.aggregates.list_columns import whole
-from skypane.operators.aggregates.state_parts import Count, Part, plan_of
+from skypane.operators.aggregates.state_parts import Count, StatePart, plan_of
 from skypane.operators.aggregates.wide_states import Accumulator
 from skypane.preference.column_checks import field_of
 from skypane.types import IntArray
@@ -32,7 +32,7 @@ class Functions(Protocol):
 
 
 @dataclass(frozen=True)
-class Layout:
+class StateLayout:
     """What is kept for the functions of a query over rows of one schema; equal parts are kept once.
 
     rows     the schema of rows, the columns that the query reads only
@@ -45,7 +45,7 @@ class Layout:
     functions: tuple[tuple[str, Function], ...]
 
     @classmethod
-    def of(cls, query: Any, schema: pa.Schema) -> Layout:
+    def of(cls, query: Any, schema: pa.Schema) -> StateLayout:
         """Return the layout for rows of `schema`."""
         read = query.reads(schema)
         return _layout(
@@ -58,7 +58,7 @@ class Layout:
             function.validate(self.rows)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[StatePart, ...]:
         needed = (part for _, function in self.functions for part in function.parts(self.rows))
         return tuple(dict.fromkeys((Count(), *needed)))
 
@@ -77,7 +77,7 @@ class Layout:
         return sum(part.width for part in self.parts)
 
     @cached_property
-    def places(self) -> Mapping[Part, int]:
+    def places(self) -> Mapping[StatePart, int]:
         return {part: int(at) for part, at in zip(self.parts, self.plan[:, 1], strict=True)}
 
     @cached_property
@@ -126,12 +126,12 @@ class Layout:
 class Lowered:
     """The states of some keys, as functions ask for them."""
 
-    def __init__(self, layout: Layout, matrix: IntArray, wide: Callable[[int], pa.Array] | None) -> None:
+    def __init__(self, layout: StateLayout, matrix: IntArray, wide: Callable[[int], pa.Array] | None) -> None:
         self._layout = layout
         self._matrix = matrix
         self._wide = wide
 
-    def __getitem__(self, part: Part) -> tuple[IntArray, int]:
+    def __getitem__(self, part: StatePart) -> tuple[IntArray, int]:
         """Return the matrix of states, and the first column of the part."""
         return self._matrix, self._layout.places[part]
 
@@ -142,7 +142,7 @@ class Lowered:
         return self._wide(self._layout.wide.index((accumulator, where)))
 
 
-def layout_of(query: Functions, partial: pa.Schema) -> Layout:
+def layout_of(query: Functions, partial: pa.Schema) -> StateLayout:
     """Return the layout of partials of this schema."""
     return _layout(query.by, query.functions, _rows(partial.metadata[_ROWS]))
 
@@ -153,8 +153,8 @@ def _rows(serialized: bytes) -> pa.Schema:
 
 
 @lru_cache(maxsize=64)
-def _layout(by: tuple[str, ...], functions: tuple[tuple[str, Function], ...], rows: pa.Schema) -> Layout:
-    return Layout(rows, by, functions)
+def _layout(by: tuple[str, ...], functions: tuple[tuple[str, Function], ...], rows: pa.Schema) -> StateLayout:
+    return StateLayout(rows, by, functions)
 
 
-__all__ = ["STATE", "Layout", "Lowered", "layout_of"]
+__all__ = ["STATE", "Lowered", "StateLayout", "layout_of"]

@@ -29,7 +29,7 @@ from skypane.operators.aggregates.ordered_int64 import keys_of
 from skypane.types import BoolArray, FloatArray, IntArray
 
 
-class Rows:
+class EvaluatedRows:
     """Rows to be summed up, their columns and conditions evaluated once each."""
 
     def __init__(self, table: pa.Table, ids: IntArray) -> None:
@@ -69,7 +69,7 @@ class Rows:
         return frozen(keys_of(pc.add(column, pa.scalar(0.0, column.type))))
 
 
-class Part(Protocol):
+class StatePart(Protocol):
     """A part of a state; frozen, and equal to another exactly when it keeps the same."""
 
     @property
@@ -77,7 +77,7 @@ class Part(Protocol):
     @property
     def width(self) -> int: ...
 
-    def fill(self, states: Any, at: int, rows: Rows) -> None:
+    def fill(self, states: Any, at: int, rows: EvaluatedRows) -> None:
         """Sum up `rows` into columns [at, at + width) of their groups' states, which are empty."""
         ...
 
@@ -92,7 +92,7 @@ class Count:
     way = keyed.ADD
     width = 1
 
-    def fill(self, states: Any, at: int, rows: Rows) -> None:
+    def fill(self, states: Any, at: int, rows: EvaluatedRows) -> None:
         keep = rows.keep(self.where, *([self.column] if self.column else []))
         keyed.add_counts(states, at, rows.ids, keep)
 
@@ -107,7 +107,7 @@ class IntegerSum:
     way = keyed.ADD
     width = 2
 
-    def fill(self, states: Any, at: int, rows: Rows) -> None:
+    def fill(self, states: Any, at: int, rows: EvaluatedRows) -> None:
         keyed.add_integers(states, at, rows.ids, rows.keys(self.column), rows.keep(self.where, self.column))
 
 
@@ -122,7 +122,7 @@ class NumberSum:
     way = keyed.EXACT
     width = exact.WIDTH
 
-    def fill(self, states: Any, at: int, rows: Rows) -> None:
+    def fill(self, states: Any, at: int, rows: EvaluatedRows) -> None:
         numbers, keep = rows.numbers(self.column), rows.keep(self.where, self.column)
         if self.squares:
             exact.add_squares(states, at, rows.ids, numbers, keep)
@@ -150,7 +150,7 @@ class Least:
     def width(self) -> int:
         return 2 if self.value is None else 4
 
-    def fill(self, states: Any, at: int, rows: Rows) -> None:
+    def fill(self, states: Any, at: int, rows: EvaluatedRows) -> None:
         order = rows.keys(self.order) if self.value is None else rows.places(self.order)
         columns: list[IntArray] = [~order if self.largest else order]
         valid = [self.order]
@@ -161,7 +161,7 @@ class Least:
         keyed.keep_least(states, at, rows.ids, frozen(np.column_stack(columns)), rows.keep(self.where, *valid))
 
 
-def plan_of(parts: Sequence[Part]) -> IntArray:
+def plan_of(parts: Sequence[StatePart]) -> IntArray:
     """Return what the kernels have to know of parts beside each other: way of merging, first column, columns."""
     at, lines = 0, []
     for part in parts:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.operators.entry.pane_counts import PaneCount, PaneRows, by_pane, by_source, counts_of, late_of
-from skypane.operators.entry.reject_reasons import FUTURE, LATE, Reasons, is_null
+from skypane.operators.entry.reject_reasons import FUTURE, LATE, RejectReasons, is_null
 from skypane.operators.entry.rejected import Rejection
 from skypane.progress.pane_arrivals import SourceCount
 from skypane.types import TICKS_PER_SECOND, BoolArray, ConfigError, IntArray, Micros
@@ -36,7 +36,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class EntryRules:
     """The rules by which rows enter: a time of the years 1 to 9999, criteria that can be compared, an open pane.
 
     time        the event-time column: a timestamp with or without zone
@@ -55,7 +55,7 @@ class Gate:
     limit: Micros | None = None
     keep: bool = False
 
-    def after(self, punctuation: Micros | None) -> Gate:
+    def after(self, punctuation: Micros | None) -> EntryRules:
         """Return the gate through which a batch goes that comes after `punctuation`: what it has closed is late."""
         return replace(self, first_open=None if punctuation is None else self.windows.first_open(punctuation))
 
@@ -77,7 +77,7 @@ class Gate:
         rows = rows.combine_chunks()
         times, null_time, absurd_time = _times(rows.column(self.time))
         panes = self.windows.panes_at(times)
-        reasons = Reasons(rows.num_rows)
+        reasons = RejectReasons(rows.num_rows)
         reasons.add(f"null {self.time}", null_time)
         reasons.add(f"absurd {self.time}", absurd_time)
         reasons.add_unrankable(rows, self.required)

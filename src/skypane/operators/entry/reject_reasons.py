@@ -20,13 +20,13 @@ _FLOATS = (pa.types.is_float64, pa.types.is_float32, pa.types.is_float16)
 def rankable(rows: pa.Table, required: tuple[str, ...]) -> tuple[pa.Table, dict[str, int]]:
     """Return the rows whose `required` columns are neither null nor NaN, and how many of the others have which reason."""
     rows = rows.combine_chunks()
-    reasons = Reasons(rows.num_rows)
+    reasons = RejectReasons(rows.num_rows)
     reasons.add_unrankable(rows, required)
     bad = reasons.any_rejected
     return (rows if bad is None else rows.take(pa.array(np.flatnonzero(~bad)))), reasons.counts()
 
 
-class Reasons:
+class RejectReasons:
     """Why rows may not enter: one reason per row at most, the first that applies."""
 
     def __init__(self, row_count: int) -> None:

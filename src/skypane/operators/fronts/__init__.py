@@ -14,7 +14,7 @@ row_front.py is the same over tables; continuous_skyline.py says which rows of a
 """
 
 from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
-from skypane.operators.fronts.front import Arrivals, Front, Stored
+from skypane.operators.fronts.front import Front, NewPoints, Stored
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.fronts.row_front import RowFront, update_schema
 from skypane.operators.fronts.stays import Stays, stays
@@ -23,10 +23,10 @@ from skypane.operators.fronts.updates import ADD, DEL, Updates
 __all__ = [
     "ADD",
     "DEL",
-    "Arrivals",
     "ContinuousSkyline",
     "Front",
     "GroupedFronts",
+    "NewPoints",
     "RowFront",
     "Stays",
     "Stored",

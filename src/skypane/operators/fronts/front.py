@@ -14,7 +14,7 @@ from skypane.kernels.column_layout import columns_of, frozen
 from skypane.kernels.gathering import put_points
 from skypane.kernels.influence import END, START, TIME, absorb, absorb_apart, empty_index, empty_slots, rebuild
 from skypane.kernels.thinning import has_nan
-from skypane.operators.fronts.prefilter import Strong, passing
+from skypane.operators.fronts.prefilter import StrongPoint, passing
 from skypane.operators.fronts.updates import Updates, check_window
 from skypane.types import BadInputError, FloatArray, IntArray, Micros
 
@@ -37,16 +37,16 @@ BEGIN: Final[Micros] = -(2**62)
 """Before all times."""
 
 
-class Arrivals(NamedTuple):
+class NewPoints(NamedTuple):
     """New points, in any order: (n, d) float64, smaller is better; times in microseconds; row numbers, never used before."""
 
     points: FloatArray
     times: IntArray
     rows: IntArray
 
-    def at(self, which: Any) -> Arrivals:
+    def at(self, which: Any) -> NewPoints:
         """Return some of them, by index or slice."""
-        return Arrivals(self.points[which], self.times[which], self.rows[which])
+        return NewPoints(self.points[which], self.times[which], self.rows[which])
 
 
 class Stored(NamedTuple):
@@ -86,9 +86,9 @@ class Front:
         self._size = 0
         self._allocate(_room_for(0), d)
         self._ranking: Ranking | None = None
-        self._strong: Strong | None = None
+        self._strong: StrongPoint | None = None
 
-    def step(self, arrivals: Arrivals, until: Micros) -> Updates:
+    def step(self, arrivals: NewPoints, until: Micros) -> Updates:
         """Take the arrivals of [clock, until), move the clock to `until`, and return the updates of that span.
 
         BadInputError if a time is outside the span, if a point is NaN, or if the clock would go back.
@@ -97,7 +97,7 @@ class Front:
         parts = self._advance(arrivals, until)
         return Updates.merged([*parts, self._updates(slice(None), span)])
 
-    def take(self, arrivals: Arrivals, until: Micros) -> None:
+    def take(self, arrivals: NewPoints, until: Micros) -> None:
         """Do as step(), without telling the updates; of arrivals of one time, none dominates another."""
         arrivals = self._checked(arrivals, until)
         begin = 0
@@ -136,7 +136,7 @@ class Front:
         front._store(stored)
         return front
 
-    def _advance(self, arrivals: Arrivals, until: Micros) -> list[Updates]:
+    def _advance(self, arrivals: NewPoints, until: Micros) -> list[Updates]:
         """Take the arrivals and move the clock; return the updates of what has been forgotten meanwhile."""
         arrivals = self._checked(arrivals, until)
         parts = self._take(self._seen(arrivals), (self.clock, until))
@@ -148,7 +148,7 @@ class Front:
         self._index = empty_index(room, d)
         self._rows = np.empty(room, np.int64)
 
-    def _checked(self, arrivals: Arrivals, until: Micros) -> Arrivals:
+    def _checked(self, arrivals: NewPoints, until: Micros) -> NewPoints:
         check_arrivals(arrivals, self._slots.points.shape[1], (self.clock, until))
         times = arrivals.times
         if (times[1:] < times[:-1]).any():
@@ -156,14 +156,14 @@ class Front:
             return arrivals.at(order)
         return arrivals
 
-    def _seen(self, arrivals: Arrivals) -> Arrivals:
+    def _seen(self, arrivals: NewPoints) -> NewPoints:
         """Leave out arrivals, in order of time, that come and go within the step unseen."""
         if len(arrivals.rows) < _MANY:
             return arrivals
         unseen, self._strong = passing(arrivals.points, arrivals.times, self._strong, self.window)
         return arrivals.at(np.flatnonzero(~unseen))
 
-    def _take(self, arrivals: Arrivals, span: tuple[Micros, Micros]) -> list[Updates]:
+    def _take(self, arrivals: NewPoints, span: tuple[Micros, Micros]) -> list[Updates]:
         """Take arrivals in order of time; return the updates of what has been forgotten to make room for them."""
         parts = []
         begin = 0
@@ -175,7 +175,7 @@ class Front:
             begin = end
         return parts
 
-    def _absorb(self, arrivals: Arrivals, *, apart: bool) -> None:
+    def _absorb(self, arrivals: NewPoints, *, apart: bool) -> None:
         if not len(arrivals.rows):
             return
         begin, end = self._size, self._size + len(arrivals.rows)
@@ -183,7 +183,7 @@ class Front:
         (absorb_apart if apart else absorb)(self._slots, self._index, begin, end, self.window)
         self._size = end
 
-    def _write(self, begin: int, arrivals: Arrivals, *, together: bool = False) -> IntArray | slice:
+    def _write(self, begin: int, arrivals: NewPoints, *, together: bool = False) -> IntArray | slice:
         """Put arrivals into slots from `begin` on, with stays that nothing has cut short yet; return their order there.
 
         It is by time as they are; of one time, those that are near one another are in one block, if they are put `together`.
@@ -234,7 +234,7 @@ class Front:
         self._size = n
         self._ranking = None
         if n:
-            order = self._write(0, Arrivals(stored.points, stored.times, stored.rows), together=True)
+            order = self._write(0, NewPoints(stored.points, stored.times, stored.rows), together=True)
             self._slots.clocks[START, :n] = stored.starts[order]
         rebuild(self._slots, self._index, n)
 
@@ -262,7 +262,7 @@ def ascending(numbers: IntArray) -> IntArray:
     return found
 
 
-def check_arrivals(arrivals: Arrivals, d: int, span: tuple[Micros, Micros]) -> None:
+def check_arrivals(arrivals: NewPoints, d: int, span: tuple[Micros, Micros]) -> None:
     """Raise BadInputError unless they are points of d criteria at times of the half-open span, which may not be reversed."""
     points, times, rows = arrivals
     clock, until = span

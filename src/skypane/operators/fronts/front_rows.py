@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from skypane.kernels import keyed
 from skypane.kernels.column_layout import frozen
 from skypane.operators.aggregates.grouping import dense_codes
-from skypane.operators.fronts.front import Arrivals
-from skypane.operators.fronts.fronts import NOBODY, Asking, Fronts
+from skypane.operators.fronts.front import NewPoints
+from skypane.operators.fronts.fronts import NOBODY, Fronts, ShardPlan
 from skypane.operators.fronts.updates import Updates
 from skypane.preference import Preference
 from skypane.types import FloatArray, IntArray, Micros
@@ -39,11 +39,11 @@ class FrontRows:
         self._groups = groups
         self._window = window
         self._fronts = Fronts(len(preference.levels[0]), window, grouped=bool(groups))
-        self._rows = Pieces(schema)
+        self._rows = ChunkedTable(schema)
         self.keys = schema.empty_table().select(groups)  # the row of group g is its key
         self._lasting = True
 
-    def step(self, rows: pa.Table, times: IntArray, until: Micros, asking: Asking = NOBODY) -> Updates:
+    def step(self, rows: pa.Table, times: IntArray, until: Micros, asking: ShardPlan = NOBODY) -> Updates:
         """Take the rows of [clock, until), in any order; return the updates of that span, rows by number."""
         arrivals, groups = self._arrivals(rows, times)
         updates = self._fronts.step(arrivals, groups, until, asking)
@@ -77,7 +77,7 @@ class FrontRows:
         if rows.num_rows:
             self._rows.add(rows, int(times.max()))
 
-    def _arrivals(self, rows: pa.Table, times: IntArray) -> tuple[Arrivals, IntArray | None]:
+    def _arrivals(self, rows: pa.Table, times: IntArray) -> tuple[NewPoints, IntArray | None]:
         self._rows.forget_before(self._fronts.clock - self._window)
         points = self._preference.points(rows)
         values = points.values
@@ -87,14 +87,14 @@ class FrontRows:
             values = self._begin_anew(rows)
         first = self._rows.end
         groups = self._groups_of(rows) if self._groups else None
-        return Arrivals(values, times, np.arange(first, first + rows.num_rows)), groups
+        return NewPoints(values, times, np.arange(first, first + rows.num_rows)), groups
 
     def _begin_anew(self, rows: pa.Table) -> FloatArray:
         """Forget rows that nothing needs, and rank the others together with those that come; return the points of these."""
         stored, groups = self._fronts.snapshot()
         kept = np.sort(stored.rows)
         before = self._rows.at(kept)
-        self._rows = Pieces(rows.schema)
+        self._rows = ChunkedTable(rows.schema)
         if len(kept):
             self._rows.add(before, int(stored.times.max()))
         points = self._preference.points(pa.concat_tables([before, rows]))
@@ -125,7 +125,7 @@ class _Piece(NamedTuple):
     newest: Micros
 
 
-class Pieces:
+class ChunkedTable:
     """A table that grows at its end and goes at its beginning: in pieces, not many, of which long ones are seldom copied.
 
     A row is known by its number, which stays the same.

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from skypane.operators.fronts.front import Arrivals, Front, Stored
+from skypane.operators.fronts.front import Front, NewPoints, Stored
 from skypane.operators.fronts.group_shards import AskGroups, ShardedGroups, groups_one_by_one
 from skypane.operators.fronts.grouped_fronts import GroupedFronts, currents_of
 from skypane.operators.fronts.shards import Ask, ShardedFront, one_by_one
@@ -18,7 +18,7 @@ from skypane.operators.fronts.updates import Updates
 from skypane.types import IntArray, Micros
 
 
-class Asking(NamedTuple):
+class ShardPlan(NamedTuple):
     """How many shards are asked, and by what; none: nobody is, the front is whole."""
 
     shards: int = 0
@@ -26,7 +26,7 @@ class Asking(NamedTuple):
     ask_groups: AskGroups = groups_one_by_one
 
 
-NOBODY: Final = Asking()
+NOBODY: Final = ShardPlan()
 
 _Form: TypeAlias = Front | ShardedFront | GroupedFronts | ShardedGroups
 
@@ -70,7 +70,7 @@ class Fronts:
         """Return the rows stored, ascending, as Front.kept."""
         return self._form.kept()
 
-    def step(self, arrivals: Arrivals, groups: IntArray | None, until: Micros, asking: Asking = NOBODY) -> Updates:
+    def step(self, arrivals: NewPoints, groups: IntArray | None, until: Micros, asking: ShardPlan = NOBODY) -> Updates:
         """Take the arrivals of [clock, until), each of a group if there are groups; return the updates of that span."""
         form = self._form = _in_shards(self._form) if asking.shards else _whole(self._form)
         groups = np.empty(0, np.int64) if groups is None else groups
@@ -80,7 +80,7 @@ class Fronts:
             return form.step(arrivals, groups, until, asking.shards, asking.ask_groups)
         return form.step(arrivals, until) if isinstance(form, Front) else form.step(arrivals, groups, until)
 
-    def currents(self, arrivals: Arrivals, groups: IntArray | None, clocks: Sequence[Micros]) -> list[IntArray]:
+    def currents(self, arrivals: NewPoints, groups: IntArray | None, clocks: Sequence[Micros]) -> list[IntArray]:
         """Take the arrivals of [clock, clocks[-1]), in order of time; return what current() is at each clock in turn."""
         form = self._form = _whole(self._form)
         if isinstance(form, Front):

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from skypane.operators.fronts.front import Arrivals, Stored, check_arrivals, joined
+from skypane.operators.fronts.front import NewPoints, Stored, check_arrivals, joined
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.fronts.updates import Updates
 from skypane.types import FloatArray, IntArray, Micros
@@ -26,7 +26,7 @@ class GroupQuestion(NamedTuple):
 
     stored: Stored
     stored_groups: IntArray
-    arrivals: Arrivals
+    arrivals: NewPoints
     arrival_groups: IntArray
     window: Micros
     until: Micros
@@ -96,7 +96,7 @@ class ShardedGroups:
         return np.sort(self._stored.rows)
 
     def step(
-        self, arrivals: Arrivals, groups: IntArray, until: Micros, shards: int = 1, ask: AskGroups = groups_one_by_one
+        self, arrivals: NewPoints, groups: IntArray, until: Micros, shards: int = 1, ask: AskGroups = groups_one_by_one
     ) -> Updates:
         """Take the arrivals of [clock, until), each of a group, asking so many shards; return the updates of that span."""
         stored = self._stored

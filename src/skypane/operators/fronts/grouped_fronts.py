@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 
-from skypane.operators.fronts.front import Arrivals, Front, Stored, ascending, check_arrivals, joined
+from skypane.operators.fronts.front import Front, NewPoints, Stored, ascending, check_arrivals, joined
 from skypane.operators.fronts.small_fronts import SmallFronts
 from skypane.operators.fronts.updates import Updates, check_window
 from skypane.types import IntArray, Micros
@@ -21,9 +21,9 @@ groups of 900 points three times as fast as at 2,048, and nowhere slower (measur
 class _Shares(NamedTuple):
     """Arrivals of one step, those of a group in order of time: those of small groups, and those of each large one."""
 
-    small: Arrivals
+    small: NewPoints
     groups: IntArray
-    large: dict[int, Arrivals]
+    large: dict[int, NewPoints]
 
 
 class GroupedFronts:
@@ -40,7 +40,7 @@ class GroupedFronts:
         """Updates before are told."""
         return self._small.clock
 
-    def step(self, arrivals: Arrivals, groups: IntArray, until: Micros) -> Updates:
+    def step(self, arrivals: NewPoints, groups: IntArray, until: Micros) -> Updates:
         """Take the arrivals of [clock, until), each of a group, (n,); return the updates of that span, as Front.step."""
         check_arrivals(arrivals, self.d, (self.clock, until))
         if (arrivals.times[1:] < arrivals.times[:-1]).any():
@@ -52,7 +52,7 @@ class GroupedFronts:
         self._forget_empty()
         return Updates.merged(updates)
 
-    def currents(self, arrivals: Arrivals, groups: IntArray, clocks: Sequence[Micros]) -> list[IntArray]:
+    def currents(self, arrivals: NewPoints, groups: IntArray, clocks: Sequence[Micros]) -> list[IntArray]:
         """Do as step() until the last clock, without telling the updates; return what current() is at each clock.
 
         Arrivals of a group are in order of time; of those of one time, none dominates another.
@@ -93,7 +93,7 @@ class GroupedFronts:
         fronts._let_grow(groups[:0])
         return fronts
 
-    def _shared_out(self, arrivals: Arrivals, groups: IntArray) -> _Shares:
+    def _shared_out(self, arrivals: NewPoints, groups: IntArray) -> _Shares:
         others = ~np.isin(groups, [*self._large]) if self._large else np.ones(len(groups), np.bool_)
         if self._let_grow(groups[others]):
             others = ~np.isin(groups, [*self._large])
@@ -108,7 +108,7 @@ class GroupedFronts:
             self._large[group] = Front.restore(self._small.give_up(group), self.window)
         return bool(outgrown)
 
-    def _by_group(self, arrivals: Arrivals, groups: IntArray) -> dict[int, Arrivals]:
+    def _by_group(self, arrivals: NewPoints, groups: IntArray) -> dict[int, NewPoints]:
         """Return the arrivals of each large group, which may be none."""
         order = np.argsort(groups, kind="stable")
         arrivals, groups = arrivals.at(order), groups[order]
@@ -120,7 +120,7 @@ class GroupedFronts:
         self._large = {group: front for group, front in self._large.items() if len(front)}
 
 
-def currents_of(front: Front, arrivals: Arrivals, clocks: Sequence[Micros]) -> list[IntArray]:
+def currents_of(front: Front, arrivals: NewPoints, clocks: Sequence[Micros]) -> list[IntArray]:
     """Let a front take arrivals, in order of time, as far as each of some clocks in turn; return what is current at each."""
     edges = [0, *np.searchsorted(arrivals.times, clocks).tolist()]
     found = []

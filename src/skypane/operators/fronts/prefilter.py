@@ -26,7 +26,7 @@ _LATE: Final = 512
 """Arrivals at the end of a piece among which the late point is looked for."""
 
 
-class Strong(NamedTuple):
+class StrongPoint(NamedTuple):
     """A point that dominates much, and when it came."""
 
     point: FloatArray  # (d,)
@@ -37,10 +37,10 @@ class Passing(NamedTuple):
     """Which arrivals come and go unseen, (n,), and a strong one of those seen so far, for the next step."""
 
     unseen: BoolArray
-    strong: Strong | None
+    strong: StrongPoint | None
 
 
-def passing(points: FloatArray, times: IntArray, strong: Strong | None, window: Micros) -> Passing:
+def passing(points: FloatArray, times: IntArray, strong: StrongPoint | None, window: Micros) -> Passing:
     """Look for arrivals (n, d), in order of time, that come and go unseen; `strong` is a point from before, if there is one."""
     n, d = points.shape
     unseen = np.zeros(n, np.bool_)
@@ -49,7 +49,7 @@ def passing(points: FloatArray, times: IntArray, strong: Strong | None, window: 
         end = min(n, begin + PIECE)
         from_late = max(begin, end - _LATE)
         at = from_late + int(np.argmin(_scores(points[from_late:end], scale)))
-        late = Strong(points[at], int(times[at]))
+        late = StrongPoint(points[at], int(times[at]))
         if strong is not None and strong.time + window >= late.time:
             bound = np.maximum(strong.point, late.point)
             worse, equal = np.ones((2, at - begin), np.bool_)
@@ -79,6 +79,6 @@ def _scores(points: FloatArray, scale: FloatArray) -> FloatArray:
     return sums
 
 
-def _is_stronger(one: Strong, other: Strong, scale: FloatArray) -> bool:
+def _is_stronger(one: StrongPoint, other: StrongPoint, scale: FloatArray) -> bool:
     mine, theirs = _scores(np.stack([one.point, other.point]), scale)
     return bool(mine <= theirs)

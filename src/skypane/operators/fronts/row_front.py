@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.fronts.front_rows import FrontRows
-from skypane.operators.fronts.fronts import NOBODY, Asking
+from skypane.operators.fronts.fronts import NOBODY, ShardPlan
 from skypane.operators.fronts.updates import ADD, Updates
 from skypane.types import ConfigError, Micros
 
@@ -34,7 +34,7 @@ class RowFront:
             front.step(pa.concat_tables([schema.empty_table(), *tables]), clock)
         return front
 
-    def step(self, rows: pa.Table, until: Micros, asking: Asking = NOBODY) -> pa.Table:
+    def step(self, rows: pa.Table, until: Micros, asking: ShardPlan = NOBODY) -> pa.Table:
         """Take the rows of [clock, until), in any order; return the updates of that span: action, its time, the row."""
         return self._told(self._rows.step(rows, self._query.times(rows), until, asking))
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from skypane.kernels.influence import END, START, visit
-from skypane.operators.fronts.front import BEGIN, Arrivals, Front, Stored, check_arrivals, joined
+from skypane.operators.fronts.front import BEGIN, Front, NewPoints, Stored, check_arrivals, joined
 from skypane.operators.fronts.updates import Updates, check_window
 from skypane.types import IntArray, Micros
 
@@ -48,7 +48,7 @@ class SpanFront(Front):
         self.clock = stored.clock
         self._store(stored)
 
-    def meet(self, arrivals: Arrivals, hosted: Runs, until: Micros) -> None:
+    def meet(self, arrivals: NewPoints, hosted: Runs, until: Micros) -> None:
         """Take arrivals in order of time, of which those of the runs `hosted` are stored, and move the clock."""
         span = (self.clock, until)
         begin = 0
@@ -60,7 +60,7 @@ class SpanFront(Front):
         self.clock = until
         self._updates(slice(None), span)
 
-    def _visited(self, visitors: Arrivals, span: tuple[Micros, Micros]) -> None:
+    def _visited(self, visitors: NewPoints, span: tuple[Micros, Micros]) -> None:
         begin, n = 0, len(visitors.rows)
         self.spans.ends[visitors.rows] = visitors.times + self.window
         while begin < n:
@@ -75,7 +75,7 @@ class SpanFront(Front):
             self.spans.starts[some.rows] = self._slots.clocks[START, at : at + end - begin]
             begin = end
 
-    def _seen(self, arrivals: Arrivals) -> Arrivals:
+    def _seen(self, arrivals: NewPoints) -> NewPoints:
         return arrivals  # each has a span
 
     def _updates(self, at: Any, span: tuple[Micros, Micros]) -> Updates:
@@ -89,7 +89,7 @@ class Question(NamedTuple):
     """What one shard is asked: its points, and the arrivals of [clock, until), in order of time; it stores the runs `hosted`."""
 
     stored: Stored
-    arrivals: Arrivals
+    arrivals: NewPoints
     hosted: Runs
     window: Micros
     until: Micros
@@ -155,7 +155,7 @@ class ShardedFront:
         """Return the rows stored, ascending, as Front.kept."""
         return np.sort(np.concatenate([shard.rows for shard in self.shards]))
 
-    def step(self, arrivals: Arrivals, until: Micros, shards: int | None = None, ask: Ask = one_by_one) -> Updates:
+    def step(self, arrivals: NewPoints, until: Micros, shards: int | None = None, ask: Ask = one_by_one) -> Updates:
         """Take the arrivals of [clock, until), in that many shards from now on; return the updates of that span."""
         clock = self.clock
         check_arrivals(arrivals, self.shards[0].points.shape[1], (clock, until))

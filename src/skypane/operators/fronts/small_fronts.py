@@ -25,7 +25,7 @@ from skypane.kernels.influence_groups import (
     rows_at,
     slots_of,
 )
-from skypane.operators.fronts.front import BEGIN, Arrivals, Stored, ascending
+from skypane.operators.fronts.front import BEGIN, NewPoints, Stored, ascending
 from skypane.operators.fronts.updates import Updates
 from skypane.types import IntArray, Micros
 
@@ -47,20 +47,20 @@ class SmallFronts:
         self._sizes: IntArray = np.zeros(0, np.int64)
         self._allocate(_LEAST_SPARE)
 
-    def step(self, arrivals: Arrivals, groups: IntArray, until: Micros) -> Updates:
+    def step(self, arrivals: NewPoints, groups: IntArray, until: Micros) -> Updates:
         """Take the arrivals of [clock, until), each of a group, (n,); return the updates of that span, as Front.step."""
         span = (self.clock, until)
         self.take(arrivals, groups, until)
         _, starts, ends = self._clocks[:, : self._size]
         return Updates.of_stays(self._rows[: self._size], starts, ends, span)
 
-    def take(self, arrivals: Arrivals, groups: IntArray, until: Micros) -> None:
+    def take(self, arrivals: NewPoints, groups: IntArray, until: Micros) -> None:
         """Do as step(), without telling the updates."""
         if len(groups):
             if (groups[1:] < groups[:-1]).any():  # what is compared lies side by side
                 order = by_code(frozen(groups))
                 points = take_points(columns_of(arrivals.points), order).T
-                arrivals = Arrivals(points, arrivals.times[order], arrivals.rows[order])
+                arrivals = NewPoints(points, arrivals.times[order], arrivals.rows[order])
                 groups = groups[order]
             coming = members_of(groups, self._write(arrivals))
             self._members = absorb_members(self._points, self._clocks, self._members, coming, self.window)
@@ -69,7 +69,7 @@ class SmallFronts:
     def go_on(self, stored: Stored, groups: IntArray) -> None:
         """Go on where fronts were that gave these points, while none are here; those of a group by arrival."""
         self.clock = stored.clock
-        self._write(Arrivals(stored.points, stored.times, stored.rows))
+        self._write(NewPoints(stored.points, stored.times, stored.rows))
         self._clocks[START, : self._size] = stored.starts
         self._members = members_of(groups, 0) if len(groups) else NO_MEMBERS
 
@@ -119,7 +119,7 @@ class SmallFronts:
         at, clocks = slots_of(members), self._clocks
         return Stored(self._points[at, : self._d], clocks[TIME, at], self._rows[at], clocks[START, at], self.clock)
 
-    def _write(self, arrivals: Arrivals) -> int:
+    def _write(self, arrivals: NewPoints) -> int:
         """Put arrivals into free slots, with stays that nothing has cut short yet; return the first."""
         if self._size + len(arrivals.rows) > len(self._rows):
             self._make_room(len(arrivals.rows))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skypane.operators.fronts.front import Arrivals, Front
+from skypane.operators.fronts.front import Front, NewPoints
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.fronts.updates import ADD
 from skypane.types import FloatArray, IntArray, Micros
@@ -25,7 +25,7 @@ def stays(points: FloatArray, times: IntArray, window: Micros, groups: IntArray 
 
     groups   a code for each point, (n,), if there is a front for each group
     """
-    arrivals = Arrivals(points, times, np.arange(len(times)))
+    arrivals = NewPoints(points, times, np.arange(len(times)))
     until = int(times.max(initial=0)) + window + 1
     if groups is None:
         updates = Front(points.shape[1], window).step(arrivals, until)

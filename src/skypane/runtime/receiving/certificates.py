@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.types import ConfigError
 
 _FILES = ("ca", "certificate", "key")
@@ -35,7 +35,7 @@ class Certificates:
             raise ConfigError("key is that of a certificate; name the certificate's file as well")
         for name in _FILES:
             if (path := getattr(self, name)) is not None:
-                object.__setattr__(self, name, Place.of(path, name).of_this_machine("a receiver reads"))
+                object.__setattr__(self, name, Location.of(path, name).of_this_machine("a receiver reads"))
 
     def settle_for(self, asked: str) -> None:
         """The same, for an input that is only encrypted if that was asked for."""

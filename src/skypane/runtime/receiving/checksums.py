@@ -34,7 +34,7 @@ _SAID = re.compile(rb"(\d{12}) ([0-9a-f]{8})\n\1 \2\n")
 _LENGTH = 2 * (12 + 1 + 8 + 1)
 
 
-class Block(NamedTuple):
+class ChecksumBlock(NamedTuple):
     """Bytes [begin, end) of a segment, and their CRC-32."""
 
     begin: int = 0
@@ -45,9 +45,9 @@ class Block(NamedTuple):
     def said(self) -> bytes:
         return f"{self.end:012d} {self.crc:08x}\n".encode() * 2
 
-    def with_more(self, lines: bytes) -> Block:
+    def with_more(self, lines: bytes) -> ChecksumBlock:
         """Return the block with more at its end."""
-        return Block(self.begin, self.end + len(lines), zlib.crc32(lines, self.crc))
+        return ChecksumBlock(self.begin, self.end + len(lines), zlib.crc32(lines, self.crc))
 
 
 def beside(segment: str) -> Path:
@@ -61,19 +61,19 @@ def remove(segment: str) -> None:
     beside(segment).unlink(missing_ok=True)
 
 
-def blocks_of(segment: str) -> list[Block] | None:
+def blocks_of(segment: str) -> list[ChecksumBlock] | None:
     """Return the blocks whose checksums can be read, up to the first one that cannot; None if there is no file of them."""
     try:
         text = beside(segment).read_bytes()
     except FileNotFoundError:
         return None
-    found: list[Block] = []
+    found: list[ChecksumBlock] = []
     for at in range(0, len(text), _LENGTH):
         said = _SAID.fullmatch(text, at, at + _LENGTH)
         begin = found[-1].end if found else 0
         if said is None or int(said[1]) <= begin:
             break
-        found.append(Block(begin, int(said[1]), int(said[2], 16)))
+        found.append(ChecksumBlock(begin, int(said[1]), int(said[2], 16)))
     return found
 
 
@@ -119,7 +119,7 @@ def note_checked(folder: Path, begin: int) -> None:
             draft.write_text(f"{begin}\n", encoding="ascii")
 
 
-def _wrong(segment: str, blocks: list[Block], start: int, end: int) -> int | None:
+def _wrong(segment: str, blocks: list[ChecksumBlock], start: int, end: int) -> int | None:
     file, checked = Growing(segment), 0
     for block in blocks:
         if block.end > start and block.begin < end and not _as_written(file, block):
@@ -128,17 +128,17 @@ def _wrong(segment: str, blocks: list[Block], start: int, end: int) -> int | Non
     return checked if checked < end else None
 
 
-def _as_written(file: Growing, block: Block) -> bool:
-    return Block(block.begin, block.begin).with_more(file.read(block.begin, block.end)) == block
+def _as_written(file: Growing, block: ChecksumBlock) -> bool:
+    return ChecksumBlock(block.begin, block.begin).with_more(file.read(block.begin, block.end)) == block
 
 
-class Sums:
+class ChecksumWriter:
     """Writes the checksums of one segment, which has `length` bytes; those that there are go on."""
 
     def __init__(self, segment: str, length: int) -> None:
         self._file: int | None = os.open(beside(segment), os.O_RDWR | os.O_CREAT, 0o644)
         known = [block for block in blocks_of(segment) or [] if block.end <= length]
-        self._number, self._last = max(len(known) - 1, 0), known[-1] if known else Block()
+        self._number, self._last = max(len(known) - 1, 0), known[-1] if known else ChecksumBlock()
         os.ftruncate(self._file, len(known) * _LENGTH)
         for lines in _read(segment, self._last.end, length):
             self.add(lines)
@@ -147,7 +147,7 @@ class Sums:
         """Note what the segment has more of; OSError, with nothing noted, if that cannot be."""
         number, last = self._number, self._last
         if last.end - last.begin >= BLOCK:
-            number, last = number + 1, Block(last.end, last.end)
+            number, last = number + 1, ChecksumBlock(last.end, last.end)
         last = last.with_more(lines)
         self._write(number, last)
         self._number, self._last = number, last
@@ -167,7 +167,7 @@ class Sums:
             os.close(self._file)
             self._file = None
 
-    def _write(self, number: int, block: Block) -> None:
+    def _write(self, number: int, block: ChecksumBlock) -> None:
         assert self._file is not None  # noqa: S101 - closed by who made it
         os.pwrite(self._file, block.said, number * _LENGTH)
 

@@ -7,15 +7,15 @@ import logging
 from asyncio import Future, Task
 
 from skypane.runtime.receiving.log import SegmentLog
-from skypane.runtime.receiving.receiver_status import Seen
+from skypane.runtime.receiving.receiver_status import ReceivedInput
 
 log = logging.getLogger(__name__)
 
 
-class Intake:
+class GroupCommit:
     """The way into the log of one input, on one event loop."""
 
-    def __init__(self, log: SegmentLog, seen: Seen) -> None:
+    def __init__(self, log: SegmentLog, seen: ReceivedInput) -> None:
         self.log = log
         self.seen = seen
         self._waiting: list[tuple[bytes, Future[None]]] = []

@@ -26,7 +26,7 @@ from skypane.locations import whole
 from skypane.runtime.background import in_background
 from skypane.runtime.environment import held
 from skypane.runtime.receiving.deadlines import Limit
-from skypane.runtime.receiving.group_commit import Intake
+from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Http
 from skypane.runtime.receiving.line_splitting import cut
 from skypane.types import micros
@@ -65,7 +65,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """What a server has said, and its digest: None if it is what it said before."""
 
     body: bytes | None
@@ -74,7 +74,7 @@ class Answer:
     modified: str | None = None
 
 
-async def poll(given: Http, intake: Intake, environment: Mapping[str, str]) -> None:
+async def poll(given: Http, intake: GroupCommit, environment: Mapping[str, str]) -> None:
     """Ask until cancelled; OSError for what the server does not answer, so that it is tried again."""
     note = _noted(intake.log.folder)
     while True:
@@ -88,7 +88,7 @@ async def poll(given: Http, intake: Intake, environment: Mapping[str, str]) -> N
         await asyncio.sleep(max(0.0, micros(given.every) / 1e6 - (time.monotonic() - asked)))
 
 
-async def _take(given: Http, intake: Intake, note: Note, answer: Answer, body: bytes) -> Note:
+async def _take(given: Http, intake: GroupCommit, note: Note, answer: HttpResponse, body: bytes) -> Note:
     """Append what of an answer is not in the log, and return the note of it."""
     header, rest = _header(given, body, note.header)
     lines, end = await cut(rest, given.format), intake.log.end
@@ -114,7 +114,7 @@ def _header(given: Http, body: bytes, known: str | None) -> tuple[str | None, by
     return header, rest
 
 
-def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> Answer:
+def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> HttpResponse:
     request = Request(given.http, headers={"Accept-Encoding": "identity", "User-Agent": "skypane"})  # noqa: S310 - checked
     for name, value in given.headers.items():
         request.add_unredirected_header(name, held(value, f"header {name}", environment))  # another host is not told
@@ -136,19 +136,19 @@ def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> Answer:
     raise AnswerError(f"its answer takes longer than {SLOWEST * timeout:g} s, {SLOWEST} times the timeout")
 
 
-def _answered(opener: OpenerDirector, request: Request, timeout: float) -> Answer:
+def _answered(opener: OpenerDirector, request: Request, timeout: float) -> HttpResponse:
     try:
         with opener.open(request, timeout=timeout) as answer:
             body = _body(answer)
             if answer.length:
                 raise AnswerError(f"its answer is cut short by {answer.length:,} bytes")
             digest = hashlib.sha256(body).hexdigest()
-            return Answer(body, digest, answer.headers["ETag"], answer.headers["Last-Modified"])
+            return HttpResponse(body, digest, answer.headers["ETag"], answer.headers["Last-Modified"])
     except HTTPError as error:
         error.close()
         if error.code != 304:
             raise
-        return Answer(None)
+        return HttpResponse(None)
 
 
 def _told(error: OSError | HTTPException) -> OSError:

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.naming import instead
 from skypane.runtime.environment import check_named
 from skypane.runtime.receiving.certificates import Certificates
@@ -196,9 +196,9 @@ class Receipts:
     read_by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", Place.of(self.folder, "folder").of_this_machine("a receiver writes"))
+        object.__setattr__(self, "folder", Location.of(self.folder, "folder").of_this_machine("a receiver writes"))
         read_by = tuple(
-            Place.of(one, "read_by").of_this_machine("a receiver reads") for one in _listed(self.read_by, "read_by")
+            Location.of(one, "read_by").of_this_machine("a receiver reads") for one in _listed(self.read_by, "read_by")
         )
         object.__setattr__(self, "read_by", read_by)
         _check_size(self.segment_bytes)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from skypane.runtime.growing_files import Growing
-from skypane.runtime.receiving.checksums import Sums, note_checked, remove
+from skypane.runtime.receiving.checksums import ChecksumWriter, note_checked, remove
 from skypane.runtime.receiving.folder_lock import Hold
 from skypane.runtime.receiving.segments import END, end_of, end_text, segment_name, segments_of
 from skypane.types import CheckpointError, ConfigError
@@ -37,7 +37,7 @@ class SegmentLog:
         self._most = segment_bytes
         self._hold: Hold | None = None
         self._files: list[int] = []
-        self._sums: Sums | None = None
+        self._sums: ChecksumWriter | None = None
         #: whether there may be something in the last segment after the log's end
         self._torn = False
         try:
@@ -48,7 +48,7 @@ class SegmentLog:
             os.ftruncate(self._mark, len(end_text(0)))
             self._segment = self._opened(segment_name(self._begin), os.O_APPEND)
             os.fsync(self._segment)
-            self._sums = Sums(str(self.folder / segment_name(self._begin)), self.end - self._begin)
+            self._sums = ChecksumWriter(str(self.folder / segment_name(self._begin)), self.end - self._begin)
             note_checked(folder, self._begin)
             self._note(self.end)
             self._sync_folder()
@@ -138,7 +138,7 @@ class SegmentLog:
         name = segment_name(self.end)
         fresh = self._opened(name, os.O_APPEND)
         try:
-            sums = Sums(str(self.folder / name), 0)
+            sums = ChecksumWriter(str(self.folder / name), 0)
             self._sync_folder()
         except OSError:
             self._closed(fresh)

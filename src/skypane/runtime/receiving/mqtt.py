@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from skypane.runtime.background import in_background
 from skypane.runtime.environment import held
-from skypane.runtime.receiving.group_commit import Intake
+from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Mqtt
 from skypane.runtime.receiving.message_lines import line_of
-from skypane.runtime.receiving.receiver_status import Seen
+from skypane.runtime.receiving.receiver_status import ReceivedInput
 from skypane.runtime.receiving.write_budget import Room
 from skypane.types import ConfigError, SkypaneError, micros
 
@@ -58,7 +58,7 @@ def _login(given: Mqtt, environment: Mapping[str, str]) -> tuple[str | None, str
 
 
 async def subscribe(
-    given: Mqtt, seen: Seen, intake_of: Callable[[str], Intake | None], environment: Mapping[str, str]
+    given: Mqtt, seen: ReceivedInput, intake_of: Callable[[str], GroupCommit | None], environment: Mapping[str, str]
 ) -> None:
     """Receive until cancelled; OSError if the broker refuses, hangs up, or a message cannot be written.
 
@@ -77,7 +77,11 @@ class _Session:
     """One connection, on one event loop; paho calls back in a thread of its own."""
 
     def __init__(
-        self, given: Mqtt, seen: Seen, intake_of: Callable[[str], Intake | None], environment: Mapping[str, str]
+        self,
+        given: Mqtt,
+        seen: ReceivedInput,
+        intake_of: Callable[[str], GroupCommit | None],
+        environment: Mapping[str, str],
     ) -> None:
         self.given = given
         self.seen = seen

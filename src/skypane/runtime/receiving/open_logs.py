@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 
-from skypane.runtime.receiving.group_commit import Intake
+from skypane.runtime.receiving.group_commit import GroupCommit
 
 _FILES = 4
 """Files that an open log has."""
@@ -41,15 +41,15 @@ class OpenLogs:
     most    how many may be open at once
     """
 
-    def __init__(self, opened: Callable[[str], Intake], most: int) -> None:
+    def __init__(self, opened: Callable[[str], GroupCommit], most: int) -> None:
         self._opened = opened
         self._most = most
-        self._intakes: OrderedDict[str, Intake] = OrderedDict()
+        self._intakes: OrderedDict[str, GroupCommit] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._intakes)
 
-    def of(self, name: str) -> Intake | None:
+    def of(self, name: str) -> GroupCommit | None:
         """Return the way into a log; None if it cannot be opened before another one is written."""
         if name not in self._intakes:
             if len(self._intakes) >= self._most and not self._closed_one():

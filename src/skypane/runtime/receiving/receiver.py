@@ -20,11 +20,11 @@ from skypane.naming import shortened
 from skypane.runtime.environment import held
 from skypane.runtime.receiving import http, mqtt, tcp
 from skypane.runtime.receiving.folder_lock import Hold
-from skypane.runtime.receiving.group_commit import Intake
+from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Receipts, Received
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.open_logs import OpenLogs, most_open
-from skypane.runtime.receiving.receiver_status import RECEIVING, Seen
+from skypane.runtime.receiving.receiver_status import RECEIVING, ReceivedInput
 from skypane.runtime.receiving.retention import remove_passed
 from skypane.types import ConfigError, SkypaneError
 from skypane.wording import count
@@ -61,12 +61,12 @@ class Receiver:
         self._environment = environment
         for one in self.receipts.inputs:
             _check(one, environment)
-        self._intakes: dict[str, Intake] = {}
+        self._intakes: dict[str, GroupCommit] = {}
         by_topic = [one.name for one in self.receipts.inputs if isinstance(one, Mqtt) and one.by_topic]
         self._topics = {name: OpenLogs(self._opened, max(most_open() // len(by_topic), 1)) for name in by_topic}
         #: the logs of topics that there are, by input
         self._known: dict[str, set[str]] = {}
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, ReceivedInput] = {}
         self._holds: list[Hold] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -75,7 +75,7 @@ class Receiver:
         self._ready: Future[None] = Future()
 
     @property
-    def seen(self) -> list[Seen]:
+    def seen(self) -> list[ReceivedInput]:
         """What is to be said of each input, in the order of their names."""
         return [self._seen[name] for name in sorted(self._seen)]
 
@@ -133,21 +133,21 @@ class Receiver:
             folder = Path(self.receipts.folder, one.name)
             self._holds.append(Hold(folder))
             self._known[one.name] = {f"{one.name}/{there.name}" for there in folder.iterdir() if there.is_dir()}
-            self._seen[one.name] = Seen(one.name)
+            self._seen[one.name] = ReceivedInput(one.name)
         else:
             self._intake(one.name)
         return self._kept_up(one, self._seen[one.name])
 
-    def _intake(self, name: str) -> Intake:
+    def _intake(self, name: str) -> GroupCommit:
         if name not in self._intakes:
             self._intakes[name] = self._opened(name)
         return self._intakes[name]
 
-    def _opened(self, name: str) -> Intake:
+    def _opened(self, name: str) -> GroupCommit:
         segments = SegmentLog(Path(self.receipts.folder, name), self.receipts.segment_bytes)
-        return Intake(segments, self._seen.setdefault(name, Seen(name)))
+        return GroupCommit(segments, self._seen.setdefault(name, ReceivedInput(name)))
 
-    def _intake_of(self, one: Mqtt, topic: str) -> Intake | None:
+    def _intake_of(self, one: Mqtt, topic: str) -> GroupCommit | None:
         if not one.by_topic:
             return self._intake(one.name)
         name = _named(one.name, topic)
@@ -164,7 +164,7 @@ class Receiver:
             )
         known.add(name)
 
-    async def _kept_up(self, one: Received, seen: Seen) -> None:
+    async def _kept_up(self, one: Received, seen: ReceivedInput) -> None:
         """Receive one input; what ends or fails is begun again, later each time until it has answered."""
         wait = FIRST_WAIT
         while True:

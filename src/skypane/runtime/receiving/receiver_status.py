@@ -12,7 +12,7 @@ WAITING, RECEIVING, FAILED = "waiting", "receiving", "failed"
 
 
 @dataclass(slots=True)
-class Seen:
+class ReceivedInput:
     """One input. Written by its receiver, read by whoever looks.
 
     lines       that are in the log since the start

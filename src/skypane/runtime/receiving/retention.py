@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.runtime.receiving.checksums import remove
 from skypane.runtime.receiving.segments import Segment, segments_of
 from skypane.types import CheckpointError
@@ -51,7 +51,7 @@ def passed(folder: Path, checkpoints: Iterable[Path]) -> list[Segment]:
 
     A query that has not read of the folder yet holds all of it. It knows the folder by its path, from the root.
     """
-    path = str(Place.of(folder, "folder"))
+    path = str(Location.of(folder, "folder"))
     places = [_read_of(path, _offset(checkpoint)) for checkpoint in checkpoints]
     read = min(places, default=0)
     return [one for one in segments_of(str(folder))[:-1] if one.end <= read]

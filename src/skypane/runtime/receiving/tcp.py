@@ -7,7 +7,7 @@ import socket
 from asyncio import StreamReader, StreamWriter, Task
 from contextlib import suppress
 
-from skypane.runtime.receiving.group_commit import Intake
+from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Connect, Listen, address
 
 LONGEST = 1 << 20
@@ -18,7 +18,7 @@ _PATIENCE = 10.0
 """Seconds that a connection may take to come about."""
 
 
-async def listen(given: Listen, intake: Intake) -> None:
+async def listen(given: Listen, intake: GroupCommit) -> None:
     """Receive from every client that connects, until cancelled."""
     clients: set[Task[None]] = set()
 
@@ -48,7 +48,7 @@ async def listen(given: Listen, intake: Intake) -> None:
             await asyncio.wait(clients)
 
 
-async def connect(given: Connect, intake: Intake) -> None:
+async def connect(given: Connect, intake: GroupCommit) -> None:
     """Receive from a server until it hangs up: an OSError, so that it is tried again."""
     async with asyncio.timeout(_PATIENCE):
         reader, writer = await asyncio.open_connection(*address(given.connect, "connect"), ssl=given.context())
@@ -60,7 +60,7 @@ async def connect(given: Connect, intake: Intake) -> None:
     raise ConnectionResetError(f"{given.connect} has hung up")
 
 
-async def _received(reader: StreamReader, writer: StreamWriter, intake: Intake, *, acknowledge: bool) -> None:
+async def _received(reader: StreamReader, writer: StreamWriter, intake: GroupCommit, *, acknowledge: bool) -> None:
     """Hand in whole lines until the other side ends; a line that it has not ended is none."""
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     rest, lines = b"", 0

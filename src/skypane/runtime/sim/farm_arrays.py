@@ -9,7 +9,7 @@ import numpy as np
 from skypane.runtime.sim import pane_events
 from skypane.runtime.sim.heap import empty_heap
 from skypane.runtime.sim.pane_events import Farm
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import FloatArray
 
 _SPARE = 4
@@ -31,7 +31,7 @@ def roomier(farm: Farm) -> Farm:
     return farm._replace(control=np.concatenate([farm.control, np.zeros_like(farm.control)]), after=after, **more)
 
 
-def made(stream: Stream, cost: FloatArray, most: int) -> Farm:
+def made(stream: SimulatedStream, cost: FloatArray, most: int) -> Farm:
     """Return the arrays of a farm of up to `most` workers at its start."""
     tuples, panes = len(stream.arrival), stream.panes
     partitions = panes * most

@@ -11,7 +11,7 @@ from skypane.control.splitting import PaneRoundRobin, Sample, Splitting, TupleRo
 from skypane.control.splitting.adaptive import ThresholdSplitting
 from skypane.runtime.sim import farm_arrays, pane_events
 from skypane.runtime.sim.partition import members
-from skypane.runtime.sim.simulated_stream import Stream
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import ConfigError, FloatArray, IntArray
 
 
@@ -46,7 +46,7 @@ class PaneFarm:
     """
 
     def __init__(
-        self, stream: Stream, cost: FloatArray, workers: int, most: int | None = None, room: int | None = None
+        self, stream: SimulatedStream, cost: FloatArray, workers: int, most: int | None = None, room: int | None = None
     ) -> None:
         most = most or workers
         if not 1 <= workers <= most:

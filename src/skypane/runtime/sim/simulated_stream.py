@@ -12,7 +12,7 @@ from skypane.windows import Windows
 
 
 @dataclass(frozen=True, eq=False)
-class Stream:
+class SimulatedStream:
     """Tuples in order of arrival: seconds since the start, pane (from 0), work (1 is usual); closing as in Farm.
 
     points   (n, d) their values, smaller is better: results are those of the values; None: they are fitted
@@ -27,7 +27,7 @@ class Stream:
     @classmethod
     def of(
         cls, windows: Windows, event: IntArray, arrival: IntArray, slack: Micros, points: FloatArray | None = None
-    ) -> Stream:
+    ) -> SimulatedStream:
         """Return the stream of these event and arrival times (microseconds), closed by a constant slack (tp = tmax - K)."""
         if len(event) != len(arrival) or not len(event):
             raise ConfigError(f"need an event and an arrival time for each tuple, got {len(event)} and {len(arrival)}")

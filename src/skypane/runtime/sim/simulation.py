@@ -17,8 +17,8 @@ from skypane.control.splitting import Splitting
 from skypane.control.splitting.adaptive import ThresholdSplitting
 from skypane.runtime.sim.cost_models import CostModel
 from skypane.runtime.sim.pane_farm import PaneFarm, Results
-from skypane.runtime.sim.simulated_stream import Stream
-from skypane.runtime.sim.window_farm import Answer, Result, WindowFarm
+from skypane.runtime.sim.simulated_stream import SimulatedStream
+from skypane.runtime.sim.window_farm import CompletedWindow, Result, WindowFarm
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -38,7 +38,7 @@ class Setup:
     drain             whether what waits when all tuples have come is worked off: one more sample, of whatever length
     """
 
-    stream: Stream
+    stream: SimulatedStream
     windows: Windows
     cost: CostModel
     splitting: Splitting
@@ -173,7 +173,7 @@ def _rest(last: Sampled, results: Results, wlq: WindowFarm | None, setup: Setup)
     )
 
 
-def _delays(answers: Sequence[Answer], setup: Setup) -> tuple[float, ...]:
+def _delays(answers: Sequence[CompletedWindow], setup: Setup) -> tuple[float, ...]:
     closed = setup.stream.closed
     return tuple(
         float(answer.time - closed[min(setup.windows.panes_of(answer.window)[-1], len(closed) - 1)])
@@ -205,7 +205,7 @@ def _pass_on(results: Results, wlq: WindowFarm | None, setup: Setup, now: float)
     return float(sizes.sum())
 
 
-def _latency(results: Results, stream: Stream) -> float:
+def _latency(results: Results, stream: SimulatedStream) -> float:
     """Return the mean of a pane's seconds up to each of its results; panes without a tuple have none."""
     seconds = results.time - stream.begun[results.pane]
     known = seconds[np.isfinite(seconds)]

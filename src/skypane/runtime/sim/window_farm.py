@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from skypane.control.monitoring import Period
-from skypane.control.scheduling import Feedback, Merge, PaneResult, Run, Scheduler
+from skypane.control.scheduling import Feedback, Merge, PaneResult, RunTask, Scheduler
 from skypane.kernels.batch_skyline import skyline_indices
 from skypane.runtime.sim.cost_models import CostModel
 from skypane.types import FloatArray, IntArray
@@ -26,7 +26,7 @@ class Result(NamedTuple):
 _NOTHING: Final = Result(0, 0, np.empty(0, np.int64))
 
 
-class Answer(NamedTuple):
+class CompletedWindow(NamedTuple):
     """A window that is done: when, which, how large."""
 
     time: float
@@ -43,7 +43,7 @@ class _Interval:
     sent: list[int]
     merges: int = 0
     updates: int = 0
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[CompletedWindow] = field(default_factory=list)
 
 
 class WindowFarm:
@@ -57,7 +57,7 @@ class WindowFarm:
         self._results: dict[int, Result] = {}
         self._uses: dict[int, int] = {}
         self._windows: dict[int, Result] = {}
-        self._events: list[tuple[float, int, Run, float]] = []
+        self._events: list[tuple[float, int, RunTask, float]] = []
         self._free = [0.0] * most
         self._sequence = self._made = 0
         self._counted = self._fresh()
@@ -85,7 +85,7 @@ class WindowFarm:
             self._counted.done[run.worker] += 1
             self._start(self._scheduler.finished(self._finished(run)))
 
-    def _start(self, runs: list[Run]) -> None:
+    def _start(self, runs: list[RunTask]) -> None:
         for run in runs:
             self._sequence += 1
             seconds = self._seconds(run)
@@ -94,7 +94,7 @@ class WindowFarm:
             self._counted.sent[run.worker] += 1
             heapq.heappush(self._events, (end, self._sequence, run, seconds))
 
-    def _seconds(self, run: Run) -> float:
+    def _seconds(self, run: RunTask) -> float:
         """Return how long a task takes; an update has its effect on the window here, since updates keep their order."""
         task = run.task
         if isinstance(task, Merge):
@@ -103,7 +103,7 @@ class WindowFarm:
         self._windows[task.window] = self._united(window, result)
         return self._cost.merge(window.size, result.size)
 
-    def _finished(self, run: Run) -> Feedback:
+    def _finished(self, run: RunTask) -> Feedback:
         task = run.task
         if isinstance(task, Merge):
             self._counted.merges += 1
@@ -111,7 +111,7 @@ class WindowFarm:
             return Feedback(run.worker, task, self._name(made, uses=1))
         self._counted.updates += 1
         if task.finalized:
-            self._counted.answers.append(Answer(self.now, task.window, self._windows.pop(task.window).size))
+            self._counted.answers.append(CompletedWindow(self.now, task.window, self._windows.pop(task.window).size))
         return Feedback(run.worker, task)
 
     def _united(self, first: Result, second: Result) -> Result:
@@ -132,7 +132,7 @@ class WindowFarm:
         self._uses[name] -= 1
         return self._results[name] if self._uses[name] else self._results.pop(name)
 
-    def measured(self, seconds: float) -> tuple[Period, list[Answer], int, int]:
+    def measured(self, seconds: float) -> tuple[Period, list[CompletedWindow], int, int]:
         """Return what was measured in so many seconds: the period, answers, merges and updates.
 
         A task counts where it ends: one that is longer than an interval makes its worker busier than the interval is long.

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, FloatType
 
-from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.reject_reasons import rankable
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes
@@ -176,7 +176,7 @@ class _LiftPanes:
     """Lifts a partition pane by pane; says which runs, of `run` windows each, hold each pane."""
 
     query: Query
-    gate: Gate
+    gate: EntryRules
     run: int
     invalid: Invalid
 

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.costs import Costs
 from skypane.control.fitting import Timing, fit
-from skypane.operators.fronts.front import Arrivals, Front, Stored
+from skypane.operators.fronts.front import Front, NewPoints, Stored
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.skyline import Skyline
@@ -120,7 +120,7 @@ def _front(row_count: int, rounds: int) -> Timing:
     points = _incomparable(row_count + COMING)
     times = np.arange(len(points))
     stored = Stored(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
-    coming = Arrivals(points[row_count:], times[row_count:], times[row_count:])
+    coming = NewPoints(points[row_count:], times[row_count:], times[row_count:])
     seconds = []
     for _ in range(rounds + 1):
         front = Front.restore(stored, 2 * len(points))
@@ -133,7 +133,7 @@ def _group(row_count: int, rounds: int) -> Timing:
     points, times = _incomparable(2 * row_count), np.arange(2 * row_count)
     groups = times % max(1, row_count // 16)
     stored = Stored(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
-    coming = Arrivals(points[row_count:], times[row_count:], times[row_count:])
+    coming = NewPoints(points[row_count:], times[row_count:], times[row_count:])
     seconds = []
     for _ in range(rounds + 1):
         fronts = GroupedFronts.restore(stored, groups[:row_count], 4 * row_count)

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.runtime.table_batching import gathered
 
 DRAFT = ".draft-"
@@ -40,13 +40,13 @@ class Store:
     @classmethod
     def at(cls, where: str | os.PathLike[str], field: str = "path") -> Store:
         """Return the store at a path or URI, made absolute; raise ConfigError, naming `field`, if there can be none."""
-        place = Place.of(where, field)
+        place = Location.of(where, field)
         place.check_writable(field)
         return cls(str(place))
 
     @cached_property
-    def place(self) -> Place:
-        return Place.of(self.root)
+    def place(self) -> Location:
+        return Location.of(self.root)
 
     @property
     def _fs(self) -> tuple[fs.FileSystem, str]:

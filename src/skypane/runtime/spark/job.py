@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from skypane import kernels, notebook
 from skypane.control.parallelism import Workers
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.metrics import BatchMetrics
 from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.batch_lifecycle import Turns
@@ -84,7 +84,7 @@ class Job:
         engine = Engine(self.setting, self.workers, on_batch, told, pace=_pace(when))
         engine.finish_drain(spark)
         turns = Turns(engine)
-        where = Place.of(self.setting.checkpoint)
+        where = Location.of(self.setting.checkpoint)
         writer = self.rows.writeStream.foreachBatch(turns).option("checkpointLocation", where.spark)
         if name is not None:
             writer = writer.queryName(name)

@@ -19,7 +19,7 @@ import numpy as np
 from skypane.types import ConfigError, Duration, FloatArray
 from skypane.workloads.argument_checks import at_least, positive, seconds
 from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases, pieces
-from skypane.workloads.arrivals.rates import Pieces, evenly, poisson
+from skypane.workloads.arrivals.rates import RateSegments, evenly, poisson
 from skypane.workloads.arrivals.sent import Sent
 
 STREAMS: Final = 80
@@ -43,9 +43,9 @@ class ConstantFleet:
         """Yield chunks of tuples in the order of their event times, without end."""
         rates = rng.uniform(self.low, self.high, self.streams)
 
-        def constant_pieces() -> Iterator[Pieces]:
+        def constant_pieces() -> Iterator[RateSegments]:
             while True:
-                yield Pieces(np.ones(1), rates[None, :])
+                yield RateSegments(np.ones(1), rates[None, :])
 
         return poisson(constant_pieces(), rng)
 
@@ -80,7 +80,7 @@ class FluctuatingFleet:
         """Yield chunks of tuples in the order of their event times, without end."""
         return poisson(self._pieces(rng), rng)
 
-    def _pieces(self, rng: np.random.Generator) -> Iterator[Pieces]:
+    def _pieces(self, rng: np.random.Generator) -> Iterator[RateSegments]:
         pairs = (self.streams + 1) // 2
         if self.total == "constant":
             bounds = np.repeat(rng.uniform(self.low, self.high, (pairs, 2)), 2, axis=0)
@@ -95,7 +95,7 @@ class FluctuatingFleet:
         rates = lowest + (highest - lowest) * self._height(places % 1.0)
         lengths = np.full(_GRAIN, seconds("period", self.period) / _GRAIN)
         while True:
-            yield Pieces(lengths, rates)
+            yield RateSegments(lengths, rates)
 
     def _height(self, place: FloatArray) -> FloatArray:
         """Return 0 (low) to 1 (high) at a place in [0, 1) of the period."""

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from skypane.types import BoolArray, FloatArray, IntArray
-from skypane.workloads.arrivals.rates import Pieces
+from skypane.workloads.arrivals.rates import RateSegments
 
 _AHEAD: Final = 16
 """Periods drawn at a time for each source."""
@@ -111,7 +111,7 @@ class Phases:
         return self.first[sources] ^ (passed % 2 == 1), self.edges[sources, passed]
 
 
-def pieces(phases: Phases, rates: FloatArray, block: float) -> Iterator[Pieces]:
+def pieces(phases: Phases, rates: FloatArray, block: float) -> Iterator[RateSegments]:
     """Yield the rates of on/off sources, `rates` (n,) while on, 0 while off, `block` seconds at a time."""
     start, on = 0.0, phases.first.copy()
     while True:
@@ -125,6 +125,6 @@ def pieces(phases: Phases, rates: FloatArray, block: float) -> Iterator[Pieces]:
         toggles[0] = on
         toggles[np.arange(1, len(at) + 1), source[order]] = 1
         state = np.cumsum(toggles, axis=0) % 2
-        yield Pieces(np.diff(np.concatenate([[start], at[order], [end]])), state * rates)
+        yield RateSegments(np.diff(np.concatenate([[start], at[order], [end]])), state * rates)
         start, on = end, state[-1].astype(np.bool_)
         phases.forget(start)

@@ -13,7 +13,7 @@ import numpy as np
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
 from skypane.workloads.argument_checks import positive, seconds
 from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases, pieces
-from skypane.workloads.arrivals.rates import Pieces, poisson
+from skypane.workloads.arrivals.rates import RateSegments, poisson
 
 FIGURE_9: Final = (40_000.0, 50_000.0, 70_000.0, 80_000.0, 60_000.0, 40_000.0)
 """Tuples per second of paper 5's artificial scenario (section 5.2, figure 9), changed every 30 seconds."""
@@ -105,12 +105,12 @@ class OnOff:
         return times_of(pieces(phases, peak, 64 * (on + off)), rng)
 
 
-def constant_pieces(rates: Iterator[FloatArray], every: float) -> Iterator[Pieces]:
+def constant_pieces(rates: Iterator[FloatArray], every: float) -> Iterator[RateSegments]:
     """Yield one stream's rates as pieces of `every` seconds, each of one rate."""
     for chunk in rates:
-        yield Pieces(np.full(len(chunk), every), chunk[:, None])
+        yield RateSegments(np.full(len(chunk), every), chunk[:, None])
 
 
-def times_of(parts: Iterator[Pieces], rng: np.random.Generator) -> Iterator[IntArray]:
+def times_of(parts: Iterator[RateSegments], rng: np.random.Generator) -> Iterator[IntArray]:
     """Yield the times of one Poisson stream with those rates."""
     return (sent.times for sent in poisson(parts, rng))

@@ -18,7 +18,7 @@ from skypane.types import FloatArray, IntArray
 from skypane.workloads.arrivals.sent import CHUNK, Sent, whole_micros
 
 
-class Pieces(NamedTuple):
+class RateSegments(NamedTuple):
     """Consecutive stretches of time: (k,) lengths in seconds, (k, n) tuples per second of each of n sources."""
 
     lengths: FloatArray
@@ -28,7 +28,7 @@ class Pieces(NamedTuple):
 class _Knots:
     """Where pieces begin and end: seconds, and units of each source, as far as they are still needed."""
 
-    def __init__(self, pieces: Iterator[Pieces]) -> None:
+    def __init__(self, pieces: Iterator[RateSegments]) -> None:
         self._pieces = pieces
         self.seconds: FloatArray = np.zeros(1)
         self.units: FloatArray = np.zeros((1, 1))
@@ -54,7 +54,7 @@ class _Knots:
         self.seconds, self.units = self.seconds[keep:], self.units[keep:]
 
 
-def poisson(pieces: Iterator[Pieces], rng: np.random.Generator) -> Iterator[Sent]:
+def poisson(pieces: Iterator[RateSegments], rng: np.random.Generator) -> Iterator[Sent]:
     """Yield tuples of independent Poisson sources with those rates, without end."""
     knots, now = _Knots(pieces), 0.0
     while True:
@@ -81,7 +81,7 @@ def _senders(units: FloatArray, knots: _Knots, rng: np.random.Generator) -> IntA
     return np.asarray(np.minimum(at - piece * n, n - 1))
 
 
-def evenly(pieces: Iterator[Pieces], rng: np.random.Generator) -> Iterator[Sent]:
+def evenly(pieces: Iterator[RateSegments], rng: np.random.Generator) -> Iterator[Sent]:
     """Yield tuples that each source sends at equal distances in units, from a phase of its own, without end."""
     knots, now = _Knots(pieces), 0.0
     knots.reach(1.0)

@@ -61,7 +61,7 @@ DISTRIBUTIONS: Final[dict[str, Callable[[int, int, np.random.Generator], FloatAr
 }
 
 
-class Points(Protocol):
+class PointDistribution(Protocol):
     """What a tuple's criteria are drawn from."""
 
     @property

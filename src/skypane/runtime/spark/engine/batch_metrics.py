@@ -8,15 +8,15 @@ from dataclasses import asdict
 from typing import Any
 
 from skypane.control.law import Decision
-from skypane.control.measurements import Measured
+from skypane.control.measurements import BatchMeasurements
 from skypane.control.monitoring import Period, utilisation
-from skypane.control.placement import Place
+from skypane.control.placement import PlacementChoice
 from skypane.metrics import BatchMetrics
 from skypane.operators.advance import Advance
 from skypane.plan import Plan
 from skypane.runtime.spark.engine.control_loop import Steering
 from skypane.runtime.spark.engine.plq import PaneLevel
-from skypane.runtime.spark.engine.program import Batch
+from skypane.runtime.spark.engine.program import MicroBatch
 from skypane.runtime.spark.engine.utilization import panes_of, period_of, window_period_of
 from skypane.runtime.spark.engine.window_state import State
 from skypane.runtime.spark.sinks.batch_rows import Answers
@@ -25,13 +25,13 @@ from skypane.windows import Windows
 
 def batch_metrics(
     plan: Plan,
-    batch: Batch,
+    batch: MicroBatch,
     after: State,
     level: PaneLevel,
     step: Advance,
-    placement: Decision[Place],
+    placement: Decision[PlacementChoice],
     answers: Answers,
-    measured: Measured,
+    measured: BatchMeasurements,
 ) -> BatchMetrics:
     """Return the metrics of the batch that led to the state `after`; its seconds are not all over yet."""
     steering = batch.steering
@@ -74,7 +74,9 @@ def batch_metrics(
     )
 
 
-def _decisions(plan: Plan, steering: Steering, step: Advance, placement: Decision[Place]) -> Iterator[Decision[Any]]:
+def _decisions(
+    plan: Plan, steering: Steering, step: Advance, placement: Decision[PlacementChoice]
+) -> Iterator[Decision[Any]]:
     """Yield what was decided for the batch, with values of JSON."""
     policy, state = plan.progress, step.state
     yield Decision("progress", state.punctuation, policy.explain(state), dict(policy.figures(state)))
@@ -83,7 +85,7 @@ def _decisions(plan: Plan, steering: Steering, step: Advance, placement: Decisio
             yield Decision(**decision.to_json())
 
 
-def _sigma(measured: Measured) -> float | None:
+def _sigma(measured: BatchMeasurements) -> float | None:
     partitions = panes_of(measured)
     return len(partitions) / len({work.pane for work in partitions}) if partitions else None
 

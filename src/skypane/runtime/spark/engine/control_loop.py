@@ -11,7 +11,7 @@ from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.exchange import DEFAULT_GROWTH, Exchange, ExchangeState, SourceSpread
 from skypane.control.law import Decision
-from skypane.control.measurements import Measured
+from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
 from skypane.control.snapshots import from_json, to_json
 from skypane.control.splitting import Panes, Routing, Sample, Splitting
@@ -191,7 +191,7 @@ class Control:
             return f"{now}: {self.elastic.so_far(state.elastic, 'batches')} measured, nothing decided yet"
         return state.elastic.because
 
-    def observe(self, state: ControlState, measured: Measured) -> ControlState:
+    def observe(self, state: ControlState, measured: BatchMeasurements) -> ControlState:
         """Return the state after a batch."""
         partitions = panes_of(measured)
         row_counts: Counter[int] = Counter()
@@ -210,13 +210,13 @@ class Control:
             sized=state.sized or measured.sized,
         )
 
-    def _elastic_after(self, elastic: ElasticState | None, measured: Measured) -> ElasticState | None:
+    def _elastic_after(self, elastic: ElasticState | None, measured: BatchMeasurements) -> ElasticState | None:
         if self.elastic is None or elastic is None:
             return elastic
         return self.elastic.observe(elastic, stages_of(measured))
 
 
-def _spread(measured: Measured, panes: int, partials: int, workers: int) -> SourceSpread:
+def _spread(measured: BatchMeasurements, panes: int, partials: int, workers: int) -> SourceSpread:
     return SourceSpread(
         row_count=sum(task.rows for task in measured.tasks),
         busy=tuple(task.busy for task in measured.tasks),

@@ -12,7 +12,7 @@ from skypane.runtime.spark.engine.job_settings import Setting
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.ownership import Ownership
 from skypane.runtime.spark.engine.query_definition import Definition
-from skypane.runtime.spark.sinks.folder_owner import Claim
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.types import CheckpointError
 
 
@@ -43,7 +43,7 @@ def _claim_places(
         places[role] = None if place is None else str(place)
         before = None if last is None or place is None else noted.get(role)
         with _usable(role, str(place)):
-            sink.open(Claim(query, owned.driver, 0 if last is None else last.batch_id + 1, before, owned.check))
+            sink.open(QueryStart(query, owned.driver, 0 if last is None else last.batch_id + 1, before, owned.check))
     return places
 
 

@@ -21,21 +21,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.measurements import Measured, RunWork
+from skypane.control.measurements import BatchMeasurements, RunWork
 from skypane.control.placement import DueRows, FrontPlacement
 from skypane.operators.advance import Advance, drained
 from skypane.operators.fronts import RowFront
-from skypane.operators.fronts.fronts import NOBODY, Asking
+from skypane.operators.fronts.fronts import NOBODY, ShardPlan
 from skypane.operators.fronts.row_front import ACTION
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import ContinuousPlan
 from skypane.progress.policy import ProgressState
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics
-from skypane.runtime.spark.engine.ingest import Intake
+from skypane.runtime.spark.engine.ingest import Ingest
 from skypane.runtime.spark.engine.partials import PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import PaneLevel
-from skypane.runtime.spark.engine.program import Batch, Outcome
+from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.shard_stage import Shards
 from skypane.runtime.spark.engine.window_state import State
 from skypane.runtime.spark.sinks.batch_rows import Answers
@@ -90,7 +90,7 @@ class ContinuousProgram:
     """Lifts rows into panes, and lets the front take those that progress closes; `update_schema` is that of what it tells."""
 
     def __init__(
-        self, plan: ContinuousPlan, intake: Intake, update_schema: pa.Schema, costs: Costs = DEFAULT_COSTS
+        self, plan: ContinuousPlan, intake: Ingest, update_schema: pa.Schema, costs: Costs = DEFAULT_COSTS
     ) -> None:
         self._placement = FrontPlacement(costs)
         self._plan = plan
@@ -115,18 +115,18 @@ class ContinuousProgram:
         self._known = state, front
         return state
 
-    def run(self, batch: Batch, state: ContinuousState) -> Outcome[ContinuousState]:
+    def run(self, batch: MicroBatch, state: ContinuousState) -> BatchOutcome[ContinuousState]:
         """Process a batch."""
         return self._complete(batch, state, *self._intake.lift(batch, state.waiting))
 
-    def drain(self, batch: Batch, state: ContinuousState) -> Outcome[ContinuousState]:
+    def drain(self, batch: MicroBatch, state: ContinuousState) -> BatchOutcome[ContinuousState]:
         """Tell all updates up to the end of the last pane that holds a row; the front stays as it is then."""
         step = drained(self._plan.progress, state.progress, state.waiting.open)
         return self._complete(batch, state, PaneLevel(()), step)
 
     def _complete(
-        self, batch: Batch, state: ContinuousState, level: PaneLevel, step: Advance
-    ) -> Outcome[ContinuousState]:
+        self, batch: MicroBatch, state: ContinuousState, level: PaneLevel, step: Advance
+    ) -> BatchOutcome[ContinuousState]:
         intake, timer = self._intake, batch.timer
         with timer("progress"):
             held, merged = intake.add(level, step, state.waiting, batch.batch_id, None)
@@ -150,7 +150,7 @@ class ContinuousProgram:
         after = ContinuousState(replace(waiting, ahead=ahead), told, current)
         self._known = after, front
         answers = Answers(self._update_schema, row_count=updates.num_rows, tables=(updates,))
-        measured = Measured(
+        measured = BatchMeasurements(
             tasks=level.work,
             merge_seconds=timer.seconds["wlq"],
             interval=batch.interval,
@@ -158,7 +158,7 @@ class ContinuousProgram:
             runs=tuple(RunWork(1, busy) for busy in shards.busy),
         )
         metrics = batch_metrics(self._plan, batch, after.waiting, level, step, placement, answers, measured)
-        return Outcome(
+        return BatchOutcome(
             state=after,
             answers=answers,
             rejected=rejected,
@@ -181,7 +181,7 @@ class ContinuousProgram:
         return RowFront.of(self._plan.query, self._intake.schema, map(read, state.told), state.clock)
 
     def _step(
-        self, front: RowFront, due: tuple[PartialRef, ...], still: OpenPanes[PartialRef], asking: Asking
+        self, front: RowFront, due: tuple[PartialRef, ...], still: OpenPanes[PartialRef], asking: ShardPlan
     ) -> pa.Table:
         if still.begin is None:
             return self._update_schema.empty_table()

@@ -23,7 +23,7 @@ from skypane.runtime.spark.engine.arrow_transfer import Crossing
 from skypane.runtime.spark.engine.late_rows import AheadStage
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef, attempt_name
 from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel
-from skypane.runtime.spark.engine.program import Batch
+from skypane.runtime.spark.engine.program import MicroBatch
 from skypane.runtime.spark.engine.window_state import State
 from skypane.runtime.spark.sinks.batch_rows import Answers
 from skypane.types import Micros
@@ -35,7 +35,7 @@ MERGED = 99_999
 
 
 @dataclass(frozen=True)
-class Intake:
+class Ingest:
     """How the rows of a plan are taken in.
 
     schema          of the rows that come
@@ -54,7 +54,7 @@ class Intake:
     def partials(self) -> Store:
         return self.store.child(PARTIALS)
 
-    def lift(self, batch: Batch, state: State) -> tuple[PaneLevel, Advance]:
+    def lift(self, batch: MicroBatch, state: State) -> tuple[PaneLevel, Advance]:
         """Lift the batch's rows, and move progress."""
         gate = replace(self.plan.gate.after(state.progress.punctuation), keep=self.keep_rejected)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
@@ -100,7 +100,9 @@ class Intake:
         after.totals.check()
         return after
 
-    def ahead(self, batch: Batch, step: Advance, state: State) -> tuple[tuple[PartialRef, ...], tuple[PartialRef, ...]]:
+    def ahead(
+        self, batch: MicroBatch, step: Advance, state: State
+    ) -> tuple[tuple[PartialRef, ...], tuple[PartialRef, ...]]:
         """Return references to the held rows that are kept for the late sink: all of them, and those of this batch alone."""
         fresh: tuple[PartialRef, ...] = ()
         if not self.keep_rejected:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.reject_reasons import FUTURE, REASON
 from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine import partials
@@ -32,7 +32,7 @@ def schema_of(schema: pa.Schema) -> pa.Schema:
 class AheadStage:
     """Writes the rows beyond the gate's limit, which are held, and yields references to them; travels to the workers."""
 
-    gate: Gate
+    gate: EntryRules
     store: Store
     batch_id: int
 
@@ -60,7 +60,7 @@ def _refs(reports: Iterable[str]) -> tuple[PartialRef, ...]:
     return tuple(PartialRef.from_json(ref) for report in reports for ref in json.loads(report))
 
 
-def given_up(gate: Gate, store: Store, refs: Iterable[PartialRef], panes: Collection[int]) -> list[pa.Table]:
+def given_up(gate: EntryRules, store: Store, refs: Iterable[PartialRef], panes: Collection[int]) -> list[pa.Table]:
     """Return the rows of these panes that were held, with their reason."""
     tables = map(PartialReader(store), refs)
     return [table.filter(_in_panes(gate, table, panes)) for table in tables]
@@ -73,10 +73,10 @@ def gather(schema: pa.Schema, level: PaneLevel, store: Store, future: Iterable[p
     return Answers(schema_of(schema), row_count=sum(table.num_rows for table in tables), tables=tuple(tables))
 
 
-def _future(gate: Gate, rows: pa.Table) -> Iterator[pa.Table]:
+def _future(gate: EntryRules, rows: pa.Table) -> Iterator[pa.Table]:
     for rejected in gate.split(rows).rejection.rows:
         yield rejected.filter(pc.field(REASON) == FUTURE)
 
 
-def _in_panes(gate: Gate, rows: pa.Table, panes: Collection[int]) -> pa.Array:
+def _in_panes(gate: EntryRules, rows: pa.Table, panes: Collection[int]) -> pa.Array:
     return pa.array(np.isin(gate.panes_of(rows), list(panes)))

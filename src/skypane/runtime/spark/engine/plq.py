@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType
 from skypane.control.measurements import PaneWork, TaskWork
 from skypane.control.splitting import Routing
 from skypane.naming import backticked
-from skypane.operators.entry.entry_rules import Gate
+from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.pane_counts import PaneCount, merged_sources
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.pane_query import LiftResult, PaneQuery
@@ -102,7 +102,7 @@ class LiftStage:
     """What a task has to know; travels to the workers."""
 
     query: Query
-    gate: Gate
+    gate: EntryRules
     store: Store
     batch_id: int
 
@@ -208,7 +208,7 @@ def _forget(store: Store, level: PaneLevel) -> None:
     store.child(REJECTED).remove({ref.file for ref in level.rejected_rows})
 
 
-def routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:
+def routed(rows: DataFrame, gate: EntryRules, routing: Routing) -> DataFrame:
     """Move each row to the task of its worker: natively, and by the row alone, so that a task tried again gets the same.
 
     Rows of a pane with several owners are spread over them by a hash, in the proportions of the shares.

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pyspark.sql import DataFrame
 
-from skypane.control.measurements import Measured
+from skypane.control.measurements import BatchMeasurements
 from skypane.metrics import BatchMetrics
 from skypane.progress.policy import ProgressState
 from skypane.runtime.spark.engine.control_loop import Steering
@@ -47,7 +47,7 @@ S_run = TypeVar("S_run", bound=ProgramState)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class MicroBatch:
     """One micro-batch, and what is decided for it before its rows move."""
 
     batch_id: int
@@ -58,7 +58,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[S]):
+class BatchOutcome(Generic[S]):
     """What a batch came to; nothing of it is true before the shell commits it.
 
     answers    for the output
@@ -74,7 +74,7 @@ class Outcome(Generic[S]):
     rejected_files: frozenset[str]
     fingerprint: Fingerprint
     metrics: BatchMetrics
-    measured: Measured
+    measured: BatchMeasurements
     current: Answers | None = None
 
 
@@ -89,10 +89,10 @@ class Program(Protocol[S_run]):
         """Return the state whose snapshots these are; raise CheckpointError if they cannot be."""
         ...
 
-    def run(self, batch: Batch, state: S_run) -> Outcome[S_run]:
+    def run(self, batch: MicroBatch, state: S_run) -> BatchOutcome[S_run]:
         """Process a batch; equal rows and states give equal answers, whatever is decided about workers."""
         ...
 
-    def drain(self, batch: Batch, state: S_run) -> Outcome[S_run]:
+    def drain(self, batch: MicroBatch, state: S_run) -> BatchOutcome[S_run]:
         """Answer what is still open, as if the stream had ended; the batch has no rows."""
         ...

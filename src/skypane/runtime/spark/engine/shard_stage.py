@@ -17,8 +17,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.operators.fronts import group_shards, shards
-from skypane.operators.fronts.front import Arrivals, Stored
-from skypane.operators.fronts.fronts import Asking
+from skypane.operators.fronts.front import NewPoints, Stored
+from skypane.operators.fronts.fronts import ShardPlan
 from skypane.operators.fronts.group_shards import GroupAnswer, GroupQuestion
 from skypane.operators.fronts.shards import Question, Spans
 from skypane.operators.fronts.updates import Updates
@@ -52,9 +52,9 @@ class Shards:
     written: set[str] = field(default_factory=set)
     busy: tuple[float, ...] = ()
 
-    def asking(self, shards: int) -> Asking:
+    def asking(self, shards: int) -> ShardPlan:
         """Return how so many shards are asked."""
-        return Asking(shards, self._ask, self._ask_groups)
+        return ShardPlan(shards, self._ask, self._ask_groups)
 
     def _ask(self, questions: Sequence[Question]) -> list[Spans]:
         tables = [_table(questions[0].arrivals), *(_table(q.stored) for q in questions)]  # all have the same arrivals
@@ -150,7 +150,7 @@ def handed_over(store: Store, stored: Stored) -> Stored:
     return _stored(PartialReader(store)(ref), stored.clock)
 
 
-def _table(part: Arrivals | Stored, groups: IntArray | None = None) -> pa.Table:
+def _table(part: NewPoints | Stored, groups: IntArray | None = None) -> pa.Table:
     """Return points as a table; a clock, which is the same for all, is left out."""
     points, *_ = part
     flat = pa.array(np.ascontiguousarray(points).ravel())
@@ -170,8 +170,8 @@ def _point_array(table: pa.Table) -> FloatArray:
     return points
 
 
-def _arrivals(table: pa.Table) -> Arrivals:
-    return Arrivals(_point_array(table), _column(table, "times"), _column(table, "rows"))
+def _arrivals(table: pa.Table) -> NewPoints:
+    return NewPoints(_point_array(table), _column(table, "times"), _column(table, "rows"))
 
 
 def _stored(table: pa.Table, clock: Micros) -> Stored:

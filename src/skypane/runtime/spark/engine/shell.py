@@ -32,7 +32,7 @@ from skypane.runtime.spark.engine.job_settings import Setting
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
-from skypane.runtime.spark.engine.program import Batch, Outcome
+from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.programs import program_of
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.sources.many.input_metrics import Told
@@ -180,7 +180,7 @@ class Engine:
         timer, before = Timer(), self._standing
         asked = self._requested(before.control)
         control, steering = self._control.decide(asked)
-        batch = Batch(batch_id, rows, steering, timer, self._interval(timer))
+        batch = MicroBatch(batch_id, rows, steering, timer, self._interval(timer))
         outcome = (self._program.drain if drain else self._program.run)(batch, before.state)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)
@@ -211,7 +211,7 @@ class Engine:
         before, self._began = self._began, timer.began
         return None if before is None else timer.began - before
 
-    def _deliver(self, rows: DataFrame, outcome: Outcome[Any], batch_id: int) -> None:
+    def _deliver(self, rows: DataFrame, outcome: BatchOutcome[Any], batch_id: int) -> None:
         driver = self.ledger.ownership.driver
         self.ledger.ownership.check()
         self._setting.output.write(rows.sparkSession, replace(outcome.answers, driver=driver), batch_id)
@@ -220,7 +220,7 @@ class Engine:
         if self._setting.front is not None and outcome.current is not None:
             self._setting.front.write(rows.sparkSession, replace(outcome.current, driver=driver), batch_id)
 
-    def _remove_unneeded(self, before: Standing, outcome: Outcome[Any]) -> None:
+    def _remove_unneeded(self, before: Standing, outcome: BatchOutcome[Any]) -> None:
         ownership = self.ledger.ownership
         ownership.remove(self._partials, (before.state.files | outcome.written) - outcome.state.files)
         ownership.remove(self._rejected, outcome.rejected_files)

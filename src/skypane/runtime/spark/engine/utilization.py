@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from skypane.control.elasticity.interval import Stages
-from skypane.control.measurements import Measured, PaneWork
+from skypane.control.measurements import BatchMeasurements, PaneWork
 from skypane.control.monitoring import Period
 
 _SHORTEST = 1e-3
 """Seconds that an interval counts for at least: with less left of it, the stage is overloaded beyond any measure."""
 
 
-def period_of(measured: Measured) -> Period | None:
+def period_of(measured: BatchMeasurements) -> Period | None:
     """Return the pane level's interval; None where its length is not known: after a start, or by a clock gone back.
 
     The interval is that in which the batch's rows came, less what the window level takes of it. A pane counts as closed
@@ -37,7 +37,7 @@ def period_of(measured: Measured) -> Period | None:
     )
 
 
-def window_period_of(measured: Measured) -> Period | None:
+def window_period_of(measured: BatchMeasurements) -> Period | None:
     """Return the window level's interval, its tasks being windows; None where period_of() is, or no window was due."""
     windows = tuple(run.windows for run in measured.runs)
     if measured.interval is None or measured.interval <= 0 or not any(windows):
@@ -55,7 +55,7 @@ def _left(interval: float, own: float, other: float) -> float:
     return max(interval - other, interval * share, _SHORTEST)
 
 
-def stages_of(measured: Measured) -> Stages:
+def stages_of(measured: BatchMeasurements) -> Stages:
     """Return what the second level of adaptation is told of a batch.
 
     Where rows stayed where they were read, the source cut the panes, not the law of splitting: no factor is known, nor
@@ -75,13 +75,13 @@ def stages_of(measured: Measured) -> Stages:
     )
 
 
-def _overdue(measured: Measured) -> int:
+def _overdue(measured: BatchMeasurements) -> int:
     """Return the rows that have come while the batch lasted longer than its trigger allows, at the rate of its own rows."""
     if not measured.interval or measured.interval <= 0:
         return 0
     return round(sum(task.rows for task in measured.tasks) / measured.interval * measured.overrun)
 
 
-def panes_of(measured: Measured) -> list[PaneWork]:
+def panes_of(measured: BatchMeasurements) -> list[PaneWork]:
     """Return the partitions that the batch's tasks lifted."""
     return [work for task in measured.tasks for work in task.panes]

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.measurements import Measured, RunWork
-from skypane.control.placement import COMPARED_ONCE, DueWindows, Place, Placement
+from skypane.control.measurements import BatchMeasurements, RunWork
+from skypane.control.placement import COMPARED_ONCE, DueWindows, Placement, PlacementChoice
 from skypane.operators.advance import Advance, drained
 from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
@@ -23,9 +23,9 @@ from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows
 from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.engine import wlq
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics
-from skypane.runtime.spark.engine.ingest import Intake
+from skypane.runtime.spark.engine.ingest import Ingest
 from skypane.runtime.spark.engine.plq import PaneLevel
-from skypane.runtime.spark.engine.program import Batch, Outcome
+from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.window_state import State
 from skypane.runtime.spark.machine.executors import workers_are_threads
 from skypane.runtime.spark.sinks.batch_rows import Answers
@@ -39,7 +39,7 @@ class WindowedProgram:
     """
 
     def __init__(
-        self, plan: Plan, intake: Intake, answer_schema: pa.Schema, staged: Store, costs: Costs = DEFAULT_COSTS
+        self, plan: Plan, intake: Ingest, answer_schema: pa.Schema, staged: Store, costs: Costs = DEFAULT_COSTS
     ) -> None:
         self._plan = plan
         self._intake = intake
@@ -58,15 +58,15 @@ class WindowedProgram:
     def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> State:
         return State.restored(self._plan, progress, operator)
 
-    def run(self, batch: Batch, state: State) -> Outcome[State]:
+    def run(self, batch: MicroBatch, state: State) -> BatchOutcome[State]:
         """Process a batch."""
         return self._complete(batch, state, *self._intake.lift(batch, state))
 
-    def drain(self, batch: Batch, state: State) -> Outcome[State]:
+    def drain(self, batch: MicroBatch, state: State) -> BatchOutcome[State]:
         """Answer every window that holds a row that is believed, as if a punctuation at the end of the stream had come."""
         return self._complete(batch, state, PaneLevel(()), drained(self._plan.progress, state.progress, state.open))
 
-    def _complete(self, batch: Batch, state: State, level: PaneLevel, step: Advance) -> Outcome[State]:
+    def _complete(self, batch: MicroBatch, state: State, level: PaneLevel, step: Advance) -> BatchOutcome[State]:
         timer = batch.timer
         with timer("progress"):
             panes, merged = self._intake.add(level, step, state, batch.batch_id, step.state.punctuation)
@@ -93,7 +93,7 @@ class WindowedProgram:
             rejected = self._intake.rejected(level, step, state)
             ahead, fresh = self._intake.ahead(batch, step, state)
         after = replace(after, ahead=ahead)
-        measured = Measured(
+        measured = BatchMeasurements(
             tasks=level.work,
             merge_seconds=timer.seconds["wlq"],
             interval=batch.interval,
@@ -102,7 +102,7 @@ class WindowedProgram:
             lift_seconds=timer.seconds.get("plq", 0.0),
         )
         metrics = batch_metrics(self._plan, batch, after, level, step, placement, answers, measured)
-        return Outcome(
+        return BatchOutcome(
             state=after,
             answers=answers,
             rejected=rejected,
@@ -114,7 +114,7 @@ class WindowedProgram:
         )
 
     def _answer(
-        self, spark: SparkSession, due: list[wlq.RefTask], place: Place, batch_id: int
+        self, spark: SparkSession, due: list[wlq.RefTask], place: PlacementChoice, batch_id: int
     ) -> tuple[Answers, tuple[RunWork, ...]]:
         """Return the answers, and what each run of windows took."""
         if place.where == "driver":

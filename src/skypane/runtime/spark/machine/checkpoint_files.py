@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from skypane.locations import Place
+from skypane.locations import Location
 
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 """The setting of Spark; a query keeps what it was when it started."""
@@ -22,7 +22,7 @@ _CLASS = "FileSystemBasedCheckpointFileManager"
 
 
 @contextmanager
-def local_files(spark: SparkSession, checkpoint: Place) -> Iterator[None]:
+def local_files(spark: SparkSession, checkpoint: Location) -> Iterator[None]:
     """Let queries that start meanwhile write to a `checkpoint` on a local disk as above; other places are left to Spark.
 
     What the session says of it stands.

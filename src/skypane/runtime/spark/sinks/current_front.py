@@ -9,10 +9,10 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.sinks.batch_rows import Answers
-from skypane.runtime.spark.sinks.folder_owner import FRONT, Claim, staging, take_folder
+from skypane.runtime.spark.sinks.folder_owner import FRONT, QueryStart, staging, take_folder
 from skypane.runtime.spark.sinks.sink import Sink
 
 FILE: Final = "front.parquet"
@@ -37,10 +37,10 @@ class Current(Sink):
         del schema  # parquet holds any
         self.place()
 
-    def place(self) -> Place:
+    def place(self) -> Location:
         return self.store.place
 
-    def open(self, claim: Claim) -> None:
+    def open(self, claim: QueryStart) -> None:
         take_folder(self.store, claim, FRONT)
 
     def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:

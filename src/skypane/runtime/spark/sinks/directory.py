@@ -11,12 +11,12 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.runtime.spark import driver_folders
 from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.sinks import text_format
 from skypane.runtime.spark.sinks.batch_rows import Answers
-from skypane.runtime.spark.sinks.folder_owner import ANSWERS, REJECTED, Claim, staging, take_folder
+from skypane.runtime.spark.sinks.folder_owner import ANSWERS, REJECTED, QueryStart, staging, take_folder
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import ConfigError
 
@@ -57,13 +57,13 @@ class Directory(Sink):
                     f"drop it, make it a text, or write parquet or json"
                 )
 
-    def place(self) -> Place:
+    def place(self) -> Location:
         return self.store.place
 
     def for_rejected(self) -> Directory:
         return replace(self, holds=REJECTED)
 
-    def open(self, claim: Claim) -> None:
+    def open(self, claim: QueryStart) -> None:
         take_folder(self.store, claim, self.holds)
 
     def stage(self, driver: str) -> Store | None:

@@ -23,7 +23,7 @@ _WORDS = {ANSWERS: "answers", REJECTED: "late rows", FRONT: "rows of the front"}
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class QueryStart:
     """One start of a query, as its sinks are told of it.
 
     query       name of the query, for as long as its checkpoint lives
@@ -45,7 +45,7 @@ def staging(target: Store, driver: str) -> Store:
     return target.child(STAGE).child(driver)
 
 
-def take_folder(target: Store, claim: Claim, prefix: str) -> None:
+def take_folder(target: Store, claim: QueryStart, prefix: str) -> None:
     """Make a folder this start's alone; its files are named `prefix`-<batch>-...
 
     Every change of the folder moves a file out of the start's own staging folder or into it. Those of the starts before
@@ -73,7 +73,7 @@ def take_folder(target: Store, claim: Claim, prefix: str) -> None:
         target.write_json(OWNER, {"query": claim.query, "holds": prefix}, drafts=mine)
 
 
-def _check_owner(target: Store, claim: Claim, prefix: str) -> None:
+def _check_owner(target: Store, claim: QueryStart, prefix: str) -> None:
     try:
         there = target.read_json(OWNER)
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def _check_owner(target: Store, claim: Claim, prefix: str) -> None:
         )
 
 
-def _check_batches(target: Store, claim: Claim, prefix: str) -> None:
+def _check_batches(target: Store, claim: QueryStart, prefix: str) -> None:
     """Refuse a folder that is ahead of the checkpoint: its windows would be answered a second time, in other batches."""
     part = re.compile(rf"{re.escape(prefix)}-(\d{{12}})-\d{{5}}\.\w+")
     ahead = [name for name in target.names() if (match := part.fullmatch(name)) and int(match[1]) > claim.next_batch]

@@ -7,10 +7,10 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.runtime.spark.document_store import Store
 from skypane.runtime.spark.sinks.batch_rows import Answers
-from skypane.runtime.spark.sinks.folder_owner import Claim
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
 
 
 @runtime_checkable
@@ -21,7 +21,7 @@ class Sink(Protocol):
         """Raise ConfigError if rows of `schema` have a column that the sink cannot hold."""
         del schema  # most hold any
 
-    def place(self) -> Place | None:
+    def place(self) -> Location | None:
         """Return the folder that the sink needs for itself, or None."""
         return None
 
@@ -29,7 +29,7 @@ class Sink(Protocol):
         """Return the sink to be used for rejected rows instead of answers."""
         return self
 
-    def open(self, claim: Claim) -> None:
+    def open(self, claim: QueryStart) -> None:
         """Prepare for the batches of a start of a query; raise CheckpointError if another query writes here."""
         del claim  # most have nothing to prepare
 

@@ -29,7 +29,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.runtime.spark.sources import registration
@@ -65,7 +65,7 @@ def replay(
     With no speed-up all rows are there at once, and the trigger decides, or `rows_per_trigger`. `arrival` names the
     timestamp column whose order the rows have.
     """
-    options = {"path": str(Place.of(path).resolved()), "arrival": arrival}
+    options = {"path": str(Location.of(path).resolved()), "arrival": arrival}
     return _stream(spark, options, speedup=speedup, rowsPerTrigger=rows_per_trigger, partitions=partitions)
 
 
@@ -99,7 +99,7 @@ def _stream(spark: SparkSession, options: Mapping[str, str | None], **numbers: f
 
 
 @dataclass
-class Rows(InputPartition):
+class RowRange(InputPartition):
     """Rows [start, end), read by one task, of a micro-batch whose first row is `since`."""
 
     start: int
@@ -107,10 +107,10 @@ class Rows(InputPartition):
     since: int
 
 
-def partitions_of(start: int, end: int, count: int) -> list[Rows]:
+def partitions_of(start: int, end: int, count: int) -> list[RowRange]:
     """Cut rows [start, end) into at most `count` parts of about equal size, none empty."""
     cuts = np.linspace(start, end, count + 1).astype(np.int64).tolist()
-    return [Rows(a, b, start) for a, b in pairwise(cuts) if b > a]
+    return [RowRange(a, b, start) for a, b in pairwise(cuts) if b > a]
 
 
 class ReplaySource(DataSource):
@@ -138,7 +138,8 @@ class ReplaySource(DataSource):
             )
         if path is not None:
             return Recording(
-                Place.of(path, f"{FORMAT} option path").of_this_machine("a replay reads"), self.options.get("arrival")
+                Location.of(path, f"{FORMAT} option path").of_this_machine("a replay reads"),
+                self.options.get("arrival"),
             )
         return generated(str(name), read_parameters(self.options.get("parameters", "{}")))
 
@@ -178,11 +179,11 @@ class ReplayReader(DataSourceReader):
         self.source = source
         self.count = partitions
 
-    def partitions(self) -> list[Rows]:
+    def partitions(self) -> list[RowRange]:
         return partitions_of(0, self.source.row_count, self.count)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        part = cast("Rows", partition)
+        part = cast("RowRange", partition)
         return self.source.slice(part.start, part.end, part.since)
 
 
@@ -241,10 +242,10 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> dict[str, int]:
         return {"row": self.source.row_count}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Rows]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[RowRange]:
         return partitions_of(start["row"], end["row"], self.count)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        part = cast("Rows", partition)
+        part = cast("RowRange", partition)
         yield from self.source.slice(part.start, part.end, part.since)
         keep_loaded(ReplayStreamReader)

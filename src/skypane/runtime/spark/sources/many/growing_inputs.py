@@ -18,7 +18,7 @@ from skypane.runtime.spark.sources.many.input_kind import Found, Range, plain_me
 from skypane.runtime.spark.sources.many.line_rows import header, parse_all
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
 from skypane.runtime.spark.sources.many.path_patterns import AtPath
-from skypane.runtime.spark.sources.many.row_parser import FORMATS, Layout, Malformed
+from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import CheckpointError, ConfigError
 
 KEY: Final = "path"
@@ -122,7 +122,7 @@ def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
         if one.header:
             end, _ = file.after(0, 1)
             written, start = header(file.read(0, min(end, LONGEST))), max(start, end)
-        yield from parse_all(Layout(one.format or "", columns, written), file.blocks(start, part.end))
+        yield from parse_all(RowFormat(one.format or "", columns, written), file.blocks(start, part.end))
     except (FileNotFoundError, EOFError) as error:
         raise CheckpointError(
             f"input {one.name}: {one.path} ends before byte {part.end:,}, which a batch that has begun needs; put it back "

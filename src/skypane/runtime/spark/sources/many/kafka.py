@@ -15,10 +15,10 @@ from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
 from skypane.runtime.spark.sources.many.input_kind import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.kafka_client import OWN, Answer, At, Cluster, asking
+from skypane.runtime.spark.sources.many.kafka_client import OWN, At, Cluster, TopicOffsets, asking
 from skypane.runtime.spark.sources.many.kafka_reader import consuming
 from skypane.runtime.spark.sources.many.message_rows import tables
-from skypane.runtime.spark.sources.many.row_parser import FORMATS, Layout, Malformed
+from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import ConfigError, Duration, Length, micros
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
@@ -177,7 +177,7 @@ def _any_of(entries: Sequence[Topics]) -> Callable[[str], bool]:
 
 
 def _there(
-    entries: Sequence[Topics], cluster: Cluster, answer: Answer | None, at: Mapping[str, int], *, silent: bool
+    entries: Sequence[Topics], cluster: Cluster, answer: TopicOffsets | None, at: Mapping[str, int], *, silent: bool
 ) -> Iterator[Found]:
     """Yield what an answer tells; of a silent cluster's inputs, that nothing waits in them."""
     for entry in entries:
@@ -203,7 +203,7 @@ def _loss(one: Partition, first: int, last: int, read: int) -> str:
     return ""
 
 
-def _gone(entries: Sequence[Topics], cluster: Cluster, answer: Answer, at: Mapping[str, int]) -> Iterator[Found]:
+def _gone(entries: Sequence[Topics], cluster: Cluster, answer: TopicOffsets, at: Mapping[str, int]) -> Iterator[Found]:
     for name, read in at.items():
         for entry in entries:
             match = _NAMED.fullmatch(name)
@@ -222,5 +222,5 @@ def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa
         for place, offsets, values in consuming(cluster).messages(ranges):
             part = own[cluster, place]
             assert isinstance(part.input, Partition)  # noqa: S101 - as chosen above
-            for found in tables(Layout(part.input.format, columns, tuple(columns.names)), values, offsets):
+            for found in tables(RowFormat(part.input.format, columns, tuple(columns.names)), values, offsets):
                 yield part, found

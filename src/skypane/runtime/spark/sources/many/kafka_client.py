@@ -52,14 +52,14 @@ class Cluster:
             self.timeout,
         )
 
-    def told(self, reasons: Reasons) -> dict[str, Any]:
+    def told(self, reasons: ClientErrors) -> dict[str, Any]:
         """Return the client's configuration."""
         # The client prints connection errors by itself, again and again: here they are a part of the error that counts.
         quiet = {"log_level": 2, "error_cb": reasons, "reconnect.backoff.max.ms": 1000}
         return {**quiet, **dict(self.options), "bootstrap.servers": self.servers}
 
 
-class Reasons:
+class ClientErrors:
     """What the client said last of its connections."""
 
     def __init__(self) -> None:
@@ -75,14 +75,14 @@ class Reasons:
         return f": {self.last}" if self.last else ""
 
 
-class Answer(NamedTuple):
+class TopicOffsets(NamedTuple):
     """What a cluster said: the topics that it has, and of the partitions that were asked for the first and last offset."""
 
     topics: frozenset[str]
     ends: Mapping[At, tuple[int, int]]
 
 
-class Asking:
+class ClusterClient:
     """The driver's conversation with a cluster: one question at a time, whose answer may be waited for in vain."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -90,18 +90,18 @@ class Asking:
         from confluent_kafka.admin import AdminClient  # noqa: PLC0415
 
         self.cluster = cluster
-        self.reasons = Reasons()
+        self.reasons = ClientErrors()
         try:
             self.admin = AdminClient(cluster.told(self.reasons))
         except KafkaException as error:
             raise ConfigError(f"options of kafka {cluster.servers}: {error.args[0].str()}") from None
         #: what was asked and is not answered yet
-        self.pending: Future[Answer] | None = None
+        self.pending: Future[TopicOffsets] | None = None
         #: the last answer
-        self.last: Answer | None = None
+        self.last: TopicOffsets | None = None
         self.silent = False
 
-    def ask(self, wanted: Callable[[str], bool]) -> Answer | None:
+    def ask(self, wanted: Callable[[str], bool]) -> TopicOffsets | None:
         """Return what there is now of the topics that are wanted; None if the cluster is silent.
 
         ConfigError if it has never answered: then its address or how to log in may be wrong.
@@ -134,13 +134,13 @@ class Asking:
             _log.warning("Kafka %s is silent (%s%s): its inputs wait", self.cluster.servers, why, self.reasons)
         self.silent = True
 
-    def _answer(self, pending: Future[Answer], wanted: Callable[[str], bool]) -> None:
+    def _answer(self, pending: Future[TopicOffsets], wanted: Callable[[str], bool]) -> None:
         try:
             pending.set_result(self._asked(wanted))
         except BaseException as error:  # noqa: BLE001 - it is told where the answer is waited for
             pending.set_exception(error)
 
-    def _asked(self, wanted: Callable[[str], bool]) -> Answer:
+    def _asked(self, wanted: Callable[[str], bool]) -> TopicOffsets:
         from confluent_kafka import TopicPartition  # noqa: PLC0415
         from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415
 
@@ -150,7 +150,7 @@ class Asking:
         firsts = self._offsets(asked, OffsetSpec.earliest())
         lasts = self._offsets(asked, OffsetSpec.latest())
         ends = {place: (firsts[place], lasts[place]) for place in firsts.keys() & lasts.keys()}
-        return Answer(frozenset(topics), dict(sorted(ends.items())))
+        return TopicOffsets(frozenset(topics), dict(sorted(ends.items())))
 
     def _offsets(self, asked: list[Any], which: Any) -> dict[At, int]:
         """Return an end of each partition, those left out that have no leader now: read what is committed."""
@@ -181,11 +181,11 @@ def _said(error: BaseException) -> str:
     return inner.str() if hasattr(inner, "str") else str(inner)
 
 
-_ASKING: dict[Cluster, Asking] = {}
+_ASKING: dict[Cluster, ClusterClient] = {}
 
 
-def asking(cluster: Cluster) -> Asking:
+def asking(cluster: Cluster) -> ClusterClient:
     """Return this process's conversation with a cluster, begun at the first call."""
     if cluster not in _ASKING:
-        _ASKING[cluster] = Asking(cluster)
+        _ASKING[cluster] = ClusterClient(cluster)
     return _ASKING[cluster]

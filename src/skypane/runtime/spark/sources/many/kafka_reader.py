@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skypane.runtime.spark.sources.many.kafka_client import At, Cluster, Reasons
+from skypane.runtime.spark.sources.many.kafka_client import At, ClientErrors, Cluster
 from skypane.types import CheckpointError
 
 _AT_ONCE = 500
@@ -31,7 +31,7 @@ _OPTIONS = {
 
 
 @dataclass(slots=True)
-class Reading:
+class PartitionReader:
     """Where a partition is read up to, and what was read and not handed over."""
 
     end: int
@@ -51,7 +51,7 @@ class Consuming:
         from confluent_kafka import Consumer  # noqa: PLC0415 - an extra
 
         self.cluster = cluster
-        self.reasons = Reasons()
+        self.reasons = ClientErrors()
         self.consumer = Consumer({**cluster.told(self.reasons), **_OPTIONS})
 
     def messages(self, ranges: Mapping[At, tuple[int, int]]) -> Iterator[tuple[At, list[int], list[bytes]]]:
@@ -74,7 +74,7 @@ class Consuming:
     def _consumed(self, ranges: Mapping[At, tuple[int, int]]) -> Iterator[tuple[At, list[int], list[bytes]]]:
         from confluent_kafka import TopicPartition  # noqa: PLC0415
 
-        open_ = {place: Reading(end) for place, (_, end) in ranges.items()}
+        open_ = {place: PartitionReader(end) for place, (_, end) in ranges.items()}
         missing = sum(end - start for start, end in ranges.values())
         heard = time.monotonic()
         while open_:
@@ -102,7 +102,7 @@ class Consuming:
                 self.consumer.pause([TopicPartition(*place) for place in done])
             heard = self._heard(heard, bool(got), open_)
 
-    def _heard(self, heard: float, anything: bool, open_: Mapping[At, Reading]) -> float:
+    def _heard(self, heard: float, anything: bool, open_: Mapping[At, PartitionReader]) -> float:
         """Return when something was heard last; TimeoutError if that is too long ago."""
         now = time.monotonic()
         if anything:

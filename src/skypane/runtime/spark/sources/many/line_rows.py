@@ -16,15 +16,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from skypane.runtime.growing_files import LONGEST, Block
+from skypane.runtime.growing_files import LONGEST, LineBlock
 from skypane.runtime.spark.sources.many.row_parser import (
     BLANKS,
     MISTAKES,
     NOT_AN_OBJECT,
-    Layout,
     Malformed,
-    Pieces,
     Places,
+    RowFormat,
+    TextPieces,
     rows_of,
     tried,
 )
@@ -45,7 +45,7 @@ def header(line: bytes) -> tuple[str, ...]:
         return (line.decode(errors="replace"),)
 
 
-def parse_all(layout: Layout, blocks: Iterable[Block], offset: int = 0) -> Iterator[pa.Table | Malformed]:
+def parse_all(layout: RowFormat, blocks: Iterable[LineBlock], offset: int = 0) -> Iterator[pa.Table | Malformed]:
     """Yield what blocks of a file that begins at `offset` of its input hold, as `parse` does."""
     for block in blocks:
         if block.whole:
@@ -57,7 +57,7 @@ def parse_all(layout: Layout, blocks: Iterable[Block], offset: int = 0) -> Itera
             )
 
 
-def parse(layout: Layout, block: bytes, offset: int) -> Iterator[pa.Table | Malformed]:
+def parse(layout: RowFormat, block: bytes, offset: int) -> Iterator[pa.Table | Malformed]:
     """Yield tables of a block's lines, in order; lines that do not parse come between them, or before them."""
     if not block:
         return
@@ -71,7 +71,7 @@ def parse(layout: Layout, block: bytes, offset: int) -> Iterator[pa.Table | Malf
     yield from _looked_at(layout, Lines.of(block), offset)
 
 
-def _usual(layout: Layout, block: bytes) -> int:
+def _usual(layout: RowFormat, block: bytes) -> int:
     """Return how many lines a block has, if none of them need be looked at before it is parsed; else 0."""
     data = np.frombuffer(block, np.uint8)
     if layout.format == "csv":
@@ -82,7 +82,7 @@ def _usual(layout: Layout, block: bytes) -> int:
     return len(ends) if objects else 0
 
 
-def _looked_at(layout: Layout, lines: Lines, offset: int) -> Iterator[pa.Table | Malformed]:
+def _looked_at(layout: RowFormat, lines: Lines, offset: int) -> Iterator[pa.Table | Malformed]:
     if layout.format == "json":
         wrong, error = lines.no_objects(), NOT_AN_OBJECT
     else:
@@ -142,7 +142,7 @@ class Lines:
         wrong[lines[returns < self.stops[lines]]] = True
         return wrong
 
-    def pieces(self, kept: Flags, offset: int) -> Pieces:
+    def pieces(self, kept: Flags, offset: int) -> TextPieces:
         """Return the lines that the parser may have."""
         begins, ends = self.begins[kept], self.ends[kept]
         bounds = np.concatenate([[0], np.cumsum(ends - begins)])
@@ -150,4 +150,4 @@ class Lines:
         change[begins] = 1
         change[ends] -= 1
         text = self.data[np.cumsum(change[:-1], dtype=np.int8).view(np.bool_)].tobytes()
-        return Pieces(text, bounds, self.starts[kept] + offset)
+        return TextPieces(text, bounds, self.starts[kept] + offset)

@@ -7,10 +7,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from skypane.runtime.spark.sources.many.row_parser import BLANKS, NOT_AN_OBJECT, Layout, Malformed, Pieces, rows_of
+from skypane.runtime.spark.sources.many.row_parser import (
+    BLANKS,
+    NOT_AN_OBJECT,
+    Malformed,
+    RowFormat,
+    TextPieces,
+    rows_of,
+)
 
 
-def tables(layout: Layout, values: Sequence[bytes], offsets: Sequence[int]) -> Iterator[pa.Table | Malformed]:
+def tables(layout: RowFormat, values: Sequence[bytes], offsets: Sequence[int]) -> Iterator[pa.Table | Malformed]:
     """Yield tables of the messages, in order; those that are no row come between them, or before them."""
     if layout.format == "csv":
         values = [value.rstrip(b"\r\n") for value in values]
@@ -21,7 +28,7 @@ def tables(layout: Layout, values: Sequence[bytes], offsets: Sequence[int]) -> I
     kept = [at for at, error in enumerate(wrong) if not error]
     lengths = [0, *(len(values[at]) + 1 for at in kept)]
     text = b"".join(values[at] + b"\n" for at in kept)
-    yield from rows_of(layout, Pieces(text, np.cumsum(lengths), np.array([offsets[at] for at in kept], np.int64)))
+    yield from rows_of(layout, TextPieces(text, np.cumsum(lengths), np.array([offsets[at] for at in kept], np.int64)))
 
 
 def _no_row(format_: str, value: bytes) -> str:

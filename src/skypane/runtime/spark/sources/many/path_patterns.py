@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
-from skypane.locations import Place
+from skypane.locations import Location
 from skypane.naming import printable
 from skypane.types import ConfigError
 
@@ -31,7 +31,7 @@ class AtPath:
 
         Raises ConfigError for a path of another machine, and for a name that many inputs would have.
         """
-        path = Place.of(self.identity, f"{self.kind} of an input").of_this_machine("an input reads")
+        path = Location.of(self.identity, f"{self.kind} of an input").of_this_machine("an input reads")
         object.__setattr__(self, self.kind, path)
         if self.is_pattern and self.name:
             raise ConfigError(f"a pattern finds many inputs, each called by its path; leave out name={self.name!r}")

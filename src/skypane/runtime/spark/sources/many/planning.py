@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from skypane.control.admission import Admission, Seen
+from skypane.control.admission import Admission, PeriodObservation
 from skypane.control.admission.readers import Readers, Waiting
 from skypane.control.admission.sharing import fair_shares
 from skypane.control.law import Decision
@@ -186,7 +186,8 @@ class Planner:
         if self.sizing is not None:
             self._size(self.sizing, brought, end)
         self.state, decision = self.law.decide(
-            self.law.observe(self.state, Seen(brought)), {name: one.input.meta for name, one in self.found.items()}
+            self.law.observe(self.state, PeriodObservation(brought)),
+            {name: one.input.meta for name, one in self.found.items()},
         )
         tasks = (tuple(ranges[name] for name in names if name in ranges) for names in decision.value.readers.values())
         return [task for task in tasks if task]

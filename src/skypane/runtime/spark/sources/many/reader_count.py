@@ -6,7 +6,7 @@ is longer than the batches are, so rows look dearer than they are, and readers a
 
 from __future__ import annotations
 
-from skypane.control.admission.readers import Batch, Readers, Waiting
+from skypane.control.admission.readers import ReaderBatch, Readers, Waiting
 from skypane.control.law import Decision
 
 
@@ -34,5 +34,7 @@ class Sizing:
     def finished(self, now: float) -> None:
         """Learn from the batch, if one was under way."""
         if self._since is not None and self.decision is not None:
-            self.state = self.law.observe(self.state, Batch(round(self._rows), now - self._since, self.decision.value))
+            self.state = self.law.observe(
+                self.state, ReaderBatch(round(self._rows), now - self._since, self.decision.value)
+            )
         self._since = None

@@ -19,7 +19,7 @@ from skypane.runtime.receiving.segments import between, end_of, first_of, is_log
 from skypane.runtime.spark.sources.many.input_kind import Found, Range, plain_meta, values_of
 from skypane.runtime.spark.sources.many.line_rows import parse_all
 from skypane.runtime.spark.sources.many.path_patterns import AtPath
-from skypane.runtime.spark.sources.many.row_parser import FORMATS, Layout, Malformed
+from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import CheckpointError, ConfigError
 
 KEY: Final = "segments"
@@ -128,7 +128,7 @@ def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa
 def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
     one = part.input
     assert isinstance(one, SegmentsInput)  # noqa: S101 - ranges come here by their kind
-    layout = Layout(one.format, columns, tuple(columns.names))
+    layout = RowFormat(one.format, columns, tuple(columns.names))
     try:
         for begin, stop, file, origin in _files(one.segments, part.start, part.end):
             check(file.path, begin, stop)

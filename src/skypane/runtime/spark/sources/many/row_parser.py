@@ -32,7 +32,7 @@ BLANKS = b" \t\r\n"
 NOT_AN_OBJECT = "a row must be an object, from { to }"
 
 
-class Layout(NamedTuple):
+class RowFormat(NamedTuple):
     """How rows are written: csv or json, the columns to have, and for csv the columns of a line, in order."""
 
     format: str
@@ -64,14 +64,14 @@ def check_columns(form: str, columns: pa.Schema) -> None:
     nothing = b"{}\n" if form == "json" else b'""\n'
     for one in columns:
         try:
-            parsed(Layout(form, pa.schema([one]), (one.name,)), nothing)
+            parsed(RowFormat(form, pa.schema([one]), (one.name,)), nothing)
         except pa.ArrowNotImplementedError:
             raise ConfigError(
                 f"column {one.name!r} is {one.type}, which cannot be read from {form}; read it as a string, and take it apart"
             ) from None
 
 
-class Pieces(NamedTuple):
+class TextPieces(NamedTuple):
     """Pieces of a text, each of which must be a row.
 
     text     piece i is text[bounds[i]:bounds[i + 1]], its end of line included
@@ -86,12 +86,12 @@ class Pieces(NamedTuple):
     bounds: Places
     offsets: Places
 
-    def part(self, first: int, last: int) -> Pieces:
+    def part(self, first: int, last: int) -> TextPieces:
         begin, end = int(self.bounds[first]), int(self.bounds[last])
-        return Pieces(self.text[begin:end], self.bounds[first : last + 1] - begin, self.offsets[first:last])
+        return TextPieces(self.text[begin:end], self.bounds[first : last + 1] - begin, self.offsets[first:last])
 
 
-def rows_of(layout: Layout, pieces: Pieces) -> Iterator[pa.Table | Malformed]:
+def rows_of(layout: RowFormat, pieces: TextPieces) -> Iterator[pa.Table | Malformed]:
     """Yield tables of the pieces, in order, and between them those that are no row."""
     count = len(pieces.offsets)
     if not count:
@@ -107,7 +107,7 @@ def rows_of(layout: Layout, pieces: Pieces) -> Iterator[pa.Table | Malformed]:
     yield from rows_of(layout, pieces.part(count // 2, count))
 
 
-def tried(layout: Layout, text: bytes, count: int) -> tuple[pa.Table | None, str]:
+def tried(layout: RowFormat, text: bytes, count: int) -> tuple[pa.Table | None, str]:
     """Return a text as a table of so many rows; None, and what is wrong, if it is not."""
     try:
         table = parsed(layout, text)
@@ -123,12 +123,12 @@ def sentence(error: Exception) -> str:
     return shortened(str(error).splitlines()[0])
 
 
-def parsed(layout: Layout, text: bytes) -> pa.Table:
+def parsed(layout: RowFormat, text: bytes) -> pa.Table:
     """Return a text of whole lines as a table; one of MISTAKES is raised for a line that does not parse."""
     return _json(layout, text) if layout.format == "json" else _csv(layout, text)
 
 
-def _json(layout: Layout, text: bytes) -> pa.Table:
+def _json(layout: RowFormat, text: bytes) -> pa.Table:
     if not text.isascii():
         text.decode()  # the parser does not look at what is no UTF-8
     columns = layout.columns
@@ -178,7 +178,7 @@ def _fine(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(pa.timestamp("ns"))
 
 
-def _csv(layout: Layout, text: bytes) -> pa.Table:
+def _csv(layout: RowFormat, text: bytes) -> pa.Table:
     # One more row, of nothing, is what a quoted field that does not end would take with it: then a row is missing.
     more = b'"' in text[text.rfind(b"\n", 0, -1) + 1 :]
     if more:
