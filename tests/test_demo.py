@@ -16,7 +16,7 @@ from skypane import demo
 from skypane.cli.main import main
 from skypane.demo import Demo
 from skypane.reporting.live import PlainDisplay
-from skypane.reporting.query_view import View
+from skypane.reporting.query_view import QueryView
 from skypane.reporting.report import render
 from skypane.reporting.snapshot import answers
 from skypane.types import ConfigError
@@ -29,7 +29,7 @@ class Watcher(PlainDisplay):
     """Counts batches, and presses Ctrl-C in the middle of one."""
 
     def __init__(self, interrupt_at=None):
-        super().__init__(View("x"), lambda _: None)
+        super().__init__(QueryView("x"), lambda _: None)
         self.interrupt_at = interrupt_at
         self.rows = []
 

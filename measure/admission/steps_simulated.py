@@ -18,7 +18,7 @@ import skypane as sp
 from measure.admission.steps import BOUND, FACTORS, MOST, RATE, TOLD
 from measure.elastic.service import SECONDS
 from measure.tables import markdown_table, replace_between
-from skypane.control.admission.readers import ReaderBatch, Waiting
+from skypane.control.admission.readers import Backlog, ReaderBatch
 
 ITSELF: Final = 0.6
 """Seconds of a batch without rows."""
@@ -40,7 +40,7 @@ def run(step: float, readers: int | sp.Readers) -> list[str]:
         rows = upto - done
         count = readers if isinstance(readers, int) else readers.most
         if law is not None and state is not None:
-            state, decision = law.decide(state, Waiting(rows / (now - last), rows))
+            state, decision = law.decide(state, Backlog(rows / (now - last), rows))
             count = decision.value
         lasted = ITSELF + rows * SECONDS / count
         if law is not None and state is not None:

@@ -20,13 +20,13 @@ import numpy as np
 from measure.bench.continuous_peers import Arrays, Eager, Store, Tree
 from measure.tables import markdown_table, replace_between
 from skypane.kernels import warm
-from skypane.operators.fronts import Front, GroupedFronts, NewPoints, Stored
+from skypane.operators.fronts import Front, FrontContents, GroupedFronts, NewPoints
 from skypane.workloads.content.points import DISTRIBUTIONS
 from skypane_papers.farms import DRAWS
 
 SECOND: Final = 1_000_000
 STEPS: Final = 21
-PEERS: Final[dict[str, Callable[[Stored, int], Store]]] = {"eager in NumPy": Arrays, "eager in an R-tree": Tree}
+PEERS: Final[dict[str, Callable[[FrontContents, int], Store]]] = {"eager in NumPy": Arrays, "eager in an R-tree": Tree}
 
 _FITTED: Final = " as in table II"
 

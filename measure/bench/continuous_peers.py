@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import rtree
 
-from skypane.operators.fronts import ADD, DEL, Stored
+from skypane.operators.fronts import ADD, DEL, FrontContents
 from skypane.types import FloatArray, IntArray
 
 Told = tuple[int, int, int]
@@ -33,7 +33,7 @@ class Store(Protocol):
 class Arrays:
     """Arrays by attribute with a free list, scanned once for each arrival, as the paper's workers do."""
 
-    def __init__(self, stored: Stored, window: int) -> None:
+    def __init__(self, stored: FrontContents, window: int) -> None:
         n, d = stored.points.shape
         room = 2 * n + 1024
         self.values = np.full((d, room), np.nan)  # a NaN compares false: an empty place dominates none
@@ -65,7 +65,7 @@ class Arrays:
 class Tree:
     """An R*-tree of libspatialindex, asked for the box below an arrival and the box above it (the index of paper 4's reference 10)."""
 
-    def __init__(self, stored: Stored, window: int) -> None:
+    def __init__(self, stored: FrontContents, window: int) -> None:
         d = stored.points.shape[1]
         self.low, self.high = [-1e9] * d, [1e9] * d
         self.points = {int(row): tuple(point) for row, point in zip(stored.rows, stored.points.tolist(), strict=True)}
@@ -96,7 +96,7 @@ class Tree:
 class Eager:
     """The algorithm: prune, insert, search; EL is a heap."""
 
-    def __init__(self, store: Store, stored: Stored, window: int) -> None:
+    def __init__(self, store: Store, stored: FrontContents, window: int) -> None:
         self.window = window
         self.store = store
         self.waiting = {int(row) for row in stored.rows[stored.starts >= stored.clock]}

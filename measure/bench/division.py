@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from measure.bench.aggregates import QUERY, Case
 from measure.tables import markdown_table, replace_between
-from skypane.control.keys import FrequencyAware, KeyPlan, Ring, SpaceSaving, basic, load_balance
+from skypane.control.keys import FrequencyAware, HashRing, KeyPlan, SpaceSaving, basic, load_balance
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.window_query import WindowQuery
 from skypane.runtime.spark.engine.wlq import cut
@@ -104,7 +104,7 @@ def by_keys(case: Case, tasks: Tasks, n: int, route: Route) -> tuple[list[float]
 def plan_of(keys: IntArray, n: int, most: int) -> KeyPlan:
     """Return where keys go, as the rows' frequencies say."""
     sketch = SpaceSaving(1_000)
-    return FrequencyAware(most).decide(sketch.observe(sketch.init(), keys), Ring(tuple(range(n))))
+    return FrequencyAware(most).decide(sketch.observe(sketch.init(), keys), HashRing(tuple(range(n))))
 
 
 def measure(case: Case, n: int, last: int | None) -> list[list[str]]:

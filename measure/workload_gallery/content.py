@@ -14,7 +14,7 @@ from measure.workload_gallery.plate import BLUE, GREEN, RED, Panel, Plate, Row
 from skypane.kernels import skyline_indices
 from skypane.types import FloatArray, IntArray
 from skypane.workloads import Classic, Drifting, Poisson, Presence, Shared, Zipf
-from skypane.workloads.arrivals.sent import Sent
+from skypane.workloads.arrivals.sent import SentTuples
 from skypane.workloads.content.points import Kind, PointDistribution
 from skypane.workloads.estimators import mean_correlation
 from skypane.workloads.random_streams import generator
@@ -145,11 +145,11 @@ class _Present:
         self.presence = presence
         self.streams = streams
 
-    def sent(self, rng: np.random.Generator) -> Iterator[Sent]:
+    def sent(self, rng: np.random.Generator) -> Iterator[SentTuples]:
         """Yield their tuples, and one at the end of time: a fleet does not end, even when all have left."""
         shared = Shared(Poisson(50.0 * self.streams), self.streams)
         yield from self.presence.thinned(shared.sent(rng), self.streams, generator(SEED, 1))
-        yield Sent(np.array([np.iinfo(np.int64).max]), np.zeros(1, np.int64))
+        yield SentTuples(np.array([np.iinfo(np.int64).max]), np.zeros(1, np.int64))
 
 
 def shares(axes: Axes) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from measure.tables import replace_between
 from measure.yardstick.streams import Stream, recorded, streams
 from skypane.progress import AqKSlack
-from skypane.progress.policy_yardstick import Measure, measure
+from skypane.progress.policy_yardstick import Comparison, measure
 from skypane.windows import Windows
 from skypane.wording import count, span
 
@@ -25,7 +25,7 @@ BUDGETS = (0.001, 0.01, 0.02, 0.05)
 _LEAST_BATCHES = 20
 _MEAN, _P99 = 1.08, 1.2
 
-Cells = dict[tuple[Windows, int, float], Measure]
+Cells = dict[tuple[Windows, int, float], Comparison]
 
 
 def measured(stream: Stream) -> Cells:
@@ -53,7 +53,7 @@ def _told(windows: Windows) -> str:
     return f"{span(windows.length)} / {span(windows.slide)}"
 
 
-def _cell(found: Measure) -> str:
+def _cell(found: Comparison) -> str:
     mean, p99 = found.ratios
     figures = f"{mean:.2f}, {p99:.2f}; {found.dropped / found.budget:.2f}"
     return figures if found.judged else f"({figures})"

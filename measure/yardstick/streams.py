@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from skypane.datasets.flights import departures
-from skypane.describing.columns import Roles, load
+from skypane.describing.columns import ColumnRoles, load
 from skypane.types import FloatArray, IntArray
 from skypane.windows import Windows
 from skypane.workloads.disorder.delays import Delays, ExponentialDelay, LognormalDelay, ParetoDelay, UniformDelay
@@ -36,7 +36,7 @@ class Stream:
 
 def recorded(file: Path, stretch: int = 1, rounds: int = 1) -> Stream:
     """Return the stream of a file with columns `time` and `arrival`: its delays times `stretch`, played so many times."""
-    found = load(file, Roles("time", "arrival"))
+    found = load(file, ColumnRoles("time", "arrival"))
     length = int(np.ptp(found.event)) + SECOND
     event = np.concatenate([found.event + number * length for number in range(rounds)])
     told = f", played {rounds} times" if rounds > 1 else ""

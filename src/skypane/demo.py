@@ -25,7 +25,7 @@ import skypane as sp
 from skypane.datasets.flights import departures
 from skypane.reporting.foreground import follow
 from skypane.reporting.live import Display
-from skypane.reporting.query_view import View
+from skypane.reporting.query_view import QueryView
 from skypane.reporting.runlog import RunLog
 from skypane.reporting.snapshot import SKYLINE, Criterion, Snapshot, answers, example, front_sizes, latest_front
 from skypane.runtime.spark.machine.session import defaults
@@ -120,7 +120,7 @@ def flights(demo: Demo) -> pa.Table:
     return table if demo.rows is None else table.slice(0, demo.rows)
 
 
-def prepare(demo: Demo) -> View:
+def prepare(demo: Demo) -> QueryView:
     """Write the recording, or find the one an earlier run began with; return what is known before the first batch.
 
     Raise CheckpointError if the folder holds a run with other settings.
@@ -131,7 +131,7 @@ def prepare(demo: Demo) -> View:
     before = sum(metrics.rows for metrics in demo.log.batches())
     with pa.memory_map(str(demo.recording)) as file:
         total = pa.ipc.open_file(file).read_all().num_rows
-    return View(TITLE, total_rows=total, read_before=before, resumed=resumed)
+    return QueryView(TITLE, total_rows=total, read_before=before, resumed=resumed)
 
 
 def session(master: str = "local[*]") -> SparkSession:
@@ -169,7 +169,7 @@ def rows_per_batch(demo: Demo) -> int:
     return len(departed) if replayed <= BATCH_SECONDS else math.ceil(len(departed) * BATCH_SECONDS / replayed)
 
 
-def run(demo: Demo, spark: SparkSession, view: View, display: Display) -> bool:
+def run(demo: Demo, spark: SparkSession, view: QueryView, display: Display) -> bool:
     """Replay to the end of the recording; return False if it was interrupted before."""
 
     def on_batch(metrics: sp.BatchMetrics) -> None:

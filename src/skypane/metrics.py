@@ -13,7 +13,7 @@ from skypane.wording import count, counted
 
 
 @dataclass(frozen=True, slots=True)
-class InputSeen:
+class InputMetrics:
     """One of many inputs, as planning saw it.
 
     reader    which task of a batch had it, when inputs were last shared out; None before that
@@ -109,7 +109,7 @@ class BatchMetrics:
     #: row counts as answered once a window that holds it is; operators/row_account.py checks it
     totals: dict[str, int] = field(default_factory=dict)
     #: of a query of many inputs, what was seen of each when a batch before this one was planned, some seconds ago at most
-    inputs: tuple[InputSeen, ...] = ()
+    inputs: tuple[InputMetrics, ...] = ()
 
     @property
     def drop_ratio(self) -> float:
@@ -178,5 +178,5 @@ class BatchMetrics:
     def from_json(cls, value: dict[str, Any]) -> Self:
         known = {key: item for key, item in value.items() if key in cls.__dataclass_fields__}
         tuples = {name: tuple(known.get(name, ())) for name in ("busy", "task_rows", "wlq_busy")}
-        tuples["inputs"] = tuple(InputSeen.from_json(one) for one in known.get("inputs", ()))
+        tuples["inputs"] = tuple(InputMetrics.from_json(one) for one in known.get("inputs", ()))
         return cls(**known | tuples | {"decisions": tuple(Decision(**said) for said in known.get("decisions", ()))})

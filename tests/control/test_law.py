@@ -13,14 +13,14 @@ from tests.subclasses import concrete
 
 import skypane.control
 from skypane.control.admission import Admission, MetaData, PeriodObservation
-from skypane.control.admission.readers import ReaderBatch, Readers, Waiting
+from skypane.control.admission.readers import Backlog, ReaderBatch, Readers
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Threshold
 from skypane.control.elasticity.situation import Policy, Proposal, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.exchange import Exchange, SourceSpread
 from skypane.control.law import ControlLaw, Decision
-from skypane.control.monitoring import Period
+from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
 from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Placement
 from skypane.control.snapshots import JsonState
@@ -28,25 +28,31 @@ from skypane.control.splitting import (
     POLICIES,
     AdaptiveSplitting,
     PaneRoundRobin,
-    Panes,
     PidSplitting,
     Routing,
-    Sample,
     Share,
+    SplittingSample,
     TupleRoundRobin,
+    UpcomingBatch,
 )
 from skypane.testing.control_kit import check_elasticity, check_law
 
 CALM, OVERLOADED = (
-    Period(1.0, (busy, busy / 2), (100, 90), (scheduled, 90), 4, 6) for busy, scheduled in ((0.2, 100), (1.5, 400))
+    SamplingPeriod(1.0, (busy, busy / 2), (100, 90), (scheduled, 90), 4, 6)
+    for busy, scheduled in ((0.2, 100), (1.5, 400))
 )
 SPLITTING: tuple[Sequence[Any], Sequence[Any]] = (
-    [Sample(None), Sample(CALM, (100, 120, 0)), Sample(OVERLOADED, (1_000, 30, 20)), Sample(OVERLOADED, ())],
     [
-        Panes({}, 3),
-        Panes({1: 10, 2: 20}, 3, open_from=1),
-        Panes({2: 400, 3: 4_000}, 3, (10, 0, 5), 2),
-        Panes({9: 5}, 1, open_from=5),
+        SplittingSample(None),
+        SplittingSample(CALM, (100, 120, 0)),
+        SplittingSample(OVERLOADED, (1_000, 30, 20)),
+        SplittingSample(OVERLOADED, ()),
+    ],
+    [
+        UpcomingBatch({}, 3),
+        UpcomingBatch({1: 10, 2: 20}, 3, open_from=1),
+        UpcomingBatch({2: 400, 3: 4_000}, 3, (10, 0, 5), 2),
+        UpcomingBatch({9: 5}, 1, open_from=5),
     ],
 )
 META = MetaData(min=1, max=8, transition="jump", low_period="30 s", high_period="30 s")
@@ -89,7 +95,7 @@ CASES: dict[
     Readers: (
         Readers(most=5, calm=2, history=8),
         [ReaderBatch(0, 0.1, 1), ReaderBatch(1_000, 0.2, 5), ReaderBatch(90_000, 4.0, 2)],
-        [Waiting(0.0, 0.0), Waiting(1_700.0, 8_500.0), Waiting(1e6, 1e7)],
+        [Backlog(0.0, 0.0), Backlog(1_700.0, 8_500.0), Backlog(1e6, 1e7)],
     ),
 }
 LAWS = [name for name in CASES if name is not Elastic]

@@ -21,8 +21,8 @@ from skypane.control.admission.readers import ReadersState
 from skypane.control.elasticity.fuzzy import AS_RUN, PROMPT, FuzzyController
 from skypane.control.exchange import Exchange, SourceSpread
 from skypane.control.fitting import Timing, fit
-from skypane.control.monitoring import Period
-from skypane.control.splitting import AdaptiveSplitting, Panes, PidSplitting, Sample
+from skypane.control.monitoring import SamplingPeriod
+from skypane.control.splitting import AdaptiveSplitting, PidSplitting, SplittingSample, UpcomingBatch
 from skypane.kernels.batch_skyline import skyline_indices
 from skypane.kernels.grouped_skyline import skyline_indices_by_group
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
@@ -79,9 +79,9 @@ def splitting(rng: np.random.Generator) -> Parts:
         state: Any = law.init()
         for number in range(200):
             sizes = tuple(rng.integers(1, 2_000, 9).tolist())
-            period = Period(1.0, tuple(rng.random(4).tolist()), sizes[:4], sizes[4:8], 3, 9)
-            state = law.observe(state, Sample(period, sizes))
-            state, decision = law.decide(state, Panes({number: int(rng.integers(1, 9_000))}, 4))
+            period = SamplingPeriod(1.0, tuple(rng.random(4).tolist()), sizes[:4], sizes[4:8], 3, 9)
+            state = law.observe(state, SplittingSample(period, sizes))
+            state, decision = law.decide(state, UpcomingBatch({number: int(rng.integers(1, 9_000))}, 4))
             yield decision.value, decision.figures
 
 

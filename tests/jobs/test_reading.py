@@ -15,7 +15,7 @@ from skypane.jobs import parse, read
 from skypane.jobs.building import options
 from skypane.jobs.description import settings
 from skypane.jobs.examples import find
-from skypane.jobs.user_code import Modules
+from skypane.jobs.user_code import AllowedModules
 from skypane.operators.aggregates.function_text import function_of
 from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.topk import TopK
@@ -416,7 +416,7 @@ def test_a_nul_is_named_with_its_line(field):
 
 def test_what_is_kept_must_be_an_accumulator():
     with pytest.raises(ConfigError, match=r"keep needs an sp.Accumulator, got 3.14"):
-        function_of("keep(math.pi)", Modules(frozenset(["math"])))
+        function_of("keep(math.pi)", AllowedModules(frozenset(["math"])))
 
 
 def test_a_refusal_says_how_to_allow_a_module():
@@ -439,7 +439,7 @@ def test_a_function_as_a_text_is_the_one_that_python_makes():
         "approx_quantile(amount, [0.5, 0.9], error=0.05)": sp.approx_quantile("amount", [0.5, 0.9], error=0.05),
     }
     for text, function in texts.items():
-        assert function_of(text, Modules(frozenset(["math"]))) == function, text
+        assert function_of(text, AllowedModules(frozenset(["math"]))) == function, text
 
 
 def test_what_is_named_may_lie_in_the_working_folder(tmp_path, monkeypatch):

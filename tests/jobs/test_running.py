@@ -23,7 +23,7 @@ import skypane as sp
 from skypane.jobs import building, examples, parse, running
 from skypane.plan import Plan
 from skypane.reporting.live import PlainDisplay
-from skypane.reporting.query_view import View
+from skypane.reporting.query_view import QueryView
 from skypane.reporting.report import render
 from skypane.reporting.runlog import RunLog
 from skypane.reporting.snapshot import answers
@@ -137,7 +137,7 @@ def log_in(folder):
 def streamed(job, spark, log, **bounds):
     ready = building.build(job, spark)
     assert isinstance(ready, sp.Job)
-    return running.run_stream(job, ready, PlainDisplay(View(job.name), lambda _: None), log, **bounds)
+    return running.run_stream(job, ready, PlainDisplay(QueryView(job.name), lambda _: None), log, **bounds)
 
 
 def answered(job, spark):

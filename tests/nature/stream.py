@@ -31,7 +31,7 @@ from tests.nature.tally import Tally
 from tests.nature.weather import Weather
 from tests.servers.kafka import Broker
 
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger
 
 log = logging.getLogger("nature")
@@ -212,7 +212,7 @@ class Stream:
     def _committed(self) -> int:
         """Return how many rows the stream has read: so much is asked of skypane, to know when it needs more."""
         with suppress(Exception):
-            (last,) = Ledger(Store.at(str(self.folder / "checkpoint" / "skypane"))).history(1)
+            (last,) = Ledger(DocumentStore.at(str(self.folder / "checkpoint" / "skypane"))).history(1)
             return int(last["totals"]["read"])
         return self._read
 

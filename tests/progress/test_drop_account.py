@@ -2,21 +2,21 @@ from __future__ import annotations
 
 import pytest
 
-from skypane.progress.drop_account import Account
+from skypane.progress.drop_account import DropAccount
 
 BUDGET, RESERVE = 0.02, 100
 
 
 def share(credit: float, cycle: float = 0) -> float:
-    return Account(credit).share(BUDGET, RESERVE, cycle) / BUDGET
+    return DropAccount(credit).share(BUDGET, RESERVE, cycle) / BUDGET
 
 
 def test_every_row_brings_credit_and_every_dropped_row_costs_one():
-    assert Account(5).after(100, 3, BUDGET, RESERVE) == Account(4)
-    assert Account().after(10**6, 0, BUDGET, RESERVE) == Account(2 * RESERVE), (
+    assert DropAccount(5).after(100, 3, BUDGET, RESERVE) == DropAccount(4)
+    assert DropAccount().after(10**6, 0, BUDGET, RESERVE) == DropAccount(2 * RESERVE), (
         "what is beyond two reserves is forfeited"
     )
-    assert Account().after(100, 500, BUDGET, RESERVE) == Account(-498), "debt never is"
+    assert DropAccount().after(100, 500, BUDGET, RESERVE) == DropAccount(-498), "debt never is"
 
 
 def test_a_full_reserve_spends_what_comes_in():
@@ -29,8 +29,8 @@ def test_credit_beyond_the_reserve_is_spent_over_five_and_a_gap_is_filled_twice_
 
 
 def test_it_is_full_when_hardly_anything_of_two_reserves_is_spent():
-    assert Account(1.95 * RESERVE).full(RESERVE)
-    assert not Account(1.85 * RESERVE).full(RESERVE)
+    assert DropAccount(1.95 * RESERVE).full(RESERVE)
+    assert not DropAccount(1.85 * RESERVE).full(RESERVE)
 
 
 def test_what_a_long_cycle_brings_is_no_reason_to_hurry():

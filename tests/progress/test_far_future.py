@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.progress import FutureBound, KSlack, PaneArrivals
-from skypane.progress.far_future import Held, Verdict
+from skypane.progress.far_future import FutureDecision, HeldPanes
 from skypane.progress.pauses import Pauses
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
@@ -23,7 +23,7 @@ SECOND = 1_000_000
 
 
 def judge(newest, times, held=None, bound=BOUND):
-    return bound.judge(newest, held or Held(), PaneArrivals.of_times(times, Windows(10, 10)))
+    return bound.judge(newest, held or HeldPanes(), PaneArrivals.of_times(times, Windows(10, 10)))
 
 
 def starts(held):
@@ -31,11 +31,11 @@ def starts(held):
 
 
 def test_no_bound_no_limit():
-    assert judge(None, [5], bound=FutureBound(None)) == Verdict(None)
+    assert judge(None, [5], bound=FutureBound(None)) == FutureDecision(None)
 
 
 def test_a_batch_may_lead_by_max_ahead():
-    assert judge(1_000, [990, 1_050]) == Verdict(1_100)
+    assert judge(1_000, [990, 1_050]) == FutureDecision(1_100)
 
 
 def test_a_pane_leads_by_max_ahead_once_in_however_many_batches_its_rows_come():
@@ -54,11 +54,11 @@ def test_one_clock_in_the_future_is_held():
     verdict = judge(1_000, [1_000, 9_000])
     assert verdict.limit == 1_100
     assert starts(verdict.held) == [9_000]
-    assert verdict.given_up == Held()
+    assert verdict.given_up == HeldPanes()
 
 
 def test_a_stream_that_goes_on_without_them_gives_them_up():
-    newest, held, given_up = 1_000, Held(), []
+    newest, held, given_up = 1_000, HeldPanes(), []
     for _ in range(5):
         verdict = judge(newest, [newest + 1] * 6 + [9_000], held)
         newest, held = newest + 1, verdict.held
@@ -70,7 +70,7 @@ def test_a_stream_that_goes_on_without_them_gives_them_up():
 
 
 def test_clocks_that_are_most_of_the_rows_move_nothing_while_the_others_go_on():
-    newest, held = 1_000, Held()
+    newest, held = 1_000, HeldPanes()
     for _ in range(50):
         verdict = judge(newest, [newest + 1] + [9_000] * 5, held)
         newest, held = newest + 1, verdict.held
@@ -84,12 +84,12 @@ def test_late_rows_do_not_stop_a_stream_that_has_moved_on():
     assert second.limit == 5_100
     assert second.followed is not None
     assert second.followed.total == 3
-    assert second.held == Held()
+    assert second.held == HeldPanes()
 
 
 def test_a_backlog_of_days_without_a_gap_is_believed_as_a_whole():
     verdict = judge(1_000, range(1_000, 3_000, 90))
-    assert (verdict.limit, verdict.held) == (2_980 + 100, Held())
+    assert (verdict.limit, verdict.held) == (2_980 + 100, HeldPanes())
 
 
 def test_a_gap_ends_the_chain():
@@ -99,16 +99,16 @@ def test_a_gap_ends_the_chain():
 
 
 def test_a_pane_longer_than_max_ahead_moves_no_further_than_it():
-    verdict = BOUND.judge(1_000, Held(), PaneArrivals.of_times([1_050, 1_900], Windows(1_000, 1_000)))
+    verdict = BOUND.judge(1_000, HeldPanes(), PaneArrivals.of_times([1_050, 1_900], Windows(1_000, 1_000)))
     assert verdict.limit == 1_200
 
 
 def test_the_stream_moved_as_a_whole_in_one_batch():
-    assert judge(1_000, [5_000, 5_001, 5_002, 5_040]) == Verdict(5_140)
+    assert judge(1_000, [5_000, 5_001, 5_002, 5_040]) == FutureDecision(5_140)
 
 
 def test_the_stream_moved_as_a_whole_a_row_at_a_time():
-    held, limits, followed = Held(), [], 0
+    held, limits, followed = HeldPanes(), [], 0
     for time in (5_000, 5_010, 5_020, 5_030):
         verdict = judge(1_000, [time], held)
         held = verdict.held
@@ -136,18 +136,18 @@ def test_after_a_jump_a_worse_clock_is_still_held():
 def test_what_the_stream_comes_within_reach_of_is_believed_without_a_vote():
     first = judge(1_000, [1_000, 1_150])
     second = judge(1_000, [1_060], first.held)
-    assert second.held == Held()
+    assert second.held == HeldPanes()
     assert second.followed is not None
     assert second.followed.pane_start.tolist() == [1_150]
     assert second.limit == 1_250
 
 
 def test_a_sparse_stream_loses_no_row():
-    newest, held, believed = 0, Held(), 0
+    newest, held, believed = 0, HeldPanes(), 0
     for step in range(1, 41):
         verdict = judge(newest, [step * 1_000], held)
         held = verdict.held
-        assert verdict.given_up == Held()
+        assert verdict.given_up == HeldPanes()
         if verdict.followed is not None:
             believed += verdict.followed.total
             newest = int(verdict.followed.newest.max())
@@ -158,7 +158,7 @@ def test_a_sparse_stream_loses_no_row():
 
 @pytest.mark.long
 def test_what_is_held_is_bounded_where_nothing_decides():
-    held, most = Held(), 0
+    held, most = HeldPanes(), 0
     for _ in range(2_000):
         verdict = judge(1_000, [5_000, 999], held)  # nothing moves, and neither outnumbers the other
         held = verdict.held
@@ -176,7 +176,7 @@ def test_a_first_batch_that_is_mostly_bad_is_believed():
 
 
 def test_rows_far_in_the_past_are_no_matter_of_this_bound():
-    assert judge(1_000, [-10_000, 1_000]) == Verdict(1_100)
+    assert judge(1_000, [-10_000, 1_000]) == FutureDecision(1_100)
 
 
 @pytest.mark.parametrize(("max_ahead", "support", "patience"), [(0, 4, 1), (-5, 4, 1), (100, 0, 1), (100, 4, 0)])
@@ -186,9 +186,9 @@ def test_what_cannot_be_is_refused(max_ahead, support, patience):
 
 
 def settle(newest, seen, times, pauses=NONE, against=0, bound=BOUND):
-    held = replace(Held.of(PaneArrivals.of_times(times, Windows(10, 10))), against=against)
+    held = replace(HeldPanes.of(PaneArrivals.of_times(times, Windows(10, 10))), against=against)
     verdict = bound.settle(newest, seen, held, pauses)
-    assert verdict.held == Held()
+    assert verdict.held == HeldPanes()
     followed = [] if verdict.followed is None else verdict.followed.pane_start.tolist()
     assert sorted([*followed, *starts(verdict.given_up)]) == starts(held)
     return followed
@@ -233,8 +233,8 @@ def test_at_a_drain_rows_that_went_on_elsewhere_are_taken_off():
 def test_at_a_drain_nothing_is_given_up_without_a_bound():
     """It may have been taken off while rows were held."""
     assert settle(1_000, 50, [5_000, 90_000], bound=FutureBound(None)) == [5_000, 90_000]
-    verdict = judge(1_000, [1_001], Held.of(PaneArrivals.of_times([5_000], Windows(10, 10))), FutureBound(None))
-    assert verdict.held == Held()
+    verdict = judge(1_000, [1_001], HeldPanes.of(PaneArrivals.of_times([5_000], Windows(10, 10))), FutureBound(None))
+    assert verdict.held == HeldPanes()
     assert verdict.followed is not None
     assert verdict.followed.total == 1
 
@@ -246,7 +246,7 @@ times = st.lists(st.integers(0, 400).map(lambda time: time * 10), min_size=1, ma
 def test_a_sorted_batch_or_its_rows_one_by_one_have_one_limit(batch, newest):
     """Where no votes are at stake: each row is within reach of those before it."""
     bound = FutureBound(max_ahead=100, support=1_000, patience=1_000)
-    reach, held = newest, Held()
+    reach, held = newest, HeldPanes()
     for time in sorted(batch):
         verdict = judge(reach, [time], held, bound)
         held = verdict.held
@@ -258,7 +258,7 @@ def test_a_sorted_batch_or_its_rows_one_by_one_have_one_limit(batch, newest):
 
 @given(st.lists(times, max_size=20), st.integers(0, 4_000))
 def test_every_row_is_believed_or_held_or_given_up(stream, newest):
-    held = Held()
+    held = HeldPanes()
     for batch in stream:
         arrivals = PaneArrivals.of_times(batch, Windows(10, 10))
         verdict = BOUND.judge(newest, held, arrivals)
@@ -269,15 +269,15 @@ def test_every_row_is_believed_or_held_or_given_up(stream, newest):
 
 @given(st.lists(times, max_size=5))
 def test_what_is_held_goes_through_json(stream):
-    held = Held()
+    held = HeldPanes()
     for batch in stream:
         held = judge(0, batch, held).held
-        assert Held.restored(json.loads(json.dumps(held.snapshot()))) == held
+        assert HeldPanes.restored(json.loads(json.dumps(held.snapshot()))) == held
 
 
 def test_a_snapshot_that_is_none_is_refused():
     with pytest.raises(CheckpointError, match="held panes"):
-        Held.restored({"panes": [[1, 2]], "ahead": 0, "others": 0, "against": 0})
+        HeldPanes.restored({"panes": [[1, 2]], "ahead": 0, "others": 0, "against": 0})
 
 
 BATCHES = [1, 50, 200, 1_000, 5_000, 20_000]
@@ -325,7 +325,7 @@ def test_one_source_of_a_hundred_with_a_clock_a_year_off_moves_nothing(batch, wr
         assert state.held.rows + state.given_up == bad.sum()
         assert state.slack <= 60 * SECOND
         _, settled = policy.settle(state)
-        assert settled.held == Held()
+        assert settled.held == HeldPanes()
         if batch < len(event):
             assert (settled.given_up, settled.newest) == (bad.sum(), state.newest), (
                 "the stream has gone on without them"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.progress.streams import heavy_tailed
 
 from skypane.progress import AqKSlack, KSlack, PaneArrivals, Watermark
-from skypane.progress.policy_yardstick import Cut, PolicyRun, best_fixed, measure, window_ends
+from skypane.progress.policy_yardstick import BatchedStream, PolicyRun, best_fixed, measure, window_ends
 from skypane.types import ConfigError, Length
 from skypane.windows import Windows
 
@@ -22,7 +22,7 @@ def after(delay):
 
 @given(TIMES, SHAPES, st.integers(1, 30))
 def test_a_cut_stream_is_its_batches(event, windows, batch):
-    cut = Cut.of(event, windows, batch)
+    cut = BatchedStream.of(event, windows, batch)
     parts = [event[at : at + batch] for at in range(0, len(event), batch)]
     assert len(cut.arrivals) == len(parts)
     for arrivals, part in zip(cut.arrivals, parts, strict=True):
@@ -33,7 +33,7 @@ def test_a_cut_stream_is_its_batches(event, windows, batch):
 
 @given(TIMES, SHAPES, st.integers(1, 30), st.integers(0, 200))
 def test_a_fixed_delay_is_the_watermark(event, windows, batch, delay):
-    cut = Cut.of(event, windows, batch)
+    cut = BatchedStream.of(event, windows, batch)
     law = PolicyRun.of(after(delay), cut)
     fixed = PolicyRun.fixed(delay, law, cut)
     assert fixed.punctuation.tolist() == law.punctuation.tolist()
@@ -42,7 +42,7 @@ def test_a_fixed_delay_is_the_watermark(event, windows, batch, delay):
 
 @given(TIMES, SHAPES, st.integers(1, 30), st.integers(0, 200))
 def test_the_best_fixed_delay_drops_no_more_and_a_shorter_one_does(event, windows, batch, delay):
-    cut = Cut.of(event, windows, batch)
+    cut = BatchedStream.of(event, windows, batch)
     law = PolicyRun.of(after(delay), cut)
     best = best_fixed(cut, law, 0)
     assert best <= delay
@@ -61,7 +61,7 @@ def test_worked_by_hand():
     # batches       [1, 5]  [12, 25]  [21, 38]  [40, 61]    punctuation  0   20   33   56
     event = np.array([1, 5, 12, 25, 21, 38, 40, 61])
     windows = Windows(10, 10)
-    run = PolicyRun.of(after(5), Cut.of(event, windows, 2))
+    run = PolicyRun.of(after(5), BatchedStream.of(event, windows, 2))
     assert run.punctuation.tolist() == [0, 20, 33, 56]
     ends = window_ends(event, windows)
     assert ends.tolist() == [10, 20, 30, 40, 50, 70]
@@ -75,14 +75,14 @@ def test_worked_by_hand():
 
 def test_silence_lasts_to_the_batch_before_the_next_answer():
     event = np.array([0, 10, 12, 14, 19, 31])
-    run = PolicyRun.of(after(5), Cut.of(event, Windows(10, 10), 1))
+    run = PolicyRun.of(after(5), BatchedStream.of(event, Windows(10, 10), 1))
     # answers: with 19 (to 10), and with 31 (to 20)
     assert run.silence(window_ends(event, Windows(10, 10))) == 14
 
 
 def test_excess_is_looked_for_in_every_stretch():
     event = np.concatenate([np.arange(30_000) * 10 + 1_000_000, np.full(500, 5), np.arange(30_000) * 10 + 1_300_000])
-    run = PolicyRun.of(after(0), Cut.of(event, Windows(10, 10), 100))
+    run = PolicyRun.of(after(0), BatchedStream.of(event, Windows(10, 10), 100))
     assert run.dropped[-1] >= 500
     assert run.worst_excess(0.01) == pytest.approx(500 - 0.01 * 10_000, abs=2)
 

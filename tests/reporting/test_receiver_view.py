@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
-from skypane.reporting.receiver_view import Shown, rows, settings
-from skypane.runtime.receiving.input_list import Receipts
+from skypane.reporting.receiver_view import ReceiverView, rows, settings
+from skypane.runtime.receiving.input_list import ReceivedInputs
 from skypane.runtime.receiving.receiver import Receiver
 from skypane.runtime.receiving.receiver_status import ReceivedInput
 
@@ -18,7 +18,7 @@ GIVEN = {"folder": "received", "inputs": [
 
 
 def test_what_will_be_received_is_told_without_what_may_be_secret():
-    said = dict(settings(Receipts.of(GIVEN)))
+    said = dict(settings(ReceivedInputs.of(GIVEN)))
     assert said["a"] == "lines that clients send to localhost:1, acknowledged"
     assert said["b"] == "lines that there:1 sends, encrypted"
     assert said["c"] == "messages of t/+ from mqtt://there, as client skypane-c, each topic an input"
@@ -28,7 +28,10 @@ def test_what_will_be_received_is_told_without_what_may_be_secret():
 
 def test_a_port_that_is_open_to_the_network_is_told():
     given = {"folder": "received", "inputs": [{"name": "a", "listen": "0.0.0.0:1"}]}
-    assert dict(settings(Receipts.of(given)))["a"] == "lines that clients send to 0.0.0.0:1, open to whoever reaches it"
+    assert (
+        dict(settings(ReceivedInputs.of(given)))["a"]
+        == "lines that clients send to 0.0.0.0:1, open to whoever reaches it"
+    )
 
 
 def test_a_row_says_how_an_input_stands():
@@ -46,7 +49,7 @@ def test_a_row_says_how_an_input_stands():
 def test_a_log_has_a_line_now_and_then_with_what_fails(tmp_path):
     written = io.StringIO()
     receiver = Receiver({"folder": tmp_path, "inputs": GIVEN["inputs"][:2]})
-    shown = Shown(receiver, Console(file=written, width=200))
+    shown = ReceiverView(receiver, Console(file=written, width=200))
     receiver._seen["a"] = ReceivedInput("a")
     receiver._seen["a"].wrote(b"one\n" * 1_500)
     receiver._seen["b"] = ReceivedInput("b")

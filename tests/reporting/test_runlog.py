@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.reporting.made import batch, hourly
 
-from skypane.metrics import InputSeen
+from skypane.metrics import InputMetrics
 from skypane.reporting.runlog import RunLog
 from skypane.types import CheckpointError, ConfigError
 
@@ -22,7 +22,7 @@ def test_batches_come_back_equal_and_in_order(tmp_path):
 def test_hundreds_of_inputs_are_not_written_with_each_batch(tmp_path):
     log = RunLog(tmp_path / "run")
     log.begin({})
-    log.append(batch(inputs=(InputSeen("a", 0, 5.0, 5.0, 0, 10, "read"),)))
+    log.append(batch(inputs=(InputMetrics("a", 0, 5.0, 5.0, 0, 10, "read"),)))
     assert log.batches() == (batch(),)
 
 

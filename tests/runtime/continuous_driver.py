@@ -13,9 +13,9 @@ from tests.runtime.driver import Task, die, replace_method
 
 import skypane as sp
 from skypane.control.placement import DueRows, FrontPlacement, PlacementChoice
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import front_program as program
-from skypane.runtime.spark.engine.shard_stage import Shards
+from skypane.runtime.spark.engine.shard_stage import ShardClient
 from skypane.runtime.spark.sinks.current_front import FILE
 
 MODULE = "tests.runtime.continuous_driver"
@@ -26,21 +26,21 @@ def job_of(spark: SparkSession, task: Task, **options: Any) -> sp.Job:
 
 
 def _before_the_front_moves() -> None:
-    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+    def move(original: Callable[..., None], store: DocumentStore, name: str, target: DocumentStore, to: str) -> None:
         if to == FILE:
             die()
         original(store, name, target, to)
 
-    replace_method(Store, "move", move)
+    replace_method(DocumentStore, "move", move)
 
 
 def _after_the_front_moves() -> None:
-    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+    def move(original: Callable[..., None], store: DocumentStore, name: str, target: DocumentStore, to: str) -> None:
         original(store, name, target, to)
         if to == FILE:
             die()
 
-    replace_method(Store, "move", move)
+    replace_method(DocumentStore, "move", move)
 
 
 def _after_the_shards_have_answered() -> None:
@@ -53,7 +53,7 @@ def _after_the_shards_have_answered() -> None:
         return after, replace(decision, value=PlacementChoice("spark", 2))
 
     replace_method(FrontPlacement, "decide", two)
-    replace_method(Shards, "_answers", answers)
+    replace_method(ShardClient, "_answers", answers)
 
 
 def _here_and_there(original: Callable[..., Any], law: FrontPlacement, state: Any, known: DueRows) -> Any:

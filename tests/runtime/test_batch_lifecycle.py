@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skypane.runtime.spark.batch_lifecycle import LOOKS, Turns
+from skypane.runtime.spark.batch_lifecycle import LOOKS, BatchLifecycle
 
 BATCH, BETWEEN, IDLE = (True, True), (False, True), (False, False)
 
@@ -40,7 +40,7 @@ class Looks:
     ],
 )
 def test_a_query_rests_where_no_batch_is_about_to_begin(looks: list[tuple[bool, bool]], left: int):
-    turns = Turns(lambda _rows, _batch: None)
+    turns = BatchLifecycle(lambda _rows, _batch: None)
     turns.query = query = Looks(looks.copy())  # type: ignore[assignment]
     turns.rest(60)
     assert len(query.left) == left

@@ -22,26 +22,26 @@ from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
 from skypane.progress import Watermark
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics
-from skypane.runtime.spark.engine.control_loop import Control
-from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef
-from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
+from skypane.runtime.spark.engine.control_loop import ControlLoop
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReference
+from skypane.runtime.spark.engine.plq import LiftReports, LiftStage, TaskReport
 from skypane.runtime.spark.engine.program import MicroBatch
 from skypane.runtime.spark.engine.timer import Timer
-from skypane.runtime.spark.engine.window_state import State
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.engine.window_state import WindowState
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.windows import Windows
 
 PLAN = Plan(SKYLINE, Windows(10, 10), "time", Watermark("0 seconds"), source="label")
-CONTROL = Control(splitting("PB_RR"), Workers(3, 2))
+CONTROL = ControlLoop(splitting("PB_RR"), Workers(3, 2))
 NOWHERE: object = None
 """Instead of a DataFrame: nothing that is told is read off the rows."""
 
 
 def told(
     parts: list[pa.Table],
-    folder: Store,
+    folder: DocumentStore,
     *,
     punctuation: int | None = None,
     windows: tuple[tuple[int, int], ...] = (),
@@ -51,24 +51,24 @@ def told(
     folder.child(PARTIALS).make()
     gate = PLAN.gate.after(punctuation)
     reports = [report for part in parts for report in LiftStage(PLAN.query, gate, folder, 7)(part.to_batches())]
-    level = PaneLevel(tuple(TaskReport.from_json(report.column(0)[0].as_py()) for report in reports))
+    level = LiftReports(tuple(TaskReport.from_json(report.column(0)[0].as_py()) for report in reports))
     step = advance(PLAN.progress, PLAN.windows, PLAN.progress.init(), level.counts, level.sources)
     step = replace(step, rejection=Rejection({FUTURE: 2}))
-    panes = OpenPanes[PartialRef].empty(PLAN.windows).add((pane.count.pane, pane.ref) for pane in level.panes)
+    panes = OpenPanes[PartialReference].empty(PLAN.windows).add((pane.count.pane, pane.ref) for pane in level.panes)
     measured = BatchMeasurements(level.work, merge_seconds=0.0, interval=interval, exchanged=False)
     steering = CONTROL.decide(CONTROL.init())[1]
     batch = MicroBatch(7, NOWHERE, steering, Timer(), interval)  # type: ignore[arg-type]
-    answers = Answers(PLAN.validate(SCHEMA), sum(size for _, size in windows), windows)
+    answers = BatchRows(PLAN.validate(SCHEMA), sum(size for _, size in windows), windows)
     place = Decision("placement", PlacementChoice("spark", 2), "as decided")
-    return batch_metrics(PLAN, batch, State(step.state, panes), level, step, place, answers, measured)
+    return batch_metrics(PLAN, batch, WindowState(step.state, panes), level, step, place, answers, measured)
 
 
 @pytest.fixture
-def folder(tmp_path) -> Store:
-    return Store.at(str(tmp_path))
+def folder(tmp_path) -> DocumentStore:
+    return DocumentStore.at(str(tmp_path))
 
 
-def test_every_row_is_counted_once(folder: Store, tmp_path: Path):
+def test_every_row_is_counted_once(folder: DocumentStore, tmp_path: Path):
     """Seven rows in two tasks: one late, one without a time, one that cannot be ranked, four that enter; two given up."""
     parts = [table([3, 11, None]), table([12, 13, 14, 15], xs=[1.0, None, 1.0, 1.0])]
     metrics = told(parts, folder, punctuation=10)
@@ -81,7 +81,7 @@ def test_every_row_is_counted_once(folder: Store, tmp_path: Path):
     assert len(metrics.busy) == 2
 
 
-def test_progress_is_told_as_the_law_has_it(folder: Store):
+def test_progress_is_told_as_the_law_has_it(folder: DocumentStore):
     metrics = told([table([3, 25])], folder)
     assert (metrics.newest, metrics.punctuation, metrics.slack) == (25, 25, 0)
     assert (metrics.seen_rows, metrics.dropped_rows, metrics.drop_budget, metrics.held_rows) == (2, 0, None, 0)
@@ -90,7 +90,7 @@ def test_progress_is_told_as_the_law_has_it(folder: Store):
     assert (progress.value, bool(progress.because)) == (25, True)
 
 
-def test_decisions_are_told_with_their_reasons(folder: Store):
+def test_decisions_are_told_with_their_reasons(folder: DocumentStore):
     metrics = told([table([3]), table([4])], folder)
     assert (metrics.exchange, metrics.splitting) == (False, "PB_RR")
     assert (metrics.wlq_where, metrics.wlq_workers) == ("spark", 2)
@@ -105,14 +105,14 @@ def test_decisions_are_told_with_their_reasons(folder: Store):
     assert BatchMetrics.from_json(json.loads(json.dumps(metrics.to_json()))) == metrics
 
 
-def test_the_last_window_is_told_by_its_bounds(folder: Store):
+def test_the_last_window_is_told_by_its_bounds(folder: DocumentStore):
     metrics = told([table([3])], folder, windows=((-1, 4), (2, 5)))
     assert (metrics.windows, metrics.window_rows) == (2, 9)
     assert metrics.latest_window == {"start": 20, "end": 30, "rows": 5}
     assert told([table([3])], folder).latest_window is None
 
 
-def test_a_pane_cut_in_two_counts_twice_in_sigma(folder: Store):
+def test_a_pane_cut_in_two_counts_twice_in_sigma(folder: DocumentStore):
     """Panes 0 and 1 in the one task, pane 1 in the other too: three partitions of two panes."""
     metrics = told([table([3, 11]), table([12])], folder)
     assert metrics.sigma == 1.5
@@ -120,12 +120,12 @@ def test_a_pane_cut_in_two_counts_twice_in_sigma(folder: Store):
     assert metrics.rho >= 0
 
 
-def test_what_cannot_be_known_is_none(folder: Store):
+def test_what_cannot_be_known_is_none(folder: DocumentStore):
     assert told([table([3])], folder, interval=None).rho is None, "the length of a first batch is not known"
     empty = told([table([])], folder)
     assert (empty.rows, empty.sigma, empty.latest_window, empty.newest) == (0, None, None, None)
 
 
-def test_metrics_go_through_the_ledger(folder: Store):
+def test_metrics_go_through_the_ledger(folder: DocumentStore):
     metrics = told([table([3, 11, None]), table([12])], folder, punctuation=10, windows=((0, 3),))
     assert BatchMetrics.from_json(json.loads(json.dumps(metrics.to_json()))) == metrics

@@ -20,7 +20,7 @@ import skypane as sp
 from skypane.locations import Location
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.runtime.spark.batch_lifecycle import Turns
+from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.machine.checkpoint_files import MANAGER, local_files, manager_of
 from skypane.types import Length, SkypaneError
 from skypane.windows import Windows
@@ -56,13 +56,13 @@ def test_the_batches_of_a_job_run_with_quick_files_and_the_session_stays_as_it_i
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     seen: list[str | None] = []
-    take = Turns.__call__
+    take = BatchLifecycle.__call__
 
-    def watched(turns: Turns, rows: DataFrame, batch_id: int) -> None:
+    def watched(turns: BatchLifecycle, rows: DataFrame, batch_id: int) -> None:
         seen.append(rows.sparkSession.conf.get(MANAGER, None))
         take(turns, rows, batch_id)
 
-    monkeypatch.setattr(Turns, "__call__", watched)
+    monkeypatch.setattr(BatchLifecycle, "__call__", watched)
     write_batches(tmp_path / "in", late_rows(3)[:2])
     finish(job_of(spark, tmp_path))
     assert set(seen) == {manager_of(spark.version)}

@@ -28,20 +28,20 @@ import skypane as sp
 from skypane.control.exchange import CONFIRM, ExchangeState, SourceSpread
 from skypane.control.measurements import BatchMeasurements, PaneWork, TaskWork
 from skypane.control.parallelism import Workers
-from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Routing, Sample, Share, splitting
+from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Routing, Share, SplittingSample, splitting
 from skypane.control.splitting.pid import FALLBACK
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.runtime.spark.document_store import Store
-from skypane.runtime.spark.engine.control_loop import Control
-from skypane.runtime.spark.engine.job_settings import Setting
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.control_loop import ControlLoop
+from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.plq import routed
 from skypane.runtime.spark.engine.utilization import period_of
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
-CONTROL = Control(splitting("PB_RR"), Workers(2, 2))
+CONTROL = ControlLoop(splitting("PB_RR"), Workers(2, 2))
 
 
 def lopsided(*, exchanged: bool = False) -> BatchMeasurements:
@@ -76,8 +76,8 @@ def test_the_law_of_the_exchange_knows_how_a_query_s_partials_grow():
         sp.TopK(5, "price"),
         CountBySensor(),
     ):
-        setting = Setting(Plan(query, Windows.of("10 s"), "ts"), None, None, "", None, None, splitting("PB_RR"))  # type: ignore[arg-type]
-        saved[type(query).__name__] = Control.of(setting, Workers(2, 2)).exchange.figures(spread)["whole_panes"]
+        setting = JobSettings(Plan(query, Windows.of("10 s"), "ts"), None, None, "", None, None, splitting("PB_RR"))  # type: ignore[arg-type]
+        saved[type(query).__name__] = ControlLoop.of(setting, Workers(2, 2)).exchange.figures(spread)["whole_panes"]
     assert saved == {
         "Skyline": pytest.approx(1 - 64**-0.24),
         "TopK": pytest.approx(1 - 1 / 64),
@@ -94,12 +94,12 @@ def test_a_job_that_asks_for_other_numbers_gets_them():
     """And one that asks for the same as before goes on with those that scale() has set."""
     scaled = CONTROL.snapshot(replace(CONTROL.init(), workers=Workers(7, 1)))
     assert CONTROL.restore(scaled).workers == Workers(7, 1)
-    other = Control(CONTROL.splitting, Workers(4, 2))
+    other = ControlLoop(CONTROL.splitting, Workers(4, 2))
     assert other.restore(scaled) == other.init()
 
 
 def test_a_splitting_law_has_its_state_back_and_another_one_begins_anew():
-    control = Control(PidSplitting(), Workers(2, 2))
+    control = ControlLoop(PidSplitting(), Workers(2, 2))
     state = control.observe(control.init(), lopsided(exchanged=True))
     assert state.splitting.rho is not None, "the law has seen how hard the tasks worked"
     assert control.restore(json.loads(json.dumps(control.snapshot(state)))) == state
@@ -111,7 +111,7 @@ def test_tasks_of_a_source_that_sets_its_readers_are_as_many_as_it_says():
     elastic = sp.Model(latency="5 seconds", max_workers=9).law(Workers(2, 1), 8)
     quiet = replace(lopsided(exchanged=True), sized=True)
     for limits, sized, tasks in ((False, False, 2), (False, True, None), (True, True, 2)):
-        control = Control(splitting("PB_RR"), Workers(2, 1), elastic=elastic, limits=limits)
+        control = ControlLoop(splitting("PB_RR"), Workers(2, 1), elastic=elastic, limits=limits)
         state = control.observe(control.init(), replace(quiet, sized=sized))
         state = control.observe(state, replace(quiet, sized=False))  # nothing is told of a batch that comes again
         _, steering = control.decide(state)
@@ -120,13 +120,13 @@ def test_tasks_of_a_source_that_sets_its_readers_are_as_many_as_it_says():
 
 def test_a_batch_is_split_as_the_last_one_would_have_been():
     """Panes of 100 rows but one of 1,000: their mean and deviation are 550 and 450; the large one moves on and is split."""
-    control = Control(AdaptiveSplitting(), Workers(2, 2))
+    control = ControlLoop(AdaptiveSplitting(), Workers(2, 2))
     sizes = TaskWork(1_100, 1.0, (PaneWork(5, 100, 0.1), PaneWork(6, 1_000, 0.9)))
     even = TaskWork(1_100, 1.0, (PaneWork(4, 100, 0.1), PaneWork(5, 1_000, 0.9)))
     state = replace(control.init(), exchange=ExchangeState(needed=True))
     for tasks in (even, sizes):
         state = control.observe(state, BatchMeasurements((tasks,), merge_seconds=0.0, interval=4.0, exchanged=True))
-    state = replace(state, splitting=control.splitting.observe(state.splitting, Sample(None, (100,) * 20)))
+    state = replace(state, splitting=control.splitting.observe(state.splitting, SplittingSample(None, (100,) * 20)))
     _, decided = control.decide(state)
     assert decided.routing is not None
     assert decided.routing.owners(6) == (0,)
@@ -148,7 +148,7 @@ def test_the_interval_of_a_batch_is_what_its_other_steps_leave():
 
 
 def test_a_clock_that_runs_backwards_measures_nothing_and_moves_nothing():
-    control = Control(PidSplitting(gains=FALLBACK), Workers(2, 2))
+    control = ControlLoop(PidSplitting(gains=FALLBACK), Workers(2, 2))
     state = control.observe(control.init(), lopsided(exchanged=True))
     after = control.observe(state, replace(lopsided(exchanged=True), interval=-4.0))
     assert period_of(replace(lopsided(), interval=-4.0)) is None
@@ -157,14 +157,14 @@ def test_a_clock_that_runs_backwards_measures_nothing_and_moves_nothing():
 
 def test_a_batch_longer_than_its_interval_lowers_alpha():
     """Rows of two seconds that took three: the stage is overloaded, and panes are split more from now on."""
-    control = Control(PidSplitting(gains=FALLBACK), Workers(2, 2))
+    control = ControlLoop(PidSplitting(gains=FALLBACK), Workers(2, 2))
     state = control.observe(control.init(), replace(lopsided(exchanged=True), interval=2.0))
     assert state.splitting.rho > 1
     assert state.splitting.pid.alpha < 1
 
 
 def test_a_restart_goes_on_with_the_same_alpha():
-    control = Control(PidSplitting(gains=FALLBACK), Workers(2, 2))
+    control = ControlLoop(PidSplitting(gains=FALLBACK), Workers(2, 2))
     state = control.observe(control.init(), replace(lopsided(exchanged=True), interval=2.0))
     restored = control.restore(json.loads(json.dumps(control.snapshot(state))))
     assert restored.splitting.pid.alpha == state.splitting.pid.alpha != 1
@@ -190,7 +190,7 @@ def test_a_kill_keeps_alpha(spark: SparkSession, tmp_path: Path):
 
 def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None:
     """Start again; the law must go on where the ledger has it, with an alpha that had moved, and answers be whole."""
-    manifest = Ledger(Store.at(str(folder / "checkpoint")).child("skypane")).latest()
+    manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
     assert manifest is not None
     assert manifest.batch_id == LAST
     state = manifest.control["splitting"]["state"]
@@ -262,7 +262,7 @@ def test_workers_belong_to_a_start_and_outlive_it(spark: SparkSession, tmp_path:
     started = threading.Event()
 
     def note(batch: sp.BatchMetrics) -> None:
-        manifest = Ledger(Store.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
+        manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
         assert manifest is not None
         used.append(manifest.control["workers"])
         assert started.wait(60)

@@ -12,24 +12,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import NESTED, SCHEMA, flipped, table
 
-from skypane.runtime.spark.document_store import DRAFT, ROW_GROUP, Store
+from skypane.runtime.spark.document_store import DRAFT, ROW_GROUP, DocumentStore
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = Store.at(str(tmp_path)).child("deep").child("er")
+def store(tmp_path: Path) -> DocumentStore:
+    made = DocumentStore.at(str(tmp_path)).child("deep").child("er")
     made.make()
     return made
 
 
 def test_a_relative_path_means_the_same_to_every_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    assert Store.at("out") == Store(str(tmp_path / "out"))
+    assert DocumentStore.at("out") == DocumentStore(str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize("uri", [False, True])
 def test_a_path_and_a_uri_reach_the_same_files(tmp_path: Path, uri: bool):
-    store = Store.at(tmp_path.as_uri() if uri else str(tmp_path)).child("s")
+    store = DocumentStore.at(tmp_path.as_uri() if uri else str(tmp_path)).child("s")
     store.make()
     store.write_json("a.json", [1])
     assert json.loads((tmp_path / "s" / "a.json").read_text())["document"] == [1]
@@ -37,7 +37,7 @@ def test_a_path_and_a_uri_reach_the_same_files(tmp_path: Path, uri: bool):
     assert store.url("a.json") == (tmp_path / "s" / "a.json").as_uri()
 
 
-def test_a_store_travels_without_its_connection(store: Store):
+def test_a_store_travels_without_its_connection(store: DocumentStore):
     store.write_json("a.json", 1)
     sent = pickle.loads(pickle.dumps(store))  # noqa: S301 - our own bytes
     assert sent == store
@@ -45,7 +45,7 @@ def test_a_store_travels_without_its_connection(store: Store):
     assert sent.read_json("a.json") == 1
 
 
-def test_names_are_those_of_files_right_there(store: Store):
+def test_names_are_those_of_files_right_there(store: DocumentStore):
     assert store.child("not there").names() == []
     store.child("folder").make()
     for name in ("b", "a"):
@@ -57,7 +57,7 @@ def test_names_are_those_of_files_right_there(store: Store):
     assert store.names() == ["b"]
 
 
-def test_a_document_is_replaced_whole_or_not_at_all(store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_document_is_replaced_whole_or_not_at_all(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
     """A kill between writing and moving leaves the old document, and a draft that is cleared away."""
     store.write_json("state.json", {"batch": 1})
 
@@ -65,7 +65,7 @@ def test_a_document_is_replaced_whole_or_not_at_all(store: Store, monkeypatch: p
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Store, "move", killed)
+        patched.setattr(DocumentStore, "move", killed)
         with pytest.raises(KeyboardInterrupt):
             store.write_json("state.json", {"batch": 2})
     assert store.read_json("state.json") == {"batch": 1}
@@ -74,7 +74,7 @@ def test_a_document_is_replaced_whole_or_not_at_all(store: Store, monkeypatch: p
     assert store.read_json("state.json") == {"batch": 2}
 
 
-def test_a_document_that_is_not_there_or_not_whole_is_told_apart(store: Store):
+def test_a_document_that_is_not_there_or_not_whole_is_told_apart(store: DocumentStore):
     with pytest.raises(FileNotFoundError):
         store.read_json("state.json")
     store.write_json("state.json", {"batch": 1})
@@ -86,7 +86,7 @@ def test_a_document_that_is_not_there_or_not_whole_is_told_apart(store: Store):
 
 @given(st.data())
 def test_no_bit_of_a_document_can_flip_unseen(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
-    store = Store.at(str(tmp_path_factory.mktemp("flipped")))
+    store = DocumentStore.at(str(tmp_path_factory.mktemp("flipped")))
     store.write_json("state.json", {"batch": 1, "name": "é", "share": 0.1})
     file = Path(store.path("state.json"))
     whole = file.read_bytes()
@@ -95,7 +95,7 @@ def test_no_bit_of_a_document_can_flip_unseen(tmp_path_factory: pytest.TempPathF
         store.read_json("state.json")
 
 
-def test_folders_come_and_go_with_what_is_in_them(store: Store):
+def test_folders_come_and_go_with_what_is_in_them(store: DocumentStore):
     first = store.child("first")
     first.child("inner").make()
     first.write_json("state.json", 1)
@@ -108,7 +108,7 @@ def test_folders_come_and_go_with_what_is_in_them(store: Store):
     assert not first.exists
 
 
-def test_documents_and_what_is_asked_for_reach_the_disk(store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_documents_and_what_is_asked_for_reach_the_disk(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
     synced: list[str] = []
     fsync = os.fsync
 
@@ -124,7 +124,7 @@ def test_documents_and_what_is_asked_for_reach_the_disk(store: Store, monkeypatc
     assert synced[2:] == [store.path("state.json")]
 
 
-def test_a_file_is_moved_over_another(store: Store):
+def test_a_file_is_moved_over_another(store: DocumentStore):
     store.write_json("new", "new")
     target = store.child("target")
     target.make()
@@ -134,7 +134,7 @@ def test_a_file_is_moved_over_another(store: Store):
     assert not store.has("new")
 
 
-def test_parquet_gathers_small_tables_into_row_groups(store: Store):
+def test_parquet_gathers_small_tables_into_row_groups(store: DocumentStore):
     small = table([1, 2, 3])
     store.write_parquet("few.parquet", SCHEMA, [small, SCHEMA.empty_table(), small])
     assert store.read_parquet("few.parquet", SCHEMA).equals(pa.concat_tables([small, small]))
@@ -146,11 +146,11 @@ def test_parquet_gathers_small_tables_into_row_groups(store: Store):
 
 
 @pytest.mark.parametrize("rows", [NESTED, NESTED.slice(0, 0)])
-def test_parquet_keeps_every_type(store: Store, rows: pa.Table):
+def test_parquet_keeps_every_type(store: DocumentStore, rows: pa.Table):
     store.write_parquet("p.parquet", rows.schema, [rows])
     assert store.read_parquet("p.parquet", rows.schema).equals(rows)
 
 
-def test_parquet_without_tables_has_its_schema(store: Store):
+def test_parquet_without_tables_has_its_schema(store: DocumentStore):
     store.write_parquet("p.parquet", SCHEMA, [])
     assert store.read_parquet("p.parquet", SCHEMA).equals(SCHEMA.empty_table())

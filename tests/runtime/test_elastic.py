@@ -32,9 +32,9 @@ from skypane.control.parallelism import Workers
 from skypane.control.placement import Placement
 from skypane.control.splitting import PidSplitting, splitting
 from skypane.plan import Plan
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import window_program
-from skypane.runtime.spark.engine.control_loop import Control, ControlState
+from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.utilization import stages_of, window_period_of
 from skypane.types import CheckpointError, ConfigError, Length
@@ -47,8 +47,8 @@ FUZZY = sp.Fuzzy(max_workers=16, every=2, **PAPER)
 FOUR = Workers(4, 4)
 
 
-def controlled(elastic: Any = FUZZY, asked: Workers = FOUR) -> Control:
-    return Control(splitting("PB_RR"), asked, elastic=elastic.law(asked))
+def controlled(elastic: Any = FUZZY, asked: Workers = FOUR) -> ControlLoop:
+    return ControlLoop(splitting("PB_RR"), asked, elastic=elastic.law(asked))
 
 
 def batch(
@@ -62,7 +62,7 @@ def batch(
     )
 
 
-def after(law: Control, state: ControlState, *batches: BatchMeasurements) -> ControlState:
+def after(law: ControlLoop, state: ControlState, *batches: BatchMeasurements) -> ControlState:
     for one in batches:
         state = law.observe(law.decide(state)[0], one)
     return state
@@ -85,7 +85,7 @@ def test_few_workers_need_no_exchange():
     law = controlled(sp.Fuzzy(max_workers=16, every=2, cooldown=0))
     _, steering = law.decide(after(law, law.init(), batch(0.1), batch(0.1)))
     assert (steering.routing, steering.tasks) == (None, 2)
-    plain = Control(splitting("PB_RR"), Workers(4, 4))
+    plain = ControlLoop(splitting("PB_RR"), Workers(4, 4))
     assert plain.decide(plain.init())[1].tasks is None
     assert plain.decide(plain.scaled(plain.init(), Workers(3, 4)))[1].tasks == 3
     assert replace(plain, limits=True).decide(plain.init())[1].tasks == 4
@@ -266,7 +266,7 @@ def test_what_a_job_asks_for_goes_before_what_the_law_had_found():
     assert narrow.restore(grown).workers == Workers(5, 4), "within bounds that are narrower now"
     other = controlled(sp.Threshold(max_workers=16)).restore(grown)
     assert (other.workers, other.elastic and other.elastic.because) == (Workers(5, 6), ""), "another law begins anew"
-    plain = Control(splitting("PB_RR"), Workers(4, 4))
+    plain = ControlLoop(splitting("PB_RR"), Workers(4, 4))
     assert law.restore(plain.snapshot(plain.scaled(plain.init(), Workers(3, 2)))).workers == Workers(3, 2)
     assert plain.explained(plain.init()) == "PLQ 4, WLQ 4: as asked for, nothing changes them by itself (elastic=None)"
 
@@ -356,7 +356,7 @@ def test_a_kill_keeps_the_workers_and_what_the_law_had_seen(spark: SparkSession,
     batches = late_rows(13, batches=6)
     write_batches(tmp_path / "in", batches)
     assert_killed("tests.runtime.elastic_driver", tmp_path)
-    manifest = Ledger(Store.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
+    manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
     assert manifest is not None
     assert manifest.batch_id == LAST
     found = manifest.control

@@ -13,12 +13,12 @@ from tests.model.exploring import Exploration
 from tests.runtime.test_every_start import begun, check_ends, programs, watching
 
 from skypane.runtime.spark import driver_folders
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import ownership
 from skypane.runtime.spark.engine.ownership import OWNER, Ownership
 
 
-def take_without_a_second_look(root: Store) -> Ownership:
+def take_without_a_second_look(root: DocumentStore) -> Ownership:
     owner = root.child(OWNER)
     owner.make()
     there = ownership._drivers(owner)
@@ -31,15 +31,15 @@ def take_without_a_second_look(root: Store) -> Ownership:
     return Ownership(mine, driver)
 
 
-def end_in_several_strokes(parent: Store, other: str, _mine: Store) -> None:
+def end_in_several_strokes(parent: DocumentStore, other: str, _mine: DocumentStore) -> None:
     parent.remove_folder(other)
 
 
-def write_from_elsewhere(_owned: Ownership, target: Store, name: str, value: object) -> None:
+def write_from_elsewhere(_owned: Ownership, target: DocumentStore, name: str, value: object) -> None:
     target.write_json(name, value)
 
 
-def remove_where_it_lies(_owned: Ownership, target: Store, names: Iterable[str]) -> None:
+def remove_where_it_lies(_owned: Ownership, target: DocumentStore, names: Iterable[str]) -> None:
     target.remove(names)
 
 

@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.rows import SCHEMA, table
 
-from skypane.runtime.spark.document_store import Store
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.folder_owner import OWNER, STAGE, QueryStart
 from skypane.types import CheckpointError
@@ -29,12 +29,12 @@ def times(folder: Path) -> list[int]:
     )
 
 
-def answers(driver: str, *at: int) -> Answers:
+def answers(driver: str, *at: int) -> BatchRows:
     """Answers that workers of a start wrote, a file each."""
-    return Answers(SCHEMA, len(at), tables=(), driver=driver, files=tuple(f"{time}.parquet" for time in at))
+    return BatchRows(SCHEMA, len(at), tables=(), driver=driver, files=tuple(f"{time}.parquet" for time in at))
 
 
-def staged(out: Directory, driver: str, *at: int) -> Answers:
+def staged(out: Directory, driver: str, *at: int) -> BatchRows:
     stage = out.stage(driver)
     assert stage is not None
     for time in at:
@@ -63,15 +63,15 @@ def test_a_start_that_was_taken_over_changes_nothing(tmp_path: Path):
 def test_a_start_that_is_taken_over_between_two_files_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     out = Directory(str(tmp_path))
     out.open(FIRST)
-    both, move = staged(out, "first", 1, 2), Store.move
+    both, move = staged(out, "first", 1, 2), DocumentStore.move
 
-    def overtaken(self: Store, name: str, target: Store, target_name: str) -> None:
+    def overtaken(self: DocumentStore, name: str, target: DocumentStore, target_name: str) -> None:
         move(self, name, target, target_name)
         if name == "1.parquet":
             out.open(SECOND)
             out.write(NO_SPARK, staged(out, "second", 3, 4, 5), 0)
 
-    monkeypatch.setattr(Store, "move", overtaken)
+    monkeypatch.setattr(DocumentStore, "move", overtaken)
     with pytest.raises(FileNotFoundError):
         out.write(NO_SPARK, both, 0)
     assert times(tmp_path) == [3, 4, 5]

@@ -22,7 +22,7 @@ from tests.subclasses import concrete
 import skypane.runtime.spark.sinks
 import skypane.runtime.spark.sources
 from skypane.runtime.receiving.log import SegmentLog
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.console import Console
 from skypane.runtime.spark.sinks.current_front import FILE, Current
 from skypane.runtime.spark.sinks.directory import Directory
@@ -134,7 +134,7 @@ class Files(Sink):
 
     path: str
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark
         Path(self.path).mkdir(parents=True, exist_ok=True)
         self.save(answers.table(), f"{batch_id:06d}.parquet")
@@ -167,7 +167,7 @@ class WritesInPlace(Files):
 
 
 class TakesDriversOnly(Files):
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         Path(self.path).mkdir(parents=True, exist_ok=True)
         if answers.tables:
             super().write(spark, answers, batch_id)

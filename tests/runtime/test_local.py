@@ -22,7 +22,7 @@ from skypane.operators.window_query import WindowAnswer
 from skypane.plan import Plan
 from skypane.preference import Preference, Score, high, low
 from skypane.progress import KSlack, ProgressPolicy, Watermark
-from skypane.progress.far_future import Verdict
+from skypane.progress.far_future import FutureDecision
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.policy import ProgressState
 from skypane.runtime import local
@@ -199,7 +199,7 @@ class Restarted:
     def init(self) -> ProgressState:
         return self._again(self.policy.init())
 
-    def judge(self, state: Any, arrivals: PaneArrivals) -> Verdict:
+    def judge(self, state: Any, arrivals: PaneArrivals) -> FutureDecision:
         return self.policy.judge(self._again(state), arrivals)
 
     def step(self, state: Any, arrivals: PaneArrivals) -> ProgressState:
@@ -211,7 +211,7 @@ class Restarted:
     def restore(self, snapshot: Any) -> ProgressState:
         return self.policy.restore(snapshot)
 
-    def settle(self, state: Any) -> tuple[Verdict, ProgressState]:
+    def settle(self, state: Any) -> tuple[FutureDecision, ProgressState]:
         verdict, settled = self.policy.settle(self._again(state))
         return verdict, self._again(settled)
 

@@ -23,11 +23,11 @@ from skypane.operators.pane_query import PaneQuery
 from skypane.operators.window_query import WindowQuery
 from skypane.runtime import memory_headroom
 from skypane.runtime.spark import batch
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.arrow_transfer import _Refusing
-from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef
-from skypane.runtime.spark.engine.wlq import RunStage
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialReference
+from skypane.runtime.spark.engine.wlq import WindowStage
 from skypane.runtime.spark.error_causes import cause
 from skypane.windows import Windows
 
@@ -129,7 +129,7 @@ def test_a_stage_says_why_it_has_given_up():
 
 @pytest.mark.usefixtures("no_room")
 def test_a_partial_is_read_if_there_is_memory_for_it(tmp_path: Path):
-    store = Store.at(str(tmp_path))
+    store = DocumentStore.at(str(tmp_path))
     small, large = partials.write(store, partials.attempt_name(0, 0), [offers(10), offers(1_000_000)])
     read = PartialReader(store)
     assert len(read(small)) == 10
@@ -143,7 +143,7 @@ EVERY = Windows(20_000_000, 10_000_000)
 
 @pytest.mark.usefixtures("no_room")
 def test_a_window_asks_for_all_of_its_panes_though_each_is_small(tmp_path: Path):
-    store = Store.at(str(tmp_path))
+    store = DocumentStore.at(str(tmp_path))
     worker = PaneQuery(KEYS, EntryRules(EVERY, "ts", ()))
     for some in offers(200_000).to_batches(max_chunksize=50_000):
         worker.absorb(some)
@@ -151,9 +151,11 @@ def test_a_window_asks_for_all_of_its_panes_though_each_is_small(tmp_path: Path)
     store.child(PARTIALS).make()
     refs = partials.write(store.child(PARTIALS), partials.attempt_name(0, 0), [part.partial for part in parts])
     assert 4 * sum(ref.size for ref in refs) < 16 * MIB  # too little to be asked for as they are read
-    panes = OpenPanes[PartialRef].empty(EVERY).add((part.pane, ref) for part, ref in zip(parts, refs, strict=True))
+    panes = (
+        OpenPanes[PartialReference].empty(EVERY).add((part.pane, ref) for part, ref in zip(parts, refs, strict=True))
+    )
     query = WindowQuery(KEYS, EVERY, "UTC")
-    stage = RunStage(query, store, store, "x", (tuple(panes.all_windows()),), query.output_schema(offers(1).schema))
+    stage = WindowStage(query, store, store, "x", (tuple(panes.all_windows()),), query.output_schema(offers(1).schema))
     kind, said = stage.done(0)["failed"]
     assert kind == "MemoryLimitError"
     assert said.startswith("not enough memory for the rows of a window: it takes about ")

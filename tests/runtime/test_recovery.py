@@ -43,7 +43,7 @@ from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.runtime import local
-from skypane.runtime.spark.document_store import DRAFT, Store
+from skypane.runtime.spark.document_store import DRAFT, DocumentStore
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
 
 ROOT = Path(__file__).parents[2]
@@ -261,7 +261,7 @@ class Stream:
     def __init__(self, folder: Path, files: Sequence[pa.Table], *, write: bool = True) -> None:
         self._folder = folder
         self._files = files
-        self._kept = Store.at(f"{folder}/checkpoint").child("skypane")
+        self._kept = DocumentStore.at(f"{folder}/checkpoint").child("skypane")
         #: the rows of each batch that has been committed
         self._rows: dict[int, int] = {}
         if write:
@@ -306,7 +306,7 @@ class Stream:
 
 
 def assert_nothing_left_over(folder: Path) -> None:
-    kept = Store.at(f"{folder}/checkpoint").child("skypane")
+    kept = DocumentStore.at(f"{folder}/checkpoint").child("skypane")
     manifest = Ledger(kept).latest()
     assert manifest is not None
     named = {ref[0] for refs in manifest.operator["panes"].values() for ref in refs}
@@ -365,7 +365,7 @@ def kill_while_rows_are_held(
             said = driver.end()
             assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
         finish(job_of(spark, task))
-        (last,) = Ledger(Store.at(f"{folder}/checkpoint").child("skypane")).history(1)
+        (last,) = Ledger(DocumentStore.at(f"{folder}/checkpoint").child("skypane")).history(1)
         assert last["batch_id"] == len(files) - 1
         held.append(last["held_rows"])
         assert last["totals"]["read"] == sum(batch.num_rows for batch in files), (

@@ -14,7 +14,7 @@ from tests.runtime.streams import finish, read_batches, write_batches
 import skypane as sp
 from skypane.control.costs import Costs
 from skypane.control.exchange import CONFIRM
-from skypane.control.monitoring import Period, utilisation
+from skypane.control.monitoring import SamplingPeriod, utilisation
 from skypane.control.splitting import splitting
 from skypane.runtime.sim.pane_farm import PaneFarm
 from skypane.runtime.sim.simulated_stream import SimulatedStream
@@ -58,7 +58,7 @@ def on_spark(spark: SparkSession, folder: Path, times: list[np.ndarray], law: st
     return finish(replace(job, setting=replace(job.setting, costs=free)))[SETTLED:]
 
 
-def load(period: Period) -> float:
+def load(period: SamplingPeriod) -> float:
     found = utilisation(period)
     assert found is not None
     return found.rho
@@ -75,7 +75,7 @@ def test_the_simulator_comes_to_what_spark_comes_to(law: str, n: int, spark: Spa
     cost = sum(sum(batch.busy) for batch in shown) / sum(batch.rows for batch in shown)
     seconds = cost * len(times[0]) / n / USED
     there = [
-        load(Period(seconds, tuple(cost * rows for rows in batch.task_rows), batch.task_rows, batch.task_rows))
+        load(SamplingPeriod(seconds, tuple(cost * rows for rows in batch.task_rows), batch.task_rows, batch.task_rows))
         for batch in shown
     ]
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from tests.rows import NAN, SCHEMA, multiset, table
 
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks import text_format
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.console import Console
 from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.directory import Directory, Format
@@ -35,19 +35,19 @@ NO_SPARK = cast("SparkSession", None)
 """Directories and memories need no session."""
 
 
-def answers(*tables: pa.Table) -> Answers:
+def answers(*tables: pa.Table) -> BatchRows:
     """Answers that the driver made."""
-    return Answers(SCHEMA, sum(rows.num_rows for rows in tables), ((0, 1),), tables)
+    return BatchRows(SCHEMA, sum(rows.num_rows for rows in tables), ((0, 1),), tables)
 
 
-def staged(out: Directory, tables: Sequence[pa.Table]) -> Answers:
+def staged(out: Directory, tables: Sequence[pa.Table]) -> BatchRows:
     """Answers that workers wrote where the sink wants them."""
     stage = out.stage("driver")
     assert stage is not None
     names = tuple(f"run-{i}.parquet" for i in range(len(tables)))
     for name, rows in zip(names, tables, strict=True):
         stage.write_parquet(name, SCHEMA, [rows])
-    return Answers(SCHEMA, sum(rows.num_rows for rows in tables), ((0, 1),), store=stage, files=names)
+    return BatchRows(SCHEMA, sum(rows.num_rows for rows in tables), ((0, 1),), store=stage, files=names)
 
 
 def opened(path: Path, kind: Format = "parquet") -> Directory:
@@ -89,19 +89,19 @@ def test_files_are_on_the_disk_before_a_batch_counts_as_told(
     tmp_path: Path, by_workers: bool, monkeypatch: pytest.MonkeyPatch
 ):
     """Each under the name that it has on the stage; then the list of what is in the folder."""
-    out, synced, moved, fsync, move = opened(tmp_path), list[Path](), list[int](), os.fsync, Store.move
+    out, synced, moved, fsync, move = opened(tmp_path), list[Path](), list[int](), os.fsync, DocumentStore.move
 
     def noted(handle: int) -> None:
         fsync(handle)
         synced.append(Path(f"/proc/self/fd/{handle}").readlink())
 
-    def checked(stage: Store, name: str, target: Store, target_name: str) -> None:
+    def checked(stage: DocumentStore, name: str, target: DocumentStore, target_name: str) -> None:
         assert Path(stage.path(name)) in synced, "a file is moved when it is whole on the disk"
         move(stage, name, target, target_name)
         moved.append(len(synced))
 
     monkeypatch.setattr(os, "fsync", noted)
-    monkeypatch.setattr(Store, "move", checked)
+    monkeypatch.setattr(DocumentStore, "move", checked)
     out.write(NO_SPARK, staged(out, [ONE, TWO]) if by_workers else answers(ONE, TWO), 0)
     assert synced[moved[-1] :] == [tmp_path], "after the last of them was moved"
     assert len(moved) == len(visible(tmp_path)) == 1 + by_workers
@@ -153,17 +153,17 @@ def test_a_batch_without_rows_leaves_no_file(tmp_path: Path):
 
 def test_who_has_the_front_open_goes_on_reading_the_old_one(tmp_path: Path):
     """And whoever looks finds one file, whole, at any moment."""
-    front, move = Current(str(tmp_path)), Store.move
+    front, move = Current(str(tmp_path)), DocumentStore.move
     front.open(QueryStart("q"))
     front.write(NO_SPARK, answers(ONE), 0)
 
-    def looking(stage: Store, name: str, target: Store, target_name: str) -> None:
+    def looking(stage: DocumentStore, name: str, target: DocumentStore, target_name: str) -> None:
         assert content(tmp_path) == multiset(ONE)
         move(stage, name, target, target_name)
         assert content(tmp_path) == multiset(TWO)
 
     with pytest.MonkeyPatch.context() as patch, pq.ParquetFile(tmp_path / "front.parquet") as open_before:
-        patch.setattr(Store, "move", looking)
+        patch.setattr(DocumentStore, "move", looking)
         front.write(NO_SPARK, answers(TWO), 1)
         assert visible(tmp_path) == ["front.parquet"]
         assert multiset(open_before.read()) == multiset(ONE)
@@ -212,7 +212,7 @@ def test_json_loses_nothing(tmp_path: Path):
         "flag": pa.array([True, None]),
     }
     rows = pa.table(columns)
-    opened(tmp_path, "json").write(NO_SPARK, Answers(rows.schema, 2, tables=(rows,)), 0)
+    opened(tmp_path, "json").write(NO_SPARK, BatchRows(rows.schema, 2, tables=(rows,)), 0)
     first, second = (tmp_path / "part-000000000000-00000.json").read_text(encoding="utf-8").splitlines()
     assert json.loads(first) == {
         "big": 2**62 + 1,
@@ -248,7 +248,7 @@ def test_spark_reads_times_of_any_year_as_they_were(kind: Format, name: str, spa
     arrow, sql, ticks = EDGES[name]
     plain = pa.array(ticks, pa.int32() if name == "day" else pa.int64())
     rows = pa.table({"id": pa.array(range(len(ticks))), name: plain.cast(arrow)})
-    opened(tmp_path, kind).write(NO_SPARK, Answers(rows.schema, rows.num_rows, tables=(rows,)), 0)
+    opened(tmp_path, kind).write(NO_SPARK, BatchRows(rows.schema, rows.num_rows, tables=(rows,)), 0)
     reader = spark.read.schema(f"id long, {name} {sql}").option("header", value=True)
     read = getattr(reader, kind)(str(tmp_path)).toArrow().sort_by("id")
     assert read[name].cast(plain.type).to_pylist() == ticks
@@ -258,7 +258,7 @@ def test_json_keeps_times_of_any_year_inside_of_others(tmp_path: Path):
     moments = pa.array([[(1 << 63) - 1, None], None], pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("us", "UTC")))
     rows = pa.table({"at": moments, "pairs": pa.array([[("k", 30_000_000)], None], pa.map_(pa.string(), pa.int32()))})
     rows = rows.cast(rows.schema.set(1, pa.field("pairs", pa.map_(pa.string(), pa.date32()))))
-    opened(tmp_path, "json").write(NO_SPARK, Answers(rows.schema, 2, tables=(rows,)), 0)
+    opened(tmp_path, "json").write(NO_SPARK, BatchRows(rows.schema, 2, tables=(rows,)), 0)
     first, _ = (tmp_path / "part-000000000000-00000.json").read_text(encoding="utf-8").splitlines()
     assert json.loads(first) == {"at": ["+294247-01-10T04:00:54.775807+00:00", None], "pairs": {"k": "+84107-03-19"}}
 
@@ -324,9 +324,9 @@ def test_a_callable_gets_a_dataframe_and_the_batch(spark: SparkSession, tmp_path
     assert stage is not None
     stage.write_parquet("run.parquet", local, [rows])
     made = [
-        Answers(local, 1, tables=(rows,)),
-        Answers(local, 1, store=stage, files=("run.parquet",)),
-        Answers(local, 0),
+        BatchRows(local, 1, tables=(rows,)),
+        BatchRows(local, 1, store=stage, files=("run.parquet",)),
+        BatchRows(local, 0),
     ]
     for batch_id, each in enumerate(made):
         Call(function).write(spark, each, batch_id)
@@ -392,7 +392,7 @@ def test_a_sink_of_ones_own_must_only_write():
     class Count(Sink):
         row_count = 0
 
-        def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
             del spark, batch_id
             self.row_count += answers.row_count
 
@@ -425,5 +425,5 @@ def test_rows_after_a_piece_without_rows_reach_a_sink_that_takes_a_dataframe(spa
     rows = pa.table({"x": [1, 2]})
     pieces = pa.concat_tables([rows.slice(0, 1), rows.slice(0, 0), rows.slice(1, 1)])
     assert pieces.column("x").num_chunks == 3
-    told = Answers(rows.schema, row_count=2, tables=(rows.slice(0, 0), pieces)).dataframe(spark)
+    told = BatchRows(rows.schema, row_count=2, tables=(rows.slice(0, 0), pieces)).dataframe(spark)
     assert [row.x for row in told.collect()] == [1, 2]

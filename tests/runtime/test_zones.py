@@ -38,7 +38,7 @@ from skypane.control.law import Decision
 from skypane.control.placement import Placement, PlacementChoice
 from skypane.plan import Plan
 from skypane.runtime import local
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.function import Call
 from skypane.runtime.spark.spark_schema import spark_schema
@@ -102,7 +102,7 @@ class Everywhere(sp.Sink):
     def stage(self, driver: str) -> Any:
         return self.parquet.stage(driver)
 
-    def write(self, spark: SparkSession, rows: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, rows: BatchRows, batch_id: int) -> None:
         for each in self._all:
             each.write(spark, rows, batch_id)
 

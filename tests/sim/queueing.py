@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from skypane.kernels.compiled import kernel
-from skypane.runtime.sim.heap import Heap, empty_heap, pop, push
+from skypane.runtime.sim.heap import EventHeap, empty_heap, pop, push
 from skypane.types import ConfigError, FloatArray
 
 
 @kernel
-def _run(arrival: FloatArray, service: FloatArray, servers: int, heap: Heap, waits: FloatArray) -> None:
+def _run(arrival: FloatArray, service: FloatArray, servers: int, heap: EventHeap, waits: FloatArray) -> None:
     """Serve in order of arrival: an event is the end of a service; what waits is the run of tuples from `head`."""
     time, sequence, item, use = heap
     head = 0

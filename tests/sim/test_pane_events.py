@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.sim.plain import PlainFarm
 
 from skypane.control.scheduling.partitions import PartitionCount
-from skypane.control.splitting import AdaptiveSplitting, PaneRoundRobin, Sample, TupleRoundRobin
+from skypane.control.splitting import AdaptiveSplitting, PaneRoundRobin, SplittingSample, TupleRoundRobin
 from skypane.runtime.sim.heap import empty_heap, pop, push, replace_first
-from skypane.runtime.sim.pane_farm import PaneFarm, Results
+from skypane.runtime.sim.pane_farm import PaneFarm, PartitionResults
 from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -92,7 +92,7 @@ LAWS = [PaneRoundRobin(), TupleRoundRobin(), AdaptiveSplitting()]
 def test_the_compiled_farm_is_the_plain_one(law, made, workers, room, sizes, data):
     """The same law, tuple by tuple, gives the same results at the same times, in whatever intervals it is run; with fitted
     results and exact ones, with queues that have room for all and for few."""
-    state = law.observe(law.init(), Sample(None, tuple(sizes)))
+    state = law.observe(law.init(), SplittingSample(None, tuple(sizes)))
     plain = PlainFarm(made, COST, workers, law, state, room or math.inf)
     expected = plain.run()
     farm = PaneFarm(made, COST, workers, room=room)
@@ -113,7 +113,7 @@ def test_the_compiled_farm_is_the_plain_one(law, made, workers, room, sizes, dat
     assert (busy <= np.array([worker.busy for worker in plain.workers]) + 1e-9).all()
 
 
-def as_told(results: Results) -> list[tuple[Any, ...]]:
+def as_told(results: PartitionResults) -> list[tuple[Any, ...]]:
     rows = [()] * len(results.time) if results.rows is None else [tuple(one.tolist()) for one in results.rows]
     return list(zip(*(column.tolist() for column in results[:5]), rows, strict=True))
 
@@ -123,7 +123,7 @@ def as_told(results: Results) -> list[tuple[Any, ...]]:
 def test_no_partition_is_lost_or_counted_twice_while_workers_come_and_go(law, made, scales, sizes):
     """Any sequence of ADD and REMOVE: the compiled farm gives the results that workers of messages alone give, and the
     WLQ finds each pane complete with its last partition (paper 5, Algorithm 4)."""
-    state = law.observe(law.init(), Sample(None, tuple(sizes)))
+    state = law.observe(law.init(), SplittingSample(None, tuple(sizes)))
     farm, plain = PaneFarm(made, COST, workers=3, most=5), PlainFarm(made, COST, 3, law, state)
     results, until = [], 0.0
     for workers in [*scales, *[None] * (2 * len(made.arrival) + 6)]:
@@ -253,7 +253,7 @@ def test_ten_million_events_a_second():
     event = np.cumsum(rng.integers(0, 20, tuples))  # 10 us apart: 100K tuples a second
     made = SimulatedStream.of(Windows(100_000, 100_000), event, event, 10_000)
     law = AdaptiveSplitting()
-    state = law.observe(law.init(), Sample(None, (5_000,)))
+    state = law.observe(law.init(), SplittingSample(None, (5_000,)))
     best = 0.0
     for _ in range(3):
         farm = PaneFarm(made, np.array([65e-6]), 8)

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.workloads.arrivals.rates import RateSegments, evenly, poisson
-from skypane.workloads.arrivals.sent import CHUNK, Sent
+from skypane.workloads.arrivals.sent import CHUNK, SentTuples
 from skypane.workloads.random_streams import generator
 
 
-def joined(chunks: Iterator[Sent], n: int) -> Sent:
+def joined(chunks: Iterator[SentTuples], n: int) -> SentTuples:
     times, sources = zip(*islice(chunks, n), strict=True)
-    return Sent(np.concatenate(times), np.concatenate(sources))
+    return SentTuples(np.concatenate(times), np.concatenate(sources))
 
 
 def repeated(lengths: list[float], rates: list[list[float]]) -> Iterator[RateSegments]:

@@ -20,7 +20,7 @@ from skypane.datasets.line_reader import read_all
 from skypane.datasets.rate_traces import RATES, counts
 from skypane.runtime.sim.cost_models import INDEPENDENT_8D, CostModel
 from skypane.runtime.sim.simulated_stream import SimulatedStream
-from skypane.runtime.sim.simulation import Sampled, Setup, simulate
+from skypane.runtime.sim.simulation import SimulationSample, SimulationSetup, simulate
 from skypane.types import Duration, IntArray, Micros
 from skypane.windows import Windows
 from skypane.workloads import Map2, ParetoSlots, RandomWalk, Steps
@@ -151,14 +151,14 @@ class Run:
     most: int = N
     scheduling: str | None = "WIN_FB_MERGE"
 
-    def over(self, stream: SimulatedStream, windows: Windows = OVERLAPPING) -> list[Sampled]:
+    def over(self, stream: SimulatedStream, windows: Windows = OVERLAPPING) -> list[SimulationSample]:
         """Return what each sampling interval showed; the last entry is what was left when the stream had ended."""
         law = (
             None
             if self.policy is None
             else Elastic(self.policy, self.most, self.start, every=self.every, idle=self.idle, catch_up=self.catch_up)
         )
-        setup = Setup(
+        setup = SimulationSetup(
             stream, windows, self.cost, self.splitting, self.start, self.scheduling, law, self.sampling, drain=True
         )
         return list(simulate(setup))
@@ -183,7 +183,7 @@ class Summary(NamedTuple):
     busy: float
 
 
-def summary(shown: Sequence[Sampled]) -> Summary:
+def summary(shown: Sequence[SimulationSample]) -> Summary:
     """Return what a run comes to."""
     *during, rest = shown
     ended = during[-1].time
@@ -213,10 +213,10 @@ def summary(shown: Sequence[Sampled]) -> Summary:
 
 
 @cache
-def _run(source: Source, run: Run, seconds: float, traces: Path | None) -> list[Sampled]:
+def _run(source: Source, run: Run, seconds: float, traces: Path | None) -> list[SimulationSample]:
     return run.over(source.stream(OVERLAPPING, seconds, traces))
 
 
-def sampled(source: Source, run: Run, quick: bool, traces: Path | None = None) -> list[Sampled]:
+def sampled(source: Source, run: Run, quick: bool, traces: Path | None = None) -> list[SimulationSample]:
     """Return a run of a stream of table 3, interval by interval; each is run once, however many figures ask for it."""
     return _run(source, run, QUICK if quick else FULL, traces)

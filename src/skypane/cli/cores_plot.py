@@ -10,12 +10,12 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from skypane.cli.simulate import Tried
+    from skypane.cli.simulate import WorkerTrial
 
 _PANELS = (("rho", "utilisation"), ("sigma", "partitions per pane"), ("latency", "latency of a pane (s)"))
 
 
-def draw(tried: Sequence[Tried], enough: int | None, file: Path) -> None:
+def draw(tried: Sequence[WorkerTrial], enough: int | None, file: Path) -> None:
     """Write the picture; the file's name says in which format. `enough` is n*, None if no number of workers keeps up."""
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "skypane", "axes.grid": True, "grid.color": "0.9"}):
         canvas = Figure(figsize=(5.2, 6.4), layout="constrained")

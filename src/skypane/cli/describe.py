@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
 
 def _stream(arguments: Namespace) -> RecordedStream:
     from skypane.datasets import LAYOUTS, read_all  # noqa: PLC0415
-    from skypane.describing.columns import Roles, load, stream_of  # noqa: PLC0415
+    from skypane.describing.columns import ColumnRoles, load, stream_of  # noqa: PLC0415
     from skypane.preference import parse  # noqa: PLC0415
 
     criteria = None if arguments.criteria is None else parse(arguments.criteria)
@@ -68,13 +68,13 @@ def _stream(arguments: Namespace) -> RecordedStream:
         reading = read_all(LAYOUTS[arguments.layout], arguments.files)
         _tell_rejected(reading.reasons)
         named = (arguments.time or "time", arguments.arrival, arguments.source or "source", arguments.key)
-        return stream_of(reading.table, Roles(*named, criteria, arguments.unit))
+        return stream_of(reading.table, ColumnRoles(*named, criteria, arguments.unit))
     if len(arguments.files) > 1:
         raise ConfigError(f"need one file, or a folder, got {len(arguments.files)}; only a --layout has many files")
     if arguments.time is None:
         raise ConfigError("which column is the event time? give --time COLUMN")
     named = (arguments.time, arguments.arrival, arguments.source, arguments.key)
-    return load(arguments.files[0], Roles(*named, criteria, arguments.unit))
+    return load(arguments.files[0], ColumnRoles(*named, criteria, arguments.unit))
 
 
 def _trace(files: list[Path]) -> IntArray:

@@ -69,9 +69,9 @@ def _composed(name: str) -> list[str]:
     """Return what the parameters of a workload are that is composed of parts."""
     from skypane.workloads import ARRIVALS, DELAYS, POINTS  # noqa: PLC0415
     from skypane.workloads.parameters import accepted  # noqa: PLC0415
-    from skypane.workloads.registry import Named  # noqa: PLC0415
+    from skypane.workloads.registry import NamedWorkload  # noqa: PLC0415
 
-    def listed(named: Named) -> str:
+    def listed(named: NamedWorkload) -> str:
         return ", ".join(name for name in accepted(named.config) if name not in named.settled) or "none"
 
     lines = [f"parameters of {name}: {listed(ARRIVALS[name])}", "", "of all workloads that are composed of parts:"]

@@ -13,7 +13,7 @@ from skypane.wording import UNKNOWN, count
 
 if TYPE_CHECKING:
     from skypane.jobs import JobFile
-    from skypane.metrics import InputSeen
+    from skypane.metrics import InputMetrics
 
 COLUMNS = ("input", "reader", "rows/s", "forecast", "lag", "offset", "state")
 
@@ -46,14 +46,14 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def cells(one: InputSeen) -> Sequence[str]:
+def cells(one: InputMetrics) -> Sequence[str]:
     """Return what is printed of an input."""
     rates = (UNKNOWN if rate is None else count(round(rate)) for rate in (one.rate, one.forecast))
     reader = UNKNOWN if one.reader is None else str(one.reader)
     return (one.input, reader, *rates, count(one.lag), count(one.offset), one.state)
 
 
-def _standing(job: JobFile) -> list[InputSeen]:
+def _standing(job: JobFile) -> list[InputMetrics]:
     from skypane.runtime.spark.sources.many.input_lag import standing  # noqa: PLC0415
     from skypane.runtime.spark.sources.many.inputs_api import FORMAT  # noqa: PLC0415 - imports all of PySpark
 

@@ -22,7 +22,7 @@ from skypane.locations import Location
 from skypane.runtime import machine_costs
 from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.resources import GIB, available_memory_bytes, cores, memory_bytes
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.machine import interpreter
 from skypane.runtime.spark.machine.executor_wait import ended_within
 from skypane.runtime.spark.machine.executors import FOLLOWING_OPTIONS, following
@@ -155,7 +155,7 @@ def checkpoint_directory(checkpoint: str | None) -> Finding:
     name = "checkpoint" if checkpoint else "checkpoint (temporary folder; --checkpoint checks yours)"
     document = f"doctor-{uuid.uuid4().hex}.json"
     try:
-        store = Store.at(place, "checkpoint")
+        store = DocumentStore.at(place, "checkpoint")
         store.make()
         for value in (1, 2):
             store.write_json(document, value)

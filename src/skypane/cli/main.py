@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
 
-class Verb(Protocol):
+class Command(Protocol):
     """What a verb's module offers."""
 
     def add_parser(self, verbs: _SubParsersAction[ArgumentParser], /) -> ArgumentParser:
@@ -27,7 +27,7 @@ class Verb(Protocol):
         """Do it, and return the exit code."""
 
 
-VERBS: tuple[Verb, ...] = (
+VERBS: tuple[Command, ...] = (
     demo,
     run,
     receive,

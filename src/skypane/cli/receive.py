@@ -51,12 +51,12 @@ def run(arguments: Namespace) -> int:
 
 
 def _follow(receiving: Receiver, console: Console) -> None:
-    from skypane.reporting.receiver_view import Shown  # noqa: PLC0415
+    from skypane.reporting.receiver_view import ReceiverView  # noqa: PLC0415
 
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    with receiving, Shown(receiving, console) as shown:
+    with receiving, ReceiverView(receiving, console) as shown:
         console.print("receiving; Ctrl-C stops")
         while not stop.wait(LOOK):
             shown.look()

@@ -88,11 +88,11 @@ def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
 def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console) -> int:
     from skypane.jobs import running  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
-    from skypane.reporting.query_view import View  # noqa: PLC0415
+    from skypane.reporting.query_view import QueryView  # noqa: PLC0415
 
     log = running.run_log(job)
     resumed = log.begin({"job": job.summary()})
-    view = View(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
+    view = QueryView(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
     ended = running.run_stream(
         job, ready, live.display(view, console), log, seconds=arguments.seconds, drain=arguments.drain
     )

@@ -19,7 +19,7 @@ _USAGE = "skypane simulate [options] WORKLOAD [--parameter value ...]"
 _COLUMNS = "  n    rho  sigma  selected/pane     backlog  latency  window rho  waiting  keeps up"
 
 
-class Tried(NamedTuple):
+class WorkerTrial(NamedTuple):
     """A number of pane-level workers, and what it comes to: means, and what waits at the end. `latency` in seconds."""
 
     workers: int
@@ -78,7 +78,7 @@ def run(arguments: Namespace) -> int:
     cost = _cost(arguments, parameters)
     print(f"{len(stream.arrival):,} tuples in {stream.arrival[-1]:.0f} s, {stream.panes} panes, {arguments.splitting}")
     print(_COLUMNS)
-    tried: list[Tried] = []
+    tried: list[WorkerTrial] = []
     for workers in range(first, last + 1):
         tried.append(_simulated(arguments, stream, windows, cost, workers))
         print(_line(tried[-1]))
@@ -130,15 +130,17 @@ def _stream(arguments: Namespace, parameters: dict[str, str], windows: Windows) 
     return SimulatedStream.of(windows, event, arrival, micros(arguments.slack, "slack"), points)
 
 
-def _simulated(arguments: Namespace, stream: SimulatedStream, windows: Windows, cost: CostModel, workers: int) -> Tried:
+def _simulated(
+    arguments: Namespace, stream: SimulatedStream, windows: Windows, cost: CostModel, workers: int
+) -> WorkerTrial:
     """Return what so many workers come to over the second half of the stream, when the law has settled."""
     import numpy as np  # noqa: PLC0415
 
     from skypane.control.parallelism import Workers  # noqa: PLC0415
     from skypane.control.splitting import splitting  # noqa: PLC0415
-    from skypane.runtime.sim.simulation import Setup, simulate  # noqa: PLC0415
+    from skypane.runtime.sim.simulation import SimulationSetup, simulate  # noqa: PLC0415
 
-    setup = Setup(
+    setup = SimulationSetup(
         stream,
         windows,
         cost,
@@ -156,7 +158,7 @@ def _simulated(arguments: Namespace, stream: SimulatedStream, windows: Windows, 
         known = values[~np.isnan(values)]
         return float(known.mean()) if len(known) else float("nan")
 
-    return Tried(
+    return WorkerTrial(
         workers,
         rho=mean("rho_plq"),
         sigma=mean("sigma"),
@@ -168,7 +170,7 @@ def _simulated(arguments: Namespace, stream: SimulatedStream, windows: Windows, 
     )
 
 
-def _line(tried: Tried) -> str:
+def _line(tried: WorkerTrial) -> str:
     return (
         f"{tried.workers:3d} {tried.rho:6.2f} {tried.sigma:6.2f} {tried.selected:14.0f} {tried.backlog:11,d} "
         f"{tried.latency:8.2f} {tried.window_rho:11.2f} {tried.waiting:8,d}  {'yes' if tried.rho < 1 else 'no'}"

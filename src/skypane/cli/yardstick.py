@@ -73,11 +73,11 @@ def _event(arguments: Namespace) -> IntArray:
     """Return event times in the order of arrival (microseconds)."""
     path = Path(arguments.stream)
     if path.exists():
-        from skypane.describing.columns import Roles, load  # noqa: PLC0415
+        from skypane.describing.columns import ColumnRoles, load  # noqa: PLC0415
 
         if arguments.time is None:
             raise ConfigError("which column is the event time? give --time COLUMN")
-        return load(path, Roles(arguments.time, arguments.arrival)).event
+        return load(path, ColumnRoles(arguments.time, arguments.arrival)).event
     from skypane.workloads import workload  # noqa: PLC0415
 
     pairs = [text.partition("=") for text in arguments.parameters]

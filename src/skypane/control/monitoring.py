@@ -21,7 +21,7 @@ from skypane.types import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class SamplingPeriod:
     """What was measured of one stage in one sampling interval; entry i of each tuple belongs to worker i.
 
     seconds      T
@@ -85,7 +85,7 @@ class Utilisation:
     rho: float
 
 
-def utilisation(period: Period) -> Utilisation | None:
+def utilisation(period: SamplingPeriod) -> Utilisation | None:
     """Return C, mu_i and rho; None if tuples came and none was processed, so that nothing is known of their cost."""
     scheduled, processed = sum(period.scheduled), sum(period.processed)
     if not scheduled:
@@ -111,7 +111,7 @@ def _share(sent: int, served: float) -> float:
     return sent / served if served > 0 else math.inf
 
 
-def joined(periods: tuple[Period, ...]) -> Period:
+def joined(periods: tuple[SamplingPeriod, ...]) -> SamplingPeriod:
     """Return consecutive periods as one; workers that came or went count as idle where they are missing."""
     if not periods:
         raise ConfigError("need at least one period to join")
@@ -121,7 +121,7 @@ def joined(periods: tuple[Period, ...]) -> Period:
         columns = [getattr(period, name) + (0,) * (workers - period.workers) for period in periods]
         return tuple(sum(column) for column in zip(*columns, strict=True))
 
-    return Period(
+    return SamplingPeriod(
         seconds=sum(period.seconds for period in periods),
         busy=total("busy"),
         processed=tuple(int(q) for q in total("processed")),

@@ -6,7 +6,7 @@ from skypane.datasets.meter_readings import meters
 from skypane.datasets.rate_traces import RATES, counts
 from skypane.datasets.sensorscope import SENSORSCOPE
 from skypane.datasets.soccer import SOCCER
-from skypane.datasets.text_layout import Field, LineLayout, ParsedRows
+from skypane.datasets.text_layout import LineField, LineLayout, ParsedRows
 
 LAYOUTS = {"soccer": SOCCER, "sensorscope": SENSORSCOPE, "cabs": CABS, "meters": meters(), "rates": RATES}
 
@@ -16,7 +16,7 @@ __all__ = [
     "RATES",
     "SENSORSCOPE",
     "SOCCER",
-    "Field",
+    "LineField",
     "LineLayout",
     "ParsedRows",
     "counts",

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.text_layout import Checks, Field, LineLayout, fails, in_seconds, rows_at, unlikely
+from skypane.datasets.text_layout import Checks, LineField, LineLayout, fails, in_seconds, rows_at, unlikely
 
 
 def _build(fields: pa.Table, path: Path) -> tuple[pa.Table, Checks]:
@@ -31,10 +31,10 @@ def _build(fields: pa.Table, path: Path) -> tuple[pa.Table, Checks]:
 CABS = LineLayout(
     "San Francisco cabs",
     (
-        Field("latitude", unit="degrees"),
-        Field("longitude", unit="degrees"),
-        Field("occupancy", "whole"),
-        Field("epoch", "whole", "s"),
+        LineField("latitude", unit="degrees"),
+        LineField("longitude", unit="degrees"),
+        LineField("occupancy", "whole"),
+        LineField("epoch", "whole", "s"),
     ),
     _build,
     newest_first=True,

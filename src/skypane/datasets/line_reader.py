@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.text_layout import REJECTED, Field, LineLayout, ParsedRows
+from skypane.datasets.text_layout import REJECTED, LineField, LineLayout, ParsedRows
 from skypane.types import BoolArray, ConfigError, IntArray
 
 #: bytes read at once: some hundred thousand lines
@@ -111,7 +111,7 @@ def _numbers(
     return pa.table(columns)
 
 
-def _cast(cells: pa.StringArray, field: Field) -> tuple[pa.Array, BoolArray]:
+def _cast(cells: pa.StringArray, field: LineField) -> tuple[pa.Array, BoolArray]:
     """Return the cells as numbers, and which of them are none; all at once where none is wrong."""
     try:
         return _finite(cells.cast(_TYPES[field.kind]))
@@ -119,7 +119,7 @@ def _cast(cells: pa.StringArray, field: Field) -> tuple[pa.Array, BoolArray]:
         return _matched(cells, field)
 
 
-def _matched(cells: pa.StringArray, field: Field) -> tuple[pa.Array, BoolArray]:
+def _matched(cells: pa.StringArray, field: LineField) -> tuple[pa.Array, BoolArray]:
     """Return the same, each cell held against the pattern."""
     right = pc.match_substring_regex(cells, _PATTERNS[field.kind])
     numbers = pc.if_else(right, cells, pa.scalar(None, pa.string())).cast(_TYPES[field.kind])

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.text_layout import Checks, Field, LineLayout, rows_at
+from skypane.datasets.text_layout import Checks, LineField, LineLayout, rows_at
 from skypane.types import Micros
 
 _DAY: Micros = 86_400_000_000
@@ -29,7 +29,7 @@ _FIRST_DAY = date(2009, 1, 1)
 
 def meters(zone: str = "Europe/Dublin", first_day: date = _FIRST_DAY) -> LineLayout:
     """Return the layout of meters in a time zone (its IANA name), whose day 1 is `first_day`."""
-    fields = (Field("meter", "whole"), Field("code", "whole"), Field("kwh", unit="kWh"))
+    fields = (LineField("meter", "whole"), LineField("code", "whole"), LineField("kwh", unit="kWh"))
     return LineLayout("energy meters", fields, partial(_build, zone=zone, first_day=first_day))
 
 

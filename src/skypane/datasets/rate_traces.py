@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.text_layout import TIME, Checks, Field, LineLayout, fails, in_seconds, rows_at, unlikely
+from skypane.datasets.text_layout import TIME, Checks, LineField, LineLayout, fails, in_seconds, rows_at, unlikely
 from skypane.types import BadInputError, IntArray
 
 _SECOND = 1_000_000
@@ -37,7 +37,7 @@ def _build(fields: pa.Table, path: Path) -> tuple[pa.Table, Checks]:
     return rows_at(in_seconds(fields["second"]), trace, pa.table({"count": counts})), checks
 
 
-RATES = LineLayout("arrival rates", (Field("second", "whole", "s"), Field("count")), _build)
+RATES = LineLayout("arrival rates", (LineField("second", "whole", "s"), LineField("count")), _build)
 
 
 def counts(trace: pa.Table) -> IntArray:

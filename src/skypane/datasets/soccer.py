@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.datasets.text_layout import Checks, Field, LineLayout, fails, rows_at
+from skypane.datasets.text_layout import Checks, LineField, LineLayout, fails, rows_at
 
 PICOS_PER_MICRO = 1_000_000
 
@@ -29,13 +29,13 @@ def _build(fields: pa.Table, path: Path) -> tuple[pa.Table, Checks]:
 SOCCER = LineLayout(
     "DEBS 2013 soccer",
     (
-        Field("sid", "whole"),
-        Field("ts", "whole", "ps"),
-        *(Field(name, "whole", "mm") for name in ("x", "y", "z")),
-        Field("speed", "whole", "um/s"),
-        Field("acceleration", "whole", "um/s^2"),
-        *(Field(name, "whole", "1/10000 of the speed") for name in ("vx", "vy", "vz")),
-        *(Field(name, "whole", "1/10000 of the acceleration") for name in ("ax", "ay", "az")),
+        LineField("sid", "whole"),
+        LineField("ts", "whole", "ps"),
+        *(LineField(name, "whole", "mm") for name in ("x", "y", "z")),
+        LineField("speed", "whole", "um/s"),
+        LineField("acceleration", "whole", "um/s^2"),
+        *(LineField(name, "whole", "1/10000 of the speed") for name in ("vx", "vy", "vz")),
+        *(LineField(name, "whole", "1/10000 of the acceleration") for name in ("ax", "ay", "az")),
     ),
     _build,
     separator=",",

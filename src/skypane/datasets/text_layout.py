@@ -34,7 +34,7 @@ REJECTED = pa.schema([("file", pa.string()), ("line", pa.int64()), ("reason", pa
 
 
 @dataclass(frozen=True)
-class Field:
+class LineField:
     """One field of a line: its name, what it holds, and its unit as the data set's description gives it."""
 
     name: str
@@ -56,7 +56,7 @@ class LineLayout:
     """
 
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[LineField, ...]
     build: Callable[[pa.Table, Path], tuple[pa.Table, Checks]]
     separator: str | None = None
     newest_first: bool = False

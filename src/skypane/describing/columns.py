@@ -31,7 +31,7 @@ _FORMATS = {
 
 
 @dataclass(frozen=True)
-class Roles:
+class ColumnRoles:
     """Which column is what. `time` is the event time; rows without `arrival` are taken in the order of the file.
 
     unit: what times count that are whole numbers; None: microseconds, with a warning where the years are doubtful.
@@ -90,7 +90,7 @@ class RecordedStream:
         return newest - self.event
 
 
-def load(path: Path, roles: Roles) -> RecordedStream:
+def load(path: Path, roles: ColumnRoles) -> RecordedStream:
     """Return what the roles' columns of the file hold; a folder is read as one of parquet files.
 
     Raises ConfigError if it cannot be read, or if a column is missing or of no use in its role; BadInputError if a time
@@ -99,7 +99,7 @@ def load(path: Path, roles: Roles) -> RecordedStream:
     return stream_of(_table(path, roles), roles)
 
 
-def stream_of(table: pa.Table, roles: Roles) -> RecordedStream:
+def stream_of(table: pa.Table, roles: ColumnRoles) -> RecordedStream:
     """Return what the roles' columns of a table hold, rows that arrive at the same time in the table's order."""
     for name in roles.columns:
         field_of(table.schema, name)
@@ -114,7 +114,7 @@ def stream_of(table: pa.Table, roles: Roles) -> RecordedStream:
     return RecordedStream(event, arrival, source, key, points, incomparable, assumed)
 
 
-def _table(path: Path, roles: Roles) -> pa.Table:
+def _table(path: Path, roles: ColumnRoles) -> pa.Table:
     try:
         kind = "parquet" if path.is_dir() else _FORMATS.get(path.suffix)
         if kind is None:

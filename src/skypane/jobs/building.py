@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 import skypane as sp
-from skypane.jobs.job_file import FILE_FORMATS, JobFile, SourceSection, Window
-from skypane.jobs.query_section import ContinuousPart, QueryPart
+from skypane.jobs.job_file import FILE_FORMATS, JobFile, SourceSection, WindowSection
+from skypane.jobs.query_section import ContinuousSection, QuerySection
 from skypane.locations import Location
 from skypane.runtime.environment import held
 from skypane.runtime.spark.error_causes import cause
@@ -35,7 +35,7 @@ def build(job: JobFile, spark: SparkSession) -> DataFrame | sp.Job:
     Raise ConfigError naming the section of the file, if Spark or the query cannot make sense of it.
     """
     rows = frame(job, spark)
-    if isinstance(job.query, ContinuousPart):
+    if isinstance(job.query, ContinuousSection):
         answers: DataFrame | sp.Job = sp.continuous_skyline(rows, job.query.preference, by=job.query.by, **options(job))
         return answers
     door = sp.stream if job.mode == "stream" else sp.ask
@@ -59,7 +59,7 @@ def options(job: JobFile) -> dict[str, Any]:
     if job.window is not None:
         window = job.window
         arguments |= {"time": window.time, "window": window.length}
-        arguments |= _grid(window) if isinstance(job.query, QueryPart) else _span(job.query)
+        arguments |= _grid(window) if isinstance(job.query, QuerySection) else _span(job.query)
     if job.mode == "batch":
         return arguments | {"invalid": job.invalid}
     parts = {
@@ -76,12 +76,12 @@ def options(job: JobFile) -> dict[str, Any]:
     return arguments | {"output": job.output.build(), "checkpoint": checkpoint, "splitting": job.workers.splitting}
 
 
-def _grid(window: Window) -> dict[str, Any]:
+def _grid(window: WindowSection) -> dict[str, Any]:
     """Return where windows begin."""
     return {"offset": window.offset} | ({} if window.slide is None else {"slide": window.slide})
 
 
-def _span(query: ContinuousPart) -> dict[str, Any]:
+def _span(query: ContinuousSection) -> dict[str, Any]:
     """Return how much time is told at once."""
     return {} if query.every is None else {"every": query.every}
 

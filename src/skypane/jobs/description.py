@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skypane.jobs.job_file import JobFile
-from skypane.jobs.query_section import ContinuousPart
+from skypane.jobs.query_section import ContinuousSection
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.reporting.snapshot import Criterion
@@ -65,7 +65,7 @@ def _workers(job: JobFile) -> str:
 def _window(job: JobFile) -> str:
     if job.window is None:
         return "none, all rows at once"
-    if isinstance(job.query, ContinuousPart):
+    if isinstance(job.query, ContinuousSection):
         told = f", told every {job.query.every}" if job.query.every else ""
         return f"the last {span(micros(job.window.length))} of {job.window.time}{told}"
     windows = job.window.build()

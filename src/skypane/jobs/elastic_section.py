@@ -21,7 +21,7 @@ from skypane.naming import registered
 LAWS: Final[dict[str, type[Elasticity]]] = {name.lower(): law for name, law in registered(registry).items()}
 
 
-class ElasticPart(Section):
+class ElasticSection(Section):
     """A law by its name, and what its option takes."""
 
     law: str
@@ -36,16 +36,16 @@ class ElasticPart(Section):
         return LAWS[self.law](**self.model_dump(exclude={"law"}, exclude_unset=True))
 
 
-def _part(law: str, option: type[Elasticity]) -> type[ElasticPart]:
+def _part(law: str, option: type[Elasticity]) -> type[ElasticSection]:
     kinds = get_type_hints(
         option, localns={"Duration": Time, "Cadence": Cadence}, include_extras=True
     )  # in a file it is a text
     taken: dict[str, Any] = {item.name: (kinds[item.name], item.default) for item in fields(option) if item.repr}
     taken["law"] = (Literal[law], ...)
-    return create_model(f"{option.__name__}Part", __base__=ElasticPart, __doc__=option.__doc__, **taken)
+    return create_model(f"{option.__name__}Section", __base__=ElasticSection, __doc__=option.__doc__, **taken)
 
 
 if TYPE_CHECKING:
-    AnyElastic: TypeAlias = ElasticPart
+    AnyElastic: TypeAlias = ElasticSection
 else:
     AnyElastic = Annotated[reduce(or_, (_part(*named) for named in LAWS.items())), Field(discriminator="law")]

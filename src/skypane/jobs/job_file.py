@@ -16,9 +16,9 @@ from pydantic import Field, PositiveInt, model_validator
 from skypane.control.splitting import POLICIES
 from skypane.jobs.elastic_section import AnyElastic
 from skypane.jobs.fields import Columns, MisfitError, Section, Time
-from skypane.jobs.output_section import OF_A_BATCH, Late, Output
+from skypane.jobs.output_section import OF_A_BATCH, LateSection, OutputSection
 from skypane.jobs.progress_section import AnyPolicy
-from skypane.jobs.query_section import AnyQuery, ContinuousPart
+from skypane.jobs.query_section import AnyQuery, ContinuousSection
 from skypane.naming import instead
 from skypane.operators.query import Query
 from skypane.reporting.grids import GridSpec
@@ -59,7 +59,7 @@ class SourceSection(Section):
         return self
 
 
-class Window(Section):
+class WindowSection(Section):
     """Sliding windows over an event-time column, aligned as Spark's window()."""
 
     time: str
@@ -80,7 +80,7 @@ class Window(Section):
         return Windows.of(self.length, self.slide, self.offset)
 
 
-class WorkersPart(Section):
+class WorkersSection(Section):
     """How panes are split, and over how many workers."""
 
     splitting: Splitting = "PB_RR"
@@ -90,14 +90,14 @@ class WorkersPart(Section):
     elastic: AnyElastic | None = None
 
 
-class Spark(Section):
+class SparkSection(Section):
     """The session, if none is running."""
 
     master: str = "local[*]"
     conf: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
 
-class Map(Section):
+class MapSection(Section):
     """A map in the report: keys are cells of a grid, see reporting/grids.py."""
 
     x: str
@@ -112,7 +112,7 @@ class Map(Section):
         return GridSpec(**dict(self))
 
 
-class FrontOutput(Section):
+class FrontSection(Section):
     """A folder that always holds the current front of a continuous skyline, whole."""
 
     path: str
@@ -133,29 +133,29 @@ class JobFile(Section):
     #: SQL expressions, all columns if not given
     select: Columns = ()
     query: AnyQuery
-    window: Window | None = None
+    window: WindowSection | None = None
     progress: AnyPolicy | None = None
     #: column that names the source of a row, to count late rows by
     late_by: str | None = None
     #: batch only: whether a row that cannot be ranked is an error or left out
     invalid: Literal["error", "drop"] = "error"
-    output: Output
-    late: Late | None = None
+    output: OutputSection
+    late: LateSection | None = None
     #: of a stream of a continuous skyline: where the front itself is, beside its updates
-    front: FrontOutput | None = None
+    front: FrontSection | None = None
     checkpoint: str | None = None
     #: "available now", an interval such as "5 seconds", or at once, on and on
     trigger: str | None = None
     #: of a stream of aggregates that writes parquet: what its report draws of the answers
-    map: Map | None = None
-    workers: WorkersPart = WorkersPart()
-    spark: Spark = Spark()
+    map: MapSection | None = None
+    workers: WorkersSection = WorkersSection()
+    spark: SparkSection = SparkSection()
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.map is not None:
             self._fits_its_map(self.map)
-        if isinstance(self.query, ContinuousPart):
+        if isinstance(self.query, ContinuousSection):
             self._fits_a_front(self.query)
         elif self.front is not None:
             raise MisfitError("front", "is for query.kind continuous_skyline; other queries answer windows")
@@ -165,7 +165,7 @@ class JobFile(Section):
             self._fits_a_batch()
         return self
 
-    def _fits_its_map(self, drawn: Map) -> None:
+    def _fits_its_map(self, drawn: MapSection) -> None:
         functions = getattr(self.query, "functions", {})
         for field, name, known in (
             *((axis, getattr(drawn, axis), self.query.by) for axis in ("x", "y")),
@@ -176,7 +176,7 @@ class JobFile(Section):
                 kind = "a function of the query" if known is functions else "a column of query.by"
                 raise MisfitError(f"map.{field}", f"{name!r} is not {kind}, {instead(name, list(known))}")
 
-    def _fits_a_front(self, query: ContinuousPart) -> None:
+    def _fits_a_front(self, query: ContinuousSection) -> None:
         window = self.window
         if window is None:
             raise MisfitError("window", "is missing; its length says for how long a row counts")
@@ -221,7 +221,7 @@ class JobFile(Section):
     def asked(self) -> Query:
         """Return the query itself."""
         query, window = self.query, self.window
-        if isinstance(query, ContinuousPart):
+        if isinstance(query, ContinuousSection):
             assert window is not None  # noqa: S101 - it fits
             return query.over(window.time, micros(window.length))
         return query.build()

@@ -34,7 +34,7 @@ _OWN: Final = ("format", "path", "rows", "holds")
 """Parameters that have a field of their own, or that are none of a user's."""
 
 
-class Output(Section):
+class OutputSection(Section):
     """A sink by its format: files in a folder, the console, or what else there is."""
 
     format: Format = "parquet"
@@ -72,7 +72,7 @@ class Output(Section):
         return self.model_dump(mode="json", exclude=set() if self.options else {"options"})
 
 
-class Late(Output):
+class LateSection(OutputSection):
     """Rows that came too late or cannot be used, each with its reason."""
 
     @model_validator(mode="after")

@@ -25,7 +25,7 @@ _LATER: Final = ("support", "patience", "reserve")
 """Fields that job files did not have when earlier versions described the runs that may be gone on with."""
 
 
-class PolicyPart(Section):
+class ProgressSection(Section):
     """A policy by its name, and what its constructor takes."""
 
     policy: str
@@ -44,11 +44,11 @@ class PolicyPart(Section):
         return self.model_dump(mode="json", exclude={name for name in _LATER if name not in self.model_fields_set})
 
 
-def _part(word: str, policy: type[Any]) -> type[PolicyPart]:
+def _part(word: str, policy: type[Any]) -> type[ProgressSection]:
     kinds = get_type_hints(policy, localns={"Duration": Time}, include_extras=True)  # in a file it is a text
     taken: dict[str, Any] = {item.name: _taken(kinds[item.name], item) for item in fields(policy)}
     taken["policy"] = (Literal[word], ...)
-    return create_model(f"{policy.__name__}Part", __base__=PolicyPart, __doc__=policy.__doc__, **taken)
+    return create_model(f"{policy.__name__}Section", __base__=ProgressSection, __doc__=policy.__doc__, **taken)
 
 
 def _taken(kind: Any, field: Field[Any]) -> tuple[Any, Any]:
@@ -60,6 +60,6 @@ def _taken(kind: Any, field: Field[Any]) -> tuple[Any, Any]:
 
 
 if TYPE_CHECKING:
-    AnyPolicy: TypeAlias = PolicyPart
+    AnyPolicy: TypeAlias = ProgressSection
 else:
     AnyPolicy = Annotated[reduce(or_, (_part(*named) for named in POLICIES.items())), FieldOf(discriminator="policy")]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field, PositiveInt, PrivateAttr, ValidationInfo, create_model, model_validator
 
 from skypane.jobs.fields import Columns, Section, Time
-from skypane.jobs.user_code import Modules
+from skypane.jobs.user_code import AllowedModules
 from skypane.operators.aggregates.function_text import function_of
 from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.query import Query
@@ -24,9 +24,9 @@ def _is_preference(text: str) -> str:
     return text
 
 
-def _modules(info: ValidationInfo) -> Modules:
+def _modules(info: ValidationInfo) -> AllowedModules:
     """Return what whoever reads the job allows."""
-    return (info.context or {}).get("modules") or Modules()
+    return (info.context or {}).get("modules") or AllowedModules()
 
 
 def _is_function(text: str, info: ValidationInfo) -> str:
@@ -47,12 +47,12 @@ ScoreText: TypeAlias = Annotated[str, AfterValidator(_is_score)]
 FunctionText: TypeAlias = Annotated[str, AfterValidator(_is_function)]
 
 
-class QueryPart(Section):
+class QuerySection(Section):
     """A query by its kind, with the arguments of its constructor; preferences, scores and functions are texts."""
 
     by: Columns = ()
     kind: str
-    _modules: Modules = PrivateAttr(default_factory=Modules)
+    _modules: AllowedModules = PrivateAttr(default_factory=AllowedModules)
 
     @model_validator(mode="after")
     def _can_be_built(self, info: ValidationInfo) -> Any:
@@ -84,7 +84,7 @@ _WRITTEN = {
 }
 
 
-def _model(kind: str, query: type[Query]) -> type[QueryPart]:
+def _model(kind: str, query: type[Query]) -> type[QuerySection]:
     fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
     for name, parameter in inspect.signature(query).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:  # what each column of the answer is called, and its function
@@ -92,10 +92,10 @@ def _model(kind: str, query: type[Query]) -> type[QueryPart]:
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[name] = (_WRITTEN[parameter.annotation], default)
-    return create_model(query.__name__, __base__=QueryPart, __doc__=query.__doc__, **fields)
+    return create_model(query.__name__, __base__=QuerySection, __doc__=query.__doc__, **fields)
 
 
-class ContinuousPart(Section):
+class ContinuousSection(Section):
     """One front that follows the stream, instead of an answer for each window: sp.continuous_skyline()."""
 
     kind: Literal["continuous_skyline"]
@@ -117,6 +117,6 @@ class ContinuousPart(Section):
 MODELS = {kind: _model(kind, query) for kind, query in QUERIES.items()}
 
 if TYPE_CHECKING:
-    AnyQuery: TypeAlias = QueryPart | ContinuousPart
+    AnyQuery: TypeAlias = QuerySection | ContinuousSection
 else:
-    AnyQuery = Annotated[reduce(or_, MODELS.values()) | ContinuousPart, Field(discriminator="kind")]
+    AnyQuery = Annotated[reduce(or_, MODELS.values()) | ContinuousSection, Field(discriminator="kind")]

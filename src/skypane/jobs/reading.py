@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from skypane.jobs.document import data_of, text_of
 from skypane.jobs.fields import MisfitError, Section
 from skypane.jobs.job_file import JobFile
-from skypane.jobs.user_code import Modules
+from skypane.jobs.user_code import AllowedModules
 from skypane.naming import instead, shortened
 from skypane.runtime.redaction import HIDDEN
 from skypane.types import ConfigError
@@ -37,7 +37,7 @@ def parse(text: str, name: str = "job", allowed: Collection[str] = ()) -> JobFil
     if not isinstance(data, dict):
         raise ConfigError(f"{name}: a job is a mapping of fields such as source and query, got {type(data).__name__}")
     try:
-        return JobFile.model_validate(data, context={"modules": Modules(frozenset(allowed))})
+        return JobFile.model_validate(data, context={"modules": AllowedModules(frozenset(allowed))})
     except ValidationError as error:
         sentences = [sentence(details, data) for details in error.errors(include_url=False)]
         raise ConfigError("\n".join(f"{name}: {line}" for line in sentences)) from error

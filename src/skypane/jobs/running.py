@@ -11,7 +11,7 @@ import pyarrow as pa
 import skypane as sp
 from skypane.jobs.description import criteria, settings
 from skypane.jobs.job_file import JobFile
-from skypane.jobs.query_section import ContinuousPart
+from skypane.jobs.query_section import ContinuousSection
 from skypane.locations import Location
 from skypane.reporting.foreground import follow
 from skypane.reporting.grids import grid_map
@@ -85,7 +85,7 @@ def run_log(job: JobFile) -> RunLog:
 
 def _is_continuous(job: JobFile) -> bool:
     """Tell whether the job writes updates of one front, and not windows."""
-    return isinstance(job.query, ContinuousPart)
+    return isinstance(job.query, ContinuousSection)
 
 
 def _newest(job: JobFile, metrics: sp.BatchMetrics) -> pa.Table | None:

@@ -19,7 +19,7 @@ SHIPPED = "skypane.examples."
 
 
 @dataclass(frozen=True)
-class Modules:
+class AllowedModules:
     """The modules, by their full names, that a job file may name something of, beside those that are shipped."""
 
     allowed: frozenset[str] = frozenset()

@@ -11,7 +11,7 @@ from skypane.kernels.column_layout import codes_of, columns_of
 from skypane.kernels.compiled import inlined, kernel
 from skypane.kernels.gathering import take_points
 from skypane.kernels.simd import NONE, ONE, first_bit
-from skypane.kernels.small_groups import STEP, Few, relations, room_for
+from skypane.kernels.small_groups import STEP, PointBuffer, relations, room_for
 from skypane.kernels.thinning import SMALL
 from skypane.kernels.z_order import ROW_MASK, sorted_by_key
 from skypane.types import BoolArray, FloatArray, IntArray
@@ -86,7 +86,7 @@ def _mark_small_groups(columns: FloatArray, codes: IntArray, order: IntArray, ke
 
 
 @inlined
-def _mark_group(columns: FloatArray, order: IntArray, span: tuple[int, int], few: Few, keep: BoolArray) -> None:
+def _mark_group(columns: FloatArray, order: IntArray, span: tuple[int, int], few: PointBuffer, keep: BoolArray) -> None:
     """Set keep[i] for the skyline of the rows order[low:high], for which `few` has room.
 
     A row takes the place of the first one that it dominates.

@@ -44,7 +44,7 @@ from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_ge, lanes_le
 from skypane.kernels.tiles import empty_tiles, put_ranks
 from skypane.types import FloatArray, IntArray
 
-TIME: Final = 0  # rows of Slots.clocks
+TIME: Final = 0  # rows of PointSlots.clocks
 START: Final = 1
 END: Final = 2
 
@@ -55,7 +55,7 @@ _STORED: Final = True  # arrivals that stay
 _VISITING: Final = False
 
 
-class Slots(NamedTuple):
+class PointSlots(NamedTuple):
     """Points in order of arrival, and what is known of each; room for whole blocks."""
 
     points: FloatArray  # (room, d)
@@ -63,7 +63,7 @@ class Slots(NamedTuple):
     clocks: IntArray  # (3, room): time of arrival; max(t, SIT) and min(prune, t + w), as far as they are known
 
 
-class Index(NamedTuple):
+class SlotIndex(NamedTuple):
     """What finds the slots that a point dominates, or is dominated by."""
 
     bitmaps: NDArray[np.uint64]  # of full blocks
@@ -80,15 +80,15 @@ class ArrivingPoints(NamedTuple):
     window: int
 
 
-def empty_slots(room: int, d: int) -> Slots:
+def empty_slots(room: int, d: int) -> PointSlots:
     """Slots for `room` points, a multiple of 512."""
-    return Slots(np.empty((room, d)), np.empty((room, d), np.uint8), np.empty((3, room), np.int64))
+    return PointSlots(np.empty((room, d)), np.empty((room, d), np.uint8), np.empty((3, room), np.int64))
 
 
-def empty_index(room: int, d: int) -> Index:
+def empty_index(room: int, d: int) -> SlotIndex:
     """An index of `room` slots, a multiple of 512."""
     blocks = room // BLOCK
-    return Index(
+    return SlotIndex(
         np.empty(blocks * block_words(d, grain(d)), np.uint64),
         np.empty((2 * blocks, d), np.uint8),
         empty_tiles(BLOCK, d),
@@ -142,7 +142,7 @@ def _twin(points: FloatArray, word: int, lanes: np.uint64, s: int) -> int:
 
 
 @kernel
-def _store(slots: Slots, index: Index, begin: int, end: int) -> None:
+def _store(slots: PointSlots, index: SlotIndex, begin: int, end: int) -> None:
     """Put slots begin..end - 1, the next ones, into the index."""
     ranks = slots.ranks
     tiles, present = index.tiles, index.present
@@ -154,7 +154,7 @@ def _store(slots: Slots, index: Index, begin: int, end: int) -> None:
 
 
 @kernel
-def _close_block(ranks: NDArray[np.uint8], index: Index, b: int) -> None:
+def _close_block(ranks: NDArray[np.uint8], index: SlotIndex, b: int) -> None:
     """Make bitmaps of the open block, which is full."""
     d = ranks.shape[1]
     fill_block(index.bitmaps, b * block_words(d, grain(d)), index.tiles, d, grain(d))
@@ -176,7 +176,7 @@ def _put_bounds(bounds: NDArray[np.uint8], b: int, ranks: NDArray[np.uint8]) -> 
 
 @kernel
 def _pass_open_block(
-    slots: Slots, index: Index, block: int, arrivals: ArrivingPoints, span: tuple[int, int], stored: bool
+    slots: PointSlots, index: SlotIndex, block: int, arrivals: ArrivingPoints, span: tuple[int, int], stored: bool
 ) -> None:
     """Compare arrivals, in the slots of a span inside one block, with all in the open block; if they are stored, with those before them."""
     points, ranks, clocks = slots
@@ -213,7 +213,7 @@ def _pass_open_block(
 
 @kernel
 def _pass_full_blocks(
-    slots: Slots, index: Index, blocks: tuple[int, int], arrivals: ArrivingPoints, begin: int
+    slots: PointSlots, index: SlotIndex, blocks: tuple[int, int], arrivals: ArrivingPoints, begin: int
 ) -> None:
     """Compare arrivals, whose block begins with slot `begin`, with full blocks, from the newest to the oldest of `blocks`, an open range."""
     points, ranks, clocks = slots
@@ -290,7 +290,7 @@ def _pass_full_blocks(
 
 
 @kernel
-def _first_block(slots: Slots, size: int, begin: int, window: int) -> int:
+def _first_block(slots: PointSlots, size: int, begin: int, window: int) -> int:
     """Return the block, of those of the first `size` slots, of the oldest point in the window when slot `begin` arrives."""
     times = slots.clocks[TIME]
     return int(np.searchsorted(times[:size], times[begin] - window, "right")) // BLOCK
@@ -302,7 +302,7 @@ def _arrivals(d: int, window: int) -> ArrivingPoints:
 
 
 @kernel
-def absorb(slots: Slots, index: Index, begin: int, end: int, window: int) -> None:
+def absorb(slots: PointSlots, index: SlotIndex, begin: int, end: int, window: int) -> None:
     """Compare the arrivals in slots begin..end - 1 with one another and with all before them.
 
     Their points, ranks and times are there, in order of time; starts are the times, ends the times + window. Afterwards the
@@ -321,7 +321,7 @@ def absorb(slots: Slots, index: Index, begin: int, end: int, window: int) -> Non
 
 
 @kernel
-def visit(slots: Slots, index: Index, begin: int, end: int, window: int) -> None:
+def visit(slots: PointSlots, index: SlotIndex, begin: int, end: int, window: int) -> None:
     """Compare points in slots begin..end - 1 with all before them, and not with one another.
 
     They are not stored. The starts of the visitors and the ends of the stored are right then, as far as these points tell.
@@ -338,14 +338,14 @@ def visit(slots: Slots, index: Index, begin: int, end: int, window: int) -> None
 
 
 @kernel
-def absorb_apart(slots: Slots, index: Index, begin: int, end: int, window: int) -> None:
+def absorb_apart(slots: PointSlots, index: SlotIndex, begin: int, end: int, window: int) -> None:
     """Do as absorb() with arrivals of which none dominates another."""
     visit(slots, index, begin, end, window)
     _store(slots, index, begin, end)
 
 
 @kernel
-def rebuild(slots: Slots, index: Index, size: int) -> None:
+def rebuild(slots: PointSlots, index: SlotIndex, size: int) -> None:
     """Index the first `size` slots anew, all of them present."""
     index.present[:] = NONE
     index.tiles[:] = EMPTY

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from skypane.kernels.compiled import inlined, kernel
 from skypane.kernels.influence import END, START, TIME
 from skypane.kernels.simd import NONE, ONE, first_bit, last_bit
-from skypane.kernels.small_groups import STEP, Few, relations, room_for
+from skypane.kernels.small_groups import STEP, PointBuffer, relations, room_for
 from skypane.kernels.z_order import ROW_MASK, sorted_by_key
 from skypane.types import FloatArray, IntArray
 
@@ -117,7 +117,7 @@ def _merged(members: Members, coming: Members) -> Members:
 
 
 @inlined
-def _gather(points: FloatArray, members: Members, span: tuple[int, int], few: Few) -> None:
+def _gather(points: FloatArray, members: Members, span: tuple[int, int], few: PointBuffer) -> None:
     """Put the points of some members into columns, four at a time."""
     columns, stride, names, _ = few
     low, high = span
@@ -133,7 +133,7 @@ def _gather(points: FloatArray, members: Members, span: tuple[int, int], few: Fe
 
 
 @kernel
-def _meet(points: FloatArray, clocks: IntArray, first: int, size: int, window: int, few: Few) -> int:
+def _meet(points: FloatArray, clocks: IntArray, first: int, size: int, window: int, few: PointBuffer) -> int:
     """Compare those of `size` points that are in slots from `first` on with those before them, from the youngest on.
 
     An arrival stops at the youngest that dominates it: what is older and dominated by it has gone with that one. Return the

@@ -20,7 +20,7 @@ STEP: Final = 16
 _ALL: Final = np.uint16(0xFFFF)
 
 
-class Few(NamedTuple):
+class PointBuffer(NamedTuple):
     """Memory for a few points, for what they are known by, and for one that is compared with them."""
 
     columns: FloatArray  # (width * stride,)
@@ -30,11 +30,11 @@ class Few(NamedTuple):
 
 
 @inlined
-def room_for(most: int, d: int) -> Few:
+def room_for(most: int, d: int) -> PointBuffer:
     """Return memory for so many points of d criteria."""
     width = (d + 3) // 4 * 4
     stride = (most + STEP - 1) // STEP * STEP + STEP  # one step more, so that columns do not share lines of the cache
-    return Few(np.zeros(width * stride), stride, np.empty(stride, np.int64), np.zeros(width))
+    return PointBuffer(np.zeros(width * stride), stride, np.empty(stride, np.int64), np.zeros(width))
 
 
 @inlined

@@ -17,7 +17,7 @@ Tops = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Split:
+class StateSplit:
     """How states of a width are divided into sums and what is stacked, and how many columns each has."""
 
     #: what the kernels know of parts: way, first column, columns
@@ -30,7 +30,7 @@ class Split:
     stacked_width: int
 
     @classmethod
-    def of(cls, plan: IntArray, tops: Iterable[Tops]) -> Split:
+    def of(cls, plan: IntArray, tops: Iterable[Tops]) -> StateSplit:
         """Return the split of states of this plan, where panes have sums with these tops."""
         grids = _grids(plan, tops)
         left = iter(grids)

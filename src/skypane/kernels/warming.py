@@ -31,7 +31,7 @@ from skypane.kernels.influence_groups import (
 )
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.key_table import number_keys
-from skypane.kernels.state_split import Split, tops_in
+from skypane.kernels.state_split import StateSplit, tops_in
 from skypane.types import FloatArray, IntArray
 
 _USUAL_SECONDS: Final = 20
@@ -116,7 +116,7 @@ def _by_key(keys: int) -> None:
 
 def _slide(states: IntArray, ids: IntArray, plan: IntArray) -> Any:
     """Push a pane with one row a key into an empty window, put it into the other stack, and take it away; return the states."""
-    split, keys = Split.of(plan, [tops_in(states, plan)]), len(ids)
+    split, keys = StateSplit.of(plan, [tops_in(states, plan)]), len(ids)
     order = frozen(sliding_states.rows_by_number(ids, keys))
     sums = sliding_states.sums_of(states, order, split.sums, split.sums_width)
     stacked = sliding_states.stacked_of(states, order, split.stacked, split.stacked_width)

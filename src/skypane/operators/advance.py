@@ -12,7 +12,7 @@ from skypane.operators.entry.pane_counts import PaneCount, merged_counts
 from skypane.operators.entry.reject_reasons import FUTURE
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
-from skypane.progress.far_future import Verdict
+from skypane.progress.far_future import FutureDecision
 from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
 from skypane.progress.policy import ProgressPolicy, ProgressState
 from skypane.types import Micros
@@ -20,7 +20,7 @@ from skypane.windows import Windows
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class ProgressStep:
     """The policy's new state, and what it says of panes too far ahead of the rest.
 
     limit     this batch's panes that start beyond it are held from now on; None: none is
@@ -42,14 +42,14 @@ def advance(
     state: ProgressState,
     counts: Iterable[PaneCount],
     sources: Mapping[str, SourceCount] | None = None,
-) -> Advance:
+) -> ProgressStep:
     """Take one batch's panes, late ones with them, through `policy`; `sources` are its rows by source, where known."""
     panes = merged_counts(counts)
     arrivals = _arrivals(windows, panes, sources or {})
     verdict = policy.judge(state, arrivals)
     limit = verdict.limit
     held = [] if limit is None else [count for count in panes if windows.pane_start(count.pane) > limit]
-    return Advance(
+    return ProgressStep(
         state=policy.step(state, arrivals),
         limit=limit,
         held={count.pane: count.rows for count in held},
@@ -58,7 +58,7 @@ def advance(
     )
 
 
-def drained(policy: ProgressPolicy, state: ProgressState, panes: OpenPanes[Any]) -> Advance:
+def drained(policy: ProgressPolicy, state: ProgressState, panes: OpenPanes[Any]) -> ProgressStep:
     """Close all open panes, as if a punctuation had come at the end of the last one, and no row with it.
 
     Of those that are held the policy says which are believed, and are answered; the rest is given up, and quarantined.
@@ -67,14 +67,14 @@ def drained(policy: ProgressPolicy, state: ProgressState, panes: OpenPanes[Any])
     given_up = _given_up(panes.windows, verdict)
     end = panes.without(given_up).end
     closed = settled if end is None else policy.close(settled, end)
-    return Advance(closed, None, {}, given_up, _rejection(verdict))
+    return ProgressStep(closed, None, {}, given_up, _rejection(verdict))
 
 
-def _given_up(windows: Windows, verdict: Verdict) -> frozenset[int]:
+def _given_up(windows: Windows, verdict: FutureDecision) -> frozenset[int]:
     return frozenset(windows.pane_at(pane.start) for pane in verdict.given_up.panes)
 
 
-def _rejection(verdict: Verdict) -> Rejection:
+def _rejection(verdict: FutureDecision) -> Rejection:
     rows = verdict.given_up.rows
     return Rejection({FUTURE: rows} if rows else {})
 

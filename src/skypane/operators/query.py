@@ -68,7 +68,7 @@ class BulkQuery(Query, Protocol):
         ...
 
 
-class Queue(Protocol):
+class PaneQueue(Protocol):
     """A queue of panes' partials that knows the answer of all of them."""
 
     def push(self, pane: int, partial: pa.Table) -> None:
@@ -85,7 +85,7 @@ class Queue(Protocol):
 
 
 @runtime_checkable
-class FarSightedQueue(Queue, Protocol):
+class FarSightedQueue(PaneQueue, Protocol):
     """A queue that answers several windows at once, for which it takes less time than for one after the other."""
 
     def answers(self, firsts: Sequence[int]) -> Iterator[pa.Table]:
@@ -97,7 +97,7 @@ class FarSightedQueue(Queue, Protocol):
 class QueueQuery(Query, Protocol):
     """A query with a queue of its own, cheaper than combining tables: windows that overlap then share all merges."""
 
-    def queue(self, schema: pa.Schema, panes: int) -> Queue | None:
+    def queue(self, schema: pa.Schema, panes: int) -> PaneQueue | None:
         """Return a queue for partials of `schema`, empty; None if it has none for them.
 
         panes   of a window: after evict_before(p) no pane from p + panes on is pushed until the next answer

@@ -19,7 +19,7 @@ from typing import Any, Self
 from skypane.operators.entry.pane_counts import PaneCount
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
-from skypane.progress.far_future import Held
+from skypane.progress.far_future import HeldPanes
 from skypane.types import CheckpointError, SkypaneError
 from skypane.windows import Windows
 from skypane.wording import count
@@ -73,7 +73,7 @@ class RowAccount:
     waiting: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
-    def begun(cls, windows: Windows, held: Held) -> Self:
+    def begun(cls, windows: Windows, held: HeldPanes) -> Self:
         """Return the account of a stream that was not counted from its start: what is held is all that is known of it."""
         return cls(read=held.rows, waiting={windows.pane_at(pane.start): pane.rows for pane in held.panes})
 
@@ -103,7 +103,7 @@ class RowAccount:
             waiting={pane: rows for pane, rows in waiting.items() if pane not in answered},
         )
 
-    def totals(self, held: Held, panes: OpenPanes[Any]) -> RowTotals:
+    def totals(self, held: HeldPanes, panes: OpenPanes[Any]) -> RowTotals:
         """Return the numbers, given what the policy holds and the panes that are open."""
         there = self.waiting.keys() & panes.panes.keys()
         ahead = {panes.windows.pane_at(pane.start): pane.rows for pane in held.panes}

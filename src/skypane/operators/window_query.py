@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import WindowTask
-from skypane.operators.query import FarSightedQueue, Query, Queue, QueueQuery
+from skypane.operators.query import FarSightedQueue, PaneQueue, Query, QueueQuery
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -140,7 +140,7 @@ class WindowWorker:
     def __init__(self, query: WindowQuery, ask: Ask = _nobody) -> None:
         self._query = query
         self._ask = ask
-        self._queue: Queue | None = None
+        self._queue: PaneQueue | None = None
         #: whether the queue is the query's own
         self._own = False
         self._newest: int | None = None
@@ -194,7 +194,7 @@ class WindowWorker:
             self._kept += int(one.nbytes)
             self._step += self._steps[pane]
 
-    def _new_queue(self) -> Queue:
+    def _new_queue(self) -> PaneQueue:
         query, one = self._query.query, next(iter(self._panes.values()))
         own = query.queue(one.schema, self._query.windows.panes_per_window) if isinstance(query, QueueQuery) else None
         self._own = own is not None
@@ -215,14 +215,14 @@ class WindowWorker:
         self._ask(self._step)
         return query.lower(query.combine(list(self._panes.values())))
 
-    def _shared(self, window: int, queue: Queue) -> pa.Table:
+    def _shared(self, window: int, queue: PaneQueue) -> pa.Table:
         # Panes are merged two at a time, and a merge may stay for each.
         self._ask(self._kept + 2 * max(self._steps.values()))
         queue.evict_before(self._query.windows.panes_of(window)[0])
         self._push(queue)
         return queue.answer()
 
-    def _push(self, queue: Queue) -> None:
+    def _push(self, queue: PaneQueue) -> None:
         for pane, partial in self._panes.items():
             if self._newest is None or pane > self._newest:
                 queue.push(pane, partial)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from skypane.progress.drop_account import Account
+from skypane.progress.drop_account import DropAccount
 from skypane.progress.far_future import DAY
 from skypane.progress.kslack import largest_delay
 from skypane.progress.law import PunctuationLaw, not_negative
@@ -121,7 +121,7 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
             longest=longest,
             patient=max(before.patient, newest - longest),
             unavoidable=before.unavoidable + arrivals.late(before.patient),
-            credit=Account(before.credit).after(arrivals.total, dropped, self.max_drop, self.reserve).credit,
+            credit=DropAccount(before.credit).after(arrivals.total, dropped, self.max_drop, self.reserve).credit,
             long=before.long.add(distance, told.rows, moved, max(_LONG / self.max_drop, _LONG_CYCLES * cycle)),
             short=before.short.add(distance, told.rows, moved, max(_SHORT / self.max_drop, _SHORT_CYCLES * cycle)),
             lagging=_lagging(arrivals),
@@ -130,7 +130,7 @@ class AqKSlack(PunctuationLaw[AdaptiveProgress]):
 
     def _decided(self, state: AdaptiveProgress, watched: Micros, pane: Micros, cycle: float) -> AdaptiveProgress:
         """Return the state with the slack that the memories and the account call for."""
-        account = Account(state.credit)
+        account = DropAccount(state.credit)
         share = account.share(self.max_drop, self.reserve, _ACCOUNT_CYCLES * cycle)
         slack, lately = state.long.slack_for(share, watched, pane, account.care(self.reserve)), False
         if slack is not None and account.in_debt(self.reserve):

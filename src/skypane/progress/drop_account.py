@@ -16,7 +16,7 @@ _FULL = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class DropAccount:
     """Every row brings `max_drop` of credit, every dropped row costs one.
 
     Credit beyond twice the reserve is forfeited, debt never is: so the credit is never more than max_drop * seen -

@@ -57,7 +57,7 @@ class HeldPane(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldPanes:
     """What lies too far ahead to be believed, and what has been said for and against it."""
 
     panes: tuple[HeldPane, ...] = ()
@@ -80,7 +80,7 @@ class Held:
             return PaneArrivals.none()
         return PaneArrivals(*np.array(self.panes, np.int64).T)
 
-    def beyond(self, limit: Micros) -> Held:
+    def beyond(self, limit: Micros) -> HeldPanes:
         """Return what starts beyond `limit`."""
         return replace(self, panes=tuple(pane for pane in self.panes if pane.start > limit))
 
@@ -123,17 +123,17 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FutureDecision:
     """What a bound says of one batch."""
 
     #: Panes that start beyond it are held; None without a bound.
     limit: Micros | None
     #: What is held from now on: of this batch, and of those before it.
-    held: Held = Held()
+    held: HeldPanes = HeldPanes()
     #: What was held before and is believed from now on.
     followed: PaneArrivals | None = None
     #: What was held before and is given up now: it is quarantined.
-    given_up: Held = Held()
+    given_up: HeldPanes = HeldPanes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,27 +151,29 @@ class FutureBound:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1 row, got {getattr(self, name)}")
 
-    def judge(self, newest: Micros | None, held: Held, arrivals: PaneArrivals) -> Verdict:
+    def judge(self, newest: Micros | None, held: HeldPanes, arrivals: PaneArrivals) -> FutureDecision:
         """Return the verdict on a batch, given the newest time believed before it and what was held before it."""
         if self.max_ahead is None:
-            return Verdict(None, followed=held.arrivals() if held.panes else None)
+            return FutureDecision(None, followed=held.arrivals() if held.panes else None)
         if not len(arrivals):
-            return Verdict(None, held)
+            return FutureDecision(None, held)
         if newest is None:
             return _from(_lower_median(arrivals), self.max_ahead, arrivals, held)
         if not held.panes and arrivals.newest.max() <= newest + self.max_ahead:
-            return Verdict(newest + self.max_ahead)  # the way of nearly every batch, at no cost
+            return FutureDecision(newest + self.max_ahead)  # the way of nearly every batch, at no cost
         verdict = _from(newest, self.max_ahead, arrivals, held)
         return self._weighed(newest, verdict, held, arrivals) if verdict.held.panes else verdict
 
-    def settle(self, newest: Micros, seen: int, held: Held, pauses: Pauses) -> Verdict:
+    def settle(self, newest: Micros, seen: int, held: HeldPanes, pauses: Pauses) -> FutureDecision:
         """Return the verdict on what is held when nothing more comes, given the rows believed so far and their pauses."""
         end = self._end(newest, seen, held, pauses)
         panes = held.arrivals()
         followed = panes.only(panes.pane_start <= end)
-        return Verdict(end, followed=followed if len(followed) else None, given_up=Held(held.beyond(end).panes))
+        return FutureDecision(
+            end, followed=followed if len(followed) else None, given_up=HeldPanes(held.beyond(end).panes)
+        )
 
-    def _end(self, newest: Micros, seen: int, held: Held, pauses: Pauses) -> Micros:
+    def _end(self, newest: Micros, seen: int, held: HeldPanes, pauses: Pauses) -> Micros:
         """Return the newest time that is believed when nothing more comes."""
         rows = seen + held.rows
         quorum = min((self.support + 1) // 2, (rows + 1) // 2) + held.against + held.without
@@ -187,7 +189,9 @@ class FutureBound:
             before, end = before + pane.rows, max(end, pane.newest)
         return end
 
-    def _weighed(self, newest: Micros, verdict: Verdict, held: Held, arrivals: PaneArrivals) -> Verdict:
+    def _weighed(
+        self, newest: Micros, verdict: FutureDecision, held: HeldPanes, arrivals: PaneArrivals
+    ) -> FutureDecision:
         """Return `verdict`, by which something is held, after a look at what speaks for and against it."""
         limit = verdict.limit
         if limit is None or self.max_ahead is None:
@@ -204,20 +208,20 @@ class FutureBound:
             return _from(_lower_median(counted.arrivals()), self.max_ahead, arrivals, held)
         before = held.beyond(limit)
         if before.rows and (counted.against >= self.patience or before.rows >= _MOST * self.patience):
-            fresh = Held.of(arrivals.only(arrivals.pane_start > limit))
+            fresh = HeldPanes.of(arrivals.only(arrivals.pane_start > limit))
             still = replace(fresh, without=counted.against) if fresh.panes else fresh
             return replace(verdict, held=still, given_up=before)
         return replace(verdict, held=counted)
 
 
-def _from(start: Micros, max_ahead: Micros, arrivals: PaneArrivals, held: Held) -> Verdict:
+def _from(start: Micros, max_ahead: Micros, arrivals: PaneArrivals, held: HeldPanes) -> FutureDecision:
     """Return the verdict where the stream is at `start`; nothing has been said yet of what is held."""
     before = held.arrivals()
     # A pane that both have is one: else it would lead by twice as much where its rows come in two batches.
-    both = Held.of(before.union(arrivals)).arrivals()
+    both = HeldPanes.of(before.union(arrivals)).arrivals()
     limit = _reach(start, max_ahead, both) + max_ahead
     followed = before.only(before.pane_start <= limit)
-    return Verdict(limit, Held.of(both.only(both.pane_start > limit)), followed if len(followed) else None)
+    return FutureDecision(limit, HeldPanes.of(both.only(both.pane_start > limit)), followed if len(followed) else None)
 
 
 def _lower_median(arrivals: PaneArrivals) -> Micros:

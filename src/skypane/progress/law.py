@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from skypane.progress.far_future import DAY, PATIENCE, SUPPORT, FutureBound, Verdict
+from skypane.progress.far_future import DAY, PATIENCE, SUPPORT, FutureBound, FutureDecision
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.state import Progress
 from skypane.types import ConfigError, Duration, Micros, micros
@@ -62,7 +62,7 @@ class PunctuationLaw(ABC, Generic[S]):
     def _measure(self, before: S, counted: S, arrivals: PaneArrivals) -> S:
         """Return `counted`, the state with the batch counted in, with the slack that the law finds right now."""
 
-    def judge(self, state: S, arrivals: PaneArrivals) -> Verdict:
+    def judge(self, state: S, arrivals: PaneArrivals) -> FutureDecision:
         """Return which panes are held, and which are held no longer; step() takes the same verdict into account."""
         return self._bound().judge(_reached(state), state.held, arrivals)
 
@@ -77,11 +77,11 @@ class PunctuationLaw(ABC, Generic[S]):
             judged = replace(state, held=verdict.held, given_up=state.given_up + verdict.given_up.rows)
         return self._moved(judged, believed) if len(believed) else judged
 
-    def settle(self, state: S) -> tuple[Verdict, S]:
+    def settle(self, state: S) -> tuple[FutureDecision, S]:
         """Return what becomes of the panes that are held when nothing more comes, and the state after it."""
         newest = _reached(state)
         if newest is None or not state.held.panes:
-            return Verdict(None), state
+            return FutureDecision(None), state
         verdict = self._bound().settle(newest, state.seen, state.held, state.pauses)
         settled = replace(state, held=verdict.held, given_up=state.given_up + verdict.given_up.rows)
         return verdict, settled if verdict.followed is None else self._moved(settled, verdict.followed)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from skypane.progress.far_future import Held, Verdict
+from skypane.progress.far_future import FutureDecision, HeldPanes
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.types import Micros
 
@@ -52,7 +52,7 @@ class ProgressState(Protocol):
         ...
 
     @property
-    def held(self) -> Held:
+    def held(self) -> HeldPanes:
         """The panes too far ahead to be believed yet."""
         ...
 
@@ -81,7 +81,7 @@ class ProgressPolicy(Protocol):
         """Return the state before the first batch."""
         ...
 
-    def judge(self, state: Any, arrivals: PaneArrivals) -> Verdict:
+    def judge(self, state: Any, arrivals: PaneArrivals) -> FutureDecision:
         """Return which panes are held, and which are held no longer."""
         ...
 
@@ -89,7 +89,7 @@ class ProgressPolicy(Protocol):
         """Return the state after a batch."""
         ...
 
-    def settle(self, state: Any) -> tuple[Verdict, ProgressState]:
+    def settle(self, state: Any) -> tuple[FutureDecision, ProgressState]:
         """Return what becomes of the held panes when nothing more comes: believed or given up; and the state after it."""
         ...
 

@@ -27,7 +27,7 @@ WARM_ROWS, WARM_CYCLES = 100, 8
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class BatchedStream:
     """A stream cut into batches of so many rows each, summed up by pane; arrays over the panes of all batches."""
 
     windows: Windows
@@ -69,7 +69,7 @@ class PolicyRun:
     last: ProgressState
 
     @classmethod
-    def of(cls, policy: ProgressPolicy, cut: Cut) -> Self:
+    def of(cls, policy: ProgressPolicy, cut: BatchedStream) -> Self:
         """Take all batches through a policy."""
         states, state = [], policy.init()
         for arrivals in cut.arrivals:
@@ -80,7 +80,7 @@ class PolicyRun:
         return cls(punctuation, newest, slack, seen, dropped, state)
 
     @classmethod
-    def fixed(cls, delay: Micros, like: PolicyRun, cut: Cut) -> Self:
+    def fixed(cls, delay: Micros, like: PolicyRun, cut: BatchedStream) -> Self:
         """Return the run of a fixed delay, over the newest times that another run has believed."""
         punctuation = np.maximum.accumulate(like.newest - delay)
         before = np.concatenate([[_NOT_YET], punctuation[:-1]])[cut.step]
@@ -138,7 +138,7 @@ class PolicyScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class Comparison:
     """A law, K-slack, and the best fixed delay that drops no more than the law, on one stream."""
 
     law: PolicyScore
@@ -165,12 +165,12 @@ class Measure:
         return self.law.mean / max(self.fixed.mean, 1.0), self.law.p99 / max(self.fixed.p99, 1.0)
 
 
-def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolicy) -> Measure:
+def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolicy) -> Comparison:
     """Return how a law with a budget does on `event`, times in the order of arrival (microseconds)."""
     budget = policy.drop_budget
     if budget is None:
         raise ConfigError(f"the yardstick is for laws with a budget, got {type(policy).__name__}")
-    cut = Cut.of(event, windows, batch)
+    cut = BatchedStream.of(event, windows, batch)
     law, patient = PolicyRun.of(policy, cut), PolicyRun.of(KSlack(), cut)
     ends = window_ends(event, windows)
     start, judged = _warm(law, patient, windows, budget)
@@ -179,7 +179,7 @@ def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolic
     common = np.all([run.answered(ends)[1] for run in runs[:2]], axis=0) & (ends > law.newest[start])
     law_score, fixed_score, patient_score = (_score(run, ends, common, start, budget) for run in runs)
     chosen = (law.dropped - patient.dropped)[start:] / law.seen[start:]
-    return Measure(
+    return Comparison(
         law=law_score,
         fixed=fixed_score,
         kslack=patient_score,
@@ -195,7 +195,7 @@ def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolic
     )
 
 
-def best_fixed(cut: Cut, law: PolicyRun, start: int) -> Micros:
+def best_fixed(cut: BatchedStream, law: PolicyRun, start: int) -> Micros:
     """Return the smallest fixed delay that drops no more rows after batch `start` than the law does."""
     before = np.concatenate([[_NOT_YET], law.newest[:-1]])[cut.step]
     judged = cut.step > start

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from skypane.progress.far_future import Held
+from skypane.progress.far_future import HeldPanes
 from skypane.progress.pauses import Pauses
 from skypane.types import CheckpointError, Length, Micros
 
@@ -29,7 +29,7 @@ class Progress:
     slack: Micros = 0
     seen: int = 0
     dropped: int = 0
-    held: Held = field(default_factory=Held)
+    held: HeldPanes = field(default_factory=HeldPanes)
     #: Rows that were held and given up, since the start.
     given_up: int = 0
     #: What a drain tells a pause from a wrong clock by.

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skypane.metrics import BatchMetrics
-from skypane.reporting.query_view import View, facts, line
+from skypane.reporting.query_view import QueryView, facts, line
 from skypane.wording import clock, percent
 
 #: a log is not flooded: at most one plain line in so many seconds
@@ -29,7 +29,7 @@ FRONT_ROWS = 5
 FRONT_EVERY = 1.0
 
 
-def panel(view: View, elapsed: float, columns: Sequence[str] | None = None) -> RenderableType:
+def panel(view: QueryView, elapsed: float, columns: Sequence[str] | None = None) -> RenderableType:
     """Return the panel for a terminal."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", justify="right")
@@ -48,7 +48,7 @@ def panel(view: View, elapsed: float, columns: Sequence[str] | None = None) -> R
     return Panel(Group(*body), title=view.title, subtitle=f"{clock(elapsed)} elapsed, Ctrl-C stops", title_align="left")
 
 
-def _alarm(name: str, view: View) -> str:
+def _alarm(name: str, view: QueryView) -> str:
     m = view.latest
     over = m is not None and m.drop_budget is not None and m.drop_ratio > m.drop_budget
     return "bold red" if name == "late rows" and over else ""
@@ -97,7 +97,7 @@ class Display(Protocol):
 class TerminalDisplay:
     """A panel that is redrawn four times a second, so that time moves on between batches."""
 
-    def __init__(self, view: View, console: Console, columns: Sequence[str] | None = None) -> None:
+    def __init__(self, view: QueryView, console: Console, columns: Sequence[str] | None = None) -> None:
         self._view = view
         self._columns = columns
         self._since = time.monotonic()
@@ -127,7 +127,9 @@ class TerminalDisplay:
 class PlainDisplay:
     """One line in a few seconds, for logs and pipes; the last batch is always told."""
 
-    def __init__(self, view: View, write: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, view: QueryView, write: Callable[[str], None], now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._view = view
         self._write = write
         self._now = now
@@ -158,7 +160,7 @@ class PlainDisplay:
             self._tell()
 
 
-def display(view: View, console: Console, columns: Sequence[str] | None = None) -> Display:
+def display(view: QueryView, console: Console, columns: Sequence[str] | None = None) -> Display:
     """Return the display that fits `console`."""
     if console.is_terminal:
         return TerminalDisplay(view, console, columns)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from skypane.metrics import BatchMetrics, InputSeen
+from skypane.metrics import BatchMetrics, InputMetrics
 from skypane.wording import clock, count, counted, percent, span, stamp
 
 #: rows per second are taken over so many of the latest batches
@@ -15,7 +15,7 @@ RECENT = 8
 
 
 @dataclass(frozen=True)
-class View:
+class QueryView:
     """All that a display needs to know; a pure fold over the batches of one run."""
 
     title: str
@@ -30,7 +30,7 @@ class View:
     front: pa.Table | None = None
     resumed: bool = False
 
-    def after(self, metrics: BatchMetrics, front: pa.Table | None = None) -> View:
+    def after(self, metrics: BatchMetrics, front: pa.Table | None = None) -> QueryView:
         return replace(
             self,
             recent=(*self.recent, metrics)[-RECENT:],
@@ -69,7 +69,7 @@ class View:
         return max(0.0, (self.total_rows - self.read) / self.rate)
 
 
-def facts(view: View) -> list[tuple[str, str]]:
+def facts(view: QueryView) -> list[tuple[str, str]]:
     """Return what is to be read off the run right now, in words."""
     m = view.latest
     if m is None:
@@ -86,7 +86,7 @@ def facts(view: View) -> list[tuple[str, str]]:
     ]
 
 
-def inputs(seen: Sequence[InputSeen]) -> str:
+def inputs(seen: Sequence[InputMetrics]) -> str:
     """Return how many inputs there are, and which of them want to be looked at."""
     behind, gone = ([one for one in seen if one.state == state] for state in ("behind", "gone"))
     last = max(behind, key=lambda one: one.lag, default=None)
@@ -98,7 +98,7 @@ def inputs(seen: Sequence[InputSeen]) -> str:
     return "; ".join(said)
 
 
-def line(view: View, elapsed: float) -> str:
+def line(view: QueryView, elapsed: float) -> str:
     """Return one line of plain text for a log."""
     parts = [f"{name} {' '.join(text.split())}" for name, text in facts(view)]
     share = f"{percent(view.share)} " if view.share is not None else ""

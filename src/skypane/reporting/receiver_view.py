@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Receipts, Received
+from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Received, ReceivedInputs
 from skypane.runtime.receiving.receiver import Receiver
 from skypane.runtime.receiving.receiver_status import ReceivedInput
 from skypane.wording import clock, count, counted, seconds
@@ -21,7 +21,7 @@ LINE_EVERY = 10.0
 """Seconds between plain lines: a log is not flooded."""
 
 
-def settings(receipts: Receipts) -> Iterator[tuple[str, str]]:
+def settings(receipts: ReceivedInputs) -> Iterator[tuple[str, str]]:
     """Yield what will be received, in words; no secret is among them."""
     yield "folder", receipts.folder
     for one in receipts.inputs:
@@ -75,7 +75,7 @@ def _remarks(one: ReceivedInput) -> str:
     return "; ".join(said)
 
 
-class Shown:
+class ReceiverView:
     """Looks at a receiver now and then; rates are over the time between two looks."""
 
     def __init__(self, receiving: Receiver, console: Console) -> None:

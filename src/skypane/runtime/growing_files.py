@@ -34,7 +34,7 @@ class LineBlock(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Growing:
+class GrowingFile:
     """A file, which may not be there."""
 
     path: str

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from skypane.operators.advance import Advance, advance, drained
+from skypane.operators.advance import ProgressStep, advance, drained
 from skypane.operators.entry.entry_rules import Entry
 from skypane.operators.entry.pane_counts import PaneRows
 from skypane.operators.entry.reject_reasons import FUTURE
@@ -136,7 +136,7 @@ def _steps(plan: Plan, events: Iterable[Event]) -> Iterator[_Step]:
         yield _Step(schema, due, panes, rejection, totals)
 
 
-def _given_up(ahead: list[PaneRows], step: Advance) -> Rejection:
+def _given_up(ahead: list[PaneRows], step: ProgressStep) -> Rejection:
     """Return the rows that were too far in the future and that the stream has not followed."""
     return Rejection().merge(*(Rejection.of(part.rows, FUTURE) for part in ahead if part.pane in step.given_up))
 

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from skypane.control.elasticity.interval import Stages
+from skypane.control.elasticity.interval import StageSamples
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.elasticity.situation import Situation
 from skypane.control.law import ControlLaw, Decision
-from skypane.control.monitoring import Period
+from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
 from skypane.types import CheckpointError
 
@@ -114,23 +114,23 @@ def _situation(rng: np.random.Generator, most: int) -> Situation:
     return Situation(workers, rho[0], rho[1], sigma, rate, backlog, cost_plq, cost_wlq)
 
 
-def _stages(rng: np.random.Generator) -> Stages:
+def _stages(rng: np.random.Generator) -> StageSamples:
     plq, wlq = (None if rng.random() < 0.15 else _period(rng) for _ in range(2))
     arrived = 0 if plq is None else sum(plq.scheduled)
     backlog = int(rng.integers(0, 50_000)) if rng.random() < 0.3 else 0
     tasks = int(rng.integers(1, 9)) if rng.random() < 0.3 else None
     used = [None if stage is None or rng.random() < 0.3 else stage.needed() for stage in (plq, wlq)]
-    return Stages(plq, wlq, arrived, backlog, tasks, *used)
+    return StageSamples(plq, wlq, arrived, backlog, tasks, *used)
 
 
-def _period(rng: np.random.Generator) -> Period:
+def _period(rng: np.random.Generator) -> SamplingPeriod:
     """One to six workers, from nearly idle to three times overloaded."""
     seconds, workers = float(rng.uniform(0.1, 5)), int(rng.integers(1, 7))
     busy = tuple((rng.uniform(0, 1.2, workers) * seconds).tolist())
     processed = tuple(rng.integers(0, 5_000, workers).tolist())
     scheduled = tuple(round(rows * rng.uniform(0.2, 3)) for rows in processed)
     panes = int(rng.integers(0, 20))
-    return Period(seconds, busy, processed, scheduled, panes, panes + int(rng.integers(0, 20)) if panes else 0)
+    return SamplingPeriod(seconds, busy, processed, scheduled, panes, panes + int(rng.integers(0, 20)) if panes else 0)
 
 
 def _repeatable(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:

@@ -40,7 +40,7 @@ class PolicyBatch:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnStream:
     """A stream: its batches, the windows whose panes it is summed up by, and chance for what a law draws of its own."""
 
     batches: tuple[PolicyBatch, ...]
@@ -68,7 +68,7 @@ class Drawn:
         return np.asarray(ends <= punctuation, np.int64)
 
 
-Law = Callable[[ProgressPolicy, Drawn], bool]
+Law = Callable[[ProgressPolicy, DrawnStream], bool]
 
 
 def check_policy(policy: ProgressPolicy, *, tries: int = 20, seed: int = 0) -> None:
@@ -92,7 +92,7 @@ def check_policy(policy: ProgressPolicy, *, tries: int = 20, seed: int = 0) -> N
         )
 
 
-def _drawn(rng: np.random.Generator) -> Drawn:
+def _drawn(rng: np.random.Generator) -> DrawnStream:
     step = int(10 ** rng.uniform(0, 8))
     pane = max(1, int(step * 10 ** rng.uniform(0, 1.5)))
     now, batches = _START, []
@@ -104,10 +104,10 @@ def _drawn(rng: np.random.Generator) -> Drawn:
         if rng.random() < 0.1:
             times[rng.integers(rows)] += int(10 ** rng.uniform(9, 14))  # a wrong clock
         batches.append(PolicyBatch(times, rng.integers(0, len(SOURCES), rows)))
-    return Drawn(tuple(batches), Windows(pane, pane), rng)
+    return DrawnStream(tuple(batches), Windows(pane, pane), rng)
 
 
-def _states(policy: ProgressPolicy, drawn: Drawn) -> Iterator[tuple[ProgressState, PaneArrivals, ProgressState]]:
+def _states(policy: ProgressPolicy, drawn: DrawnStream) -> Iterator[tuple[ProgressState, PaneArrivals, ProgressState]]:
     """Yield the state before each batch, what comes, and the state after it, as the engine takes them."""
     state = policy.init()
     for batch in drawn.batches:
@@ -117,7 +117,7 @@ def _states(policy: ProgressPolicy, drawn: Drawn) -> Iterator[tuple[ProgressStat
         state = after
 
 
-def _never_back(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _never_back(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     return all(
         _not_before(before.punctuation, after.punctuation) and _not_before(before.newest, after.newest)
         for before, _, after in _states(policy, drawn)
@@ -128,7 +128,7 @@ def _not_before(first: Micros | None, second: Micros | None) -> bool:
     return first is None or (second is not None and second >= first)
 
 
-def _counted(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _counted(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     """By the verdict: of what is believed, what was held before with it, all is seen, and what was closed is dropped."""
     for before, arrivals, after in _states(policy, drawn):
         verdict = policy.judge(before, arrivals)
@@ -144,7 +144,7 @@ def _counted(policy: ProgressPolicy, drawn: Drawn) -> bool:
     return True
 
 
-def _in_order_none_late(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _in_order_none_late(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     """Of each source, and of all of them together, rows come in order; cut anew, into as many batches."""
     times = np.sort(np.concatenate([batch.times for batch in drawn.batches]))
     sources = drawn.rng.integers(0, len(SOURCES), len(times))
@@ -154,7 +154,7 @@ def _in_order_none_late(policy: ProgressPolicy, drawn: Drawn) -> bool:
     return all(after.dropped == 0 for _, _, after in _states(policy, cut))
 
 
-def _order_in_a_batch(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _order_in_a_batch(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     def shuffled(batch: PolicyBatch) -> PolicyBatch:
         order = drawn.rng.permutation(len(batch.times))
         return PolicyBatch(batch.times[order], batch.sources[order])
@@ -170,7 +170,7 @@ def _order_in_a_batch(policy: ProgressPolicy, drawn: Drawn) -> bool:
     return True
 
 
-def _restored(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _restored(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     """Restored before each batch, by a copy of the policy, as after a restart."""
     state = policy.init()
     for _, arrivals, after in _states(policy, drawn):
@@ -181,7 +181,7 @@ def _restored(policy: ProgressPolicy, drawn: Drawn) -> bool:
     return True
 
 
-def _pure(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _pure(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     for before, arrivals, after in _states(policy, drawn):
         noted = json.dumps(before.snapshot())
         verdicts = policy.judge(before, arrivals), policy.judge(before, arrivals)
@@ -192,13 +192,13 @@ def _pure(policy: ProgressPolicy, drawn: Drawn) -> bool:
     return True
 
 
-def _nothing_of_nothing(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _nothing_of_nothing(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     if policy.init().punctuation is not None or policy.step(policy.init(), PaneArrivals.none()) != policy.init():
         return False
     return all(policy.step(after, PaneArrivals.none()) == after for _, _, after in _states(policy, drawn))
 
 
-def _closed(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _closed(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     for _, _, after in _states(policy, drawn):
         for time in (_START - 1, int(drawn.rng.integers(_START, _START + 10**9)), _START + 10**15):
             closed = policy.close(after, time).punctuation
@@ -207,7 +207,7 @@ def _closed(policy: ProgressPolicy, drawn: Drawn) -> bool:
     return True
 
 
-def _settled(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _settled(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     for _, _, after in _states(policy, drawn):
         verdict, settled = policy.settle(after)
         if settled.held.rows or settled.seen - after.seen + verdict.given_up.rows != after.held.rows:
@@ -215,7 +215,7 @@ def _settled(policy: ProgressPolicy, drawn: Drawn) -> bool:
     return True
 
 
-def _told(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _told(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     states = [policy.init(), *(after for _, _, after in _states(policy, drawn))]
     lines = [policy.explain(state) for state in states]
     figures = [value for state in states for value in policy.figures(state).values()]
@@ -226,14 +226,14 @@ def _finite(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _described(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _described(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     del drawn
     described = policy.describe()
     again = deepcopy(policy)
     return bool(json.loads(json.dumps(described)) == described == again.describe()) and policy == again
 
 
-def _refuses(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _refuses(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     """Each field of a snapshot is left out once; and one is there that no state has."""
     *_, (_, _, after) = _states(policy, drawn)
     whole = after.snapshot()
@@ -247,7 +247,7 @@ def _refuses(policy: ProgressPolicy, drawn: Drawn) -> bool:
     return True
 
 
-def _bounded(policy: ProgressPolicy, drawn: Drawn) -> bool:
+def _bounded(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     """The stream goes on as it is: a state that has seen four times as many batches is no larger, but for its digits."""
     length = int(drawn.batches[0].times.max() - drawn.batches[0].times.min()) + drawn.windows.slide
     state, sizes = policy.init(), []

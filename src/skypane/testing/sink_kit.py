@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.machine.session import session
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import CheckpointError
@@ -56,7 +56,7 @@ def some_rows() -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Trial:
+class SinkTrial:
     """A sink to be tried: how it is made at a place, how it is read, and the batches that it is told."""
 
     spark: SparkSession
@@ -70,18 +70,18 @@ class Trial:
         """Return where a trial of that name writes."""
         return str(self.folder / name / "out")
 
-    def start(self, name: str, number: int, next_batch: int = 0, query: str = _QUERY) -> Started:
+    def start(self, name: str, number: int, next_batch: int = 0, query: str = _QUERY) -> StartedSink:
         """Return the sink there, as start `number` of a query opens it."""
         sink = self.make(self.place(name))
         return self.opened(sink, name, number, next_batch, query)
 
-    def opened(self, sink: Sink, name: str, number: int, next_batch: int = 0, query: str = _QUERY) -> Started:
+    def opened(self, sink: Sink, name: str, number: int, next_batch: int = 0, query: str = _QUERY) -> StartedSink:
         """Return a sink that was opened."""
         place = sink.place()
         before = None if place is None or number == 1 else str(place)
         sink.check(self.batches[0].schema)
         sink.open(QueryStart(query, _driver(number), next_batch, before))
-        return Started(sink, self, name, _driver(number))
+        return StartedSink(sink, self, name, _driver(number))
 
     def expected(self, told: int) -> Counter[str]:
         """Return the rows that are to be there when so many batches were told."""
@@ -94,11 +94,11 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedSink:
     """A sink that one start of a query has opened."""
 
     sink: Sink
-    trial: Trial
+    trial: SinkTrial
     name: str
     driver: str
 
@@ -109,7 +109,7 @@ class Started:
         self.sink.write(self.trial.spark, answers, batch_id)
 
 
-Law = Callable[[Trial], bool]
+Law = Callable[[SinkTrial], bool]
 
 
 def check_sink(
@@ -136,7 +136,7 @@ def check_sink(
     rows = some_rows() if rows is None else rows
     size = max(rows.num_rows // 3, 1)
     batches = (rows.slice(0, size), rows.slice(size, size), rows.slice(0, 0), rows.slice(2 * size))
-    trial = Trial(spark, make, read, keeps, folder, tuple(one.combine_chunks() for one in batches))
+    trial = SinkTrial(spark, make, read, keeps, folder, tuple(one.combine_chunks() for one in batches))
     laws = {**LAWS, **(LASTING if lasting else {})}
     for law, holds in laws.items():
         if not holds(trial):
@@ -163,30 +163,30 @@ def _windows(rows: pa.Table, batch_id: int) -> tuple[tuple[int, int], ...]:
     return ((batch_id, rows.num_rows),) if rows.num_rows else ()
 
 
-def _in_driver(rows: pa.Table, driver: str, batch_id: int) -> Answers:
-    return Answers(rows.schema, rows.num_rows, _windows(rows, batch_id), (rows,), driver=driver)
+def _in_driver(rows: pa.Table, driver: str, batch_id: int) -> BatchRows:
+    return BatchRows(rows.schema, rows.num_rows, _windows(rows, batch_id), (rows,), driver=driver)
 
 
-def _in_files(started: Started, rows: pa.Table, batch_id: int) -> Answers:
+def _in_files(started: StartedSink, rows: pa.Table, batch_id: int) -> BatchRows:
     """Two files, of which the first has a row at least; as many as none of a batch without rows."""
     store = started.sink.stage(started.driver)
     if store is None:
-        store = Store.at(str(started.trial.folder / started.name / "answers"))
+        store = DocumentStore.at(str(started.trial.folder / started.name / "answers"))
         store.make()
     parts = [part for part in (rows.slice(0, 1), rows.slice(1)) if part.num_rows]
     names = tuple(f"run-{batch_id}-{at}.parquet" for at in range(len(parts)))
     for name, part in zip(names, parts, strict=True):
         store.write_parquet(name, rows.schema, [part])
     windows = _windows(rows, batch_id)
-    return Answers(rows.schema, rows.num_rows, windows, store=store, files=names, driver=started.driver)
+    return BatchRows(rows.schema, rows.num_rows, windows, store=store, files=names, driver=started.driver)
 
 
-def _once(trial: Trial) -> bool:
+def _once(trial: SinkTrial) -> bool:
     """Each batch once, from the driver, or in files of workers; the third has no rows."""
     return all(_each_once(trial, name, files=files) for name, files in (("once", False), ("once in files", True)))
 
 
-def _each_once(trial: Trial, name: str, *, files: bool) -> bool:
+def _each_once(trial: SinkTrial, name: str, *, files: bool) -> bool:
     started = trial.start(name, 1)
     for number in range(len(trial.batches)):
         started.tell(number, files=files)
@@ -196,11 +196,11 @@ def _each_once(trial: Trial, name: str, *, files: bool) -> bool:
     return True
 
 
-def _twice(trial: Trial) -> bool:
+def _twice(trial: SinkTrial) -> bool:
     return _both_ways(trial, trial.start("twice", 1))
 
 
-def _both_ways(trial: Trial, started: Started) -> bool:
+def _both_ways(trial: SinkTrial, started: StartedSink) -> bool:
     """From the driver and in files, in both orders."""
     for number in range(len(trial.batches)):
         for files in (bool(number % 2), not number % 2):
@@ -208,12 +208,12 @@ def _both_ways(trial: Trial, started: Started) -> bool:
     return trial.is_as(started.sink, len(trial.batches))
 
 
-def _rejected(trial: Trial) -> bool:
+def _rejected(trial: SinkTrial) -> bool:
     sink = trial.make(trial.place("rejected")).for_rejected()
     return _both_ways(trial, trial.opened(sink, "rejected", 1))
 
 
-def _again(trial: Trial) -> bool:
+def _again(trial: SinkTrial) -> bool:
     """The last batch of a start is told again by the next one, which goes on from there; one start for each batch."""
     for number in range(len(trial.batches)):
         started = trial.start("again", number + 1, max(number - 1, 0))
@@ -223,7 +223,7 @@ def _again(trial: Trial) -> bool:
     return trial.is_as(started.sink, len(trial.batches))
 
 
-def _moved(trial: Trial) -> bool:
+def _moved(trial: SinkTrial) -> bool:
     """Where the sink needs a folder for itself: the folder is renamed between two starts, with all that is in it."""
     started = trial.start("first place", 1)
     if started.sink.place() is None:
@@ -234,13 +234,13 @@ def _moved(trial: Trial) -> bool:
     shutil.move(trial.place("first place"), trial.place("second place"))
     sink = trial.make(trial.place("second place"))
     sink.open(QueryStart(_QUERY, _driver(2), 2, trial.place("first place")))
-    later = Started(sink, trial, "second place", _driver(2))
+    later = StartedSink(sink, trial, "second place", _driver(2))
     for number in range(1, len(trial.batches)):
         later.tell(number)
     return trial.is_as(sink, len(trial.batches))
 
 
-def _refused(trial: Trial) -> bool:
+def _refused(trial: SinkTrial) -> bool:
     """Where the sink needs a folder for itself."""
     started = trial.start("mine", 1)
     if started.sink.place() is None:
@@ -253,7 +253,7 @@ def _refused(trial: Trial) -> bool:
     return False
 
 
-def _killed(trial: Trial, name: str, share: float) -> bool:
+def _killed(trial: SinkTrial, name: str, share: float) -> bool:
     """A driver is killed in its second batch; the next start tells that batch again, and goes on."""
     process = multiprocessing.get_context("spawn").Process(
         target=_until_killed, args=(trial.make, trial.place(name), trial.batches, share), name="skypane-killed"

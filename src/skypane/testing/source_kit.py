@@ -29,7 +29,7 @@ _SECONDS: Final = 300
 
 
 @dataclass(frozen=True)
-class Made:
+class ReaderFactory:
     """How readers of a source are made: each is one of a start of its own."""
 
     source: type[DataSource]
@@ -51,7 +51,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Course:
+class OffsetCourse:
     """The offsets that a reader went through, from its first one to its end."""
 
     offsets: tuple[Any, ...]
@@ -62,7 +62,7 @@ class Course:
         return self.offsets[0], self.offsets[-1]
 
 
-Law = Callable[[Made, Course], bool]
+Law = Callable[[ReaderFactory, OffsetCourse], bool]
 
 
 def check_source(
@@ -79,7 +79,7 @@ def check_source(
               micro-batches, if the source takes an option that bounds them
     schema    the columns of its rows, if the user has to tell them
     """
-    made = Made(source, options, _columns_of(schema) if isinstance(schema, str) else schema)
+    made = ReaderFactory(source, options, _columns_of(schema) if isinstance(schema, str) else schema)
     course = _course(made)
     for law, keeps in LAWS.items():
         if not keeps(made, course):
@@ -96,14 +96,14 @@ def _columns_of(ddl: str) -> StructType:
     return columns
 
 
-def _course(made: Made) -> Course:
+def _course(made: ReaderFactory) -> OffsetCourse:
     """Return the way of one reader to the end of what there is."""
     reader = made.reader()
     offsets = [reader.initialOffset()]
     while len(offsets) < _MOST_BATCHES:
         after = _latest(reader, offsets[-1])
         if after == offsets[-1]:
-            return Course(tuple(offsets))
+            return OffsetCourse(tuple(offsets))
         offsets.append(after)
     raise AssertionError(
         f"{made.source.__name__} breaks a law: offsets come to an end where nothing is added; after {_MOST_BATCHES} batches "
@@ -132,32 +132,32 @@ def _rows(reader: DataSourceStreamReader, start: Any, end: Any) -> Counter[str]:
     return found
 
 
-def _steps(course: Course) -> list[tuple[Any, Any]]:
+def _steps(course: OffsetCourse) -> list[tuple[Any, Any]]:
     return list(zip(course.offsets[:-1], course.offsets[1:], strict=True))
 
 
-def _json(made: Made, course: Course) -> bool:
+def _json(made: ReaderFactory, course: OffsetCourse) -> bool:
     del made
     return all(json.loads(json.dumps(offset)) == offset for offset in course.offsets)
 
 
-def _begins_alike(made: Made, course: Course) -> bool:
+def _begins_alike(made: ReaderFactory, course: OffsetCourse) -> bool:
     return bool(made.reader().initialOffset() == course.offsets[0])
 
 
-def _advances(made: Made, course: Course) -> bool:
+def _advances(made: ReaderFactory, course: OffsetCourse) -> bool:
     """Between any two offsets of the way lies at least one row."""
     reader = made.reader()
     return all(_rows(reader, *step) for step in _steps(course))
 
 
-def _stays_at_its_end(made: Made, course: Course) -> bool:
+def _stays_at_its_end(made: ReaderFactory, course: OffsetCourse) -> bool:
     """A reader that has never been asked before too: a query that is started when nothing has come."""
     end = course.offsets[-1]
     return bool(_latest(made.reader(), end) == end)
 
 
-def _replayed(made: Made, course: Course) -> bool:
+def _replayed(made: ReaderFactory, course: OffsetCourse) -> bool:
     """By the reader itself, and by one that is asked for the batch at once, as Spark does after a restart."""
     reader = made.reader()
     for step in _steps(course):
@@ -167,7 +167,7 @@ def _replayed(made: Made, course: Course) -> bool:
     return True
 
 
-def _whole(made: Made, course: Course) -> bool:
+def _whole(made: ReaderFactory, course: OffsetCourse) -> bool:
     """Cut as it went, at once, and (where the source takes a limit) three rows at a time."""
     whole = _rows(made.reader(), *course.ends)
     reader, start = made.reader(), course.offsets[0]
@@ -184,7 +184,7 @@ def _whole(made: Made, course: Course) -> bool:
     return sum((_rows(reader, *step) for step in _steps(course)), Counter()) == whole
 
 
-def _columns(made: Made, course: Course) -> bool:
+def _columns(made: ReaderFactory, course: OffsetCourse) -> bool:
     reader, wanted = made.reader(), made.columns.names
     for partition in reader.partitions(*course.ends):
         for one in reader.read(partition):
@@ -194,7 +194,7 @@ def _columns(made: Made, course: Course) -> bool:
     return True
 
 
-def _streamed(spark: SparkSession, made: Made, folder: Path, course: Course, rows: int) -> None:
+def _streamed(spark: SparkSession, made: ReaderFactory, folder: Path, course: OffsetCourse, rows: int) -> None:
     """Stream the source: the second batch (the first, of one) fails after it was read, and the next start reads it again."""
     failing = 1 if len(_steps(course)) > 1 and _goes_by_batches(made.reader()) else 0
     tries: dict[int, list[Counter[str]]] = {}

@@ -37,41 +37,41 @@ from skypane.workloads.stream import Stream
 from skypane.workloads.workload import Workload
 
 
-class Named(NamedTuple):
+class NamedWorkload(NamedTuple):
     """A config class, and the parameters that its name settles."""
 
     config: type[Any]
     settled: Mapping[str, Any] = {}
 
 
-ARRIVALS: Final[Mapping[str, Named]] = {
-    "constant": Named(Constant),
-    "poisson": Named(Poisson),
-    "map2": Named(Map2),
-    "self-similar": Named(SelfSimilar),
-    "pareto-slots": Named(ParetoSlots),
-    "random-walk": Named(RandomWalk),
-    "steps": Named(Steps),
-    "on-off": Named(OnOff),
-    "constw": Named(ConstantFleet),
-    "psfcw": Named(FluctuatingFleet, {"shape": "step", "total": "constant"}),
-    "ptfcw": Named(FluctuatingFleet, {"shape": "trend", "total": "constant"}),
-    "sfvar": Named(FluctuatingFleet, {"shape": "step", "total": "varying"}),
-    "tfvar": Named(FluctuatingFleet, {"shape": "trend", "total": "varying"}),
-    "bursty": Named(BurstyFleet),
+ARRIVALS: Final[Mapping[str, NamedWorkload]] = {
+    "constant": NamedWorkload(Constant),
+    "poisson": NamedWorkload(Poisson),
+    "map2": NamedWorkload(Map2),
+    "self-similar": NamedWorkload(SelfSimilar),
+    "pareto-slots": NamedWorkload(ParetoSlots),
+    "random-walk": NamedWorkload(RandomWalk),
+    "steps": NamedWorkload(Steps),
+    "on-off": NamedWorkload(OnOff),
+    "constw": NamedWorkload(ConstantFleet),
+    "psfcw": NamedWorkload(FluctuatingFleet, {"shape": "step", "total": "constant"}),
+    "ptfcw": NamedWorkload(FluctuatingFleet, {"shape": "trend", "total": "constant"}),
+    "sfvar": NamedWorkload(FluctuatingFleet, {"shape": "step", "total": "varying"}),
+    "tfvar": NamedWorkload(FluctuatingFleet, {"shape": "trend", "total": "varying"}),
+    "bursty": NamedWorkload(BurstyFleet),
 }
-POINTS: Final[Mapping[str, Named]] = {
-    **{kind: Named(Classic, {"kind": kind}) for kind in DISTRIBUTIONS},
-    "drifting": Named(Drifting),
+POINTS: Final[Mapping[str, NamedWorkload]] = {
+    **{kind: NamedWorkload(Classic, {"kind": kind}) for kind in DISTRIBUTIONS},
+    "drifting": NamedWorkload(Drifting),
 }
-DELAYS: Final[Mapping[str, Named]] = {
-    "none": Named(NoDelay),
-    "uniform": Named(UniformDelay),
-    "exponential": Named(ExponentialDelay),
-    "pareto": Named(ParetoDelay),
-    "lognormal": Named(LognormalDelay),
-    "empirical": Named(EmpiricalDelay),
-    "held-back": Named(HeldBack),
+DELAYS: Final[Mapping[str, NamedWorkload]] = {
+    "none": NamedWorkload(NoDelay),
+    "uniform": NamedWorkload(UniformDelay),
+    "exponential": NamedWorkload(ExponentialDelay),
+    "pareto": NamedWorkload(ParetoDelay),
+    "lognormal": NamedWorkload(LognormalDelay),
+    "empirical": NamedWorkload(EmpiricalDelay),
+    "held-back": NamedWorkload(HeldBack),
 }
 
 SCENES: Final[Mapping[str, type[Stream]]] = {"cabs": Cabs, "meters": Meters}
@@ -156,7 +156,7 @@ def _pop_prefixed(parameters: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): parameters.pop(name) for name in list(parameters) if name.startswith(prefix)}
 
 
-def _named(registry: Mapping[str, Named], part: str, name: str, parameters: Mapping[str, Any]) -> Any:
+def _named(registry: Mapping[str, NamedWorkload], part: str, name: str, parameters: Mapping[str, Any]) -> Any:
     if name not in registry:
         raise ConfigError(f"{part}: unknown {name!r}; use one of {', '.join(registry)}")
     config, settled = registry[name]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray, Micros
 from skypane.workloads.argument_checks import SECOND, seconds
-from skypane.workloads.arrivals.sent import Fleet, Process, Sent, at_most, until
+from skypane.workloads.arrivals.sent import Fleet, Process, SentTuples, at_most, until
 from skypane.workloads.content.keys import Zipf
 from skypane.workloads.content.points import Classic, PointDistribution
 from skypane.workloads.content.senders import Presence, Shared
@@ -73,7 +73,7 @@ class Workload(Stream):
     def _chance(self, part: int) -> np.random.Generator:
         return generator(self.seed, part)
 
-    def _sent(self, fleet: Fleet) -> Iterator[Sent]:
+    def _sent(self, fleet: Fleet) -> Iterator[SentTuples]:
         """Yield what is sent until length or rows are reached."""
         sent = fleet.sent(self._chance(_ARRIVALS))
         # The length is cut before sources are taken away: a stream that has gone silent ends in time, too.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.admission.assignment import Assignment, Move, give_back, place
+from skypane.control.admission.assignment import Assignment, StreamMove, give_back, place
 from skypane.control.admission.strategies import STRATEGIES, Reader, ReaderCapacity, StreamLoad
 from skypane.types import ConfigError
 
@@ -44,7 +44,7 @@ def test_figure_5_step_2_orders_by_meta_data():
 def test_figure_5_step_3_s7_and_s3_go_to_a_new_node_s8_to_n2_and_s9_to_n3():
     assert place(DRF_M, READERS, NEW, TEN) == Assignment(
         readers={1: ("s1", "s2"), 2: ("s4", "s5", "s8"), 3: ("s6", "s9"), 4: ("s3", "s7")},
-        moves=(Move("s3", 1, 4), Move("s7", None, 4), Move("s8", None, 2), Move("s9", None, 3)),
+        moves=(StreamMove("s3", 1, 4), StreamMove("s7", None, 4), StreamMove("s8", None, 2), StreamMove("s9", None, 3)),
         added=(4,),
     )
 
@@ -135,7 +135,9 @@ def test_the_moves_say_what_changed(strategy, situation):
     placed = place(strategy, readers, new, limits)
     before = {stream.name: reader.number for reader in readers for stream in reader.streams}
     after = {name: number for number, names in placed.readers.items() for name in names}
-    changed = {Move(name, before.get(name), number) for name, number in after.items() if before.get(name) != number}
+    changed = {
+        StreamMove(name, before.get(name), number) for name, number in after.items() if before.get(name) != number
+    }
     assert set(placed.moves) == changed
     assert set(placed.added) == placed.readers.keys() - {reader.number for reader in readers}
 

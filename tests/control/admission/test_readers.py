@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.admission.readers import ReaderBatch, Readers, ReadersState, Waiting
+from skypane.control.admission.readers import Backlog, ReaderBatch, Readers, ReadersState
 from skypane.types import ConfigError
 
 
 def decided(law: Readers, state: ReadersState, rate: float, backlog: float = 0.0) -> tuple[ReadersState, int, str]:
-    state, decision = law.decide(state, Waiting(rate, backlog))
+    state, decision = law.decide(state, Backlog(rate, backlog))
     return state, decision.value, decision.because
 
 
@@ -79,7 +79,7 @@ def test_the_bound_is_kept_wherever_there_may_be_enough_readers(
 ):
     law = Readers(most=most, latency=f"{latency} seconds")
     state = ReadersState(min(now, most), (cost,))
-    after, decision = law.decide(state, Waiting(rate, backlog))
+    after, decision = law.decide(state, Backlog(rate, backlog))
     load = (rate + backlog / latency) * cost
     enough = math.ceil(load / 0.9)
     assert 1 <= decision.value <= most

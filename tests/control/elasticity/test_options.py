@@ -10,8 +10,8 @@ import pytest
 import skypane as sp
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
-from skypane.control.elasticity.interval import Stages
-from skypane.control.monitoring import Period
+from skypane.control.elasticity.interval import StageSamples
+from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
 from skypane.types import ConfigError
 
@@ -73,10 +73,10 @@ def run(*, slots: int, limit: float, intervals: int = 40) -> list[Workers]:
         tasks = state.workers.plq
         work = min(5.0 * interval, limit)
         rows, took = round(80 * work / tasks), work / min(slots, tasks)
-        plq = Period(interval, (work / tasks,) * tasks, (rows,) * tasks, (rows,) * tasks)
-        wlq = Period(interval, (0.9 * interval,), (10,), (10,))
+        plq = SamplingPeriod(interval, (work / tasks,) * tasks, (rows,) * tasks, (rows,) * tasks)
+        wlq = SamplingPeriod(interval, (0.9 * interval,), (10,), (10,))
         waiting = round(rows * tasks / interval * max(0.0, took - 1.0))
-        state, decision = law.decide(law.observe(state, Stages(plq, wlq, backlog=waiting)))
+        state, decision = law.decide(law.observe(state, StageSamples(plq, wlq, backlog=waiting)))
         shown.append(decision.value)
         interval = max(1.0, took)
     return shown

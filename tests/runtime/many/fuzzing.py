@@ -27,7 +27,7 @@ from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.message_lines import line_of, lines_of, values_of
 from skypane.runtime.spark.sources.many import growing_inputs, parquet, receiver_logs
 from skypane.runtime.spark.sources.many.growing_inputs import FileInput
-from skypane.runtime.spark.sources.many.input_kind import Range
+from skypane.runtime.spark.sources.many.input_kind import OffsetRange
 from skypane.runtime.spark.sources.many.line_rows import parse
 from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
@@ -131,7 +131,7 @@ def grown_file(chance: random.Random) -> None:
         one = FileInput(path=str(path), format=layout.format, header=layout.format == "csv" and chance.random() < 0.7)
         (found,) = growing_inputs.look([one], {})
         end = one.complete(0, found.last)
-        rows, bad = _said(one for _, one in growing_inputs.read([Range(one, 0, end)], layout.columns))
+        rows, bad = _said(one for _, one in growing_inputs.read([OffsetRange(one, 0, end)], layout.columns))
     lines = content.split(b"\n")[one.header :]
     empty = sum(not (line.strip(b" \t\r") if layout.format == "json" else _unmarked(line.removesuffix(b"\r")))
                 for line in lines)  # fmt: skip
@@ -149,7 +149,7 @@ def damaged_log(chance: random.Random) -> None:
                 )
         one = SegmentsInput(segments=folder, name="x")
         (found,) = receiver_logs.look([one], {})
-        whole = Range(one, found.first, found.last)
+        whole = OffsetRange(one, found.first, found.last)
         good = _said(rows for _, rows in receiver_logs.read([whole], columns))
         path = chance.choice(sorted(path for path in Path(folder).iterdir() if path.suffix in {".segment", ".sums"}))
         path.write_bytes(flipped(path.read_bytes(), chance))
@@ -173,7 +173,7 @@ def damaged_parquet(chance: random.Random) -> None:
         try:
             for found in parquet.look([ParquetInput(parquet=str(path))], {}):
                 read = parquet.read(
-                    [Range(found.input, 0, found.last)], pa.schema([("n", pa.int64()), ("s", pa.string())])
+                    [OffsetRange(found.input, 0, found.last)], pa.schema([("n", pa.int64()), ("s", pa.string())])
                 )
                 for _, part in read:
                     assert isinstance(part, Malformed) or len(part) <= found.last

@@ -90,7 +90,7 @@ def test_a_line_that_is_too_long_is_told_and_not_read_whole(tmp_path, monkeypatc
         monkeypatch.setattr(growing_files, name, size)
     path = tmp_path / "a"
     path.write_bytes(b'{"n":7}\n{"s":"' + b"x" * (length - 9) + b'"}\n{"n":7}\n')
-    blocks = growing_files.Growing(str(path)).blocks(0, length + 16)
+    blocks = growing_files.GrowingFile(str(path)).blocks(0, length + 16)
     found = list(parse_all(LAYOUTS["json"], blocks, 1000))
     told = [(one.offset, one.line) for one in found if isinstance(one, Malformed)]
     assert told == ([(1008, '{"s":"xxxx')] if length > 100 else [])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from skypane.metrics import InputSeen
+from skypane.metrics import InputMetrics
 from skypane.runtime.spark.sources.many.discovery import listed
-from skypane.runtime.spark.sources.many.input_metrics import Told, from_json, to_json
+from skypane.runtime.spark.sources.many.input_metrics import InputReport, from_json, to_json
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 
 
@@ -18,7 +18,7 @@ def grow(folder: Path, **lines: int) -> None:
             file.write("0123456\n" * count)
 
 
-def seen(plan: Planner, now: float) -> dict[str, InputSeen]:
+def seen(plan: Planner, now: float) -> dict[str, InputMetrics]:
     return {Path(one.input).stem: one for one in plan.seen(now)}
 
 
@@ -43,7 +43,7 @@ def test_a_table_says_who_reads_what_how_fast_it_grows_and_how_far_behind_readin
     assert table["hot"].offset == 8 * 1_160
     assert [table[name].state for name in ("hot", "a", "still")] == ["read", "read", "silent"]
     rows = plan.seen(120.0)
-    assert from_json(to_json(rows)) == Told(tuple(rows))
+    assert from_json(to_json(rows)) == InputReport(tuple(rows))
     assert from_json({"at": {}}) is None
 
 

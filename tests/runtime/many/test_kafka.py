@@ -16,8 +16,8 @@ from tests.servers.kafka import PASSWORD, Broker, broker
 
 from skypane.runtime.spark.sources.many import kafka as kind
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
-from skypane.runtime.spark.sources.many.kafka import Topics
-from skypane.runtime.spark.sources.many.kafka_client import At, ClusterClient
+from skypane.runtime.spark.sources.many.kafka import TopicSpec
+from skypane.runtime.spark.sources.many.kafka_client import ClusterClient, TopicPartition
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError, ConfigError
@@ -269,7 +269,7 @@ def test_a_question_that_was_given_up_is_asked_again(kafka: Broker, name: str, m
     offsets = ClusterClient._offsets
     lost = [TimeoutError(), TimeoutError()]
 
-    def first_lost(self: ClusterClient, asked: list[object], which: object) -> dict[At, int]:
+    def first_lost(self: ClusterClient, asked: list[object], which: object) -> dict[TopicPartition, int]:
         if lost:
             raise lost.pop()
         return offsets(self, asked, which)
@@ -370,7 +370,7 @@ def test_a_pattern_leaves_to_a_listed_topic_what_is_its_own(kafka: Broker, name:
     kafka.create(f"{name}-a")
     kafka.create(f"{name}-b")
     entries = listed([topic(kafka, f"{name}-*"), topic(kafka, f"{name}-b", name="b")])
-    assert {one.input.name for one in kind.look([one for one in entries if isinstance(one, Topics)], {})} >= {"b[0]"}
+    assert {one.input.name for one in kind.look([one for one in entries if isinstance(one, TopicSpec)], {})} >= {"b[0]"}
     plan = Planner(lambda: entries, 2)
     plan.latest(NOTHING, None)
     assert set(plan.found) == {f"{name}-a[0]", "b[0]"}

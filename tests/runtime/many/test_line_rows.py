@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.runtime.growing_files import Growing
+from skypane.runtime.growing_files import GrowingFile
 from skypane.runtime.spark.sources.many.line_rows import header, parse
 from skypane.runtime.spark.sources.many.row_parser import Malformed, RowFormat
 
@@ -50,7 +50,7 @@ def test_whole_lines_are_counted_and_an_unfinished_one_is_left(tmp_path_factory,
     lengths = [len(line) + 1 for line in lines]
     start = sum(lengths[:skip])
     taken = lengths[skip : skip + count]
-    file = Growing(str(path))
+    file = GrowingFile(str(path))
     assert file.after(start, count) == (start + sum(taken), len(taken))
     size = sum(lengths) + len(rest)
     assert file.after(start, count, size) == file.after(start, count)

@@ -16,7 +16,7 @@ from skypane.runtime.receiving.retention import passed
 from skypane.runtime.receiving.segments import segments_of
 from skypane.runtime.spark.sources.many import receiver_logs
 from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
-from skypane.runtime.spark.sources.many.input_kind import Range
+from skypane.runtime.spark.sources.many.input_kind import OffsetRange
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError, ConfigError
@@ -127,7 +127,7 @@ def test_another_log_in_its_place_and_a_batch_whose_segments_have_gone_are_error
     (path,) = [part.path for part in segments_of(str(tmp_path))]
     Path(path).unlink()
     with pytest.raises(CheckpointError, match="a batch that has begun needs what cannot be read"):
-        list(receiver_logs.read([Range(one, 0, 8)], COLUMNS))  # type: ignore[arg-type]
+        list(receiver_logs.read([OffsetRange(one, 0, 8)], COLUMNS))  # type: ignore[arg-type]
 
 
 def test_a_list_of_logs_goes_through_an_option_and_what_cannot_be_is_refused(tmp_path):

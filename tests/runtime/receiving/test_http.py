@@ -294,7 +294,7 @@ def test_the_same_host_is_followed_and_may_become_encrypted(url: str, to: str, f
         assert request is not None
         assert request.full_url == to
     else:
-        with pytest.raises(http.AnswerError, match="it redirects to"):
+        with pytest.raises(http.ResponseError, match="it redirects to"):
             handler.redirect_request(Request(url), BytesIO(), 302, "", message, to)  # noqa: S310
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skypane.runtime.receiving.input_list import Listen, Mqtt, Receipts
+from skypane.runtime.receiving.input_list import Listen, Mqtt, ReceivedInputs
 from skypane.types import ConfigError
 
 TCP = {"name": "a", "listen": "localhost:1"}
@@ -15,7 +15,7 @@ def test_what_a_list_says(tmp_path):
         {"name": "c", "mqtt": "mqtts://broker", "topic": "t/#", "held_for": "1 day"},
         {"name": "d", "http": "https://prices/now", "every": "1 minute", "headers": {"Authorization": "$TOKEN"}},
     ]}  # fmt: skip
-    receipts = Receipts.of(given)
+    receipts = ReceivedInputs.of(given)
     assert receipts.folder == str(tmp_path)
     meters = receipts.inputs[2]
     assert isinstance(meters, Mqtt)
@@ -58,7 +58,7 @@ def test_a_port_is_open_where_other_machines_reach_it_and_no_one_is_asked(host: 
 ])  # fmt: skip
 def test_a_list_that_cannot_be_is_refused(inputs, said: str):
     with pytest.raises(ConfigError, match=said):
-        Receipts.of({"folder": "received", "inputs": inputs})
+        ReceivedInputs.of({"folder": "received", "inputs": inputs})
 
 
 @pytest.mark.parametrize(("given", "said"), [
@@ -69,7 +69,7 @@ def test_a_list_that_cannot_be_is_refused(inputs, said: str):
 ])  # fmt: skip
 def test_a_secret_that_is_given_itself_is_refused_and_not_repeated(given, said: str):
     with pytest.raises(ConfigError, match=said) as caught:
-        Receipts.of({"folder": "r", "inputs": [{"name": "a", **given}]})
+        ReceivedInputs.of({"folder": "r", "inputs": [{"name": "a", **given}]})
     assert "swordfish" not in str(caught.value)
 
 
@@ -77,7 +77,9 @@ def test_a_secret_that_is_given_itself_is_refused_and_not_repeated(given, said: 
 def test_a_secret_in_a_list_is_refused_and_not_repeated(url: str):
     kind = url.partition(":")[0]
     with pytest.raises(ConfigError, match=rf"{kind} has a user or a password in its URL") as caught:
-        Receipts.of({"folder": "r", "inputs": [{"name": "a", kind: url, **({"topic": "t"} if kind == "mqtt" else {})}]})
+        ReceivedInputs.of(
+            {"folder": "r", "inputs": [{"name": "a", kind: url, **({"topic": "t"} if kind == "mqtt" else {})}]}
+        )
     assert "swordfish" not in str(caught.value)
 
 
@@ -89,4 +91,4 @@ def test_a_secret_in_a_list_is_refused_and_not_repeated(url: str):
 ])  # fmt: skip
 def test_what_is_said_of_all_inputs_is_checked(more, said: str):
     with pytest.raises(ConfigError, match=said):
-        Receipts.of({"folder": "received", "inputs": [TCP]} | more)
+        ReceivedInputs.of({"folder": "received", "inputs": [TCP]} | more)

@@ -19,7 +19,7 @@ from tests.runtime.receiving.logs import lines, receiver, until
 from tests.runtime.receiving.test_tcp import free_port
 
 from skypane.runtime.receiving.receiver import Receiver, _named
-from skypane.runtime.receiving.write_budget import Room
+from skypane.runtime.receiving.write_budget import WriteBudget
 from skypane.types import ConfigError
 
 
@@ -114,7 +114,7 @@ def test_more_topics_than_may_be_open_are_each_a_log_with_all_its_messages(tmp_p
         assert numbers(tmp_path / "received/meters" / f"meters%2F{topic}") == list(range(topic, 90, 9))
 
 
-class Watched(Room):
+class Watched(WriteBudget):
     """Room that notes how much of it was ever taken, and how many have asked for some."""
 
     def __init__(self, most: int) -> None:
@@ -132,7 +132,7 @@ def test_messages_wait_with_the_broker_when_many_bytes_wait_to_be_written(tmp_pa
     """A disk that is slow lets five messages ask for the room of four."""
     rooms, port, disk, fsync = list[Watched](), free_port(), threading.Event(), os.fsync
 
-    def made(_: int) -> Room:
+    def made(_: int) -> WriteBudget:
         rooms.append(Watched(1_000))
         return rooms[-1]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from skypane.runtime.receiving.write_budget import Room
+from skypane.runtime.receiving.write_budget import WriteBudget
 
 
 def test_more_than_there_is_room_for_waits_until_some_has_gone():
-    room, came = Room(10), list[int]()
+    room, came = WriteBudget(10), list[int]()
 
     def bring() -> None:
         for size in (6, 6, 50, 3):

@@ -16,7 +16,7 @@ from skypane.control.elasticity.situation import Policy
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.parallelism import Workers
 from skypane.runtime.sim.simulated_stream import SimulatedStream
-from skypane.runtime.sim.simulation import Sampled
+from skypane.runtime.sim.simulation import SimulationSample
 from skypane.types import FloatArray
 from skypane_papers.elastic import GAME1, OVERLAPPING, QUICK, SETPOINT, SOURCES, N, Run
 from skypane_papers.figure import Claim, Figure, Finding, Plot
@@ -57,14 +57,14 @@ LANES = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 
 def best_constant(
     stream: SimulatedStream, promise: float, lanes: Sequence[int] = LANES, most: int = N
-) -> list[Sampled]:
+) -> list[SimulationSample]:
     """Return the run with the fewest constant workers whose latency keeps a promise; if none does, the one that comes closest.
 
     What no policy can know, it knows: the whole stream. For each number of pane workers, window workers are found by
     bisection.
     """
 
-    def run(n: int, m: int) -> list[Sampled]:
+    def run(n: int, m: int) -> list[SimulationSample]:
         return Run(policy=None, start=Workers(n, m)).over(stream)
 
     kept: dict[Workers, float] = {}
@@ -81,13 +81,13 @@ def best_constant(
     return run(chosen.plq, chosen.wlq)
 
 
-def latencies(shown: Sequence[Sampled]) -> FloatArray:
+def latencies(shown: Sequence[SimulationSample]) -> FloatArray:
     """Return the seconds from each window's closing to its answer, after the first third of a run."""
     begun = shown[-2].time / 3
     return np.concatenate([one.delays for one in shown if one.time > begun])
 
 
-def capacity(shown: Sequence[Sampled]) -> dict[str, float]:
+def capacity(shown: Sequence[SimulationSample]) -> dict[str, float]:
     """Return workers missed and wasted on average, changes per minute, and workers, after the first third.
 
     A stage that has n workers and a utilisation of rho needs n rho / 0.9 of them.
@@ -108,12 +108,12 @@ def capacity(shown: Sequence[Sampled]) -> dict[str, float]:
     }
 
 
-def _intervals(shown: Sequence[Sampled]) -> list[Sequence[Sampled]]:
+def _intervals(shown: Sequence[SimulationSample]) -> list[Sequence[SimulationSample]]:
     parts = [shown[at : at + EVERY] for at in range(0, len(shown) - EVERY, EVERY)]
     return parts[len(parts) // 3 :]
 
 
-def _needed(part: Sequence[Sampled]) -> tuple[float, float]:
+def _needed(part: Sequence[SimulationSample]) -> tuple[float, float]:
     workers = part[0].workers
     plq, wlq = (
         [getattr(one, name) for one in part if np.isfinite(getattr(one, name))] for name in ("rho_plq", "rho_wlq")

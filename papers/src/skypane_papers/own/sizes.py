@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skypane.control.costs import DEFAULT_COSTS
-from skypane.control.splitting import AdaptiveSplitting, Panes, Routing, Sample
+from skypane.control.splitting import AdaptiveSplitting, Routing, SplittingSample, UpcomingBatch
 from skypane.control.splitting.expected import ExpectedPanes
 from skypane.runtime.sim.cost_models import KERNELS
 from skypane_papers.figure import Claim, Figure, Finding, Plot
@@ -56,9 +56,9 @@ def _run(made: list[dict[int, int]], workers: int, *, exact: bool) -> dict[str, 
     beyond, uneven, sigmas = [], [], []
     for rows in made:
         known = rows if exact else expected.next()
-        state, decision = law.decide(state, Panes(known, workers, open_from=max(known, default=0) + 1))
+        state, decision = law.decide(state, UpcomingBatch(known, workers, open_from=max(known, default=0) + 1))
         loads, sizes = _sent(decision.value, rows)
-        state, expected = law.observe(state, Sample(None, tuple(sizes))), expected.observe(rows)
+        state, expected = law.observe(state, SplittingSample(None, tuple(sizes))), expected.observe(rows)
         beyond.append((loads.max() - loads.mean()) * KERNELS.tuple_base)
         uneven.append(loads.max() / loads.mean())
         sigmas.append(len(sizes) / len(rows))

@@ -11,7 +11,7 @@ from skypane.control.parallelism import Workers
 from skypane.control.splitting import PidSplitting
 from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS
 from skypane.runtime.sim.simulated_stream import SimulatedStream
-from skypane.runtime.sim.simulation import Setup, simulate
+from skypane.runtime.sim.simulation import SimulationSetup, simulate
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.rows import only
@@ -39,7 +39,7 @@ def measure(quick: bool) -> pd.DataFrame:
 
 def run(made: SimulatedStream, law: str, workers: Workers, settled: float) -> dict[str, float]:
     """Return windows answered as a share of those that came, and the unbalance of the window workers."""
-    setup = Setup(made, WINDOWS, COST, PidSplitting(), workers, law)
+    setup = SimulationSetup(made, WINDOWS, COST, PidSplitting(), workers, law)
     shown = [sampled for sampled in simulate(setup) if settled < sampled.time <= made.arrival[-1]]
     periods = [sampled.wlq for sampled in shown if sampled.wlq is not None]
     wanted = len(shown) * 1e6 / WINDOWS.slide

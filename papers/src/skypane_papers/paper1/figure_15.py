@@ -12,7 +12,7 @@ from skypane.control.parallelism import Workers
 from skypane.control.splitting import PaneRoundRobin, PidSplitting, Splitting
 from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, CostModel
 from skypane.runtime.sim.simulated_stream import SimulatedStream
-from skypane.runtime.sim.simulation import Sampled, Setup, simulate
+from skypane.runtime.sim.simulation import SimulationSample, SimulationSetup, simulate
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.games import GAMES, Game, arrivals
@@ -62,21 +62,21 @@ def _row(game: Game, cost: CostModel, seconds: float) -> dict[str, float]:
     return {"n": n, "m": m, "windows/s": offered, "serial": serial, "gain": offered / serial}
 
 
-def _offered(shown: list[Sampled]) -> float:
+def _offered(shown: list[SimulationSample]) -> float:
     """Return the windows answered in a second."""
     return sum(sampled.windows for sampled in shown) / len(shown)
 
 
-def _work(sampled: Sampled) -> float:
+def _work(sampled: SimulationSample) -> float:
     """Return the seconds that one thread would take for what both stages did."""
     return float(np.sum(sampled.plq.busy) + (np.sum(sampled.wlq.busy) if sampled.wlq else 0))
 
 
 def _run(
     made: SimulatedStream, cost: CostModel, workers: Workers, scheduling: str | None, law: Splitting | None = None
-) -> list[Sampled]:
+) -> list[SimulationSample]:
     """Return what the second half of the stream showed; the last second is cut short."""
-    setup = Setup(made, WINDOWS, cost, law or PidSplitting(), workers, scheduling)
+    setup = SimulationSetup(made, WINDOWS, cost, law or PidSplitting(), workers, scheduling)
     shown = [sampled for sampled in simulate(setup) if sampled.time <= made.arrival[-1]]
     return shown[len(shown) // 2 :]
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from skypane.progress import AqKSlack, KSlack
 from skypane.progress.policy import ProgressPolicy
-from skypane.progress.policy_yardstick import Cut, PolicyRun, window_ends
+from skypane.progress.policy_yardstick import BatchedStream, PolicyRun, window_ends
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.games import GAMES, Game, arrivals
@@ -31,7 +31,7 @@ def measure(quick: bool) -> pd.DataFrame:
 
 def _rows(name: str, game: Game, laws: dict[str, ProgressPolicy], seconds: float) -> list[dict[str, object]]:
     event, _ = arrivals(game, seconds)
-    cut, ends = Cut.of(event, WINDOWS, BATCH), window_ends(event, WINDOWS)
+    cut, ends = BatchedStream.of(event, WINDOWS, BATCH), window_ends(event, WINDOWS)
     ends = ends[ends > ends[0] + (ends[-1] - ends[0]) // 4]  # once the laws have seen some of the stream
     rows = []
     for law, policy in laws.items():

@@ -12,7 +12,7 @@ from skypane.control.parallelism import Workers
 from skypane.control.splitting import POLICIES, Splitting
 from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS
 from skypane.runtime.sim.simulated_stream import SimulatedStream
-from skypane.runtime.sim.simulation import Setup, simulate
+from skypane.runtime.sim.simulation import SimulationSetup, simulate
 from skypane.windows import Windows
 from skypane_papers import streams
 from skypane_papers.figure import Claim, Figure, Finding, Plot
@@ -44,7 +44,7 @@ def measure(quick: bool) -> pd.DataFrame:
 
 
 def _run(made: SimulatedStream, law: Splitting, n: int, settled: float) -> dict[str, float]:
-    setup = Setup(made, PANES, BLOCK_NESTED_LOOPS, law, Workers(n, 1), scheduling=None)
+    setup = SimulationSetup(made, PANES, BLOCK_NESTED_LOOPS, law, Workers(n, 1), scheduling=None)
     shown = [sampled for sampled in simulate(setup) if sampled.time > settled]
     periods = [sampled.plq for sampled in shown]
     return {

@@ -12,7 +12,7 @@ from skypane.control.parallelism import Workers
 from skypane.control.splitting import POLICIES
 from skypane.runtime.sim.cost_models import KERNELS, CostModel
 from skypane.runtime.sim.simulated_stream import SimulatedStream
-from skypane.runtime.sim.simulation import Setup, simulate
+from skypane.runtime.sim.simulation import SimulationSetup, simulate
 from skypane.types import FloatArray, IntArray
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
@@ -42,7 +42,7 @@ def measure(quick: bool) -> pd.DataFrame:
     made = SimulatedStream.of(PANES, event, event, 0)
     found = []
     for name, policy in LAWS.items():
-        setup = Setup(made, PANES, COST, POLICIES[policy], Workers(NODES, 1), scheduling=None, sampling=1.0)
+        setup = SimulationSetup(made, PANES, COST, POLICIES[policy], Workers(NODES, 1), scheduling=None, sampling=1.0)
         busy: list[FloatArray] = []
         for sampled in simulate(setup):
             busy.append(np.array(sampled.plq.busy, float))

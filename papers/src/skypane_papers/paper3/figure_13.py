@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from skypane.control.keys import FrequencyAware, Ring, SpaceSaving, basic
+from skypane.control.keys import FrequencyAware, HashRing, SpaceSaving, basic
 from skypane.control.keys.partitioning import KeyPlan
 from skypane.types import IntArray
 from skypane.workloads.content.keys import zipf_shares
@@ -52,7 +52,7 @@ def measure(quick: bool) -> pd.DataFrame:
 
 
 def _plan(nodes: int, frequencies: object) -> KeyPlan:
-    return FrequencyAware(CUT).decide(frequencies, Ring(tuple(range(nodes))))  # type: ignore[arg-type]
+    return FrequencyAware(CUT).decide(frequencies, HashRing(tuple(range(nodes))))  # type: ignore[arg-type]
 
 
 def _pairs(keys: IntArray, nodes: IntArray) -> int:

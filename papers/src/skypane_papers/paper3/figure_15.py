@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from skypane.control.keys import FrequencyAware, Ring, SpaceSaving, load_balance
+from skypane.control.keys import FrequencyAware, HashRing, SpaceSaving, load_balance
 from skypane.types import IntArray
 from skypane.workloads.cabs import CORNER, DEGREE, WIDTH, Cabs
 from skypane.workloads.content.keys import zipf_shares
@@ -26,7 +26,7 @@ AREA: Final = 0.125
 def measure(quick: bool) -> pd.DataFrame:
     """Return a row for each stream of keys and K."""
     tuples = 50_000 if quick else 1_000_000
-    ring, sketch = Ring(tuple(range(NODES))), SpaceSaving(2_048)
+    ring, sketch = HashRing(tuple(range(NODES))), SpaceSaving(2_048)
     found = []
     for name, (warm, keys) in _streams(tuples, EXPONENTS[::3] if quick else EXPONENTS):
         frequencies = sketch.init()

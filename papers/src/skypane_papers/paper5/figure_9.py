@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from skypane.control.parallelism import Workers
-from skypane.runtime.sim.simulation import Sampled
+from skypane.runtime.sim.simulation import SimulationSample
 from skypane.types import FloatArray
 from skypane.workloads import Steps
 from skypane_papers.elastic import SETPOINT, Run, made
@@ -40,7 +40,7 @@ def measure(quick: bool) -> pd.DataFrame:
     )
 
 
-def _seconds(name: str, shown: list[Sampled], step: int) -> pd.DataFrame:
+def _seconds(name: str, shown: list[SimulationSample], step: int) -> pd.DataFrame:
     seconds = [shown[at : at + 4] for at in range(0, len(shown) - 3, 4)]
     return pd.DataFrame({
         "window level": name,

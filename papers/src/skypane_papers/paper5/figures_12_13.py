@@ -12,7 +12,7 @@ from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import PidSplitting
 from skypane.runtime.sim.simulated_stream import SimulatedStream
-from skypane.runtime.sim.simulation import Setup, simulate
+from skypane.runtime.sim.simulation import SimulationSetup, simulate
 from skypane.windows import Windows
 from skypane_papers.elastic import MACHINE
 from skypane_papers.figure import Claim, Figure, Finding, Plot
@@ -42,7 +42,7 @@ def measure(quick: bool) -> pd.DataFrame:
 def _run(made: SimulatedStream, scheduling: str, ns: int, settled: float) -> dict[str, float]:
     elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1))
     cost = MACHINE.comparing(ns * 1e-9)
-    setup = Setup(made, WINDOWS, cost, PidSplitting(), elastic.start, scheduling, elastic, SAMPLING)
+    setup = SimulationSetup(made, WINDOWS, cost, PidSplitting(), elastic.start, scheduling, elastic, SAMPLING)
     shown = [sampled for sampled in simulate(setup) if sampled.time > settled]
     merges, updates = (sum(getattr(sampled, kind) for sampled in shown) for kind in ("merges", "updates"))
     return {

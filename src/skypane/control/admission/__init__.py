@@ -11,8 +11,8 @@ sharing.py        a budget of rows, shared fairly
 """
 
 from skypane.control.admission.admission import Admission, AdmissionState, PeriodObservation
-from skypane.control.admission.assignment import Assignment, Move
+from skypane.control.admission.assignment import Assignment, StreamMove
 from skypane.control.admission.metadata import MetaData
 from skypane.control.admission.strategies import STRATEGIES
 
-__all__ = ["STRATEGIES", "Admission", "AdmissionState", "Assignment", "MetaData", "Move", "PeriodObservation"]
+__all__ = ["STRATEGIES", "Admission", "AdmissionState", "Assignment", "MetaData", "PeriodObservation", "StreamMove"]

@@ -14,7 +14,7 @@ _WORTH_MOVING = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class StreamMove:
     """A stream's way to a reader; `source` is None for one that has just come."""
 
     stream: str
@@ -31,11 +31,11 @@ class Assignment:
     """
 
     readers: dict[int, tuple[str, ...]]
-    moves: tuple[Move, ...] = ()
+    moves: tuple[StreamMove, ...] = ()
     added: tuple[int, ...] = ()
 
     @property
-    def redirected(self) -> tuple[Move, ...]:
+    def redirected(self) -> tuple[StreamMove, ...]:
         """Moves of streams that another reader read before."""
         return tuple(move for move in self.moves if move.source is not None)
 
@@ -125,7 +125,7 @@ def _elsewhere(places: _Places, stream: StreamLoad, bins: list[int]) -> int:
 
 def _told(places: _Places) -> Assignment:
     now = {name: number for number, streams in places.streams.items() for name in streams}
-    moves = [Move(name, places.homes.get(name), to) for name, to in now.items() if places.homes.get(name) != to]
+    moves = [StreamMove(name, places.homes.get(name), to) for name, to in now.items() if places.homes.get(name) != to]
     readers = {number: tuple(sorted(streams)) for number, streams in sorted(places.streams.items()) if streams}
     added = tuple(number for number in places.added if number in readers)
     return Assignment(readers, tuple(sorted(moves, key=lambda move: move.stream)), added)

@@ -33,7 +33,7 @@ class ReaderBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Backlog:
     """What is there to be read: rows per second that are forecast to come, and rows that wait."""
 
     rate: float
@@ -69,7 +69,7 @@ class ReadersState(JsonState):
 
 
 @dataclass(frozen=True)
-class Readers(ControlLaw[ReadersState, ReaderBatch, Waiting, int]):
+class Readers(ControlLaw[ReadersState, ReaderBatch, Backlog, int]):
     """The fewest readers that keep the bound, from one to `most`; all of them until a batch was seen.
 
     latency    L, the bound on how long a row waits
@@ -105,7 +105,7 @@ class Readers(ControlLaw[ReadersState, ReaderBatch, Waiting, int]):
         costs, loads = (*state.costs, cost), (*state.loads, load)
         return replace(state, costs=costs[-self.history :], loads=loads[-self.history :])
 
-    def decide(self, state: ReadersState, known: Waiting) -> tuple[ReadersState, Decision[int]]:
+    def decide(self, state: ReadersState, known: Backlog) -> tuple[ReadersState, Decision[int]]:
         """Decide on the next batch's readers."""
         if not state.costs:
             return state, Decision("readers", state.readers, f"no batch was seen: all {state.readers} readers", {})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from skypane.control.elasticity.interval import IntervalSums, Stages
+from skypane.control.elasticity.interval import IntervalSums, StageSamples
 from skypane.control.elasticity.limits import ScalingLimits
 from skypane.control.elasticity.situation import Policy, Situation
 from skypane.control.forecast import Holt, HoltState
@@ -47,7 +47,7 @@ class ElasticState(JsonState):
 
 
 @dataclass(frozen=True)
-class Elastic(ScalingLimits, ControlLaw[ElasticState, Stages, None, Workers]):
+class Elastic(ScalingLimits, ControlLaw[ElasticState, StageSamples, None, Workers]):
     """The second level of adaptation: a policy, held to limits.
 
     policy   proposes workers from what a control interval showed
@@ -69,7 +69,7 @@ class Elastic(ScalingLimits, ControlLaw[ElasticState, Stages, None, Workers]):
     def init(self) -> ElasticState:
         return ElasticState(self.bounded(self.start, self.most))
 
-    def observe(self, state: ElasticState, measured: Stages) -> ElasticState:
+    def observe(self, state: ElasticState, measured: StageSamples) -> ElasticState:
         return replace(state, backlog=measured.backlog, sums=state.sums.plus(measured, self.rho_cap))
 
     def due(self, state: ElasticState) -> bool:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from skypane.control.monitoring import Period, utilisation
+from skypane.control.monitoring import SamplingPeriod, utilisation
 from skypane.control.snapshots import JsonState
 
 
 @dataclass(frozen=True, slots=True)
-class Stages:
+class StageSamples:
     """What a sampling interval showed of both stages; None where it could not be measured.
 
     arrived     tuples that came
     backlog     tuples that wait after it
     wlq_tasks   tasks that the WLQ had at once: more workers would have had nothing to do; None: no limit is known
-    used_plq    PLQ workers that its work would have kept busy (Period.needed); None: it was not for the law of splitting to
+    used_plq    PLQ workers that its work would have kept busy (SamplingPeriod.needed); None: it was not for the law of splitting to
                 say who gets some
     used_wlq    WLQ workers that its work would have kept busy, or that could be given any
     """
 
-    plq: Period | None
-    wlq: Period | None
+    plq: SamplingPeriod | None
+    wlq: SamplingPeriod | None
     arrived: int = 0
     backlog: int = 0
     wlq_tasks: int | None = None
@@ -50,7 +50,7 @@ class IntervalSums(JsonState):
     used_plq: int | None = None
     used_wlq: int | None = None
 
-    def plus(self, measured: Stages, rho_cap: float) -> IntervalSums:
+    def plus(self, measured: StageSamples, rho_cap: float) -> IntervalSums:
         """Return the sums with one sampling interval more; a larger utilisation factor counts as the cap."""
         plq, wlq = measured.plq, measured.wlq
         rho_plq, rho_wlq = (_rho(stage, rho_cap) for stage in (plq, wlq))
@@ -81,7 +81,7 @@ class IntervalSums(JsonState):
         return self.rho_wlq / self.wlq_samples if self.wlq_samples else math.nan
 
 
-def _rho(period: Period | None, cap: float) -> float | None:
+def _rho(period: SamplingPeriod | None, cap: float) -> float | None:
     found = None if period is None else utilisation(period)
     return None if found is None else min(found.rho, cap)
 

@@ -2,6 +2,6 @@
 
 from skypane.control.keys.frequent import SpaceSaving, sub_keys
 from skypane.control.keys.partitioning import FrequencyAware, KeyPlan, load_balance
-from skypane.control.keys.ring import Ring, basic
+from skypane.control.keys.ring import HashRing, basic
 
-__all__ = ["FrequencyAware", "KeyPlan", "Ring", "SpaceSaving", "basic", "load_balance", "sub_keys"]
+__all__ = ["FrequencyAware", "HashRing", "KeyPlan", "SpaceSaving", "basic", "load_balance", "sub_keys"]

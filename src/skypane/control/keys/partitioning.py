@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from skypane.control.keys.frequent import Frequencies, sub_keys
-from skypane.control.keys.ring import Ring
+from skypane.control.keys.ring import HashRing
 from skypane.kernels.hashing import mixed
 from skypane.types import ConfigError, IntArray
 
@@ -17,7 +17,7 @@ from skypane.types import ConfigError, IntArray
 class KeyPlan:
     """Where tuples go for a period: `parts` of the keys that are cut, all others whole."""
 
-    ring: Ring
+    ring: HashRing
     parts: Mapping[int, int] = field(default_factory=dict)
 
     def route(self, keys: IntArray) -> IntArray:
@@ -50,7 +50,7 @@ class FrequencyAware:
         if self.most < 0:
             raise ConfigError(f"cannot cut {self.most} keys")
 
-    def decide(self, frequencies: Frequencies, ring: Ring) -> KeyPlan:
+    def decide(self, frequencies: Frequencies, ring: HashRing) -> KeyPlan:
         """Return the plan of the next period."""
         return KeyPlan(ring, sub_keys(frequencies, self.most, len(ring.nodes)))
 

@@ -19,7 +19,7 @@ PLACES = 256
 
 
 @dataclass(frozen=True)
-class Ring:
+class HashRing:
     """A ring of numbered nodes."""
 
     nodes: tuple[int, ...]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from skypane.control.splitting.adaptive import AdaptiveSplitting, PidSplitting
-from skypane.control.splitting.law import Panes, Sample, SplittingLaw
+from skypane.control.splitting.law import SplittingLaw, SplittingSample, UpcomingBatch
 from skypane.control.splitting.routing import Routing, Share
 from skypane.control.splitting.static import PaneRoundRobin, TupleRoundRobin
 from skypane.types import ConfigError
@@ -25,14 +25,14 @@ __all__ = [
     "POLICIES",
     "AdaptiveSplitting",
     "PaneRoundRobin",
-    "Panes",
     "PidSplitting",
     "Routing",
-    "Sample",
     "Share",
     "Splitting",
     "SplittingLaw",
+    "SplittingSample",
     "TupleRoundRobin",
+    "UpcomingBatch",
     "splitting",
 ]
 

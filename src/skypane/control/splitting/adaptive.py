@@ -20,7 +20,7 @@ from skypane.control.law import Decision
 from skypane.control.monitoring import utilisation
 from skypane.control.snapshots import JsonState
 from skypane.control.splitting.descriptor import PaneDescriptor, assign, send
-from skypane.control.splitting.law import Panes, Sample, SplittingLaw
+from skypane.control.splitting.law import SplittingLaw, SplittingSample, UpcomingBatch
 from skypane.control.splitting.pid import FALLBACK, Gains, Pid, PidState
 from skypane.control.splitting.relay import Relay, RelayState
 from skypane.control.splitting.routing import Routing, Share
@@ -64,7 +64,7 @@ class ThresholdSplitting(SplittingLaw[S]):
         """Return the splitting threshold in tuples: at least one, infinite while nothing has been closed."""
         return max(1.0, self.alpha(state) * theta_base(state.sizes))
 
-    def observe(self, state: S, measured: Sample) -> S:
+    def observe(self, state: S, measured: SplittingSample) -> S:
         sizes = (*state.sizes, *(size for size in measured.partition_sizes if size > 0))
         return replace(state, sizes=sizes[-self.recent :])
 
@@ -76,7 +76,7 @@ class ThresholdSplitting(SplittingLaw[S]):
         moved = {pane: entry.without(workers, owners[pane]) for pane, entry in state.panes.items() if pane in owners}
         return replace(state, panes={**state.panes, **moved})
 
-    def decide(self, state: S, known: Panes) -> tuple[S, Decision[Routing]]:
+    def decide(self, state: S, known: UpcomingBatch) -> tuple[S, Decision[Routing]]:
         theta = self.theta(state)
         state = self.purged(state, known.open_from)
         panes, loads = dict(state.panes), list(known.waiting)
@@ -147,7 +147,7 @@ class PidSplitting(ThresholdSplitting[PidSplittingState]):
     def alpha(self, state: PidSplittingState) -> float:
         return state.pid.alpha
 
-    def observe(self, state: PidSplittingState, measured: Sample) -> PidSplittingState:
+    def observe(self, state: PidSplittingState, measured: SplittingSample) -> PidSplittingState:
         """An interval without tuples, or of which rho is not known, moves nothing."""
         state = super().observe(state, measured)
         found = None if measured.period is None else utilisation(measured.period)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from skypane.control.law import ControlLaw
-from skypane.control.monitoring import Period
+from skypane.control.monitoring import SamplingPeriod
 from skypane.control.splitting.routing import Routing
 from skypane.types import ConfigError
 
@@ -22,7 +22,7 @@ S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
-class Panes:
+class UpcomingBatch:
     """What is known of a batch before its rows move.
 
     rows      pane -> rows, as counted or as expected
@@ -50,14 +50,14 @@ class Panes:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SplittingSample:
     """What a sampling interval showed: the period, None if it could not be measured; sizes of the partitions closed."""
 
-    period: Period | None
+    period: SamplingPeriod | None
     partition_sizes: tuple[int, ...] = ()
 
 
-class SplittingLaw(ControlLaw[S, Sample, Panes, Routing]):
+class SplittingLaw(ControlLaw[S, SplittingSample, UpcomingBatch, Routing]):
     """A splitting policy."""
 
     name: ClassVar[str]
@@ -75,5 +75,5 @@ class SplittingLaw(ControlLaw[S, Sample, Panes, Routing]):
 
     def route(self, workers: int) -> Routing:
         """Return the routing over `workers` workers of a batch of which nothing is known."""
-        _, decision = self.decide(self.init(), Panes({}, workers))
+        _, decision = self.decide(self.init(), UpcomingBatch({}, workers))
         return decision.value

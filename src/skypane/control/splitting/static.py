@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from skypane.control.law import Decision, Stateless
 from skypane.control.snapshots import JsonState
-from skypane.control.splitting.law import Panes, Sample, SplittingLaw
+from skypane.control.splitting.law import SplittingLaw, SplittingSample, UpcomingBatch
 from skypane.control.splitting.routing import Routing
 
 
 @dataclass(frozen=True, slots=True)
-class Turn(JsonState):
+class RoundRobinState(JsonState):
     """Tuples sent so far."""
 
     sent: int = 0
@@ -29,10 +29,10 @@ class PaneRoundRobin(SplittingLaw[Stateless]):
     def init(self) -> Stateless:
         return Stateless()
 
-    def observe(self, state: Stateless, measured: Sample) -> Stateless:  # noqa: ARG002 - nothing is learnt
+    def observe(self, state: Stateless, measured: SplittingSample) -> Stateless:  # noqa: ARG002 - nothing is learnt
         return state
 
-    def decide(self, state: Stateless, known: Panes) -> tuple[Stateless, Decision[Routing]]:
+    def decide(self, state: Stateless, known: UpcomingBatch) -> tuple[Stateless, Decision[Routing]]:
         return state, Decision("splitting", Routing(known.workers), "each pane has one owner, in turn", {"sigma": 1.0})
 
     def send(self, state: Stateless, pane: int, loads: Sequence[int]) -> tuple[Stateless, int]:
@@ -40,23 +40,23 @@ class PaneRoundRobin(SplittingLaw[Stateless]):
 
 
 @dataclass(frozen=True)
-class TupleRoundRobin(SplittingLaw[Turn]):
+class TupleRoundRobin(SplittingLaw[RoundRobinState]):
     """TB_RR: rows to workers in turn; perfect balance, but every pane is merged from every worker."""
 
-    State = Turn
+    State = RoundRobinState
     name: ClassVar[str] = "TB_RR"
 
-    def init(self) -> Turn:
-        return Turn()
+    def init(self) -> RoundRobinState:
+        return RoundRobinState()
 
-    def observe(self, state: Turn, measured: Sample) -> Turn:  # noqa: ARG002 - nothing is learnt
+    def observe(self, state: RoundRobinState, measured: SplittingSample) -> RoundRobinState:  # noqa: ARG002 - nothing is learnt
         return state
 
-    def decide(self, state: Turn, known: Panes) -> tuple[Turn, Decision[Routing]]:
+    def decide(self, state: RoundRobinState, known: UpcomingBatch) -> tuple[RoundRobinState, Decision[Routing]]:
         routing = Routing(known.workers, everywhere=True, turn=state.sent % known.workers)
         because = f"every pane is split over all {known.workers} workers"
-        after = Turn(state.sent + sum(known.rows.values()))
+        after = RoundRobinState(state.sent + sum(known.rows.values()))
         return after, Decision("splitting", routing, because, {"sigma": float(known.workers)})
 
-    def send(self, state: Turn, pane: int, loads: Sequence[int]) -> tuple[Turn, int]:  # noqa: ARG002
-        return Turn(state.sent + 1), state.sent % len(loads)
+    def send(self, state: RoundRobinState, pane: int, loads: Sequence[int]) -> tuple[RoundRobinState, int]:  # noqa: ARG002
+        return RoundRobinState(state.sent + 1), state.sent % len(loads)

@@ -16,7 +16,7 @@ from skypane.kernels import keyed
 from skypane.kernels.column_layout import frozen
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.aggregates.grouping import dense_codes, distinct_keys
-from skypane.operators.aggregates.having import Choice
+from skypane.operators.aggregates.having import AnswerFilter
 from skypane.operators.aggregates.sliding_aggregates import SlidingStates
 from skypane.operators.aggregates.stable_hashes import can_be_hashed, key_hashes
 from skypane.operators.aggregates.state_layout import StateLayout, layout_of
@@ -53,7 +53,7 @@ class Aggregate(Query):
     #: one answer per distinct value of these columns
     by: tuple[str, ...]
     functions: tuple[tuple[str, Function], ...]
-    choice: Choice
+    choice: AnswerFilter
     needs: tuple[str, ...]
 
     def __init__(
@@ -70,7 +70,7 @@ class Aggregate(Query):
         order = None if time is None else column_name(time, "time")
         object.__setattr__(self, "by", column_names(by, "by"))
         object.__setattr__(self, "needs", column_names(required, "required"))
-        object.__setattr__(self, "choice", Choice(having, top, rank_by))
+        object.__setattr__(self, "choice", AnswerFilter(having, top, rank_by))
         if not functions:
             raise ConfigError("need at least one aggregate function, such as n=sp.count() or total=sp.sum('amount')")
         for name, function in functions.items():

@@ -16,15 +16,15 @@ import pyarrow as pa
 from skypane.kernels import exact, keyed
 from skypane.operators.aggregates.condition import Condition
 from skypane.operators.aggregates.ordered_int64 import fits, nullable, values_of
-from skypane.operators.aggregates.state_parts import Count, IntegerSum, Least, NumberSum, StatePart
-from skypane.operators.aggregates.wide_states import Accumulator, InOrder, WideLeast
+from skypane.operators.aggregates.state_parts import CountPart, IntegerSumPart, LeastPart, NumberSumPart, StatePart
+from skypane.operators.aggregates.wide_states import Accumulator, InOrderPart, WideLeastPart
 from skypane.preference.column_checks import field_of, is_orderable
 from skypane.types import BadInputError, BoolArray, ConfigError, FloatArray, IntArray
 
 _HALF = 1 << 31
 
 
-class States(Protocol):
+class KeyStates(Protocol):
     """The states of some keys, by part."""
 
     def __getitem__(self, part: StatePart) -> tuple[Any, int]:
@@ -34,7 +34,7 @@ class States(Protocol):
     def wide(self, accumulator: Accumulator, where: str | None) -> pa.Array: ...
 
 
-Lowering: TypeAlias = Callable[[States], pa.Array]
+Lowering: TypeAlias = Callable[[KeyStates], pa.Array]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Counted(Function):
+class CountFunction(Function):
     """How many rows, or rows with a value in `column`."""
 
     column: str | None = None
@@ -109,7 +109,7 @@ class Counted(Function):
 
     def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
         del schema
-        return (Count(self.column, self.where),)
+        return (CountPart(self.column, self.where),)
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         (count,) = self.parts(schema)
@@ -137,26 +137,26 @@ class _Numeric(Function):
             )
         return bool(pa.types.is_signed_integer(kind))
 
-    def _count(self) -> Count:
-        return Count(self.column, self.where)
+    def _count(self) -> CountPart:
+        return CountPart(self.column, self.where)
 
 
 @dataclass(frozen=True)
-class Sum(_Numeric):
+class SumFunction(_Numeric):
     """The sum: of integers a 64-bit one, or BadInputError where it does not fit; of others float64."""
 
     def kind(self, schema: pa.Schema) -> pa.DataType:
         return pa.int64() if self._is_whole(schema) else pa.float64()
 
     def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
-        total = IntegerSum if self._is_whole(schema) else NumberSum
+        total = IntegerSumPart if self._is_whole(schema) else NumberSumPart
         return (self._count(), total(self.column, self.where))
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         count, total = self.parts(schema)
-        value = self._numbers if isinstance(total, NumberSum) else self._integers
+        value = self._numbers if isinstance(total, NumberSumPart) else self._integers
 
-        def lower(states: States) -> pa.Array:
+        def lower(states: KeyStates) -> pa.Array:
             return value(*states[total], none=_column(*states[count]) == 0)
 
         return lower
@@ -173,7 +173,7 @@ class Sum(_Numeric):
 
 
 @dataclass(frozen=True)
-class Mean(_Numeric):
+class MeanFunction(_Numeric):
     """The arithmetic mean, as float64."""
 
     def kind(self, schema: pa.Schema) -> pa.DataType:
@@ -181,13 +181,13 @@ class Mean(_Numeric):
         return pa.float64()
 
     def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
-        return Sum(self.where, self.column).parts(schema)
+        return SumFunction(self.where, self.column).parts(schema)
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         count, total = self.parts(schema)
-        sums = exact.exact_values if isinstance(total, NumberSum) else _rounded
+        sums = exact.exact_values if isinstance(total, NumberSumPart) else _rounded
 
-        def lower(states: States) -> pa.Array:
+        def lower(states: KeyStates) -> pa.Array:
             n = _column(*states[count])
             means = sums(*states[total])
             return pa.array(means, mask=n == 0) if keyed.divide(means, n) else pa.array(means)
@@ -196,7 +196,7 @@ class Mean(_Numeric):
 
 
 @dataclass(frozen=True)
-class Spread(_Numeric):
+class VarianceFunction(_Numeric):
     """Variance or standard deviation; of the population, or of a sample, which needs two values."""
 
     root: bool = False
@@ -208,12 +208,16 @@ class Spread(_Numeric):
 
     def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
         del schema
-        return (self._count(), NumberSum(self.column, self.where), NumberSum(self.column, self.where, squares=True))
+        return (
+            self._count(),
+            NumberSumPart(self.column, self.where),
+            NumberSumPart(self.column, self.where, squares=True),
+        )
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         count, sums, squares = self.parts(schema)
 
-        def lower(states: States) -> pa.Array:
+        def lower(states: KeyStates) -> pa.Array:
             matrix, at = states[count]
             deviations = exact.squared_deviations(matrix, at, states[sums][1], states[squares][1])
             n = _column(matrix, at) - (1 if self.sample else 0)
@@ -224,7 +228,7 @@ class Spread(_Numeric):
 
 
 @dataclass(frozen=True)
-class Chosen(Function):
+class ValueByOrder(Function):
     """The value of the row that comes first by `order`, or last; order "" is that of time, where the query has one.
 
     Rows without order are left out. Of several rows of equal order the least value is taken, null only if there is none.
@@ -253,17 +257,17 @@ class Chosen(Function):
         if not self._fits(schema):
             return ()
         value = None if self.order == self.column else self.column
-        return (Least(self.order, value, self.where, self.largest, self.skip_nulls),)
+        return (LeastPart(self.order, value, self.where, self.largest, self.skip_nulls),)
 
     def accumulators(self, schema: pa.Schema) -> tuple[Accumulator, ...]:
-        return () if self._fits(schema) else (WideLeast(self.order, self.column, self.largest, self.skip_nulls),)
+        return () if self._fits(schema) else (WideLeastPart(self.order, self.column, self.largest, self.skip_nulls),)
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         for accumulator in self.accumulators(schema):
             return lambda states: accumulator.lower(states.wide(accumulator, self.where))
         (least,), kind = self.parts(schema), self.kind(schema)
 
-        def lower(states: States) -> pa.Array:
+        def lower(states: KeyStates) -> pa.Array:
             matrix, at = states[least]
             missing = _column(matrix, at) == 1
             if self.order == self.column:
@@ -278,7 +282,7 @@ class Chosen(Function):
 
 
 @dataclass(frozen=True)
-class Kept(Function):
+class AccumulatedValue(Function):
     """An accumulator's value."""
 
     accumulator: Accumulator | None = None
@@ -288,7 +292,7 @@ class Kept(Function):
         return tuple(self._needed.columns)
 
     def in_time(self, time: str | None) -> Function:
-        if not isinstance(self._needed, InOrder):
+        if not isinstance(self._needed, InOrderPart):
             return self
         return replace(self, accumulator=replace(self._needed, order=_order(self, self._needed.order, time)))
 
@@ -349,7 +353,9 @@ def _rounded(matrix: Any, at: int) -> FloatArray:
 
 
 def _word(function: Function) -> str:
-    return {"Mean": "avg", "Spread": "the variance", "Sum": "sum"}.get(type(function).__name__, "this function")
+    return {"MeanFunction": "avg", "VarianceFunction": "the variance", "SumFunction": "sum"}.get(
+        type(function).__name__, "this function"
+    )
 
 
 def _order(function: Function, order: str, time: str | None) -> str:

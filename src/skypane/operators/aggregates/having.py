@@ -16,7 +16,7 @@ from skypane.types import ConfigError
 
 
 @dataclass(frozen=True)
-class Choice:
+class AnswerFilter:
     """A condition on rows, and how many of the largest by a column; None: all."""
 
     having: str | None = None

@@ -30,8 +30,8 @@ import pyarrow as pa
 
 from skypane.kernels import keyed, sliding_states
 from skypane.kernels.column_layout import frozen
-from skypane.kernels.state_split import Split, Tops, tops_in
-from skypane.operators.aggregates.having import Choice
+from skypane.kernels.state_split import StateSplit, Tops, tops_in
+from skypane.operators.aggregates.having import AnswerFilter
 from skypane.operators.aggregates.key_numbering import KeyNumbers
 from skypane.operators.aggregates.state_layout import StateLayout
 from skypane.types import IntArray
@@ -53,7 +53,7 @@ class _Pane:
 class SlidingStates:
     """A queue of partials of one layout, states of integers only; as window_query.TwoStacks is for any partials."""
 
-    def __init__(self, by: Sequence[str], layout: StateLayout, choice: Choice) -> None:
+    def __init__(self, by: Sequence[str], layout: StateLayout, choice: AnswerFilter) -> None:
         self._choice = choice
         self._layout = layout
         self._keys = KeyNumbers(pa.schema([layout.rows.field(name) for name in by]))
@@ -94,7 +94,7 @@ class SlidingStates:
 
     def _begin(self, panes: Sequence[_Pane], *more: Tops) -> None:
         """Begin anew with some panes, all in the back, and sums divided so that theirs fit, and `more`."""
-        self._split = Split.of(self._layout.plan, [*more, *(pane.tops for pane in panes)])
+        self._split = StateSplit.of(self._layout.plan, [*more, *(pane.tops for pane in panes)])
         self._older, self._younger = [], []
         self._totals = np.zeros((self._split.sums_width, 0), np.int64).T
         self._front, self._back = self._split.empty_stack(0), self._split.empty_stack(0)

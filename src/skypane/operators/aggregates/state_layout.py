@@ -12,7 +12,7 @@ import pyarrow as pa
 from skypane.kernels.column_layout import frozen
 from skypane.operators.aggregates.functions import Function, Lowering
 from skypane.operators.aggregates.list_columns import whole
-from skypane.operators.aggregates.state_parts import Count, StatePart, plan_of
+from skypane.operators.aggregates.state_parts import CountPart, StatePart, plan_of
 from skypane.operators.aggregates.wide_states import Accumulator
 from skypane.preference.column_checks import field_of
 from skypane.types import IntArray
@@ -60,7 +60,7 @@ class StateLayout:
     @cached_property
     def parts(self) -> tuple[StatePart, ...]:
         needed = (part for _, function in self.functions for part in function.parts(self.rows))
-        return tuple(dict.fromkeys((Count(), *needed)))
+        return tuple(dict.fromkeys((CountPart(), *needed)))
 
     @cached_property
     def wide(self) -> tuple[tuple[Accumulator, str | None], ...]:
@@ -114,7 +114,7 @@ class StateLayout:
 
     def lowered(self, keys: pa.Table, states: IntArray, wide: Callable[[int], pa.Array] | None = None) -> pa.Table:
         """Return the answer of states, (n, width) in any order of memory; `wide` gives those of an accumulator."""
-        lowered = Lowered(self, states, wide)
+        lowered = LoweredStates(self, states, wide)
         values = [lower(lowered) for lower in self.lowerings]
         return pa.Table.from_arrays([*keys.columns, *values], schema=self.answers)
 
@@ -123,7 +123,7 @@ class StateLayout:
         return whole(partial.column(len(self.by) + 1 + number))
 
 
-class Lowered:
+class LoweredStates:
     """The states of some keys, as functions ask for them."""
 
     def __init__(self, layout: StateLayout, matrix: IntArray, wide: Callable[[int], pa.Array] | None) -> None:
@@ -157,4 +157,4 @@ def _layout(by: tuple[str, ...], functions: tuple[tuple[str, Function], ...], ro
     return StateLayout(rows, by, functions)
 
 
-__all__ = ["STATE", "Lowered", "StateLayout", "layout_of"]
+__all__ = ["STATE", "LoweredStates", "StateLayout", "layout_of"]

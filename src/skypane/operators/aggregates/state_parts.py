@@ -4,10 +4,10 @@ Each part says which columns of the state it takes and how they are merged, and 
 
 | part | state | why it is merged so |
 |---|---|---|
-| Count | the number | an integer |
-| IntegerSum | upper and lower 32 bits | an integer beyond 64 bits, so that only an answer can overflow, never what it is made of |
-| NumberSum | exact.py's limbs | float64 addition is not associative: the answer would depend on the order of arrival |
-| Least | whether there is one, and its keys | compared as integers, which any value of 64 bits becomes |
+| CountPart | the number | an integer |
+| IntegerSumPart | upper and lower 32 bits | an integer beyond 64 bits, so that only an answer can overflow, never what it is made of |
+| NumberSumPart | exact.py's limbs | float64 addition is not associative: the answer would depend on the order of arrival |
+| LeastPart | whether there is one, and its keys | compared as integers, which any value of 64 bits becomes |
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class StatePart(Protocol):
 
 
 @dataclass(frozen=True)
-class Count:
+class CountPart:
     """How many rows there are, or how many with a value in `column`."""
 
     column: str | None = None
@@ -98,7 +98,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class IntegerSum:
+class IntegerSumPart:
     """The sum of integers."""
 
     column: str
@@ -112,7 +112,7 @@ class IntegerSum:
 
 
 @dataclass(frozen=True)
-class NumberSum:
+class NumberSumPart:
     """The sum of numbers as float64, or of their squares."""
 
     column: str
@@ -131,7 +131,7 @@ class NumberSum:
 
 
 @dataclass(frozen=True)
-class Least:
+class LeastPart:
     """The row that comes first by `order`, and of several such the one of the least `value`; values may be null.
 
     largest  the row that comes last, instead

@@ -54,7 +54,7 @@ class Accumulator(Protocol):
 
 
 @dataclass(frozen=True)
-class WideLeast:
+class WideLeastPart:
     """parts.Least for values of any type that has an order: the value of the row that comes first (or last) by `order`."""
 
     order: str
@@ -98,7 +98,7 @@ class WideLeast:
 
 
 @dataclass(frozen=True)
-class InOrder:
+class InOrderPart:
     """All rows of a group by `order`, rows of equal order by their content; then what `function` makes of them.
 
     function  of a pa.Table of `taken`, to a Python value; None: the values of `taken`, one column, as a list
@@ -151,7 +151,7 @@ class InOrder:
 
 
 @dataclass(frozen=True)
-class Distinct:
+class DistinctPart:
     """The different values of a column, nulls left out; NaN is one value, and -0.0 is 0.0."""
 
     column: str

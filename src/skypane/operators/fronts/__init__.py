@@ -14,7 +14,7 @@ row_front.py is the same over tables; continuous_skyline.py says which rows of a
 """
 
 from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
-from skypane.operators.fronts.front import Front, NewPoints, Stored
+from skypane.operators.fronts.front import Front, FrontContents, NewPoints
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.fronts.row_front import RowFront, update_schema
 from skypane.operators.fronts.stays import Stays, stays
@@ -25,11 +25,11 @@ __all__ = [
     "DEL",
     "ContinuousSkyline",
     "Front",
+    "FrontContents",
     "GroupedFronts",
     "NewPoints",
     "RowFront",
     "Stays",
-    "Stored",
     "Updates",
     "stays",
     "update_schema",

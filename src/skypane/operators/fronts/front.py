@@ -49,7 +49,7 @@ class NewPoints(NamedTuple):
         return NewPoints(self.points[which], self.times[which], self.rows[which])
 
 
-class Stored(NamedTuple):
+class FrontContents(NamedTuple):
     """All that a front must remember between two steps: the points that are or may yet be part of it (non-obsolete ones).
 
     By order of arrival; `starts` say when each enters the front, should nothing that dominates it come before.
@@ -61,16 +61,16 @@ class Stored(NamedTuple):
     starts: IntArray
     clock: Micros  # updates before are told
 
-    def at(self, which: Any) -> Stored:
+    def at(self, which: Any) -> FrontContents:
         """Return some of them, by index, mask or slice."""
         points, times, rows, starts, clock = self
-        return Stored(points[which], times[which], rows[which], starts[which], clock)
+        return FrontContents(points[which], times[which], rows[which], starts[which], clock)
 
 
-def joined(parts: Sequence[Stored]) -> Stored:
+def joined(parts: Sequence[FrontContents]) -> FrontContents:
     """Return the points of all parts, at least one, which have one clock; the first part's first."""
     points, times, rows, starts = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:4])
-    return Stored(points, times, rows, starts, parts[0].clock)
+    return FrontContents(points, times, rows, starts, parts[0].clock)
 
 
 class Front:
@@ -123,13 +123,13 @@ class Front:
         """Return the rows stored, ascending."""
         return ascending(self._rows[: self._size][self._kept(self.clock)])
 
-    def snapshot(self) -> Stored:
+    def snapshot(self) -> FrontContents:
         """Return what a front must remember from here on."""
         kept = np.flatnonzero(self._kept(self.clock))
         return self._stored(kept)
 
     @classmethod
-    def restore(cls, stored: Stored, window: Micros) -> Front:
+    def restore(cls, stored: FrontContents, window: Micros) -> Front:
         """Return a front that goes on where the one that gave `stored` was."""
         front = cls(stored.points.shape[1], window)
         front.clock = stored.clock
@@ -222,11 +222,11 @@ class Front:
     def _keep(self, which: Any) -> None:
         self._store(self._stored(np.flatnonzero(which)))
 
-    def _stored(self, at: IntArray) -> Stored:
+    def _stored(self, at: IntArray) -> FrontContents:
         points, _, clocks = self._slots
-        return Stored(points[at], clocks[TIME, at], self._rows[at], clocks[START, at], self.clock)
+        return FrontContents(points[at], clocks[TIME, at], self._rows[at], clocks[START, at], self.clock)
 
-    def _store(self, stored: Stored) -> None:
+    def _store(self, stored: FrontContents) -> None:
         n, d = stored.points.shape
         room = _room_for(n)
         if not room <= len(self._rows) <= 2 * room:  # else the memory in use serves, which is mapped already

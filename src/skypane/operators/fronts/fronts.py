@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from skypane.operators.fronts.front import Front, NewPoints, Stored
+from skypane.operators.fronts.front import Front, FrontContents, NewPoints
 from skypane.operators.fronts.group_shards import AskGroups, ShardedGroups, groups_one_by_one
 from skypane.operators.fronts.grouped_fronts import GroupedFronts, currents_of
 from skypane.operators.fronts.shards import Ask, ShardedFront, one_by_one
@@ -38,7 +38,7 @@ class Fronts:
         self._form: _Form = GroupedFronts(d, window) if grouped else Front(d, window)
 
     @classmethod
-    def restore(cls, stored: Stored, groups: IntArray | None, window: Micros) -> Self:
+    def restore(cls, stored: FrontContents, groups: IntArray | None, window: Micros) -> Self:
         """Return what goes on where that which gave `stored` and `groups` was."""
         fronts = cls(stored.points.shape[1], window, grouped=groups is not None)
         fronts._form = (
@@ -46,7 +46,7 @@ class Fronts:
         )
         return fronts
 
-    def snapshot(self) -> tuple[Stored, IntArray | None]:
+    def snapshot(self) -> tuple[FrontContents, IntArray | None]:
         """Return all that must be remembered, and the group of each point, None if there are none."""
         form = self._form
         if isinstance(form, GroupedFronts | ShardedGroups):

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from skypane.operators.fronts.front import NewPoints, Stored, check_arrivals, joined
+from skypane.operators.fronts.front import FrontContents, NewPoints, check_arrivals, joined
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.fronts.updates import Updates
 from skypane.types import FloatArray, IntArray, Micros
@@ -21,10 +21,10 @@ _WEIGHED: Final = 1_000
 """Groups whose loads are weighed."""
 
 
-class GroupQuestion(NamedTuple):
+class GroupShardRequest(NamedTuple):
     """What one shard is asked: the points of its groups, the arrivals of [clock, until) in them, and the group of each."""
 
-    stored: Stored
+    stored: FrontContents
     stored_groups: IntArray
     arrivals: NewPoints
     arrival_groups: IntArray
@@ -32,7 +32,7 @@ class GroupQuestion(NamedTuple):
     until: Micros
 
 
-class GroupAnswer(NamedTuple):
+class GroupShardResponse(NamedTuple):
     """What one shard tells, and what is stored of it then: row numbers, and when each enters."""
 
     updates: Updates
@@ -40,19 +40,19 @@ class GroupAnswer(NamedTuple):
     starts: IntArray
 
 
-def answer_groups(question: GroupQuestion) -> GroupAnswer:
+def answer_groups(question: GroupShardRequest) -> GroupShardResponse:
     """Return what the groups of one shard tell."""
     stored, stored_groups, arrivals, arrival_groups, window, until = question
     fronts = GroupedFronts.restore(stored, stored_groups, window)
     updates = fronts.step(arrivals, arrival_groups, until)
     left, _ = fronts.snapshot()
-    return GroupAnswer(updates, left.rows, left.starts)
+    return GroupShardResponse(updates, left.rows, left.starts)
 
 
-AskGroups: TypeAlias = Callable[[Sequence[GroupQuestion]], Iterable[GroupAnswer]]
+AskGroups: TypeAlias = Callable[[Sequence[GroupShardRequest]], Iterable[GroupShardResponse]]
 
 
-def groups_one_by_one(questions: Sequence[GroupQuestion]) -> Iterable[GroupAnswer]:
+def groups_one_by_one(questions: Sequence[GroupShardRequest]) -> Iterable[GroupShardResponse]:
     """Ask here and now."""
     return map(answer_groups, questions)
 
@@ -60,7 +60,7 @@ def groups_one_by_one(questions: Sequence[GroupQuestion]) -> Iterable[GroupAnswe
 class ShardedGroups:
     """Fronts as in grouped_fronts.py, their points without an index: each step says how many shards are asked for them."""
 
-    def __init__(self, stored: Stored, groups: IntArray, window: Micros) -> None:
+    def __init__(self, stored: FrontContents, groups: IntArray, window: Micros) -> None:
         self.window = window
         self._stored = stored
         self._groups = groups
@@ -74,7 +74,7 @@ class ShardedGroups:
         """Return fronts that go on where these are."""
         return GroupedFronts.restore(self._stored, self._groups, self.window)
 
-    def snapshot(self) -> tuple[Stored, IntArray]:
+    def snapshot(self) -> tuple[FrontContents, IntArray]:
         """Return what must be remembered, as GroupedFronts.snapshot."""
         return self._stored, self._groups
 
@@ -108,16 +108,18 @@ class ShardedGroups:
         for shard in range(shards):
             old, fresh = owners[known] == shard, owners[new] == shard
             questions.append(
-                GroupQuestion(stored.at(old), self._groups[old], arrivals.at(fresh), groups[fresh], self.window, until)
+                GroupShardRequest(
+                    stored.at(old), self._groups[old], arrivals.at(fresh), groups[fresh], self.window, until
+                )
             )
         answers = list(ask(questions))
-        fresh_points = Stored(arrivals.points, arrivals.times, arrivals.rows, arrivals.times, until)
+        fresh_points = FrontContents(arrivals.points, arrivals.times, arrivals.rows, arrivals.times, until)
         self._keep(
             joined([stored._replace(clock=until), fresh_points]), np.concatenate([self._groups, groups]), answers
         )
         return Updates.merged([answer.updates for answer in answers])
 
-    def _keep(self, points: Stored, groups: IntArray, answers: Sequence[GroupAnswer]) -> None:
+    def _keep(self, points: FrontContents, groups: IntArray, answers: Sequence[GroupShardResponse]) -> None:
         """Keep those of `points` that the answers name, with the starts that they say."""
         rows = np.concatenate([answer.rows for answer in answers])
         by_row = np.argsort(points.rows, kind="stable")

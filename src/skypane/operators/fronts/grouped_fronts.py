@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 
-from skypane.operators.fronts.front import Front, NewPoints, Stored, ascending, check_arrivals, joined
+from skypane.operators.fronts.front import Front, FrontContents, NewPoints, ascending, check_arrivals, joined
 from skypane.operators.fronts.small_fronts import SmallFronts
 from skypane.operators.fronts.updates import Updates, check_window
 from skypane.types import IntArray, Micros
@@ -77,7 +77,7 @@ class GroupedFronts:
         """Count the points stored, of all groups."""
         return len(self._small) + sum(map(len, self._large.values()))
 
-    def snapshot(self) -> tuple[Stored, IntArray]:
+    def snapshot(self) -> tuple[FrontContents, IntArray]:
         """Return what must be remembered from here on, and the group of each point; those of a group by arrival."""
         parts = [self._small.snapshot()]
         for group, front in self._large.items():
@@ -86,7 +86,7 @@ class GroupedFronts:
         return joined([stored for stored, _ in parts]), np.concatenate([groups for _, groups in parts])
 
     @classmethod
-    def restore(cls, stored: Stored, groups: IntArray, window: Micros) -> Self:
+    def restore(cls, stored: FrontContents, groups: IntArray, window: Micros) -> Self:
         """Return fronts that go on where those that gave `stored` and `groups` were."""
         fronts = cls(stored.points.shape[1], window)
         fronts._small.go_on(stored, groups)

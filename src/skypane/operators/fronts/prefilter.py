@@ -33,14 +33,14 @@ class StrongPoint(NamedTuple):
     time: Micros
 
 
-class Passing(NamedTuple):
+class Prefiltered(NamedTuple):
     """Which arrivals come and go unseen, (n,), and a strong one of those seen so far, for the next step."""
 
     unseen: BoolArray
     strong: StrongPoint | None
 
 
-def passing(points: FloatArray, times: IntArray, strong: StrongPoint | None, window: Micros) -> Passing:
+def passing(points: FloatArray, times: IntArray, strong: StrongPoint | None, window: Micros) -> Prefiltered:
     """Look for arrivals (n, d), in order of time, that come and go unseen; `strong` is a point from before, if there is one."""
     n, d = points.shape
     unseen = np.zeros(n, np.bool_)
@@ -60,7 +60,7 @@ def passing(points: FloatArray, times: IntArray, strong: StrongPoint | None, win
             unseen[begin:at] = worse & ~equal
         if strong is None or strong.time + window < times[end - 1] or _is_stronger(late, strong, scale):
             strong = late
-    return Passing(unseen, strong)
+    return Prefiltered(unseen, strong)
 
 
 def _scale(points: FloatArray) -> FloatArray:

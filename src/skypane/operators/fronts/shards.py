@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from skypane.kernels.influence import END, START, visit
-from skypane.operators.fronts.front import BEGIN, Front, NewPoints, Stored, check_arrivals, joined
+from skypane.operators.fronts.front import BEGIN, Front, FrontContents, NewPoints, check_arrivals, joined
 from skypane.operators.fronts.updates import Updates, check_window
 from skypane.types import IntArray, Micros
 
@@ -43,7 +43,7 @@ class SpanFront(Front):
         super().__init__(d, window)
         self.spans = Spans(np.empty(points, np.int64), np.empty(points, np.int64))
 
-    def go_on(self, stored: Stored) -> None:
+    def go_on(self, stored: FrontContents) -> None:
         """Go on where the front that gave `stored` was."""
         self.clock = stored.clock
         self._store(stored)
@@ -85,17 +85,17 @@ class SpanFront(Front):
         return super()._updates(at, span)
 
 
-class Question(NamedTuple):
+class ShardRequest(NamedTuple):
     """What one shard is asked: its points, and the arrivals of [clock, until), in order of time; it stores the runs `hosted`."""
 
-    stored: Stored
+    stored: FrontContents
     arrivals: NewPoints
     hosted: Runs
     window: Micros
     until: Micros
 
 
-def answer(question: Question) -> Spans:
+def answer(question: ShardRequest) -> Spans:
     """Return the spans that follow from the points of one shard."""
     stored, arrivals, hosted, window, until = question
     known, new = len(stored.rows), len(arrivals.rows)
@@ -105,11 +105,11 @@ def answer(question: Question) -> Spans:
     return front.spans
 
 
-Ask: TypeAlias = Callable[[Sequence[Question]], Iterable[Spans]]
+Ask: TypeAlias = Callable[[Sequence[ShardRequest]], Iterable[Spans]]
 """How shards are asked, such as several at once; answers come in order."""
 
 
-def one_by_one(questions: Sequence[Question]) -> Iterable[Spans]:
+def one_by_one(questions: Sequence[ShardRequest]) -> Iterable[Spans]:
     """Ask here and now."""
     return map(answer, questions)
 
@@ -120,7 +120,7 @@ class ShardedFront:
     def __init__(self, d: int, window: Micros) -> None:
         none = np.empty(0, np.int64)
         self.window = check_window(window)
-        self.shards = [Stored(np.empty((0, d)), none, none, none, BEGIN)]
+        self.shards = [FrontContents(np.empty((0, d)), none, none, none, BEGIN)]
 
     @classmethod
     def of(cls, front: Front) -> Self:
@@ -134,7 +134,7 @@ class ShardedFront:
         """Return a front that goes on where this one is."""
         return Front.restore(self.snapshot(), self.window)
 
-    def snapshot(self) -> Stored:
+    def snapshot(self) -> FrontContents:
         """Return what must be remembered, as Front.snapshot."""
         return _by_arrival(self.shards)
 
@@ -163,7 +163,7 @@ class ShardedFront:
             self.shards = _divided(self.shards, shards)
         arrivals = arrivals.at(np.argsort(arrivals.times, kind="stable"))
         questions = [
-            Question(shard, arrivals, runs, self.window, until)
+            ShardRequest(shard, arrivals, runs, self.window, until)
             for shard, runs in zip(self.shards, _runs(len(arrivals.rows), len(self.shards)), strict=True)
         ]
         spans = list(ask(questions))
@@ -178,23 +178,23 @@ class ShardedFront:
             ends = span.ends[: len(shard.rows)]
             told.append(Updates.of_stays(shard.rows, shard.starts, ends, (clock, until)))
             kept.append(shard.at(ends >= until)._replace(clock=until))
-        fresh = Stored(arrivals.points, arrivals.times, arrivals.rows, new.starts, until)
+        fresh = FrontContents(arrivals.points, arrivals.times, arrivals.rows, new.starts, until)
         self.shards = _given(kept, fresh.at(new.ends >= until))
         return Updates.merged(told)
 
 
-def _divided(shards: Sequence[Stored], n: int) -> list[Stored]:
+def _divided(shards: Sequence[FrontContents], n: int) -> list[FrontContents]:
     """Deal the points of all shards, in order of arrival, to n shards in turn."""
     whole = _by_arrival(shards)
     return [whole.at(slice(first, None, n)) for first in range(n)]
 
 
-def _by_arrival(shards: Sequence[Stored]) -> Stored:
+def _by_arrival(shards: Sequence[FrontContents]) -> FrontContents:
     whole = joined(shards)
     return whole.at(np.argsort(whole.times, kind="stable"))
 
 
-def _given(shards: list[Stored], new: Stored) -> list[Stored]:
+def _given(shards: list[FrontContents], new: FrontContents) -> list[FrontContents]:
     """Give new points, younger than all, to the shards with the fewest, one after the other."""
     owners = _least_loaded(np.array([len(shard.rows) for shard in shards]), len(new.rows))
     return [joined([shard, new.at(owners == index)]) for index, shard in enumerate(shards)]

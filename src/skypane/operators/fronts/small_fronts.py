@@ -25,7 +25,7 @@ from skypane.kernels.influence_groups import (
     rows_at,
     slots_of,
 )
-from skypane.operators.fronts.front import BEGIN, NewPoints, Stored, ascending
+from skypane.operators.fronts.front import BEGIN, FrontContents, NewPoints, ascending
 from skypane.operators.fronts.updates import Updates
 from skypane.types import IntArray, Micros
 
@@ -66,7 +66,7 @@ class SmallFronts:
             self._members = absorb_members(self._points, self._clocks, self._members, coming, self.window)
         self.clock = until
 
-    def go_on(self, stored: Stored, groups: IntArray) -> None:
+    def go_on(self, stored: FrontContents, groups: IntArray) -> None:
         """Go on where fronts were that gave these points, while none are here; those of a group by arrival."""
         self.clock = stored.clock
         self._write(NewPoints(stored.points, stored.times, stored.rows))
@@ -80,7 +80,7 @@ class SmallFronts:
             self._sizes = _with(np.bincount(groups_of(self._kept)), groups)
         return np.flatnonzero(self._sizes > largest)
 
-    def give_up(self, group: int) -> Stored:
+    def give_up(self, group: int) -> FrontContents:
         """Forget a group; return its points."""
         self._members = self._kept
         mine = groups_of(self._members) == group
@@ -106,7 +106,7 @@ class SmallFronts:
         """Count the points stored, of all groups."""
         return len(self._kept)
 
-    def snapshot(self) -> tuple[Stored, IntArray]:
+    def snapshot(self) -> tuple[FrontContents, IntArray]:
         """Return what must be remembered from here on, those of a group by arrival, and the group of each point."""
         kept = self._kept
         return self._stored(kept), groups_of(kept)
@@ -115,9 +115,11 @@ class SmallFronts:
     def _kept(self) -> Members:
         return members_at(self._clocks, self._members, self.clock)
 
-    def _stored(self, members: Members) -> Stored:
+    def _stored(self, members: Members) -> FrontContents:
         at, clocks = slots_of(members), self._clocks
-        return Stored(self._points[at, : self._d], clocks[TIME, at], self._rows[at], clocks[START, at], self.clock)
+        return FrontContents(
+            self._points[at, : self._d], clocks[TIME, at], self._rows[at], clocks[START, at], self.clock
+        )
 
     def _write(self, arrivals: NewPoints) -> int:
         """Put arrivals into free slots, with stays that nothing has cut short yet; return the first."""

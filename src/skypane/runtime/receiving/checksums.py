@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from skypane.locations import whole
-from skypane.runtime.growing_files import Growing
+from skypane.runtime.growing_files import GrowingFile
 from skypane.types import CheckpointError
 
 SUFFIX = ".sums"
@@ -120,7 +120,7 @@ def note_checked(folder: Path, begin: int) -> None:
 
 
 def _wrong(segment: str, blocks: list[ChecksumBlock], start: int, end: int) -> int | None:
-    file, checked = Growing(segment), 0
+    file, checked = GrowingFile(segment), 0
     for block in blocks:
         if block.end > start and block.begin < end and not _as_written(file, block):
             return block.begin
@@ -128,7 +128,7 @@ def _wrong(segment: str, blocks: list[ChecksumBlock], start: int, end: int) -> i
     return checked if checked < end else None
 
 
-def _as_written(file: Growing, block: ChecksumBlock) -> bool:
+def _as_written(file: GrowingFile, block: ChecksumBlock) -> bool:
     return ChecksumBlock(block.begin, block.begin).with_more(file.read(block.begin, block.end)) == block
 
 
@@ -173,7 +173,7 @@ class ChecksumWriter:
 
 
 def _read(segment: str, start: int, end: int) -> Iterator[bytes]:
-    file = Growing(segment)
+    file = GrowingFile(segment)
     while start < end:
         yield (lines := file.read(start, min(start + BLOCK, end)))
         start += len(lines)

@@ -16,7 +16,7 @@ from typing import Self
 from urllib.request import HTTPHandler, HTTPSHandler, Request
 
 
-class Limit:
+class Deadline:
     """Ends the connections that it is told of when `seconds` have passed; `over` says whether they have."""
 
     def __init__(self, seconds: float) -> None:
@@ -62,7 +62,7 @@ def _cut(one: socket.socket) -> None:
 
 
 class _Connection(HTTPConnection):
-    def __init__(self, limit: Limit, host: str, timeout: float) -> None:
+    def __init__(self, limit: Deadline, host: str, timeout: float) -> None:
         super().__init__(host, timeout=timeout)
         self._limit = limit
 
@@ -72,7 +72,7 @@ class _Connection(HTTPConnection):
 
 
 class _EncryptedConnection(HTTPSConnection):
-    def __init__(self, limit: Limit, context: SSLContext | None, host: str, timeout: float) -> None:
+    def __init__(self, limit: Deadline, context: SSLContext | None, host: str, timeout: float) -> None:
         super().__init__(host, timeout=timeout, context=context)
         self._limit = limit
 
@@ -82,7 +82,7 @@ class _EncryptedConnection(HTTPSConnection):
 
 
 class _Plain(HTTPHandler):
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: Deadline) -> None:
         super().__init__()
         self._limit = limit
 
@@ -91,7 +91,7 @@ class _Plain(HTTPHandler):
 
 
 class _Encrypted(HTTPSHandler):
-    def __init__(self, limit: Limit, context: SSLContext | None) -> None:
+    def __init__(self, limit: Deadline, context: SSLContext | None) -> None:
         super().__init__()
         self._limit, self._ours = limit, context
 

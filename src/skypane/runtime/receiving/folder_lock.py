@@ -11,7 +11,7 @@ from skypane.types import ConfigError
 _HELD = ".receiver"
 
 
-class Hold:
+class FolderLock:
     """Takes a folder, which is made if it is not there; ConfigError, with who has it, if it is taken."""
 
     def __init__(self, folder: Path) -> None:

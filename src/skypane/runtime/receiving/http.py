@@ -25,7 +25,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 from skypane.locations import whole
 from skypane.runtime.background import in_background
 from skypane.runtime.environment import held
-from skypane.runtime.receiving.deadlines import Limit
+from skypane.runtime.receiving.deadlines import Deadline
 from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Http
 from skypane.runtime.receiving.line_splitting import cut
@@ -44,7 +44,7 @@ _LONGEST_WAIT = 3600.0
 """Seconds that a server may put us off for."""
 
 
-class AnswerError(OSError):
+class ResponseError(OSError):
     """An answer that cannot be taken; `wait` is how many seconds the server asks us to stay away."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
@@ -53,7 +53,7 @@ class AnswerError(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ResponseRecord:
     """The answer that bytes [begin, end) of the log are; how the server knows it, and its digest."""
 
     begin: int = 0
@@ -80,7 +80,7 @@ async def poll(given: Http, intake: GroupCommit, environment: Mapping[str, str])
     while True:
         asked = time.monotonic()
         # What is not all in the log is asked for anew.
-        known = note if intake.log.end >= note.end else Note()
+        known = note if intake.log.end >= note.end else ResponseRecord()
         answer = await asyncio.wrap_future(in_background(partial(_ask, given, known, environment)))
         if answer.body is not None:
             note = await _take(given, intake, note, answer, answer.body)
@@ -88,12 +88,14 @@ async def poll(given: Http, intake: GroupCommit, environment: Mapping[str, str])
         await asyncio.sleep(max(0.0, micros(given.every) / 1e6 - (time.monotonic() - asked)))
 
 
-async def _take(given: Http, intake: GroupCommit, note: Note, answer: HttpResponse, body: bytes) -> Note:
+async def _take(
+    given: Http, intake: GroupCommit, note: ResponseRecord, answer: HttpResponse, body: bytes
+) -> ResponseRecord:
     """Append what of an answer is not in the log, and return the note of it."""
     header, rest = _header(given, body, note.header)
     lines, end = await cut(rest, given.format), intake.log.end
     begin = note.begin if answer.digest == note.digest else end
-    fresh = Note(begin, begin + len(lines), answer.digest, answer.etag, answer.modified, header)
+    fresh = ResponseRecord(begin, begin + len(lines), answer.digest, answer.etag, answer.modified, header)
     if fresh != note:
         await asyncio.to_thread(_write_note, intake.log.folder, fresh)
     if missing := lines[end - begin :]:
@@ -108,13 +110,13 @@ def _header(given: Http, body: bytes, known: str | None) -> tuple[str | None, by
     first, _, rest = body.partition(b"\n")
     header = first.decode(errors="replace").rstrip("\r")
     if known not in {None, header}:
-        raise AnswerError(
+        raise ResponseError(
             f"its columns were {known!r} and are {header!r} now: receive them as an input of another name"
         )
     return header, rest
 
 
-def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> HttpResponse:
+def _ask(given: Http, note: ResponseRecord, environment: Mapping[str, str]) -> HttpResponse:
     request = Request(given.http, headers={"Accept-Encoding": "identity", "User-Agent": "skypane"})  # noqa: S310 - checked
     for name, value in given.headers.items():
         request.add_unredirected_header(name, held(value, f"header {name}", environment))  # another host is not told
@@ -123,7 +125,7 @@ def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> HttpRespons
     if note.modified is not None:
         request.add_header("If-Modified-Since", note.modified)
     timeout = micros(given.timeout) / 1e6
-    with Limit(SLOWEST * timeout) as limit:
+    with Deadline(SLOWEST * timeout) as limit:
         try:
             opener = build_opener(*limit.handlers(given.context()), _Redirects(given.redirects))
             answer = _answered(opener, request, timeout)
@@ -133,7 +135,7 @@ def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> HttpRespons
         else:
             if not limit.over:  # else it may be cut: not every answer says how long it is
                 return answer
-    raise AnswerError(f"its answer takes longer than {SLOWEST * timeout:g} s, {SLOWEST} times the timeout")
+    raise ResponseError(f"its answer takes longer than {SLOWEST * timeout:g} s, {SLOWEST} times the timeout")
 
 
 def _answered(opener: OpenerDirector, request: Request, timeout: float) -> HttpResponse:
@@ -141,7 +143,7 @@ def _answered(opener: OpenerDirector, request: Request, timeout: float) -> HttpR
         with opener.open(request, timeout=timeout) as answer:
             body = _body(answer)
             if answer.length:
-                raise AnswerError(f"its answer is cut short by {answer.length:,} bytes")
+                raise ResponseError(f"its answer is cut short by {answer.length:,} bytes")
             digest = hashlib.sha256(body).hexdigest()
             return HttpResponse(body, digest, answer.headers["ETag"], answer.headers["Last-Modified"])
     except HTTPError as error:
@@ -155,11 +157,11 @@ def _told(error: OSError | HTTPException) -> OSError:
     """Return what is told of an error."""
     if isinstance(error, HTTPError):
         wait = _asked_wait(error.headers["Retry-After"])
-        return AnswerError(f"it answers {error.code} {error.reason}", wait)
+        return ResponseError(f"it answers {error.code} {error.reason}", wait)
     if isinstance(error, URLError):
-        return AnswerError(f"it does not answer: {error.reason}")
+        return ResponseError(f"it does not answer: {error.reason}")
     if isinstance(error, HTTPException):
-        return AnswerError(f"its answer is cut short: {type(error).__name__}")
+        return ResponseError(f"its answer is cut short: {type(error).__name__}")
     return error
 
 
@@ -169,7 +171,7 @@ def _body(answer: HTTPResponse) -> bytes:
     while chunk := answer.read1(_BLOCK):
         body += chunk
         if len(body) > LARGEST:
-            raise AnswerError(f"its answer is longer than {LARGEST:,} bytes")
+            raise ResponseError(f"its answer is longer than {LARGEST:,} bytes")
     return bytes(body)
 
 
@@ -183,7 +185,7 @@ class _Redirects(HTTPRedirectHandler):
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
         if not self._elsewhere and _origin(newurl) not in {_origin(req.full_url), _encrypted(req.full_url)}:
-            raise AnswerError(
+            raise ResponseError(
                 f"it redirects to {urlsplit(newurl).netloc!r}: if that is right, name it in http, or set redirects"
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
@@ -215,13 +217,13 @@ def _asked_wait(text: str | None) -> float | None:
     return None
 
 
-def _noted(folder: Path) -> Note:
+def _noted(folder: Path) -> ResponseRecord:
     try:
-        return Note(**json.loads((folder / _NOTE).read_bytes()))
+        return ResponseRecord(**json.loads((folder / _NOTE).read_bytes()))
     except (OSError, ValueError, TypeError):
-        return Note()  # what was taken last is taken once more
+        return ResponseRecord()  # what was taken last is taken once more
 
 
-def _write_note(folder: Path, note: Note) -> None:
+def _write_note(folder: Path, note: ResponseRecord) -> None:
     with whole(folder / _NOTE) as draft:
         draft.write_text(json.dumps(asdict(note)), encoding="utf-8")

@@ -182,7 +182,7 @@ KINDS: tuple[type[Received], ...] = (Listen, Connect, Mqtt, Http)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receipts:
+class ReceivedInputs:
     """All that one process receives.
 
     folder         where each input has a folder of its own, by its name
@@ -210,7 +210,7 @@ class Receipts:
                 raise ConfigError(f"inputs lists {name!r} twice; name them differently")
 
     @classmethod
-    def of(cls, given: object) -> Receipts:
+    def of(cls, given: object) -> ReceivedInputs:
         """Return what a mapping, as it comes from YAML, means; ConfigError naming the field if it means nothing."""
         if not isinstance(given, Mapping):
             raise ConfigError(f"what is received is told by a mapping with folder and inputs, got {given!r}")

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from skypane.runtime.growing_files import Growing
+from skypane.runtime.growing_files import GrowingFile
 from skypane.runtime.receiving.checksums import ChecksumWriter, note_checked, remove
-from skypane.runtime.receiving.folder_lock import Hold
+from skypane.runtime.receiving.folder_lock import FolderLock
 from skypane.runtime.receiving.segments import END, end_of, end_text, segment_name, segments_of
 from skypane.types import CheckpointError, ConfigError
 
@@ -35,14 +35,14 @@ class SegmentLog:
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
         self.folder = folder
         self._most = segment_bytes
-        self._hold: Hold | None = None
+        self._hold: FolderLock | None = None
         self._files: list[int] = []
         self._sums: ChecksumWriter | None = None
         #: whether there may be something in the last segment after the log's end
         self._torn = False
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._hold = Hold(folder)
+            self._hold = FolderLock(folder)
             self._mark = self._opened(END)
             self._begin, self.end = self._recovered()
             os.ftruncate(self._mark, len(end_text(0)))
@@ -119,7 +119,7 @@ class SegmentLog:
         if not segments:
             return known, known
         last = segments[-1]
-        end = last.begin + Growing(last.path).complete(0, last.end - last.begin)
+        end = last.begin + GrowingFile(last.path).complete(0, last.end - last.begin)
         if end < known:
             raise CheckpointError(
                 f"the log {self.folder} ends at byte {end:,}, and was on disk up to {known:,}: {last.path} was cut or "

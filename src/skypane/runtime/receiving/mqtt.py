@@ -21,7 +21,7 @@ from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Mqtt
 from skypane.runtime.receiving.message_lines import line_of
 from skypane.runtime.receiving.receiver_status import ReceivedInput
-from skypane.runtime.receiving.write_budget import Room
+from skypane.runtime.receiving.write_budget import WriteBudget
 from skypane.types import ConfigError, SkypaneError, micros
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class _Session:
         self._leaving = False
         #: messages that have come, and whose intakes have not
         self._arrivals: deque[MQTTMessage] = deque()
-        self._room = Room(_BEHIND)
+        self._room = WriteBudget(_BEHIND)
         self.client = self._made(environment)
 
     def _made(self, environment: Mapping[str, str]) -> Client:

@@ -19,9 +19,9 @@ from urllib.parse import quote
 from skypane.naming import shortened
 from skypane.runtime.environment import held
 from skypane.runtime.receiving import http, mqtt, tcp
-from skypane.runtime.receiving.folder_lock import Hold
+from skypane.runtime.receiving.folder_lock import FolderLock
 from skypane.runtime.receiving.group_commit import GroupCommit
-from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Receipts, Received
+from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Received, ReceivedInputs
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.open_logs import OpenLogs, most_open
 from skypane.runtime.receiving.receiver_status import RECEIVING, ReceivedInput
@@ -47,7 +47,7 @@ _LONGEST_NAME = 200
 class Receiver:
     """Receives in a thread of its own from start() until stop().
 
-    given        what to receive: Receipts, or a mapping as it comes from YAML
+    given        what to receive: ReceivedInputs, or a mapping as it comes from YAML
     environment  where secrets are looked up by name
 
         with Receiver({"folder": "received", "inputs": [{"name": "basel", "listen": "localhost:7001"}]}) as receiving:
@@ -56,8 +56,8 @@ class Receiver:
     Raises ConfigError for what cannot be: a secret that is not set, a client that is not installed.
     """
 
-    def __init__(self, given: Receipts | Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> None:
-        self.receipts = given if isinstance(given, Receipts) else Receipts.of(given)
+    def __init__(self, given: ReceivedInputs | Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> None:
+        self.receipts = given if isinstance(given, ReceivedInputs) else ReceivedInputs.of(given)
         self._environment = environment
         for one in self.receipts.inputs:
             _check(one, environment)
@@ -67,7 +67,7 @@ class Receiver:
         #: the logs of topics that there are, by input
         self._known: dict[str, set[str]] = {}
         self._seen: dict[str, ReceivedInput] = {}
-        self._holds: list[Hold] = []
+        self._holds: list[FolderLock] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
@@ -131,7 +131,7 @@ class Receiver:
         """Take the folder of an input, and return what receives it."""
         if isinstance(one, Mqtt) and one.by_topic:
             folder = Path(self.receipts.folder, one.name)
-            self._holds.append(Hold(folder))
+            self._holds.append(FolderLock(folder))
             self._known[one.name] = {f"{one.name}/{there.name}" for there in folder.iterdir() if there.is_dir()}
             self._seen[one.name] = ReceivedInput(one.name)
         else:

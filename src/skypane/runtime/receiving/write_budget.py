@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 
-class Room:
+class WriteBudget:
     """Room for so many bytes; something larger comes in when nothing else is there."""
 
     def __init__(self, most: int) -> None:

@@ -14,7 +14,7 @@ from skypane.kernels.compiled import inlined
 from skypane.types import FloatArray, IntArray
 
 
-class Heap(NamedTuple):
+class EventHeap(NamedTuple):
     """The arrays of a heap."""
 
     time: FloatArray
@@ -23,10 +23,10 @@ class Heap(NamedTuple):
     use: IntArray
 
 
-def empty_heap(capacity: int) -> Heap:
+def empty_heap(capacity: int) -> EventHeap:
     """Return a heap with room for so many events."""
     whole = np.int64
-    return Heap(np.zeros(capacity), np.zeros(capacity, whole), np.zeros(capacity, whole), np.zeros(2, whole))
+    return EventHeap(np.zeros(capacity), np.zeros(capacity, whole), np.zeros(capacity, whole), np.zeros(2, whole))
 
 
 @inlined

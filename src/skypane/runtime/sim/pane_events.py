@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from skypane.kernels.compiled import kernel
-from skypane.runtime.sim.heap import Heap, pop, push, replace_first
+from skypane.runtime.sim.heap import EventHeap, pop, push, replace_first
 from skypane.runtime.sim.partition import inserted
 from skypane.types import BoolArray, FloatArray, IntArray
 
@@ -20,10 +20,10 @@ TB_RR: Final = 1
 THRESHOLD: Final = 2
 
 ARRIVED, CLOSED, CONTROLS, RESULTS, DROPPED, TURN = range(6)
-"""Where the counters stand in `Farm.counts`: tuples so far, panes so far, control messages, results, drops, TB_RR's turn."""
+"""Where the counters stand in `FarmState.counts`: tuples so far, panes so far, control messages, results, drops, TB_RR's turn."""
 
 
-class Farm(NamedTuple):
+class FarmState(NamedTuple):
     """The stream (N tuples, P panes), the workers (W), and what has happened.
 
     arrival, work     (N,) seconds at which each tuple comes; by what its service is longer than usual
@@ -81,7 +81,7 @@ class Farm(NamedTuple):
     result_head: IntArray
     clock: FloatArray
     counts: IntArray
-    heap: Heap
+    heap: EventHeap
 
 
 @kernel
@@ -96,7 +96,7 @@ def least_loaded(load: IntArray, workers: int, pane: int) -> int:
 
 
 @kernel
-def _emit(farm: Farm, now: float, worker: int, item: int) -> None:
+def _emit(farm: FarmState, now: float, worker: int, item: int) -> None:
     """A control message has come to the head of a queue: the partition's result goes out."""
     code = farm.control[item - farm.arrival.shape[0]]
     pane = code if code >= 0 else ~code
@@ -115,7 +115,7 @@ def _emit(farm: Farm, now: float, worker: int, item: int) -> None:
 
 
 @kernel
-def _pass_on(farm: Farm, now: float, worker: int) -> None:
+def _pass_on(farm: FarmState, now: float, worker: int) -> None:
     """Let the messages at the head of a queue through; they take no time."""
     tuples = farm.arrival.shape[0]
     while farm.first[worker] >= tuples:
@@ -125,7 +125,7 @@ def _pass_on(farm: Farm, now: float, worker: int) -> None:
 
 
 @kernel
-def _send_control(farm: Farm, now: float, worker: int, code: int) -> None:
+def _send_control(farm: FarmState, now: float, worker: int, code: int) -> None:
     at = farm.counts[CONTROLS]
     item = farm.arrival.shape[0] + at
     farm.counts[CONTROLS] += 1
@@ -140,13 +140,13 @@ def _send_control(farm: Farm, now: float, worker: int, code: int) -> None:
 
 
 @kernel
-def _hold(farm: Farm, pane: int, worker: int) -> None:
+def _hold(farm: FarmState, pane: int, worker: int) -> None:
     farm.holds[pane, worker] = True
     farm.parts[pane] += 1
 
 
 @kernel
-def close_next(farm: Farm, now: float, workers: int) -> None:
+def close_next(farm: FarmState, now: float, workers: int) -> None:
     """Close the first open pane: its holders are told; a pane without tuples is opened, empty, at the LLW."""
     pane = farm.counts[CLOSED]
     farm.counts[CLOSED] += 1
@@ -159,7 +159,7 @@ def close_next(farm: Farm, now: float, workers: int) -> None:
 
 @kernel
 def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as an event
-    farm: Farm, until: float, policy: int, theta: float, workers: int, room: int
+    farm: FarmState, until: float, policy: int, theta: float, workers: int, room: int
 ) -> None:
     """Let everything happen up to a time, an infinite one until the last tuple is sent; services count as busy up to it.
 
@@ -256,7 +256,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
 
 
 @kernel
-def turn_off(farm: Farm, now: float, before: int, workers: int) -> None:
+def turn_off(farm: FarmState, now: float, before: int, workers: int) -> None:
     """Turn off the workers from `workers` up to `before` (paper 5, Algorithm 4).
 
     They close what they hold by force; a pane whose owner is among them goes to the LLW, which opens an EMPTY partition

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skypane.control.monitoring import Period
-from skypane.control.splitting import PaneRoundRobin, Sample, Splitting, TupleRoundRobin
+from skypane.control.monitoring import SamplingPeriod
+from skypane.control.splitting import PaneRoundRobin, Splitting, SplittingSample, TupleRoundRobin
 from skypane.control.splitting.adaptive import ThresholdSplitting
 from skypane.runtime.sim import farm_arrays, pane_events
 from skypane.runtime.sim.partition import members
@@ -15,7 +15,7 @@ from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import ConfigError, FloatArray, IntArray
 
 
-class Results(NamedTuple):
+class PartitionResults(NamedTuple):
     """Partition results: seconds, pane, worker, tuples, partition counter (0: closed by force); each (r,).
 
     rows   where the stream has points, the tuples of each result by their number
@@ -29,12 +29,12 @@ class Results(NamedTuple):
     rows: tuple[IntArray, ...] | None = None
 
 
-class Interval(NamedTuple):
+class FarmInterval(NamedTuple):
     """What an interval showed: what the splitting law is told, the period in it, and the results that came out."""
 
-    sample: Sample
-    period: Period
-    results: Results
+    sample: SplittingSample
+    period: SamplingPeriod
+    results: PartitionResults
 
 
 class PaneFarm:
@@ -62,7 +62,7 @@ class PaneFarm:
         self.now = 0.0
         self._taken = self._closed = 0
 
-    def advance(self, until: float, law: Splitting, state: object = None) -> Interval:
+    def advance(self, until: float, law: Splitting, state: object = None) -> FarmInterval:
         """Go on to a time; return what was measured since the last one, and the results that came out."""
         if until <= self.now:
             raise ConfigError(f"time goes on: from {self.now} to {until} is no interval")
@@ -70,9 +70,9 @@ class PaneFarm:
         self._advance(until, policy, theta)
         period, sizes = self._measured(until - self.now)
         self.now = until
-        return Interval(Sample(period, sizes), period, self._results())
+        return FarmInterval(SplittingSample(period, sizes), period, self._results())
 
-    def finish(self, law: Splitting, state: object = None) -> Results:
+    def finish(self, law: Splitting, state: object = None) -> PartitionResults:
         """Take what is left of the stream, close all panes, and work off what waits."""
         policy, theta = _routing(law, state)
         if not self.ended:
@@ -127,12 +127,12 @@ class PaneFarm:
         """Whether all tuples have come."""
         return bool(self._arrays.counts[pane_events.ARRIVED] == len(self._arrays.arrival))
 
-    def _measured(self, seconds: float) -> tuple[Period, tuple[int, ...]]:
+    def _measured(self, seconds: float) -> tuple[SamplingPeriod, tuple[int, ...]]:
         farm, active = self._arrays, slice(0, self.workers)
         closed = slice(self._closed, int(farm.counts[pane_events.CLOSED]))
         sizes = farm.to[closed][farm.holds[closed]]
         self._closed = closed.stop
-        period = Period(
+        period = SamplingPeriod(
             seconds=seconds,
             busy=tuple(farm.busy[active].tolist()),
             processed=tuple(farm.done[active].tolist()),
@@ -144,10 +144,10 @@ class PaneFarm:
             column[:] = 0
         return period, tuple(sizes.tolist())
 
-    def _results(self) -> Results:
+    def _results(self) -> PartitionResults:
         farm, new = self._arrays, slice(self._taken, int(self._arrays.counts[pane_events.RESULTS]))
         self._taken = new.stop
-        return Results(
+        return PartitionResults(
             farm.result_time[new].copy(),
             farm.result_pane[new].copy(),
             farm.result_worker[new].copy(),

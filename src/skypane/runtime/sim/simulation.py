@@ -9,22 +9,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skypane.control.elasticity.elastic import Elastic
-from skypane.control.elasticity.interval import Stages
-from skypane.control.monitoring import Period, utilisation
+from skypane.control.elasticity.interval import StageSamples
+from skypane.control.monitoring import SamplingPeriod, utilisation
 from skypane.control.parallelism import Workers
 from skypane.control.scheduling import scheduler
 from skypane.control.splitting import Splitting
 from skypane.control.splitting.adaptive import ThresholdSplitting
 from skypane.runtime.sim.cost_models import CostModel
-from skypane.runtime.sim.pane_farm import PaneFarm, Results
+from skypane.runtime.sim.pane_farm import PaneFarm, PartitionResults
 from skypane.runtime.sim.simulated_stream import SimulatedStream
-from skypane.runtime.sim.window_farm import CompletedWindow, Result, WindowFarm
+from skypane.runtime.sim.window_farm import CompletedWindow, WindowFarm, WindowResult
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
+class SimulationSetup:
     """What is simulated.
 
     stream, windows   tuples, and the windows that they were made ready for; where they have points, results are exact
@@ -61,7 +61,7 @@ class Setup:
         return self.workers if self.elastic is None else Workers(self.elastic.most, self.elastic.most)
 
 
-class Sampled(NamedTuple):
+class SimulationSample(NamedTuple):
     """What one sampling interval showed.
 
     time               its end
@@ -99,11 +99,11 @@ class Sampled(NamedTuple):
     share: float
     latency: float
     because: str
-    plq: Period
-    wlq: Period | None
+    plq: SamplingPeriod
+    wlq: SamplingPeriod | None
 
 
-def simulate(setup: Setup) -> Iterator[Sampled]:
+def simulate(setup: SimulationSetup) -> Iterator[SimulationSample]:
     """Yield what each sampling interval showed, until all tuples have come, and then what was left, if that is asked for."""
     law, elastic = setup.splitting, setup.elastic
     state: Any = law.init()
@@ -129,7 +129,7 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
             plq.scale(workers.plq)
             if wlq is not None:
                 wlq.scale(workers.wlq)
-        sampled = Sampled(
+        sampled = SimulationSample(
             time=now,
             workers=during,
             rho_plq=_rho(interval.period),
@@ -156,12 +156,14 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
         yield _rest(sampled, plq.finish(law, state), wlq, setup)
 
 
-def _shown(plq: Period, wlq: Period | None, backlog: int) -> Stages:
+def _shown(plq: SamplingPeriod, wlq: SamplingPeriod | None, backlog: int) -> StageSamples:
     used = None if wlq is None else wlq.needed()
-    return Stages(plq, wlq, sum(plq.scheduled), backlog, used_plq=plq.needed(), used_wlq=used)
+    return StageSamples(plq, wlq, sum(plq.scheduled), backlog, used_plq=plq.needed(), used_wlq=used)
 
 
-def _rest(last: Sampled, results: Results, wlq: WindowFarm | None, setup: Setup) -> Sampled:
+def _rest(
+    last: SimulationSample, results: PartitionResults, wlq: WindowFarm | None, setup: SimulationSetup
+) -> SimulationSample:
     """Return the sample of what was left: its time is that of the last answer."""
     _pass_on(results, wlq, setup, np.inf)
     ended = [float(results.time.max())] if len(results.time) else []
@@ -173,7 +175,7 @@ def _rest(last: Sampled, results: Results, wlq: WindowFarm | None, setup: Setup)
     )
 
 
-def _delays(answers: Sequence[CompletedWindow], setup: Setup) -> tuple[float, ...]:
+def _delays(answers: Sequence[CompletedWindow], setup: SimulationSetup) -> tuple[float, ...]:
     closed = setup.stream.closed
     return tuple(
         float(answer.time - closed[min(setup.windows.panes_of(answer.window)[-1], len(closed) - 1)])
@@ -181,12 +183,12 @@ def _delays(answers: Sequence[CompletedWindow], setup: Setup) -> tuple[float, ..
     )
 
 
-def _window_farm(setup: Setup, workers: Workers) -> WindowFarm:
+def _window_farm(setup: SimulationSetup, workers: Workers) -> WindowFarm:
     wlq = scheduler(setup.scheduling or "", setup.windows, workers.wlq, first_pane=0)
     return WindowFarm(wlq, setup.cost, setup.most.wlq, setup.stream.points)
 
 
-def _pass_on(results: Results, wlq: WindowFarm | None, setup: Setup, now: float) -> float:
+def _pass_on(results: PartitionResults, wlq: WindowFarm | None, setup: SimulationSetup, now: float) -> float:
     """Hand partition results to the second stage, and let it go on; return how many tuples they hold."""
     rows = results.rows or (None,) * len(results.time)
     sizes = setup.cost.size.of(results.tuples) if results.rows is None else np.array(list(map(len, results.rows)))
@@ -200,18 +202,18 @@ def _pass_on(results: Results, wlq: WindowFarm | None, setup: Setup, now: float)
             rows,
             strict=True,
         ):
-            wlq.arrive(time, pane, Result(tuples, size, kept), counter)
+            wlq.arrive(time, pane, WindowResult(tuples, size, kept), counter)
         wlq.until(now)
     return float(sizes.sum())
 
 
-def _latency(results: Results, stream: SimulatedStream) -> float:
+def _latency(results: PartitionResults, stream: SimulatedStream) -> float:
     """Return the mean of a pane's seconds up to each of its results; panes without a tuple have none."""
     seconds = results.time - stream.begun[results.pane]
     known = seconds[np.isfinite(seconds)]
     return float(known.mean()) if len(known) else np.nan
 
 
-def _rho(period: Period) -> float:
+def _rho(period: SamplingPeriod) -> float:
     found = utilisation(period)
     return np.nan if found is None else found.rho

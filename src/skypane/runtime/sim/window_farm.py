@@ -8,14 +8,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from skypane.control.monitoring import Period
+from skypane.control.monitoring import SamplingPeriod
 from skypane.control.scheduling import Feedback, Merge, PaneResult, RunTask, Scheduler
 from skypane.kernels.batch_skyline import skyline_indices
 from skypane.runtime.sim.cost_models import CostModel
 from skypane.types import FloatArray, IntArray
 
 
-class Result(NamedTuple):
+class WindowResult(NamedTuple):
     """A result by what it stands for: how many tuples, how many of them are left, and which, where tuples have points."""
 
     tuples: float
@@ -23,7 +23,7 @@ class Result(NamedTuple):
     rows: IntArray | None = None
 
 
-_NOTHING: Final = Result(0, 0, np.empty(0, np.int64))
+_NOTHING: Final = WindowResult(0, 0, np.empty(0, np.int64))
 
 
 class CompletedWindow(NamedTuple):
@@ -54,9 +54,9 @@ class WindowFarm:
 
     def __init__(self, scheduler: Scheduler, cost: CostModel, most: int, points: FloatArray | None = None) -> None:
         self._scheduler, self._cost, self._most, self._points = scheduler, cost, most, points
-        self._results: dict[int, Result] = {}
+        self._results: dict[int, WindowResult] = {}
         self._uses: dict[int, int] = {}
-        self._windows: dict[int, Result] = {}
+        self._windows: dict[int, WindowResult] = {}
         self._events: list[tuple[float, int, RunTask, float]] = []
         self._free = [0.0] * most
         self._sequence = self._made = 0
@@ -66,7 +66,7 @@ class WindowFarm:
     def _fresh(self) -> _Interval:
         return _Interval([0.0] * self._most, [0] * self._most, [0] * self._most)
 
-    def arrive(self, time: float, pane: int, result: Result, counter: int) -> None:
+    def arrive(self, time: float, pane: int, result: WindowResult, counter: int) -> None:
         """A partition result comes from the PLQ."""
         self.until(time)
         self.now = max(self.now, time)
@@ -114,32 +114,32 @@ class WindowFarm:
             self._counted.answers.append(CompletedWindow(self.now, task.window, self._windows.pop(task.window).size))
         return Feedback(run.worker, task)
 
-    def _united(self, first: Result, second: Result) -> Result:
+    def _united(self, first: WindowResult, second: WindowResult) -> WindowResult:
         tuples = first.tuples + second.tuples
         if self._points is None or first.rows is None or second.rows is None:
-            return Result(tuples, self._cost.united(tuples, first.size, second.size))
+            return WindowResult(tuples, self._cost.united(tuples, first.size, second.size))
         rows = np.concatenate([first.rows, second.rows])
         rows = rows[skyline_indices(self._points[rows])]
-        return Result(tuples, len(rows), rows)
+        return WindowResult(tuples, len(rows), rows)
 
-    def _name(self, result: Result, uses: int) -> int:
+    def _name(self, result: WindowResult, uses: int) -> int:
         """Keep a result that so many windows will take."""
         self._made += 1
         self._results[self._made], self._uses[self._made] = result, uses
         return self._made
 
-    def _taken(self, name: int) -> Result:
+    def _taken(self, name: int) -> WindowResult:
         self._uses[name] -= 1
         return self._results[name] if self._uses[name] else self._results.pop(name)
 
-    def measured(self, seconds: float) -> tuple[Period, list[CompletedWindow], int, int]:
+    def measured(self, seconds: float) -> tuple[SamplingPeriod, list[CompletedWindow], int, int]:
         """Return what was measured in so many seconds: the period, answers, merges and updates.
 
         A task counts where it ends: one that is longer than an interval makes its worker busier than the interval is long.
         """
         counted, self._counted = self._counted, self._fresh()
         workers = slice(0, self._scheduler.workers)
-        period = Period(
+        period = SamplingPeriod(
             seconds=seconds,
             busy=tuple(counted.busy[workers]),
             processed=tuple(counted.done[workers]),

@@ -15,8 +15,8 @@ from skypane.control.splitting import Splitting
 from skypane.operators.entry.reject_reasons import REASON
 from skypane.plan import Plan
 from skypane.runtime.spark.calibration import costs_of
-from skypane.runtime.spark.document_store import Store
-from skypane.runtime.spark.engine.job_settings import Setting
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.sinks.current_front import Current
@@ -38,19 +38,19 @@ def setting_of(
     late: Output | None,
     splitting: str | Splitting,
     front: Output | None = None,
-) -> Setting:
+) -> JobSettings:
     """Return what a job over `rows`, of `schema` in Arrow, needs; ConfigError for what cannot be."""
     answers = plan.output_schema(schema)
     spark_schema(answers)  # a sink may want a DataFrame of them
     if late is not None and REASON in schema.names:
         raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
     taker, late_taker = sinks(output, late, answers, schema_of(schema))
-    return Setting(
+    return JobSettings(
         plan=plan,
         schema=schema,
         answer_schema=answers,
         # Absolute, because Java resolves a relative path against the folder that it was started in.
-        checkpoint=Store.at(checkpoint or "", "checkpoint").root,
+        checkpoint=DocumentStore.at(checkpoint or "", "checkpoint").root,
         output=taker,
         late=late_taker,
         splitting=policies.splitting(splitting),

@@ -31,7 +31,7 @@ LOOKS = 5
 """How often a query is looked at between two batches before it is taken to wait for its trigger: most begin at once."""
 
 
-class Turns:
+class BatchLifecycle:
     """The function that foreachBatch calls; `process` gets each batch."""
 
     def __init__(self, process: Callable[[DataFrame, int], None]) -> None:

@@ -22,14 +22,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.costs import Costs
 from skypane.control.fitting import Timing, fit
-from skypane.operators.fronts.front import Front, NewPoints, Stored
+from skypane.operators.fronts.front import Front, FrontContents, NewPoints
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.skyline import Skyline
 from skypane.operators.window_query import WindowQuery
 from skypane.preference import from_sense
 from skypane.runtime.machine_costs import Machine, read
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials, wlq
 from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
 from skypane.runtime.spark.engine.shard_stage import handed_over
@@ -106,7 +106,7 @@ def _windows(row_count: int, rounds: int) -> Timing:
     rng = np.random.default_rng(row_count)
     lifted = [query.lift(pa.table({name: rng.random(row_count) for name in names})) for _ in range(2)]
     with tempfile.TemporaryDirectory(prefix="skypane-calibrate-") as folder:
-        store = Store.at(folder)
+        store = DocumentStore.at(folder)
         store.child(PARTIALS).make()
         refs = partials.write(store.child(PARTIALS), attempt_name(0, 0), lifted)
         tasks = [WindowTask(window, ((window, tuple(refs)),)) for window in range(WINDOWS)]
@@ -119,7 +119,7 @@ def _front(row_count: int, rounds: int) -> Timing:
     """Return how long a front of so many rows takes for those that come; none dominates another."""
     points = _incomparable(row_count + COMING)
     times = np.arange(len(points))
-    stored = Stored(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
+    stored = FrontContents(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
     coming = NewPoints(points[row_count:], times[row_count:], times[row_count:])
     seconds = []
     for _ in range(rounds + 1):
@@ -132,7 +132,7 @@ def _group(row_count: int, rounds: int) -> Timing:
     """Return how long rows take that come to fronts of as many, sixteen points each."""
     points, times = _incomparable(2 * row_count), np.arange(2 * row_count)
     groups = times % max(1, row_count // 16)
-    stored = Stored(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
+    stored = FrontContents(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
     coming = NewPoints(points[row_count:], times[row_count:], times[row_count:])
     seconds = []
     for _ in range(rounds + 1):
@@ -145,9 +145,12 @@ def _shard(row_count: int, rounds: int) -> Timing:
     """Return how long it takes to hand points to a task, and its answer back."""
     points, times = _incomparable(row_count), np.arange(row_count)
     with tempfile.TemporaryDirectory(prefix="skypane-calibrate-") as folder:
-        store = Store.at(folder)
+        store = DocumentStore.at(folder)
         return Timing(
-            "shard", 1, row_count, _median(rounds, lambda: handed_over(store, Stored(points, times, times, times, 0)))
+            "shard",
+            1,
+            row_count,
+            _median(rounds, lambda: handed_over(store, FrontContents(points, times, times, times, 0))),
         )
 
 

@@ -32,13 +32,13 @@ _DOCUMENT = re.compile(rb'\{"crc32": "([0-9a-f]{8})", "document": (.*)\}', re.DO
 
 
 @dataclass(frozen=True)
-class Store:
+class DocumentStore:
     """A folder, named by a path or a URI; the value travels to the workers, the connection does not."""
 
     root: str
 
     @classmethod
-    def at(cls, where: str | os.PathLike[str], field: str = "path") -> Store:
+    def at(cls, where: str | os.PathLike[str], field: str = "path") -> DocumentStore:
         """Return the store at a path or URI, made absolute; raise ConfigError, naming `field`, if there can be none."""
         place = Location.of(where, field)
         place.check_writable(field)
@@ -58,8 +58,8 @@ class Store:
     def path(self, name: str) -> str:
         return f"{self._fs[1]}/{name}" if name else self._fs[1]
 
-    def child(self, name: str) -> Store:
-        return Store(str(self.place.child(name)))
+    def child(self, name: str) -> DocumentStore:
+        return DocumentStore(str(self.place.child(name)))
 
     def make(self) -> None:
         """Create the folder, with its parents."""
@@ -121,7 +121,7 @@ class Store:
             finally:
                 os.close(handle)
 
-    def move(self, name: str, target: Store, target_name: str) -> None:
+    def move(self, name: str, target: DocumentStore, target_name: str) -> None:
         """Move a file within one file system, over what may be there."""
         self._fs[0].move(self.path(name), target.path(target_name))
 
@@ -136,7 +136,7 @@ class Store:
             raise ValueError("its checksum is another")
         return json.loads(match[2])
 
-    def write_json(self, name: str, value: Any, *, drafts: Store | None = None) -> None:
+    def write_json(self, name: str, value: Any, *, drafts: DocumentStore | None = None) -> None:
         """Replace a document atomically: a reader finds the old one or the new one, whole.
 
         It is written in the folder `drafts`, or else here under another name, and then moved.

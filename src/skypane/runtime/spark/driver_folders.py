@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 
 
-def end(parent: Store, other: str, mine: Store) -> None:
+def end(parent: DocumentStore, other: str, mine: DocumentStore) -> None:
     """Take a driver's folder away, at one stroke where the file system can: a file that is just written would hold it."""
     if not parent.is_local:
         parent.remove_folder(other)
@@ -21,7 +21,7 @@ def end(parent: Store, other: str, mine: Store) -> None:
         parent.move(other, mine, other)
 
 
-def remove(names: Iterable[str], shared: Store, mine: Store) -> None:
+def remove(names: Iterable[str], shared: DocumentStore, mine: DocumentStore) -> None:
     """Delete files of a shared folder; raise FileNotFoundError, with nothing changed, if the driver's own folder is gone.
 
     Files that are gone already are no error. An object store copies what it moves: there they are deleted where they are.

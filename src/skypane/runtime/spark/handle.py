@@ -20,10 +20,10 @@ from skypane import notebook
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
 from skypane.runtime.background import in_background
-from skypane.runtime.spark.batch_lifecycle import Turns
+from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.error_causes import cause
-from skypane.runtime.spark.input_status import InputsTold
+from skypane.runtime.spark.input_status import InputStatus
 from skypane.types import SkypaneError
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class StreamHandle:
     """A running query: wait for it, stop it, look at it, change its workers."""
 
     def __init__(
-        self, query: StreamingQuery, engine: Engine, turns: Turns, spark: SparkSession, told: InputsTold
+        self, query: StreamingQuery, engine: Engine, turns: BatchLifecycle, spark: SparkSession, told: InputStatus
     ) -> None:
         self.query = query
         #: whether Ctrl-C has ended it

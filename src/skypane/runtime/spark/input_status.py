@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
-from skypane.runtime.spark.sources.many.input_metrics import Told, from_json
+from skypane.runtime.spark.sources.many.input_metrics import InputReport, from_json
 
 SCHEMA = pa.schema([
     ("input", pa.string()),
@@ -26,7 +26,7 @@ EVERY = 2.0
 """Seconds between looks at the progress from within batches: a look takes a tenth of a small batch with 300 inputs."""
 
 
-class InputsTold:
+class InputStatus:
     """What is told of a query's inputs, as of its last batch; nothing for a query of other sources.
 
     Whether it has many inputs is known after the first progress: others are not asked again.
@@ -36,9 +36,9 @@ class InputsTold:
         #: the query, once it is known
         self.query: StreamingQuery | None = None
         self._has_inputs = True
-        self._last: tuple[float, Told] | None = None
+        self._last: tuple[float, InputReport] | None = None
 
-    def __call__(self) -> Told:
+    def __call__(self) -> InputReport:
         """Return what was told at most some seconds ago: for batches, which may be many a second."""
         now = time.monotonic()
         if self._last is None or now - self._last[0] >= EVERY:
@@ -47,18 +47,18 @@ class InputsTold:
             return told
         return self._last[1]
 
-    def now(self) -> Told:
+    def now(self) -> InputReport:
         """Return what is told now."""
         if self.query is None or not self._has_inputs:
-            return Told()
+            return InputReport()
         progress = self.query.lastProgress
         if progress is None:
-            return Told()
+            return InputReport()
         sources = progress["sources"]
         told = [one for source in sources if (one := from_json(_value(source.get("latestOffset")))) is not None]
         # A batch that comes again after a start is not planned, and tells nothing.
         self._has_inputs = bool(told) or any("PythonMicroBatchStream" in source["description"] for source in sources)
-        return Told(
+        return InputReport(
             tuple(row for one in told for row in one.inputs),
             tuple(decision for one in told for decision in one.decisions),
         )

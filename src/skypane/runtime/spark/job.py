@@ -16,11 +16,11 @@ from skypane.control.parallelism import Workers
 from skypane.locations import Location
 from skypane.metrics import BatchMetrics
 from skypane.runtime.interrupts import interrupted_afterwards
-from skypane.runtime.spark.batch_lifecycle import Turns
-from skypane.runtime.spark.engine.job_settings import Setting
+from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
+from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
-from skypane.runtime.spark.input_status import InputsTold
+from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.types import ConfigError, SkypaneError, micros
@@ -33,7 +33,7 @@ class Job:
     """A continuous query on a streaming DataFrame; nothing runs before start()."""
 
     rows: DataFrame
-    setting: Setting
+    setting: JobSettings
     workers: Workers
 
     def __repr__(self) -> str:
@@ -80,10 +80,10 @@ class Job:
         try_workers(spark)
         with interrupted_afterwards():
             kernels.warm(log.warning)
-        told = InputsTold()
+        told = InputStatus()
         engine = Engine(self.setting, self.workers, on_batch, told, pace=_pace(when))
         engine.finish_drain(spark)
-        turns = Turns(engine)
+        turns = BatchLifecycle(engine)
         where = Location.of(self.setting.checkpoint)
         writer = self.rows.writeStream.foreachBatch(turns).option("checkpointLocation", where.spark)
         if name is not None:

@@ -20,7 +20,7 @@ from skypane.types import ConfigError, Duration, FloatArray
 from skypane.workloads.argument_checks import at_least, positive, seconds
 from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases, pieces
 from skypane.workloads.arrivals.rates import RateSegments, evenly, poisson
-from skypane.workloads.arrivals.sent import Sent
+from skypane.workloads.arrivals.sent import SentTuples
 
 STREAMS: Final = 80
 
@@ -39,7 +39,7 @@ class ConstantFleet:
     def __post_init__(self) -> None:
         _check(self.low, self.high, self.streams)
 
-    def sent(self, rng: np.random.Generator) -> Iterator[Sent]:
+    def sent(self, rng: np.random.Generator) -> Iterator[SentTuples]:
         """Yield chunks of tuples in the order of their event times, without end."""
         rates = rng.uniform(self.low, self.high, self.streams)
 
@@ -76,7 +76,7 @@ class FluctuatingFleet:
         if self.total == "constant" and self.streams % 2:
             raise ConfigError(f"need an even number of streams to fluctuate in pairs, got streams={self.streams}")
 
-    def sent(self, rng: np.random.Generator) -> Iterator[Sent]:
+    def sent(self, rng: np.random.Generator) -> Iterator[SentTuples]:
         """Yield chunks of tuples in the order of their event times, without end."""
         return poisson(self._pieces(rng), rng)
 
@@ -119,7 +119,7 @@ class BurstyFleet:
         seconds("idle", self.idle)
         at_least("streams", 1, self.streams)
 
-    def sent(self, rng: np.random.Generator) -> Iterator[Sent]:
+    def sent(self, rng: np.random.Generator) -> Iterator[SentTuples]:
         """Yield chunks of tuples in the order of their event times, without end."""
         active, idle = seconds("active", self.active), seconds("idle", self.idle)
         phases = Phases(ExponentialPeriods(active), ExponentialPeriods(idle), self.streams, rng)

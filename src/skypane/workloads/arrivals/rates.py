@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skypane.types import FloatArray, IntArray
-from skypane.workloads.arrivals.sent import CHUNK, Sent, whole_micros
+from skypane.workloads.arrivals.sent import CHUNK, SentTuples, whole_micros
 
 
 class RateSegments(NamedTuple):
@@ -54,7 +54,7 @@ class _Knots:
         self.seconds, self.units = self.seconds[keep:], self.units[keep:]
 
 
-def poisson(pieces: Iterator[RateSegments], rng: np.random.Generator) -> Iterator[Sent]:
+def poisson(pieces: Iterator[RateSegments], rng: np.random.Generator) -> Iterator[SentTuples]:
     """Yield tuples of independent Poisson sources with those rates, without end."""
     knots, now = _Knots(pieces), 0.0
     while True:
@@ -62,7 +62,7 @@ def poisson(pieces: Iterator[RateSegments], rng: np.random.Generator) -> Iterato
         now = float(units[-1])
         knots.reach(now)
         times = whole_micros(np.interp(units, knots.total, knots.seconds))
-        yield Sent(times, _senders(units, knots, rng))
+        yield SentTuples(times, _senders(units, knots, rng))
         knots.forget(now)
 
 
@@ -81,7 +81,7 @@ def _senders(units: FloatArray, knots: _Knots, rng: np.random.Generator) -> IntA
     return np.asarray(np.minimum(at - piece * n, n - 1))
 
 
-def evenly(pieces: Iterator[RateSegments], rng: np.random.Generator) -> Iterator[Sent]:
+def evenly(pieces: Iterator[RateSegments], rng: np.random.Generator) -> Iterator[SentTuples]:
     """Yield tuples that each source sends at equal distances in units, from a phase of its own, without end."""
     knots, now = _Knots(pieces), 0.0
     knots.reach(1.0)
@@ -94,7 +94,7 @@ def evenly(pieces: Iterator[RateSegments], rng: np.random.Generator) -> Iterator
         sent = [_ticks(knots, i, phases[i], done, until) for i in range(len(phases))]
         seconds = np.concatenate(sent)
         order = np.argsort(seconds, kind="stable")
-        yield Sent(whole_micros(seconds[order]), np.repeat(np.arange(len(sent)), [len(s) for s in sent])[order])
+        yield SentTuples(whole_micros(seconds[order]), np.repeat(np.arange(len(sent)), [len(s) for s in sent])[order])
         knots.forget(now)
 
 

@@ -14,7 +14,7 @@ CHUNK: Final = 1 << 14
 """Tuples made at a time: their columns stay in the caches of one core."""
 
 
-class Sent(NamedTuple):
+class SentTuples(NamedTuple):
     """Some tuples in the order of their event times: (n,) microseconds since the start, (n,) source numbers from 0."""
 
     times: IntArray
@@ -39,7 +39,7 @@ class Fleet(Protocol):
         """How many sources: they are numbered from 0."""
         ...
 
-    def sent(self, rng: np.random.Generator) -> Iterator[Sent]:
+    def sent(self, rng: np.random.Generator) -> Iterator[SentTuples]:
         """Yield chunks of tuples in the order of their event times, without end."""
         ...
 
@@ -49,21 +49,21 @@ def whole_micros(seconds: FloatArray) -> IntArray:
     return np.rint(seconds * SECOND).astype(np.int64)
 
 
-def until(sent: Iterator[Sent], end: Micros) -> Iterator[Sent]:
+def until(sent: Iterator[SentTuples], end: Micros) -> Iterator[SentTuples]:
     """Yield the tuples before `end`, in microseconds since the start."""
     for times, sources in sent:
         n = int(np.searchsorted(times, end))
-        yield Sent(times[:n], sources[:n])
+        yield SentTuples(times[:n], sources[:n])
         if n < len(times):
             return
 
 
-def at_most(sent: Iterator[Sent], rows: int) -> Iterator[Sent]:
+def at_most(sent: Iterator[SentTuples], rows: int) -> Iterator[SentTuples]:
     """Yield the first `rows` tuples; draw no chunk more than that takes."""
     left = rows
     while left > 0:
         chunk = next(sent, None)
         if chunk is None:
             return
-        yield Sent(chunk.times[:left], chunk.sources[:left])
+        yield SentTuples(chunk.times[:left], chunk.sources[:left])
         left -= len(chunk.times)

@@ -10,7 +10,7 @@ import numpy as np
 from skypane.types import ConfigError, Duration, IntArray
 from skypane.workloads.argument_checks import SECOND, at_least, seconds
 from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases
-from skypane.workloads.arrivals.sent import Process, Sent
+from skypane.workloads.arrivals.sent import Process, SentTuples
 from skypane.workloads.content.keys import zipf_shares
 
 
@@ -31,11 +31,11 @@ class Shared:
         if not 0 <= self.exponent < np.inf:
             raise ConfigError(f"need 0 <= exponent < infinity, got exponent={self.exponent}")
 
-    def sent(self, rng: np.random.Generator) -> Iterator[Sent]:
+    def sent(self, rng: np.random.Generator) -> Iterator[SentTuples]:
         """Yield chunks of tuples in the order of their event times, without end."""
         ends = np.cumsum(zipf_shares(self.streams, self.exponent))
         for times in self.process.times(rng):
-            yield Sent(times, _draw(ends, len(times), rng))
+            yield SentTuples(times, _draw(ends, len(times), rng))
 
 
 def _draw(ends: np.ndarray[tuple[int], np.dtype[np.float64]], n: int, rng: np.random.Generator) -> IntArray:
@@ -70,7 +70,7 @@ class Presence:
                 f"stall_for={self.stall_for!r}"
             )
 
-    def thinned(self, sent: Iterator[Sent], streams: int, rng: np.random.Generator) -> Iterator[Sent]:
+    def thinned(self, sent: Iterator[SentTuples], streams: int, rng: np.random.Generator) -> Iterator[SentTuples]:
         """Yield the tuples of those of the `streams` sources that are there when they send.
 
         Ends when all sources have left for good.
@@ -85,7 +85,7 @@ class Presence:
             there = (times >= joined[sources]) & (times < left[sources])
             if stalls is not None:
                 there &= stalls.state(times / SECOND, sources)[0]
-            yield Sent(times[there], sources[there])
+            yield SentTuples(times[there], sources[there])
 
     def _life(self, streams: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Return the half-open [joined, left) of each source in microseconds since the start."""

@@ -31,7 +31,7 @@ _NOT_ASKED: Final = ""
 _INCOMPLETE: Final = pa.RecordBatch.from_arrays([pa.nulls(1, pa.string())], ["report"])
 
 
-class Crossing:
+class ArrowTransfer:
     """Sends rows of one schema to stages in Python.
 
     A way that did not hold the rows of one batch is not tried again. That is known in this process alone: it says how rows

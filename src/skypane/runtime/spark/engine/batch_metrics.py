@@ -9,28 +9,28 @@ from typing import Any
 
 from skypane.control.law import Decision
 from skypane.control.measurements import BatchMeasurements
-from skypane.control.monitoring import Period, utilisation
+from skypane.control.monitoring import SamplingPeriod, utilisation
 from skypane.control.placement import PlacementChoice
 from skypane.metrics import BatchMetrics
-from skypane.operators.advance import Advance
+from skypane.operators.advance import ProgressStep
 from skypane.plan import Plan
-from skypane.runtime.spark.engine.control_loop import Steering
-from skypane.runtime.spark.engine.plq import PaneLevel
+from skypane.runtime.spark.engine.control_loop import BatchDecisions
+from skypane.runtime.spark.engine.plq import LiftReports
 from skypane.runtime.spark.engine.program import MicroBatch
 from skypane.runtime.spark.engine.utilization import panes_of, period_of, window_period_of
-from skypane.runtime.spark.engine.window_state import State
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.engine.window_state import WindowState
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.windows import Windows
 
 
 def batch_metrics(
     plan: Plan,
     batch: MicroBatch,
-    after: State,
-    level: PaneLevel,
-    step: Advance,
+    after: WindowState,
+    level: LiftReports,
+    step: ProgressStep,
     placement: Decision[PlacementChoice],
-    answers: Answers,
+    answers: BatchRows,
     measured: BatchMeasurements,
 ) -> BatchMetrics:
     """Return the metrics of the batch that led to the state `after`; its seconds are not all over yet."""
@@ -75,7 +75,7 @@ def batch_metrics(
 
 
 def _decisions(
-    plan: Plan, steering: Steering, step: Advance, placement: Decision[PlacementChoice]
+    plan: Plan, steering: BatchDecisions, step: ProgressStep, placement: Decision[PlacementChoice]
 ) -> Iterator[Decision[Any]]:
     """Yield what was decided for the batch, with values of JSON."""
     policy, state = plan.progress, step.state
@@ -90,12 +90,12 @@ def _sigma(measured: BatchMeasurements) -> float | None:
     return len(partitions) / len({work.pane for work in partitions}) if partitions else None
 
 
-def _rho(period: Period | None) -> float | None:
+def _rho(period: SamplingPeriod | None) -> float | None:
     load = None if period is None else utilisation(period)
     return load.rho if load is not None and math.isfinite(load.rho) else None
 
 
-def _latest(windows: Windows, answers: Answers) -> dict[str, int] | None:
+def _latest(windows: Windows, answers: BatchRows) -> dict[str, int] | None:
     if not answers.windows:
         return None
     window, rows = answers.windows[-1]

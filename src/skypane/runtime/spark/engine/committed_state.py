@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from skypane.metrics import BatchMetrics
-from skypane.runtime.spark.engine.control_loop import Control, ControlState
+from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.ledger import Manifest
 from skypane.runtime.spark.engine.program import Program, ProgramState
@@ -14,7 +14,7 @@ from skypane.types import CheckpointError
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CommittedState:
     """What is true after `batch_id`, the last batch committed (-1: none yet)."""
 
     batch_id: int
@@ -26,7 +26,7 @@ class Standing:
     drains: int = 0
 
     @classmethod
-    def restored(cls, program: Program[Any], control: Control, manifest: Manifest | None) -> Self:
+    def restored(cls, program: Program[Any], control: ControlLoop, manifest: Manifest | None) -> Self:
         if manifest is None:
             return cls(-1, program.init(), control.init(), Fingerprint())
         try:
@@ -41,7 +41,7 @@ class Standing:
             manifest.drains,
         )
 
-    def manifest(self, control: Control, metrics: BatchMetrics) -> Manifest:
+    def manifest(self, control: ControlLoop, metrics: BatchMetrics) -> Manifest:
         return Manifest(
             batch_id=self.batch_id,
             fingerprint=self.fingerprint.to_json(),

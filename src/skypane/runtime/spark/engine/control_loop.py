@@ -14,10 +14,10 @@ from skypane.control.law import Decision
 from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
 from skypane.control.snapshots import from_json, to_json
-from skypane.control.splitting import Panes, Routing, Sample, Splitting
+from skypane.control.splitting import Routing, Splitting, SplittingSample, UpcomingBatch
 from skypane.control.splitting.expected import ExpectedPanes
 from skypane.operators.query import GrowingQuery
-from skypane.runtime.spark.engine.job_settings import Setting
+from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.utilization import panes_of, period_of, stages_of
 from skypane.types import CheckpointError, ConfigError
 
@@ -44,7 +44,7 @@ class ControlState:
 
 
 @dataclass(frozen=True, slots=True)
-class Steering:
+class BatchDecisions:
     """What is decided for one batch; no routing: its rows stay where they are read.
 
     splitting the law of splitting, by its name, and why panes have the owners that they have
@@ -61,7 +61,7 @@ class Steering:
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class ControlLoop:
     """The laws of one query, and the workers that its job asks for.
 
     limits   whether the job itself says how many tasks lift, so that there are no more of them
@@ -76,7 +76,7 @@ class Control:
     growth: float = DEFAULT_GROWTH
 
     @classmethod
-    def of(cls, setting: Setting, workers: Workers) -> Self:
+    def of(cls, setting: JobSettings, workers: Workers) -> Self:
         """Return the laws of a job that asks for these workers."""
         query = setting.plan.query
         growth = query.growth if isinstance(query, GrowingQuery) else DEFAULT_GROWTH
@@ -147,7 +147,7 @@ class Control:
             return replace(state, workers=request)
         return replace(state, workers=request, elastic=self.elastic.moved(state.elastic, request))
 
-    def decide(self, state: ControlState) -> tuple[ControlState, Steering]:
+    def decide(self, state: ControlState) -> tuple[ControlState, BatchDecisions]:
         """Return what holds for the next batch, by the panes that it is expected to have, and the state after that."""
         state, elastic = self._elastically(state)
         moved, exchange = self.exchange.decide(state.exchange)
@@ -155,13 +155,13 @@ class Control:
         if not exchange.value:
             law = Decision("splitting", self.splitting.name, "rows stay where they are read")
             tasks = state.workers.plq if self._limited(state) else None
-            return state, Steering(state.workers, exchange, None, law, tasks, elastic)
+            return state, BatchDecisions(state.workers, exchange, None, law, tasks, elastic)
         expected = state.expected.next()
         # A task's partitions end with its batch: no pane of the batch before is being filled any more.
-        panes = Panes(expected, state.workers.plq, open_from=max(expected, default=0) + 1)
+        panes = UpcomingBatch(expected, state.workers.plq, open_from=max(expected, default=0) + 1)
         splitting, routing = self.splitting.decide(state.splitting, panes)
         law = Decision(routing.what, self.splitting.name, routing.because, routing.figures)
-        return replace(state, splitting=splitting), Steering(
+        return replace(state, splitting=splitting), BatchDecisions(
             state.workers, exchange, routing.value, law, elastic=elastic
         )
 
@@ -200,7 +200,7 @@ class Control:
         spread = None if measured.exchanged else _spread(measured, len(row_counts), len(partitions), state.workers.plq)
         # Where rows stayed where they were read, the source cut the panes, not the law: it learns how large they are.
         sizes = (work.rows for work in partitions) if measured.exchanged else row_counts.values()
-        sample = Sample(period_of(measured) if measured.exchanged else None, tuple(sizes))
+        sample = SplittingSample(period_of(measured) if measured.exchanged else None, tuple(sizes))
         return replace(
             state,
             exchange=self.exchange.observe(state.exchange, spread),

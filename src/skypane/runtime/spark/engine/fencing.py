@@ -6,32 +6,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import spark_files
-from skypane.runtime.spark.engine.job_settings import Setting
+from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.ownership import Ownership
-from skypane.runtime.spark.engine.query_definition import Definition
+from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.types import CheckpointError
 
 
-def take_over(ledger: Ledger, store: Store, setting: Setting) -> None:
+def take_over(ledger: Ledger, store: DocumentStore, setting: JobSettings) -> None:
     """Take over the checkpoint and the places of the sinks, if they are this query's; delete nothing before that."""
     definition = _definition(setting)
     with _usable("checkpoint", store.root):
-        spark_files.check(Store.at(setting.checkpoint))
+        spark_files.check(DocumentStore.at(setting.checkpoint))
         query = ledger.claim(definition)
     owned = ledger.ownership
     with owned.in_charge():
-        places = _claim_places(setting, query, ledger.latest(), Definition.free_of(store).get("places", {}), owned)
+        places = _claim_places(setting, query, ledger.latest(), QueryDefinition.free_of(store).get("places", {}), owned)
         # Not sooner: a place that could not be claimed is none that the checkpoint goes on from.
         replace(definition, free={**definition.free, "places": places}).settle(store, owned)
         owned.check()  # another driver may have come while the sinks were opened
 
 
 def _claim_places(
-    setting: Setting, query: str, last: Manifest | None, noted: dict[str, str], owned: Ownership
+    setting: JobSettings, query: str, last: Manifest | None, noted: dict[str, str], owned: Ownership
 ) -> dict[str, str | None]:
     """Have each sink claim its place, and return the places; `noted` are those that the last start claimed.
 
@@ -47,7 +47,9 @@ def _claim_places(
     return places
 
 
-def tidy(ownership: Ownership, partials: Store, needed: frozenset[str], passing: tuple[Store, ...]) -> None:
+def tidy(
+    ownership: Ownership, partials: DocumentStore, needed: frozenset[str], passing: tuple[DocumentStore, ...]
+) -> None:
     """Remove what tries that were never committed have left; raise CheckpointError if a file that is needed is gone.
 
     passing   folders that hold nothing between two batches
@@ -79,7 +81,7 @@ def _usable(role: str, place: str) -> Iterator[None]:
         ) from error
 
 
-def _definition(setting: Setting) -> Definition:
+def _definition(setting: JobSettings) -> QueryDefinition:
     """Return what may and what may not change on a checkpoint; of a policy's numbers it can take others."""
     asked = setting.plan.describe()
     progress = asked["progress"]
@@ -89,4 +91,4 @@ def _definition(setting: Setting) -> Definition:
     }
     if "policy" in progress:
         asked["progress"] = {"policy": progress["policy"]}
-    return Definition({**asked, **columns}, {"progress": progress})
+    return QueryDefinition({**asked, **columns}, {"progress": progress})

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measurements import BatchMeasurements, RunWork
 from skypane.control.placement import DueRows, FrontPlacement
-from skypane.operators.advance import Advance, drained
+from skypane.operators.advance import ProgressStep, drained
 from skypane.operators.fronts import RowFront
 from skypane.operators.fronts.fronts import NOBODY, ShardPlan
 from skypane.operators.fronts.row_front import ACTION
@@ -33,12 +33,12 @@ from skypane.progress.policy import ProgressState
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics
 from skypane.runtime.spark.engine.ingest import Ingest
-from skypane.runtime.spark.engine.partials import PartialReader, PartialRef, attempt_name
-from skypane.runtime.spark.engine.plq import PaneLevel
+from skypane.runtime.spark.engine.partials import PartialReader, PartialReference, attempt_name
+from skypane.runtime.spark.engine.plq import LiftReports
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
-from skypane.runtime.spark.engine.shard_stage import Shards
-from skypane.runtime.spark.engine.window_state import State
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.engine.shard_stage import ShardClient
+from skypane.runtime.spark.engine.window_state import WindowState
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.types import CheckpointError, Micros
 
 STORED: Final = 99_998
@@ -58,8 +58,8 @@ class ContinuousState:
     current   the rows on the front
     """
 
-    waiting: State
-    told: tuple[PartialRef, ...]
+    waiting: WindowState
+    told: tuple[PartialReference, ...]
     current: pa.Table = field(compare=False)
 
     @property
@@ -102,14 +102,16 @@ class ContinuousProgram:
         self._shown = False
 
     def init(self) -> ContinuousState:
-        return ContinuousState(State.initial(self._plan), (), self._intake.schema.empty_table())
+        return ContinuousState(WindowState.initial(self._plan), (), self._intake.schema.empty_table())
 
     def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> ContinuousState:
         try:
-            told = tuple(map(PartialRef.from_json, operator["told"]))
+            told = tuple(map(PartialReference.from_json, operator["told"]))
         except (KeyError, TypeError) as error:
             raise CheckpointError(f"the front in the checkpoint cannot be read: {error!r}") from error
-        state = ContinuousState(State.restored(self._plan, progress, operator), told, self._intake.schema.empty_table())
+        state = ContinuousState(
+            WindowState.restored(self._plan, progress, operator), told, self._intake.schema.empty_table()
+        )
         front = self._front_of(state)
         state = replace(state, current=front.current())
         self._known = state, front
@@ -122,10 +124,10 @@ class ContinuousProgram:
     def drain(self, batch: MicroBatch, state: ContinuousState) -> BatchOutcome[ContinuousState]:
         """Tell all updates up to the end of the last pane that holds a row; the front stays as it is then."""
         step = drained(self._plan.progress, state.progress, state.waiting.open)
-        return self._complete(batch, state, PaneLevel(()), step)
+        return self._complete(batch, state, LiftReports(()), step)
 
     def _complete(
-        self, batch: MicroBatch, state: ContinuousState, level: PaneLevel, step: Advance
+        self, batch: MicroBatch, state: ContinuousState, level: LiftReports, step: ProgressStep
     ) -> BatchOutcome[ContinuousState]:
         intake, timer = self._intake, batch.timer
         with timer("progress"):
@@ -139,7 +141,7 @@ class ContinuousProgram:
             coming, grouped = sum(ref.rows for ref in due), bool(self._plan.query.groups)
             known = DueRows(coming, len(front), batch.steering.workers.wlq, grouped)
             _, placement = self._placement.decide(self._placement.init(), known)
-            shards = Shards(batch.rows.sparkSession, intake.partials, batch.batch_id)
+            shards = ShardClient(batch.rows.sparkSession, intake.partials, batch.batch_id)
             asking = shards.asking(placement.value.runs) if placement.value.where == "spark" else NOBODY
             updates = self._step(front, due, still, asking)
             told, written = self._remembered((*state.told, *due), front, batch.batch_id)
@@ -149,7 +151,7 @@ class ContinuousProgram:
         current = front.current() if updates.num_rows else state.current
         after = ContinuousState(replace(waiting, ahead=ahead), told, current)
         self._known = after, front
-        answers = Answers(self._update_schema, row_count=updates.num_rows, tables=(updates,))
+        answers = BatchRows(self._update_schema, row_count=updates.num_rows, tables=(updates,))
         measured = BatchMeasurements(
             tasks=level.work,
             merge_seconds=timer.seconds["wlq"],
@@ -181,7 +183,7 @@ class ContinuousProgram:
         return RowFront.of(self._plan.query, self._intake.schema, map(read, state.told), state.clock)
 
     def _step(
-        self, front: RowFront, due: tuple[PartialRef, ...], still: OpenPanes[PartialRef], asking: ShardPlan
+        self, front: RowFront, due: tuple[PartialReference, ...], still: OpenPanes[PartialReference], asking: ShardPlan
     ) -> pa.Table:
         if still.begin is None:
             return self._update_schema.empty_table()
@@ -190,8 +192,8 @@ class ContinuousProgram:
         return front.step(rows, still.begin, asking)
 
     def _remembered(
-        self, told: tuple[PartialRef, ...], front: RowFront, batch_id: int
-    ) -> tuple[tuple[PartialRef, ...], frozenset[str]]:
+        self, told: tuple[PartialReference, ...], front: RowFront, batch_id: int
+    ) -> tuple[tuple[PartialReference, ...], frozenset[str]]:
         """Return partials from which the front can be made again, and the names of the files written for that."""
         rows = sum(ref.rows for ref in told)
         if len(told) <= _REFERENCES and rows <= 2 * len(front) + _SPARE:
@@ -200,12 +202,12 @@ class ContinuousProgram:
         refs = partials.write(self._intake.partials, name, [front.stored()])
         return tuple(refs), frozenset([name])
 
-    def _shown_anew(self, current: pa.Table, *, changed: bool) -> Answers | None:
+    def _shown_anew(self, current: pa.Table, *, changed: bool) -> BatchRows | None:
         """Return the current front for its sink, if it has changed, or has not been told since the start."""
         if self._shown and not changed:
             return None
         self._shown = True
-        return Answers(self._intake.schema, row_count=current.num_rows, tables=(current,))
+        return BatchRows(self._intake.schema, row_count=current.num_rows, tables=(current,))
 
 
 def _counts(updates: pa.Table, front: RowFront, current: pa.Table) -> dict[str, int]:

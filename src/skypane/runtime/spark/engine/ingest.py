@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from skypane.operators.advance import Advance, advance
+from skypane.operators.advance import ProgressStep, advance
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import late_rows, partials, plq
-from skypane.runtime.spark.engine.arrow_transfer import Crossing
-from skypane.runtime.spark.engine.late_rows import AheadStage
-from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef, attempt_name
-from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel
+from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
+from skypane.runtime.spark.engine.late_rows import FarAheadStage
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialReference, attempt_name
+from skypane.runtime.spark.engine.plq import LiftReports, LiftStage
 from skypane.runtime.spark.engine.program import MicroBatch
-from skypane.runtime.spark.engine.window_state import State
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.engine.window_state import WindowState
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.types import Micros
 
 DRIVER_ROWS = 400_000
@@ -46,15 +46,15 @@ class Ingest:
 
     plan: Plan
     schema: pa.Schema
-    store: Store
+    store: DocumentStore
     keep_rejected: bool
-    crossing: Crossing
+    crossing: ArrowTransfer
 
     @property
-    def partials(self) -> Store:
+    def partials(self) -> DocumentStore:
         return self.store.child(PARTIALS)
 
-    def lift(self, batch: MicroBatch, state: State) -> tuple[PaneLevel, Advance]:
+    def lift(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
         """Lift the batch's rows, and move progress."""
         gate = replace(self.plan.gate.after(state.progress.punctuation), keep=self.keep_rejected)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
@@ -65,8 +65,8 @@ class Ingest:
         return level, step
 
     def add(
-        self, level: PaneLevel, step: Advance, state: State, batch_id: int, closed_by: Micros | None
-    ) -> tuple[OpenPanes[PartialRef], frozenset[str]]:
+        self, level: LiftReports, step: ProgressStep, state: WindowState, batch_id: int, closed_by: Micros | None
+    ) -> tuple[OpenPanes[PartialReference], frozenset[str]]:
         """Add the batch's partials to the open panes; merge the partials of panes that have many small ones.
 
         closed_by   the punctuation, if the panes that it closes are kept for later windows
@@ -83,12 +83,12 @@ class Ingest:
 
     def after(
         self,
-        level: PaneLevel,
-        step: Advance,
-        state: State,
-        due: Iterable[WindowTask[PartialRef]],
-        still: OpenPanes[PartialRef],
-    ) -> State:
+        level: LiftReports,
+        step: ProgressStep,
+        state: WindowState,
+        due: Iterable[WindowTask[PartialReference]],
+        still: OpenPanes[PartialReference],
+    ) -> WindowState:
         """Return the state after a batch that answers the windows `due` and leaves the panes `still` open, but for `ahead`.
 
         Raises SkypaneError if a row is lost by it, or counted twice.
@@ -96,24 +96,24 @@ class Ingest:
         rejection = level.rejection.merge(step.rejection)
         entered = (pane.count for pane in level.panes)
         account = state.account.after(level.fingerprint.rows, entered, rejection, step.given_up, due)
-        after = State(step.state, still, account=account)
+        after = WindowState(step.state, still, account=account)
         after.totals.check()
         return after
 
     def ahead(
-        self, batch: MicroBatch, step: Advance, state: State
-    ) -> tuple[tuple[PartialRef, ...], tuple[PartialRef, ...]]:
+        self, batch: MicroBatch, step: ProgressStep, state: WindowState
+    ) -> tuple[tuple[PartialReference, ...], tuple[PartialReference, ...]]:
         """Return references to the held rows that are kept for the late sink: all of them, and those of this batch alone."""
-        fresh: tuple[PartialRef, ...] = ()
+        fresh: tuple[PartialReference, ...] = ()
         if not self.keep_rejected:
             return (), fresh
         if step.held:
             gate = replace(self.plan.gate, limit=step.limit, keep=True)
-            fresh = late_rows.write_ahead(batch.rows, AheadStage(gate, self.partials, batch.batch_id), self.crossing)
+            fresh = late_rows.write_ahead(batch.rows, FarAheadStage(gate, self.partials, batch.batch_id), self.crossing)
         still = () if step.given_up or not step.state.held.panes else state.ahead
         return (*still, *fresh), fresh
 
-    def rejected(self, level: PaneLevel, step: Advance, state: State) -> Answers | None:
+    def rejected(self, level: LiftReports, step: ProgressStep, state: WindowState) -> BatchRows | None:
         """Return the rows that are rejected with a batch, for the late sink."""
         if not self.keep_rejected:
             return None

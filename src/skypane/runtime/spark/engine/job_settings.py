@@ -14,7 +14,7 @@ from skypane.runtime.spark.sinks.sink import Sink
 
 
 @dataclass(frozen=True)
-class Setting:
+class JobSettings:
     """A plan and all that is needed to run it on Spark; `schema` is that of the rows that come.
 
     elastic   what changes the numbers of workers; None: nobody but scale()

@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame
 
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.reject_reasons import FUTURE, REASON
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
-from skypane.runtime.spark.engine.arrow_transfer import Crossing
-from skypane.runtime.spark.engine.partials import PartialReader, PartialRef, attempt_name
-from skypane.runtime.spark.engine.plq import REJECTED, PaneLevel
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
+from skypane.runtime.spark.engine.partials import PartialReader, PartialReference, attempt_name
+from skypane.runtime.spark.engine.plq import REJECTED, LiftReports
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.spark_schema import from_spark
 
 
@@ -29,11 +29,11 @@ def schema_of(schema: pa.Schema) -> pa.Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class AheadStage:
+class FarAheadStage:
     """Writes the rows beyond the gate's limit, which are held, and yields references to them; travels to the workers."""
 
     gate: EntryRules
-    store: Store
+    store: DocumentStore
     batch_id: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -47,7 +47,7 @@ class AheadStage:
         yield pa.RecordBatch.from_pydict({"report": [json.dumps([ref.to_json() for ref in refs])]})
 
 
-def write_ahead(rows: DataFrame, stage: AheadStage, crossing: Crossing) -> tuple[PartialRef, ...]:
+def write_ahead(rows: DataFrame, stage: FarAheadStage, crossing: ArrowTransfer) -> tuple[PartialReference, ...]:
     """Write the held rows of a batch, which the late sink gets if they are given up one day.
 
     Only the driver can tell which they are, when it has seen the whole batch; they are rare, and for them the batch is
@@ -56,21 +56,23 @@ def write_ahead(rows: DataFrame, stage: AheadStage, crossing: Crossing) -> tuple
     return _refs(crossing.run(rows, stage, lambda reports: stage.store.remove({ref.file for ref in _refs(reports)})))
 
 
-def _refs(reports: Iterable[str]) -> tuple[PartialRef, ...]:
-    return tuple(PartialRef.from_json(ref) for report in reports for ref in json.loads(report))
+def _refs(reports: Iterable[str]) -> tuple[PartialReference, ...]:
+    return tuple(PartialReference.from_json(ref) for report in reports for ref in json.loads(report))
 
 
-def given_up(gate: EntryRules, store: Store, refs: Iterable[PartialRef], panes: Collection[int]) -> list[pa.Table]:
+def given_up(
+    gate: EntryRules, store: DocumentStore, refs: Iterable[PartialReference], panes: Collection[int]
+) -> list[pa.Table]:
     """Return the rows of these panes that were held, with their reason."""
     tables = map(PartialReader(store), refs)
     return [table.filter(_in_panes(gate, table, panes)) for table in tables]
 
 
-def gather(schema: pa.Schema, level: PaneLevel, store: Store, future: Iterable[pa.Table]) -> Answers:
+def gather(schema: pa.Schema, level: LiftReports, store: DocumentStore, future: Iterable[pa.Table]) -> BatchRows:
     """Return all rows that are rejected with a batch: those that the tasks wrote, late or unusable, and `future`."""
     tables = [*map(PartialReader(store.child(REJECTED)), level.rejected_rows), *future]
     tables = [table.cast(schema_of(schema)) for table in tables]
-    return Answers(schema_of(schema), row_count=sum(table.num_rows for table in tables), tables=tuple(tables))
+    return BatchRows(schema_of(schema), row_count=sum(table.num_rows for table in tables), tables=tuple(tables))
 
 
 def _future(gate: EntryRules, rows: pa.Table) -> Iterator[pa.Table]:

@@ -17,9 +17,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ownership import Ownership
-from skypane.runtime.spark.engine.query_definition import Definition
+from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.types import CheckpointError
 
 FORMAT = 2
@@ -54,13 +54,13 @@ class Manifest:
 class Ledger:
     """Reads the manifests of one query, and writes them once it is claimed."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: DocumentStore) -> None:
         self._root = store
         self._store = store.child("ledger")
         self._ownership: Ownership | None = None
         self._batches = self._listed()
 
-    def claim(self, definition: Definition) -> str:
+    def claim(self, definition: QueryDefinition) -> str:
         """Take the checkpoint over for this driver, unless it is another query's.
 
         Returns the name that the query has for as long as its checkpoint lives. Raises CheckpointError, before anything

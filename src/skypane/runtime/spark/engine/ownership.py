@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from skypane.runtime.spark import driver_folders
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.types import CheckpointError
 
 OWNER = "owner"
@@ -35,11 +35,11 @@ _DRIVER = re.compile(r"(\d{12})-[0-9a-f]{8}")
 class Ownership:
     """The right to change a checkpoint, as the folder `drafts`; `driver` names this start, after all that were before."""
 
-    drafts: Store
+    drafts: DocumentStore
     driver: str
 
     @classmethod
-    def take(cls, root: Store) -> Self:
+    def take(cls, root: DocumentStore) -> Self:
         """Take the checkpoint over from whoever has it."""
         owner = root.child(OWNER)
         owner.make()  # a folder that appears while pyarrow lists it is an error
@@ -74,7 +74,7 @@ class Ownership:
             self.check()
             raise
 
-    def write(self, target: Store, name: str, value: object) -> None:
+    def write(self, target: DocumentStore, name: str, value: object) -> None:
         """Replace a document of the checkpoint; raise CheckpointError, with nothing changed, if another driver has it."""
         self.check()  # what makes it sure is the move; a store that cannot move a folder away has this only
         try:
@@ -82,7 +82,7 @@ class Ownership:
         except FileNotFoundError as error:
             raise self.lost() from error
 
-    def remove(self, target: Store, names: Iterable[str]) -> None:
+    def remove(self, target: DocumentStore, names: Iterable[str]) -> None:
         """Delete files of the checkpoint, those that are there; raise CheckpointError if another driver has it."""
         self.check()
         try:
@@ -97,7 +97,7 @@ class Ownership:
         )
 
 
-def _drivers(owner: Store) -> list[str]:
+def _drivers(owner: DocumentStore) -> list[str]:
     return [name for name in owner.folders() if _DRIVER.fullmatch(name)]
 
 

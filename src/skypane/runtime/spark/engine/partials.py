@@ -15,7 +15,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from skypane.runtime.memory_headroom import SHORTER_WINDOW, Headroom
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.table_batching import decoded, encoded
 from skypane.types import CheckpointError
 from skypane.wording import count, size
@@ -29,7 +29,7 @@ _NAME = re.compile(r"\d{12}-\d{5}-[0-9a-f]{32}\.arrow")
 
 
 @dataclass(frozen=True, slots=True)
-class PartialRef:
+class PartialReference:
     """One partial in a file of the store: bytes [start, start + size), with the checksum `crc`; it has `rows` rows."""
 
     file: str
@@ -63,14 +63,14 @@ def attempt_name(batch_id: int, task: int) -> str:
     return f"{batch_id:012d}-{task:05d}-{uuid.uuid4().hex}.arrow"
 
 
-def write(store: Store, name: str, partials: Sequence[pa.Table]) -> list[PartialRef]:
+def write(store: DocumentStore, name: str, partials: Sequence[pa.Table]) -> list[PartialReference]:
     """Write a file of partials under a name that no other attempt uses; whoever commits one synchronises it."""
     refs, start = [], 0
     with store.open_output(name) as stream:
         for partial in partials:
             data = encoded(partial)
             stream.write(data)
-            refs.append(PartialRef(name, start, data.size, zlib.crc32(data), partial.num_rows))
+            refs.append(PartialReference(name, start, data.size, zlib.crc32(data), partial.num_rows))
             start += data.size
     return refs
 
@@ -81,19 +81,19 @@ class PartialReader:
     Raises MemoryLimitError where there is not enough memory for what is made of them.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: DocumentStore) -> None:
         self._store = store
         self._files: dict[str, pa.NativeFile] = {}
         self._room = Headroom(SHORTER_WINDOW)
 
-    def __call__(self, ref: PartialRef) -> pa.Table:
+    def __call__(self, ref: PartialReference) -> pa.Table:
         self._room.require(ref.size, _MERGING * ref.size, f"the {count(ref.rows)} rows of a partial ({size(ref.size)})")
         data = self._bytes(ref)
         if data.size != ref.size or zlib.crc32(data) != ref.crc:
             raise self._lost(ref, "is damaged: its bytes are not those that were written")
         return decoded(data)
 
-    def _bytes(self, ref: PartialRef) -> pa.Buffer:
+    def _bytes(self, ref: PartialReference) -> pa.Buffer:
         try:
             file = self._files.get(ref.file)
             if file is None:
@@ -105,7 +105,7 @@ class PartialReader:
         except (OSError, pa.ArrowInvalid) as error:
             raise self._lost(ref, f"cannot be read ({error})") from error
 
-    def _lost(self, ref: PartialRef, what: str) -> CheckpointError:
+    def _lost(self, ref: PartialReference, what: str) -> CheckpointError:
         return CheckpointError(
             f"{self._store.path(ref.file)} {what}: restore the whole checkpoint from a copy, or start with a new one"
         )

@@ -24,11 +24,11 @@ from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
 from skypane.progress.pane_arrivals import SourceCount
 from skypane.runtime.memory_headroom import FEWER_ROWS, Headroom
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
-from skypane.runtime.spark.engine.arrow_transfer import Crossing
+from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
-from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReference, attempt_name
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.runtime.spark.spark_schema import from_spark
 from skypane.runtime.spark.versions import partitioned
@@ -48,7 +48,7 @@ class PaneReport:
     """One partial that a task wrote, the rows it stands for, and the seconds that lifting them took."""
 
     count: PaneCount
-    ref: PartialRef
+    ref: PartialReference
     busy: float
 
 
@@ -61,7 +61,7 @@ class TaskReport:
     panes: tuple[PaneReport, ...]
     #: without the rows, which are in `rejected_rows`
     rejection: Rejection
-    rejected_rows: tuple[PartialRef, ...]
+    rejected_rows: tuple[PartialReference, ...]
     sources: Mapping[str, SourceCount]
 
     def to_json(self) -> str:
@@ -78,7 +78,8 @@ class TaskReport:
     def from_json(cls, text: str) -> TaskReport:
         value = json.loads(text)
         panes = (
-            PaneReport(PaneCount(**pane["count"]), PartialRef(**pane["ref"]), pane["busy"]) for pane in value["panes"]
+            PaneReport(PaneCount(**pane["count"]), PartialReference(**pane["ref"]), pane["busy"])
+            for pane in value["panes"]
         )
         return cls(
             **value
@@ -86,7 +87,7 @@ class TaskReport:
                 "fingerprint": Fingerprint(**value["fingerprint"]),
                 "panes": tuple(panes),
                 "rejection": Rejection.from_json(value["rejection"]),
-                "rejected_rows": tuple(PartialRef(**ref) for ref in value["rejected_rows"]),
+                "rejected_rows": tuple(PartialReference(**ref) for ref in value["rejected_rows"]),
                 "sources": {name: SourceCount(*count) for name, count in value["sources"].items()},
             }
         )
@@ -103,7 +104,7 @@ class LiftStage:
 
     query: Query
     gate: EntryRules
-    store: Store
+    store: DocumentStore
     batch_id: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -130,7 +131,7 @@ class LiftStage:
         if lifted.partials:
             name = attempt_name(self.batch_id, task)
             refs = partials.write(self.store.child(PARTIALS), name, [part.partial for part in lifted.partials])
-        rejected: list[PartialRef] = []
+        rejected: list[PartialReference] = []
         if lifted.rejection.rows:
             name = attempt_name(self.batch_id, task)
             rejected = partials.write(self.store.child(REJECTED), name, lifted.rejection.rows)
@@ -147,7 +148,7 @@ class LiftStage:
 
 
 @dataclass(frozen=True, slots=True)
-class PaneLevel:
+class LiftReports:
     """The reports of all tasks of a batch, and what they say together."""
 
     tasks: tuple[TaskReport, ...]
@@ -180,13 +181,13 @@ class PaneLevel:
         return merged_sources(task.sources for task in self.tasks)
 
     @property
-    def rejected_rows(self) -> list[PartialRef]:
+    def rejected_rows(self) -> list[PartialReference]:
         return [ref for task in self.tasks for ref in task.rejected_rows]
 
 
 def run(
-    rows: DataFrame, stage: LiftStage, crossing: Crossing, routing: Routing | None, tasks: int | None = None
-) -> PaneLevel:
+    rows: DataFrame, stage: LiftStage, crossing: ArrowTransfer, routing: Routing | None, tasks: int | None = None
+) -> LiftReports:
     """Lift a batch: one job, one Python hop, and an exchange before it only where a routing is given.
 
     tasks   at most so many, where rows stay where they are read: a task then reads several of the source's partitions
@@ -198,11 +199,11 @@ def run(
     return _level(crossing.run(rows, stage, lambda reports: _forget(stage.store, _level(reports))))
 
 
-def _level(reports: Iterable[str]) -> PaneLevel:
-    return PaneLevel(tuple(map(TaskReport.from_json, reports)))
+def _level(reports: Iterable[str]) -> LiftReports:
+    return LiftReports(tuple(map(TaskReport.from_json, reports)))
 
 
-def _forget(store: Store, level: PaneLevel) -> None:
+def _forget(store: DocumentStore, level: LiftReports) -> None:
     """Remove the files of tasks that run again."""
     store.child(PARTIALS).remove({pane.ref.file for pane in level.panes})
     store.child(REJECTED).remove({ref.file for ref in level.rejected_rows})

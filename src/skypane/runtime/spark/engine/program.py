@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame
 from skypane.control.measurements import BatchMeasurements
 from skypane.metrics import BatchMetrics
 from skypane.progress.policy import ProgressState
-from skypane.runtime.spark.engine.control_loop import Steering
+from skypane.runtime.spark.engine.control_loop import BatchDecisions
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.timer import Timer
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 
 
 class ProgramState(Protocol):
@@ -52,7 +52,7 @@ class MicroBatch:
 
     batch_id: int
     rows: DataFrame
-    steering: Steering
+    steering: BatchDecisions
     timer: Timer
     interval: float | None
 
@@ -68,14 +68,14 @@ class BatchOutcome(Generic[S]):
     """
 
     state: S
-    answers: Answers
-    rejected: Answers | None
+    answers: BatchRows
+    rejected: BatchRows | None
     written: frozenset[str]
     rejected_files: frozenset[str]
     fingerprint: Fingerprint
     metrics: BatchMetrics
     measured: BatchMeasurements
-    current: Answers | None = None
+    current: BatchRows | None = None
 
 
 class Program(Protocol[S_run]):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ownership import Ownership
 from skypane.types import CheckpointError
 
@@ -22,7 +22,7 @@ MAY_CHANGE = (
 
 
 @dataclass(frozen=True)
-class Definition:
+class QueryDefinition:
     """The definition of a query, as JSON objects.
 
     fixed   another value is another query: what is kept in the checkpoint would not mean the same
@@ -32,7 +32,7 @@ class Definition:
     fixed: Mapping[str, Any]
     free: Mapping[str, Any] = field(default_factory=dict)
 
-    def check(self, root: Store, *, begun: bool) -> None:
+    def check(self, root: DocumentStore, *, begun: bool) -> None:
         """Raise CheckpointError, naming each difference, if the checkpoint is another query's; change nothing.
 
         begun   whether the checkpoint has manifests: then it must have a definition
@@ -52,7 +52,7 @@ class Definition:
                 f"Use another checkpoint, or put the query back. {MAY_CHANGE}"
             )
 
-    def settle(self, root: Store, ownership: Ownership) -> str:
+    def settle(self, root: DocumentStore, ownership: Ownership) -> str:
         """Write the definition down for the driver in charge; return the name of the query."""
         there = _read(root)
         name = uuid.uuid4().hex if there is None else str(there["name"])
@@ -63,13 +63,13 @@ class Definition:
         return name
 
     @staticmethod
-    def free_of(root: Store) -> dict[str, Any]:
+    def free_of(root: DocumentStore) -> dict[str, Any]:
         """Return the free part that the last start has noted; nothing, before the first."""
         there = _read(root)
         return {} if there is None else dict(there["free"])
 
 
-def _read(root: Store) -> dict[str, Any] | None:
+def _read(root: DocumentStore) -> dict[str, Any] | None:
     try:
         there = root.read_json(DEFINITION)
         version, parts = (

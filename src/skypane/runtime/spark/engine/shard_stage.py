@@ -17,14 +17,14 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.operators.fronts import group_shards, shards
-from skypane.operators.fronts.front import NewPoints, Stored
+from skypane.operators.fronts.front import FrontContents, NewPoints
 from skypane.operators.fronts.fronts import ShardPlan
-from skypane.operators.fronts.group_shards import GroupAnswer, GroupQuestion
-from skypane.operators.fronts.shards import Question, Spans
+from skypane.operators.fronts.group_shards import GroupShardRequest, GroupShardResponse
+from skypane.operators.fronts.shards import ShardRequest, Spans
 from skypane.operators.fronts.updates import Updates
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
-from skypane.runtime.spark.engine.partials import PartialReader, PartialRef, attempt_name
+from skypane.runtime.spark.engine.partials import PartialReader, PartialReference, attempt_name
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.types import CheckpointError, FloatArray, IntArray, Micros
 
@@ -32,13 +32,13 @@ ASKED: Final = 99_997
 """Task number, in a file's name, of the questions."""
 
 
-_Asked: TypeAlias = tuple[tuple[PartialRef, PartialRef], tuple[Any, ...]]
+_Asked: TypeAlias = tuple[tuple[PartialReference, PartialReference], tuple[Any, ...]]
 """References to arrivals and stored points; the clock, and the rest of the question."""
 _Answer: TypeAlias = Callable[[pa.Table, pa.Table, tuple[Any, ...]], list[pa.Table]]
 
 
 @dataclass
-class Shards:
+class ShardClient:
     """Asks the shards of one batch.
 
     store     of partials
@@ -47,7 +47,7 @@ class Shards:
     """
 
     spark: SparkSession
-    store: Store
+    store: DocumentStore
     batch_id: int
     written: set[str] = field(default_factory=set)
     busy: tuple[float, ...] = ()
@@ -56,7 +56,7 @@ class Shards:
         """Return how so many shards are asked."""
         return ShardPlan(shards, self._ask, self._ask_groups)
 
-    def _ask(self, questions: Sequence[Question]) -> list[Spans]:
+    def _ask(self, questions: Sequence[ShardRequest]) -> list[Spans]:
         tables = [_table(questions[0].arrivals), *(_table(q.stored) for q in questions)]  # all have the same arrivals
         arrivals, *stored = self._write(tables)
         asked = [
@@ -66,7 +66,7 @@ class Shards:
         answers = self._answers(_answer, asked)
         return [Spans(_column(spans, "starts"), _column(spans, "ends")) for (spans,) in answers]
 
-    def _ask_groups(self, questions: Sequence[GroupQuestion]) -> list[GroupAnswer]:
+    def _ask_groups(self, questions: Sequence[GroupShardRequest]) -> list[GroupShardResponse]:
         tables = [
             table
             for q in questions
@@ -78,7 +78,7 @@ class Shards:
             for q, arrivals, stored in zip(questions, refs[::2], refs[1::2], strict=True)
         ]
         return [
-            GroupAnswer(
+            GroupShardResponse(
                 Updates(*(_column(told, name) for name in Updates._fields)),
                 _column(left, "rows"),
                 _column(left, "starts"),
@@ -86,7 +86,7 @@ class Shards:
             for told, left in self._answers(_answer_groups, asked)
         ]
 
-    def _write(self, tables: Sequence[pa.Table]) -> list[PartialRef]:
+    def _write(self, tables: Sequence[pa.Table]) -> list[PartialReference]:
         name = attempt_name(self.batch_id, ASKED)
         self.written.add(name)
         return partials.write(self.store, name, tables)
@@ -98,7 +98,7 @@ class Shards:
         told = sorted((json.loads(row.answer) for row in rows), key=lambda said: said["shard"])
         for damage in (said["damage"] for said in told if said["damage"]):
             raise CheckpointError(damage)
-        refs = [[PartialRef.from_json(ref) for ref in said["refs"]] for said in told]
+        refs = [[PartialReference.from_json(ref) for ref in said["refs"]] for said in told]
         self.written |= {ref.file for answered in refs for ref in answered}
         self.busy = tuple(said["busy"] for said in told)
         read = PartialReader(self.store)
@@ -109,7 +109,7 @@ class Shards:
 class ShardStage:
     """What a task has to know to answer for its shard; travels to the workers."""
 
-    store: Store
+    store: DocumentStore
     batch_id: int
     answer: _Answer
     asked: tuple[_Asked, ...]
@@ -117,7 +117,7 @@ class ShardStage:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Answer for the shards whose numbers come in; yield where each answer lies, or what is damaged."""
         for shard in (index for batch in batches for index in batch.column(0).to_pylist()):
-            refs: list[PartialRef] = []
+            refs: list[PartialReference] = []
             damage, began = None, time.perf_counter()
             try:
                 (arrivals, stored), setting = self.asked[shard]
@@ -133,24 +133,26 @@ class ShardStage:
 
 def _answer(arrivals: pa.Table, stored: pa.Table, setting: tuple[Any, ...]) -> list[pa.Table]:
     clock, *rest = setting
-    spans = shards.answer(Question(_stored(stored, clock), _arrivals(arrivals), *rest))
+    spans = shards.answer(ShardRequest(_stored(stored, clock), _arrivals(arrivals), *rest))
     return [pa.table(spans._asdict())]
 
 
 def _answer_groups(arrivals: pa.Table, stored: pa.Table, setting: tuple[Any, ...]) -> list[pa.Table]:
     clock, *rest = setting
     known, coming = _column(stored, "groups"), _column(arrivals, "groups")
-    told = group_shards.answer_groups(GroupQuestion(_stored(stored, clock), known, _arrivals(arrivals), coming, *rest))
+    told = group_shards.answer_groups(
+        GroupShardRequest(_stored(stored, clock), known, _arrivals(arrivals), coming, *rest)
+    )
     return [pa.table(told.updates._asdict()), pa.table({"rows": told.rows, "starts": told.starts})]
 
 
-def handed_over(store: Store, stored: Stored) -> Stored:
+def handed_over(store: DocumentStore, stored: FrontContents) -> FrontContents:
     """Write points for a shard and read them, as a question and its answer do together."""
     (ref,) = partials.write(store, attempt_name(0, ASKED), [_table(stored)])
     return _stored(PartialReader(store)(ref), stored.clock)
 
 
-def _table(part: NewPoints | Stored, groups: IntArray | None = None) -> pa.Table:
+def _table(part: NewPoints | FrontContents, groups: IntArray | None = None) -> pa.Table:
     """Return points as a table; a clock, which is the same for all, is left out."""
     points, *_ = part
     flat = pa.array(np.ascontiguousarray(points).ravel())
@@ -174,5 +176,5 @@ def _arrivals(table: pa.Table) -> NewPoints:
     return NewPoints(_point_array(table), _column(table, "times"), _column(table, "rows"))
 
 
-def _stored(table: pa.Table, clock: Micros) -> Stored:
-    return Stored(*_arrivals(table), _column(table, "starts"), clock)
+def _stored(table: pa.Table, clock: Micros) -> FrontContents:
+    return FrontContents(*_arrivals(table), _column(table, "starts"), clock)

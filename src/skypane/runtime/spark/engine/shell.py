@@ -22,20 +22,20 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.parallelism import Workers
 from skypane.metrics import BatchMetrics
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import fingerprint
-from skypane.runtime.spark.engine.committed_state import Standing
-from skypane.runtime.spark.engine.control_loop import Control, ControlState
+from skypane.runtime.spark.engine.committed_state import CommittedState
+from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.fencing import take_over, tidy
 from skypane.runtime.spark.engine.front_program import ContinuousState
-from skypane.runtime.spark.engine.job_settings import Setting
+from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.programs import program_of
 from skypane.runtime.spark.engine.timer import Timer
-from skypane.runtime.spark.sources.many.input_metrics import Told
+from skypane.runtime.spark.sources.many.input_metrics import InputReport
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import CheckpointError, SkypaneError
 
@@ -49,10 +49,10 @@ class Engine:
 
     def __init__(
         self,
-        setting: Setting,
+        setting: JobSettings,
         workers: Workers,
         on_batch: Callable[[BatchMetrics], None] | None = None,
-        told: Callable[[], Told] = Told,
+        told: Callable[[], InputReport] = InputReport,
         pace: float = 0.0,
     ) -> None:
         """`pace`: seconds from one batch to the next by the trigger; 0: at once, infinite: nothing more comes."""
@@ -60,17 +60,17 @@ class Engine:
         self._pace = pace
         self._on_batch = on_batch
         self._told = told
-        self._store = Store.at(setting.checkpoint).child("skypane")
+        self._store = DocumentStore.at(setting.checkpoint).child("skypane")
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
         )
-        self._control = Control.of(setting, workers)
+        self._control = ControlLoop.of(setting, workers)
         self.ledger = Ledger(self._store)
         take_over(self.ledger, self._store, setting)
         ownership = self.ledger.ownership
         self._program = program_of(setting, self._store, setting.output.stage(ownership.driver) or self._answers)
         with ownership.in_charge():
-            self._standing = Standing.restored(self._program, self._control, self.ledger.latest())
+            self._standing = CommittedState.restored(self._program, self._control, self.ledger.latest())
             tidy(ownership, self._partials, self._standing.state.files, (self._rejected, self._answers))
         #: what scale() has asked for since the last batch began
         self._request: Workers | None = None
@@ -191,7 +191,7 @@ class Engine:
             overrun = max(0.0, timer.stop()["total"] - self._pace)
             measured = replace(outcome.measured, backlog=told.backlog, overrun=overrun, sized=told.sized)
             control = asked if drain else self._control.observe(control, measured)
-            after = Standing(batch_id, outcome.state, control, seen, before.drains + drain)
+            after = CommittedState(batch_id, outcome.state, control, seen, before.drains + drain)
             if kept := sorted(outcome.written & outcome.state.files):
                 self._partials.sync(*kept, "")
         # The manifest cannot hold how long it took to write it: whoever asks later hears what the listener heard.
@@ -220,7 +220,7 @@ class Engine:
         if self._setting.front is not None and outcome.current is not None:
             self._setting.front.write(rows.sparkSession, replace(outcome.current, driver=driver), batch_id)
 
-    def _remove_unneeded(self, before: Standing, outcome: BatchOutcome[Any]) -> None:
+    def _remove_unneeded(self, before: CommittedState, outcome: BatchOutcome[Any]) -> None:
         ownership = self.ledger.ownership
         ownership.remove(self._partials, (before.state.files | outcome.written) - outcome.state.files)
         ownership.remove(self._rejected, outcome.rejected_files)

@@ -18,14 +18,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.types import CheckpointError
 
 _MAGIC = b"crc\0"
 """How Hadoop's files of checksums begin; bytes per sum follow, then the sums, four bytes each as well."""
 
 
-def check(checkpoint: Store) -> None:
+def check(checkpoint: DocumentStore) -> None:
     """Raise CheckpointError if a file of Spark's is damaged, or one is gone that others speak of."""
     if not checkpoint.is_local:
         return

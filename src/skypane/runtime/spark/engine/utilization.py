@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from skypane.control.elasticity.interval import Stages
+from skypane.control.elasticity.interval import StageSamples
 from skypane.control.measurements import BatchMeasurements, PaneWork
-from skypane.control.monitoring import Period
+from skypane.control.monitoring import SamplingPeriod
 
 _SHORTEST = 1e-3
 """Seconds that an interval counts for at least: with less left of it, the stage is overloaded beyond any measure."""
 
 
-def period_of(measured: BatchMeasurements) -> Period | None:
+def period_of(measured: BatchMeasurements) -> SamplingPeriod | None:
     """Return the pane level's interval; None where its length is not known: after a start, or by a clock gone back.
 
     The interval is that in which the batch's rows came, less what the window level takes of it. A pane counts as closed
@@ -27,7 +27,7 @@ def period_of(measured: BatchMeasurements) -> Period | None:
         return None
     rows = tuple(task.rows for task in measured.tasks)
     panes = panes_of(measured)
-    return Period(
+    return SamplingPeriod(
         seconds=_left(measured.interval, measured.lift_seconds, measured.merge_seconds),
         busy=tuple(task.busy for task in measured.tasks),
         processed=rows,
@@ -37,12 +37,12 @@ def period_of(measured: BatchMeasurements) -> Period | None:
     )
 
 
-def window_period_of(measured: BatchMeasurements) -> Period | None:
+def window_period_of(measured: BatchMeasurements) -> SamplingPeriod | None:
     """Return the window level's interval, its tasks being windows; None where period_of() is, or no window was due."""
     windows = tuple(run.windows for run in measured.runs)
     if measured.interval is None or measured.interval <= 0 or not any(windows):
         return None
-    return Period(
+    return SamplingPeriod(
         seconds=_left(measured.interval, measured.merge_seconds, measured.lift_seconds),
         busy=tuple(run.busy for run in measured.runs),
         processed=windows,
@@ -55,7 +55,7 @@ def _left(interval: float, own: float, other: float) -> float:
     return max(interval - other, interval * share, _SHORTEST)
 
 
-def stages_of(measured: BatchMeasurements) -> Stages:
+def stages_of(measured: BatchMeasurements) -> StageSamples:
     """Return what the second level of adaptation is told of a batch.
 
     Where rows stayed where they were read, the source cut the panes, not the law of splitting: no factor is known, nor
@@ -64,7 +64,7 @@ def stages_of(measured: BatchMeasurements) -> Stages:
     plq = period_of(measured)
     if plq is not None and not measured.exchanged:
         plq = replace(plq, panes=0, partitions=0)
-    return Stages(
+    return StageSamples(
         plq,
         window_period_of(measured),
         arrived=sum(task.rows for task in measured.tasks),

@@ -16,19 +16,19 @@ from pyspark.sql import SparkSession
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measurements import BatchMeasurements, RunWork
 from skypane.control.placement import COMPARED_ONCE, DueWindows, Placement, PlacementChoice
-from skypane.operators.advance import Advance, drained
+from skypane.operators.advance import ProgressStep, drained
 from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
 from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import wlq
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics
 from skypane.runtime.spark.engine.ingest import Ingest
-from skypane.runtime.spark.engine.plq import PaneLevel
+from skypane.runtime.spark.engine.plq import LiftReports
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
-from skypane.runtime.spark.engine.window_state import State
+from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.machine.executors import workers_are_threads
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 
 
 class WindowedProgram:
@@ -39,7 +39,7 @@ class WindowedProgram:
     """
 
     def __init__(
-        self, plan: Plan, intake: Ingest, answer_schema: pa.Schema, staged: Store, costs: Costs = DEFAULT_COSTS
+        self, plan: Plan, intake: Ingest, answer_schema: pa.Schema, staged: DocumentStore, costs: Costs = DEFAULT_COSTS
     ) -> None:
         self._plan = plan
         self._intake = intake
@@ -52,21 +52,23 @@ class WindowedProgram:
         self._divisible = isinstance(query, DivisibleQuery) and query.divisible(intake.schema)
         self._compared_once = not self._divisible and self._window_query.compares_once(intake.schema)
 
-    def init(self) -> State:
-        return State.initial(self._plan)
+    def init(self) -> WindowState:
+        return WindowState.initial(self._plan)
 
-    def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> State:
-        return State.restored(self._plan, progress, operator)
+    def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> WindowState:
+        return WindowState.restored(self._plan, progress, operator)
 
-    def run(self, batch: MicroBatch, state: State) -> BatchOutcome[State]:
+    def run(self, batch: MicroBatch, state: WindowState) -> BatchOutcome[WindowState]:
         """Process a batch."""
         return self._complete(batch, state, *self._intake.lift(batch, state))
 
-    def drain(self, batch: MicroBatch, state: State) -> BatchOutcome[State]:
+    def drain(self, batch: MicroBatch, state: WindowState) -> BatchOutcome[WindowState]:
         """Answer every window that holds a row that is believed, as if a punctuation at the end of the stream had come."""
-        return self._complete(batch, state, PaneLevel(()), drained(self._plan.progress, state.progress, state.open))
+        return self._complete(batch, state, LiftReports(()), drained(self._plan.progress, state.progress, state.open))
 
-    def _complete(self, batch: MicroBatch, state: State, level: PaneLevel, step: Advance) -> BatchOutcome[State]:
+    def _complete(
+        self, batch: MicroBatch, state: WindowState, level: LiftReports, step: ProgressStep
+    ) -> BatchOutcome[WindowState]:
         timer = batch.timer
         with timer("progress"):
             panes, merged = self._intake.add(level, step, state, batch.batch_id, step.state.punctuation)
@@ -115,12 +117,12 @@ class WindowedProgram:
 
     def _answer(
         self, spark: SparkSession, due: list[wlq.RefTask], place: PlacementChoice, batch_id: int
-    ) -> tuple[Answers, tuple[RunWork, ...]]:
+    ) -> tuple[BatchRows, tuple[RunWork, ...]]:
         """Return the answers, and what each run of windows took."""
         if place.where == "driver":
             return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema)
         runs = wlq.cut(due, place.runs)
-        stage = wlq.RunStage(
+        stage = wlq.WindowStage(
             self._window_query,
             self._intake.store,
             self._staged,

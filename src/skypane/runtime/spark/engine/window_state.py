@@ -10,20 +10,20 @@ from skypane.operators.open_panes import OpenPanes
 from skypane.operators.row_account import RowAccount, RowTotals
 from skypane.plan import Plan
 from skypane.progress.policy import ProgressState
-from skypane.runtime.spark.engine.partials import PartialRef
+from skypane.runtime.spark.engine.partials import PartialReference
 from skypane.types import CheckpointError
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class WindowState:
     """How far time has come, the partials of the open panes, the held rows, and where all rows are in counts.
 
     ahead   the held rows as they came, which the late sink may need; empty where there is none
     """
 
     progress: ProgressState
-    open: OpenPanes[PartialRef]
-    ahead: tuple[PartialRef, ...] = ()
+    open: OpenPanes[PartialReference]
+    ahead: tuple[PartialReference, ...] = ()
     account: RowAccount = field(default_factory=RowAccount)
 
     @classmethod
@@ -34,12 +34,14 @@ class State:
     def restored(cls, plan: Plan, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> Self:
         """Return the state whose snapshots these are; raise CheckpointError if they cannot be."""
         try:
-            panes = {int(pane): tuple(map(PartialRef.from_json, refs)) for pane, refs in operator["panes"].items()}
+            panes = {
+                int(pane): tuple(map(PartialReference.from_json, refs)) for pane, refs in operator["panes"].items()
+            }
             next_window = operator["next_window"]
-            ahead = tuple(map(PartialRef.from_json, operator["ahead"]))
+            ahead = tuple(map(PartialReference.from_json, operator["ahead"]))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the open panes in the checkpoint cannot be read: {error!r}") from error
-        open_panes = replace(OpenPanes[PartialRef].empty(plan.windows), panes=panes, next_window=next_window)
+        open_panes = replace(OpenPanes[PartialReference].empty(plan.windows), panes=panes, next_window=next_window)
         state, saved = plan.progress.restore(progress), operator.get("account")
         # Earlier versions did not count: then it begins here.
         account = RowAccount.begun(plan.windows, state.held) if saved is None else RowAccount.restored(saved)

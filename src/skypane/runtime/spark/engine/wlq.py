@@ -23,24 +23,24 @@ from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import DivisibleQuery
 from skypane.operators.window_query import WindowQuery, WindowWorker
 from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows, limited
-from skypane.runtime.spark.document_store import Store
-from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialReference
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.types import CheckpointError, MemoryLimitError
 
-RefTask = WindowTask[PartialRef]
+RefTask = WindowTask[PartialReference]
 
 
 def in_driver(
-    worker: WindowWorker, store: Store, tasks: Sequence[RefTask], schema: pa.Schema
-) -> tuple[Answers, tuple[RunWork, ...]]:
+    worker: WindowWorker, store: DocumentStore, tasks: Sequence[RefTask], schema: pa.Schema
+) -> tuple[BatchRows, tuple[RunWork, ...]]:
     """Answer windows here and now, as one run; `schema` is that of the answers. Returns what it took too."""
     load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
     with limited("the windows of a batch", SHORTER_WINDOW):
         answers = list(worker.answers(tasks, load))
     busy = time.perf_counter() - began
-    done = Answers(
+    done = BatchRows(
         schema,
         row_count=sum(answer.rows.num_rows for answer in answers),
         windows=tuple((answer.window, answer.rows.num_rows) for answer in answers),
@@ -50,15 +50,15 @@ def in_driver(
 
 
 @dataclass(frozen=True, slots=True)
-class RunStage:
+class WindowStage:
     """What a task has to know to answer its run of windows, or a part of their keys; travels to the workers.
 
     Task i has part i % parts of run i // parts.
     """
 
     query: WindowQuery
-    store: Store
-    target: Store
+    store: DocumentStore
+    target: DocumentStore
     prefix: str
     runs: tuple[tuple[RefTask, ...], ...]
     schema: pa.Schema
@@ -73,7 +73,7 @@ class RunStage:
         """Do the tasks whose numbers come in; yield, per task, its file, windows and seconds, or why it has failed."""
         for number in (index for batch in batches for index in batch.column(0).to_pylist()):
             yield pa.RecordBatch.from_pydict({"run": [json.dumps(self.done(number))]})
-        keep_loaded(RunStage)
+        keep_loaded(WindowStage)
 
     def done(self, number: int) -> dict[str, Any]:
         """Do a task; return its file, windows and seconds, or why it has failed."""
@@ -95,7 +95,7 @@ class RunStage:
             windows.append((answer.window, answer.rows.num_rows))
             yield answer.rows
 
-    def _loader(self, part: int) -> Callable[[PartialRef], pa.Table]:
+    def _loader(self, part: int) -> Callable[[PartialReference], pa.Table]:
         """Return what gets the rows of a partial that are of the part."""
         load, query = PartialReader(self.store.child(PARTIALS)), self.query.query
         if self.parts == 1 or not isinstance(query, DivisibleQuery):
@@ -103,25 +103,25 @@ class RunStage:
         return lambda ref: query.part_of(load(ref), part, self.parts)
 
 
-def on_workers(spark: SparkSession, stage: RunStage) -> tuple[Answers, tuple[RunWork, ...]]:
+def on_workers(spark: SparkSession, stage: WindowStage) -> tuple[BatchRows, tuple[RunWork, ...]]:
     """Answer windows in one job; the rows stay in files. Returns what each task took too."""
     numbers = spark.range(0, stage.tasks, 1, stage.tasks)
     rows = numbers.mapInArrow(stage, "run string").collect()
     return _told(stage, (json.loads(row.run) for row in rows))
 
 
-def in_threads(stage: RunStage) -> tuple[Answers, tuple[RunWork, ...]]:
+def in_threads(stage: WindowStage) -> tuple[BatchRows, tuple[RunWork, ...]]:
     """Answer windows in threads of this process, each a task: kernels and Arrow let go of the interpreter."""
     with ThreadPoolExecutor(stage.tasks, "skypane-windows") as pool:
         return _told(stage, pool.map(stage.done, range(stage.tasks)))
 
 
-def _told(stage: RunStage, done: Iterable[dict[str, Any]]) -> tuple[Answers, tuple[RunWork, ...]]:
+def _told(stage: WindowStage, done: Iterable[dict[str, Any]]) -> tuple[BatchRows, tuple[RunWork, ...]]:
     runs = sorted(done, key=lambda run: run["file"])
     for kind, why in (run["failed"] for run in runs if run["failed"]):
         raise MemoryLimitError(why) if kind == MemoryLimitError.__name__ else CheckpointError(why)
     windows = together(run["windows"] for run in runs)
-    answers = Answers(
+    answers = BatchRows(
         stage.schema,
         row_count=sum(count for _, count in windows),
         windows=windows,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.spark_schema import spark_schema
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class BatchRows:
     """The rows of one batch for one sink; they are in `tables`, or else in `files` (parquet) of `store`.
 
     windows   the number and the row count of each window that is answered, in order; empty for rejected rows
@@ -23,7 +23,7 @@ class Answers:
     row_count: int
     windows: tuple[tuple[int, int], ...] = ()
     tables: tuple[pa.Table, ...] = ()
-    store: Store | None = None
+    store: DocumentStore | None = None
     files: tuple[str, ...] = ()
     driver: str = "driver"
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.locations import Location
-from skypane.runtime.spark.document_store import Store
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import FRONT, QueryStart, staging, take_folder
 from skypane.runtime.spark.sinks.sink import Sink
 
@@ -29,9 +29,9 @@ class Current(Sink):
     path: str
 
     @cached_property
-    def store(self) -> Store:
+    def store(self) -> DocumentStore:
         """The folder; where it is has been settled once, though the process may change its working folder."""
-        return Store.at(self.path, "front")
+        return DocumentStore.at(self.path, "front")
 
     def check(self, schema: pa.Schema) -> None:
         del schema  # parquet holds any
@@ -43,7 +43,7 @@ class Current(Sink):
     def open(self, claim: QueryStart) -> None:
         take_folder(self.store, claim, FRONT)
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark
         stage, draft = staging(self.store, answers.driver), f"{FRONT}-{batch_id:012d}.parquet"
         stage.write_parquet(draft, answers.schema, [answers.table()])

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from skypane.locations import Location
 from skypane.runtime.spark import driver_folders
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks import text_format
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import ANSWERS, REJECTED, QueryStart, staging, take_folder
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import ConfigError
@@ -44,9 +44,9 @@ class Directory(Sink):
             raise ConfigError(f"output format must be parquet, csv or json, got {self.format!r}")
 
     @cached_property
-    def store(self) -> Store:
+    def store(self) -> DocumentStore:
         """The folder; where it is has been settled once, though the process may change its working folder."""
-        return Store.at(self.path, _FIELDS[self.holds])
+        return DocumentStore.at(self.path, _FIELDS[self.holds])
 
     def check(self, schema: pa.Schema) -> None:
         self.place()
@@ -66,10 +66,10 @@ class Directory(Sink):
     def open(self, claim: QueryStart) -> None:
         take_folder(self.store, claim, self.holds)
 
-    def stage(self, driver: str) -> Store | None:
+    def stage(self, driver: str) -> DocumentStore | None:
         return staging(self.store, driver) if self.format == "parquet" else None
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark  # files are written by pyarrow: a job would cost more than the writing
         target, prefix = self.store, f"{self.holds}-{batch_id:012d}"
         stage = staging(target, answers.driver)
@@ -88,7 +88,7 @@ class Directory(Sink):
         if files:
             target.sync("")
 
-    def _written(self, stage: Store, prefix: str, answers: Answers) -> tuple[str, ...]:
+    def _written(self, stage: DocumentStore, prefix: str, answers: BatchRows) -> tuple[str, ...]:
         if not answers.row_count:
             return ()
         name = f"{prefix}-driver.{self.format}"

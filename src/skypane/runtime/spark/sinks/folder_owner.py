@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skypane.runtime.spark import driver_folders
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.types import CheckpointError
 
 STAGE = "_staging"
@@ -40,12 +40,12 @@ class QueryStart:
     check: Callable[[], None] = lambda: None
 
 
-def staging(target: Store, driver: str) -> Store:
+def staging(target: DocumentStore, driver: str) -> DocumentStore:
     """Return the folder in which the files of one start wait: for a start that was taken over it is not there."""
     return target.child(STAGE).child(driver)
 
 
-def take_folder(target: Store, claim: QueryStart, prefix: str) -> None:
+def take_folder(target: DocumentStore, claim: QueryStart, prefix: str) -> None:
     """Make a folder this start's alone; its files are named `prefix`-<batch>-...
 
     Every change of the folder moves a file out of the start's own staging folder or into it. Those of the starts before
@@ -73,7 +73,7 @@ def take_folder(target: Store, claim: QueryStart, prefix: str) -> None:
         target.write_json(OWNER, {"query": claim.query, "holds": prefix}, drafts=mine)
 
 
-def _check_owner(target: Store, claim: QueryStart, prefix: str) -> None:
+def _check_owner(target: DocumentStore, claim: QueryStart, prefix: str) -> None:
     try:
         there = target.read_json(OWNER)
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def _check_owner(target: Store, claim: QueryStart, prefix: str) -> None:
         )
 
 
-def _check_batches(target: Store, claim: QueryStart, prefix: str) -> None:
+def _check_batches(target: DocumentStore, claim: QueryStart, prefix: str) -> None:
     """Refuse a folder that is ahead of the checkpoint: its windows would be answered a second time, in other batches."""
     part = re.compile(rf"{re.escape(prefix)}-(\d{{12}})-\d{{5}}\.\w+")
     ahead = [name for name in target.names() if (match := part.fullmatch(name)) and int(match[1]) > claim.next_batch]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.sink import Sink
 
 
@@ -17,5 +17,5 @@ class Call(Sink):
 
     function: Callable[[DataFrame, int], None]
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         self.function(answers.dataframe(spark), batch_id)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import ConfigError
 
@@ -24,7 +24,7 @@ class Memory(Sink):
         self._tables: dict[int, pa.Table] = {}
         self._batches = batches
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark
         # A new dictionary each time: another thread may be reading the old one.
         tables = {**self._tables, batch_id: answers.table()}

@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.locations import Location
-from skypane.runtime.spark.document_store import Store
-from skypane.runtime.spark.sinks.batch_rows import Answers
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 
 
@@ -33,11 +33,11 @@ class Sink(Protocol):
         """Prepare for the batches of a start of a query; raise CheckpointError if another query writes here."""
         del claim  # most have nothing to prepare
 
-    def stage(self, driver: str) -> Store | None:
+    def stage(self, driver: str) -> DocumentStore | None:
         """Return where the start `driver` of a query should write parquet files for write() to move, or None."""
         del driver  # most have no files
         return None
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         """Take the answers of a batch; called again with the same rows if the batch was not committed."""
         ...

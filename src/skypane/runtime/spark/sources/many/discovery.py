@@ -10,14 +10,14 @@ from pathlib import Path
 from skypane.naming import instead, nearest, registered
 from skypane.runtime.spark.sources.many import growing_inputs, registry
 from skypane.runtime.spark.sources.many.growing_inputs import FileInput
-from skypane.runtime.spark.sources.many.input_kind import Found, Kind, Listed
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, InputKind, InputSpec
 from skypane.types import ConfigError
 
-KINDS: Mapping[str, Kind] = {module.KEY: module for module in registered(registry).values()}
+KINDS: Mapping[str, InputKind] = {module.KEY: module for module in registered(registry).values()}
 """What the key of a mapping in the list stands for."""
 
 
-def entry(given: object, where: str) -> Listed:
+def entry(given: object, where: str) -> InputSpec:
     """Return what a path, a mapping or an entry means; ConfigError, naming `where`, if it means none."""
     if isinstance(given, FileInput):
         return given
@@ -36,7 +36,7 @@ def entry(given: object, where: str) -> Listed:
     return KINDS[kinds[0]].of(given, where)
 
 
-def listed(given: Iterable[object]) -> tuple[Listed, ...]:
+def listed(given: Iterable[object]) -> tuple[InputSpec, ...]:
     """Return a list of inputs; ConfigError for none, and for a name or a thing that is listed twice."""
     found = tuple(entry(one, f"inputs[{at}]") for at, one in enumerate(given))
     if not found:
@@ -49,13 +49,13 @@ def listed(given: Iterable[object]) -> tuple[Listed, ...]:
     return found
 
 
-def discovered(listing: Iterable[Listed], at: Mapping[str, int] | None = None) -> dict[str, Found]:
+def discovered(listing: Iterable[InputSpec], at: Mapping[str, int] | None = None) -> dict[str, InputExtent]:
     """Return the inputs that are there now, by name; one that is listed itself is not a pattern's too.
 
     ConfigError for two inputs of one name. `at` is how far inputs were read, by which a kind tells what was lost.
     """
     order = sorted(listing, key=lambda one: one.is_pattern)
-    found: dict[str, Found] = {}
+    found: dict[str, InputExtent] = {}
     known: set[Hashable] = set()
     for key, kind in KINDS.items():
         for each in kind.look([one for one in order if one.kind == key], at or {}):
@@ -71,12 +71,12 @@ def discovered(listing: Iterable[Listed], at: Mapping[str, int] | None = None) -
     return found
 
 
-def to_text(listing: Iterable[Listed]) -> str:
+def to_text(listing: Iterable[InputSpec]) -> str:
     """Return a list of inputs as an option's text; ConfigError for a secret, which a plan would show."""
     return json.dumps([one.plain() for one in listing])
 
 
-def from_text(text: str) -> tuple[Listed, ...]:
+def from_text(text: str) -> tuple[InputSpec, ...]:
     """Return the inputs that an option lists, in JSON, or in a file of JSON that may change while the query runs."""
     body, where = text, "inputs"
     if not text.lstrip().startswith("["):

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
-from skypane.runtime.growing_files import LONGEST, LOOK, Growing
+from skypane.runtime.growing_files import LONGEST, LOOK, GrowingFile
 from skypane.runtime.spark.sources.many import parquet
-from skypane.runtime.spark.sources.many.input_kind import Found, Range, plain_meta, values_of
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
 from skypane.runtime.spark.sources.many.line_rows import header, parse_all
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
-from skypane.runtime.spark.sources.many.path_patterns import AtPath
+from skypane.runtime.spark.sources.many.path_patterns import PathSpec
 from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import CheckpointError, ConfigError
 
@@ -26,7 +26,7 @@ KEY: Final = "path"
 
 
 @dataclass(frozen=True, slots=True)
-class FileInput(AtPath):
+class FileInput(PathSpec):
     """A file that grows by whole lines, or a pattern (*, ?, [..], **) for many of them.
 
     path     it may not be there yet
@@ -69,18 +69,18 @@ class FileInput(AtPath):
 
     def per_row(self, start: int) -> float:
         with suppress(FileNotFoundError):
-            if length := Growing(self.path).line_length(start):
+            if length := GrowingFile(self.path).line_length(start):
                 return length
         return float(LOOK)
 
     def complete(self, start: int, last: int) -> int:
         with suppress(FileNotFoundError):
-            return Growing(self.path).complete(start, last)
+            return GrowingFile(self.path).complete(start, last)
         return start
 
     def after(self, start: int, rows: int, last: int) -> tuple[int, int]:
         with suppress(FileNotFoundError):
-            return Growing(self.path).after(start, rows, last)
+            return GrowingFile(self.path).after(start, rows, last)
         return start, 0
 
 
@@ -91,12 +91,12 @@ def of(given: Mapping[str, Any], where: str) -> FileInput | ParquetInput:
     return FileInput(**values_of(FileInput, given, where))
 
 
-def look(listed: Sequence[FileInput], at: Mapping[str, int]) -> Iterator[Found]:
+def look(listed: Sequence[FileInput], at: Mapping[str, int]) -> Iterator[InputExtent]:
     """Yield the files that there are, each with its size."""
     for entry in listed:
         for one in entry.found():
-            if (size := Growing(one.path).size()) is not None:
-                yield Found(one, 0, size, _loss(one, size, at.get(one.name, 0)))
+            if (size := GrowingFile(one.path).size()) is not None:
+                yield InputExtent(one, 0, size, _loss(one, size, at.get(one.name, 0)))
 
 
 def _loss(one: FileInput, size: int, read: int) -> str:
@@ -108,16 +108,16 @@ def _loss(one: FileInput, size: int, read: int) -> str:
     )
 
 
-def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa.Table | Malformed]]:
+def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
     """Yield the rows of files, one after the other."""
     for part in parts:
         for found in _rows(part, columns):
             yield part, found
 
 
-def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
+def _rows(part: OffsetRange, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
     one, start, written = _file(part), part.start, tuple(columns.names)
-    file = Growing(one.path)
+    file = GrowingFile(one.path)
     try:
         if one.header:
             end, _ = file.after(0, 1)
@@ -130,6 +130,6 @@ def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
         ) from error
 
 
-def _file(part: Range) -> FileInput:
+def _file(part: OffsetRange) -> FileInput:
     assert isinstance(part.input, FileInput)  # noqa: S101 - ranges come here by their kind
     return part.input

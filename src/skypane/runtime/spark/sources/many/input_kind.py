@@ -1,6 +1,6 @@
 """What planning and reading need of an input, whatever kind it is of.
 
-A kind is a module with what `Kind` says, and a line in registry.py. Its key is what a mapping in the list has: {"path": ...}. A place in an input is a whole number that only its kind knows the meaning of (a byte of a file, the offset of
+A kind is a module with what `InputKind` says, and a line in registry.py. Its key is what a mapping in the list has: {"path": ...}. A place in an input is a whole number that only its kind knows the meaning of (a byte of a file, the offset of
 a message); it grows with what was read, begins with 0, and is all that Spark's log keeps.
 """
 
@@ -18,7 +18,7 @@ from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import ConfigError, Length
 
 
-class Listed(Protocol):
+class InputSpec(Protocol):
     """What one entry of the list says: an input, or a pattern that finds many. A frozen value."""
 
     @property
@@ -76,7 +76,7 @@ class Input(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class InputExtent:
     """What there is of an input now: places [first, last), of which the last ones may not be complete.
 
     lost   a sentence, if what was to be read next is not there any more, and reading can but begin at `first`
@@ -89,7 +89,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class OffsetRange:
     """Places [start, end) of an input: whole rows."""
 
     input: Input
@@ -97,20 +97,22 @@ class Range:
     end: int
 
 
-class Kind(Protocol):
+class InputKind(Protocol):
     """What a module of a kind has."""
 
     @property
     def KEY(self) -> str:
         """What the mapping of such an input has."""
 
-    def of(self, given: Mapping[str, Any], where: str) -> Listed:
+    def of(self, given: Mapping[str, Any], where: str) -> InputSpec:
         """Return what a mapping of the list means; ConfigError, naming `where`, if it means nothing."""
 
-    def look(self, listed: Sequence[Any], at: Mapping[str, int]) -> Iterable[Found]:
+    def look(self, listed: Sequence[Any], at: Mapping[str, int]) -> Iterable[InputExtent]:
         """Yield the inputs that entries of this kind find, which are there now; `at` is how far inputs were read."""
 
-    def read(self, parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa.Table | Malformed]]:
+    def read(
+        self, parts: Sequence[OffsetRange], columns: pa.Schema
+    ) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
         """Yield the rows of ranges of inputs of this kind, in order within a range; CheckpointError for what is gone."""
 
 

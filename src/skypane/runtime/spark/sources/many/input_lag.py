@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from skypane.metrics import BatchMetrics, InputSeen
+from skypane.metrics import BatchMetrics, InputMetrics
 from skypane.runtime.receiving.retention import committed
-from skypane.runtime.spark.document_store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.sources.many.discovery import discovered, from_text
-from skypane.runtime.spark.sources.many.input_metrics import Watch
+from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
 
 
-def standing(text: str, checkpoint: Path) -> list[InputSeen]:
+def standing(text: str, checkpoint: Path) -> list[InputMetrics]:
     """Return a row for each input of the list `text`: what it has now, and how far committed batches have read it.
 
     Readers, rates and forecasts are those of the last batch whose metrics tell of them. Changes nothing; raises
@@ -25,11 +25,11 @@ def standing(text: str, checkpoint: Path) -> list[InputSeen]:
         name: one.input.per_row(at.get(name, one.first)) for name, one in found.items() if one.last > at.get(name, 0)
     }
     told = _last_told(checkpoint)
-    rows = Watch().table(found, per_row, at, at, {})
+    rows = GrowthTracker().table(found, per_row, at, at, {})
     return [_with(row, told.get(row.input)) for row in rows]
 
 
-def _with(row: InputSeen, told: InputSeen | None) -> InputSeen:
+def _with(row: InputMetrics, told: InputMetrics | None) -> InputMetrics:
     """Return a row with what only the query knows; from outside, what has no more to read is read."""
     row = replace(row, state="read" if row.state == "silent" else row.state)
     if told is None:
@@ -37,6 +37,6 @@ def _with(row: InputSeen, told: InputSeen | None) -> InputSeen:
     return replace(row, reader=told.reader, rate=told.rate, forecast=told.forecast)
 
 
-def _last_told(checkpoint: Path) -> dict[str, InputSeen]:
-    history = Ledger(Store.at(checkpoint, "checkpoint").child("skypane")).history(1)
+def _last_told(checkpoint: Path) -> dict[str, InputMetrics]:
+    history = Ledger(DocumentStore.at(checkpoint, "checkpoint").child("skypane")).history(1)
     return {one.input: one for value in history for one in BatchMetrics.from_json(value).inputs}

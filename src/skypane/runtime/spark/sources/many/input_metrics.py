@@ -14,8 +14,8 @@ import numpy as np
 
 from skypane.control.admission.forecasting import Forecaster, HoltForecaster
 from skypane.control.law import Decision
-from skypane.metrics import InputSeen
-from skypane.runtime.spark.sources.many.input_kind import Found
+from skypane.metrics import InputMetrics
+from skypane.runtime.spark.sources.many.input_kind import InputExtent
 
 TOLD = "inputs"
 """The key by which the table is known in a progress."""
@@ -28,7 +28,7 @@ _HISTORY = 32
 
 
 @dataclass
-class Watch:
+class GrowthTracker:
     """Sees where inputs end, again and again; forgets those that have gone."""
 
     forecaster: Forecaster = field(default_factory=HoltForecaster)
@@ -37,7 +37,7 @@ class Watch:
     rates: dict[str, tuple[float, ...]] = field(default_factory=dict)
     forecasts: dict[str, float] = field(default_factory=dict)
 
-    def look(self, now: float, found: Mapping[str, Found], per_row: Mapping[str, float]) -> None:
+    def look(self, now: float, found: Mapping[str, InputExtent], per_row: Mapping[str, float]) -> None:
         """See how far inputs go, at a time in seconds; `per_row` is how many places a row takes."""
         if self.since is not None and now - self.since < EVERY:
             return
@@ -65,12 +65,12 @@ class Watch:
 
     def table(
         self,
-        found: Mapping[str, Found],
+        found: Mapping[str, InputExtent],
         per_row: Mapping[str, float],
         before: Mapping[str, int],
         after: Mapping[str, int],
         readers: Mapping[str, int],
-    ) -> list[InputSeen]:
+    ) -> list[InputMetrics]:
         """Return a row for each input that is there or was read, in the order of names.
 
         before, after   where the inputs stand before and after the batch that is planned
@@ -83,7 +83,7 @@ class Watch:
             left = 0 if one is None else max(one.last - place, 0)
             rates = self.rates.get(name, ())
             rows.append(
-                InputSeen(
+                InputMetrics(
                     input=name,
                     reader=readers.get(name),
                     rate=round(rates[-1], 3) if rates else None,
@@ -96,7 +96,7 @@ class Watch:
         return rows
 
 
-def _state(one: Found | None, left: int, *, moved: bool) -> str:
+def _state(one: InputExtent | None, left: int, *, moved: bool) -> str:
     if one is None:
         return "gone"
     if left:
@@ -104,10 +104,10 @@ def _state(one: Found | None, left: int, *, moved: bool) -> str:
     return "read" if moved else "silent"
 
 
-class Told(NamedTuple):
+class InputReport(NamedTuple):
     """What a source of many inputs tells: a row for each, and what was decided on its readers."""
 
-    inputs: tuple[InputSeen, ...] = ()
+    inputs: tuple[InputMetrics, ...] = ()
     decisions: tuple[Decision[Any], ...] = ()
 
     @property
@@ -121,14 +121,14 @@ class Told(NamedTuple):
         return any(decision.what == "readers" for decision in self.decisions)
 
 
-def to_json(rows: list[InputSeen], decision: Decision[int] | None = None) -> dict[str, Any]:
+def to_json(rows: list[InputMetrics], decision: Decision[int] | None = None) -> dict[str, Any]:
     """Return it as a source's latest offset."""
     return {TOLD: [row.to_json() for row in rows], "decisions": [] if decision is None else [decision.to_json()]}
 
 
-def from_json(offset: Any) -> Told | None:
+def from_json(offset: Any) -> InputReport | None:
     """Return what is told in a latest offset; None if it is that of another source."""
     if not isinstance(offset, dict) or TOLD not in offset:
         return None
     decisions = tuple(Decision(**said) for said in offset["decisions"])
-    return Told(tuple(InputSeen.from_json(row) for row in offset[TOLD]), decisions)
+    return InputReport(tuple(InputMetrics.from_json(row) for row in offset[TOLD]), decisions)

@@ -14,8 +14,8 @@ import pyarrow as pa
 from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
-from skypane.runtime.spark.sources.many.input_kind import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.kafka_client import OWN, At, Cluster, TopicOffsets, asking
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
+from skypane.runtime.spark.sources.many.kafka_client import OWN, Cluster, TopicOffsets, TopicPartition, asking
 from skypane.runtime.spark.sources.many.kafka_reader import consuming
 from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
@@ -30,7 +30,7 @@ KEY: Final = "kafka"
 
 
 @dataclass(frozen=True, slots=True)
-class Topics:
+class TopicSpec:
     """A topic, or a pattern (*, ?, [..]) for many; each partition is an input, from its oldest message on.
 
     kafka    host:port of one broker or, after commas, of more
@@ -106,9 +106,9 @@ class Topics:
             return fnmatchcase(topic, self.topic) and not topic.startswith("__")
         return topic == self.topic
 
-    def input(self, cluster: Cluster, place: At) -> Partition:
+    def input(self, cluster: Cluster, place: TopicPartition) -> TopicInput:
         name = str(place._replace(topic=self.name)) if self.name else str(place)
-        return Partition(cluster, place, name, self.format, self.meta)
+        return TopicInput(cluster, place, name, self.format, self.meta)
 
     def lists(self, name: str) -> bool:
         """Return whether an input of this name is one of these topics'."""
@@ -121,11 +121,11 @@ def _text(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class TopicInput:
     """A partition of a topic."""
 
     cluster: Cluster
-    place: At
+    place: TopicPartition
     name: str
     format: str
     meta: MetaData
@@ -151,15 +151,15 @@ class Partition:
         return end, end - start
 
 
-def of(given: Mapping[str, Any], where: str) -> Topics:
+def of(given: Mapping[str, Any], where: str) -> TopicSpec:
     """Return the topics that a mapping means; ConfigError, naming `where`, if it means none."""
-    return Topics(**values_of(Topics, given, where))
+    return TopicSpec(**values_of(TopicSpec, given, where))
 
 
-def look(listed: Sequence[Topics], at: Mapping[str, int]) -> Iterator[Found]:
+def look(listed: Sequence[TopicSpec], at: Mapping[str, int]) -> Iterator[InputExtent]:
     """Yield the partitions that there are, and those that were read and are gone with their topics."""
     seen: set[str] = set()
-    gone: dict[str, Found] = {}
+    gone: dict[str, InputExtent] = {}
     for cluster in dict.fromkeys(one.cluster for one in listed):
         entries = [one for one in listed if one.cluster == cluster]
         ask = asking(cluster.resolved())
@@ -172,13 +172,13 @@ def look(listed: Sequence[Topics], at: Mapping[str, int]) -> Iterator[Found]:
     yield from (one for name, one in gone.items() if name not in seen)
 
 
-def _any_of(entries: Sequence[Topics]) -> Callable[[str], bool]:
+def _any_of(entries: Sequence[TopicSpec]) -> Callable[[str], bool]:
     return lambda topic: any(one.wants(topic) for one in entries)
 
 
 def _there(
-    entries: Sequence[Topics], cluster: Cluster, answer: TopicOffsets | None, at: Mapping[str, int], *, silent: bool
-) -> Iterator[Found]:
+    entries: Sequence[TopicSpec], cluster: Cluster, answer: TopicOffsets | None, at: Mapping[str, int], *, silent: bool
+) -> Iterator[InputExtent]:
     """Yield what an answer tells; of a silent cluster's inputs, that nothing waits in them."""
     for entry in entries:
         for place, (first, last) in (answer.ends if answer else {}).items():
@@ -187,12 +187,12 @@ def _there(
             one = entry.input(cluster, place)
             read = at.get(one.name)
             if silent:
-                yield Found(one, first, first if read is None else read)
+                yield InputExtent(one, first, first if read is None else read)
             else:
-                yield Found(one, first, last, "" if read is None else _loss(one, first, last, read))
+                yield InputExtent(one, first, last, "" if read is None else _loss(one, first, last, read))
 
 
-def _loss(one: Partition, first: int, last: int, read: int) -> str:
+def _loss(one: TopicInput, first: int, last: int, read: int) -> str:
     if last < read:
         return (
             f"{one.identity} ends at offset {last:,}, and was read up to {read:,}: its topic was deleted and made again, or it "
@@ -203,24 +203,26 @@ def _loss(one: Partition, first: int, last: int, read: int) -> str:
     return ""
 
 
-def _gone(entries: Sequence[Topics], cluster: Cluster, answer: TopicOffsets, at: Mapping[str, int]) -> Iterator[Found]:
+def _gone(
+    entries: Sequence[TopicSpec], cluster: Cluster, answer: TopicOffsets, at: Mapping[str, int]
+) -> Iterator[InputExtent]:
     for name, read in at.items():
         for entry in entries:
             match = _NAMED.fullmatch(name)
             if read and match is not None and entry.lists(name):
-                place = At(entry.topic if entry.name else match[1], int(match[2]))
+                place = TopicPartition(entry.topic if entry.name else match[1], int(match[2]))
                 if place.topic not in answer.topics:
                     lost = f"topic {place.topic} of {cluster.servers} is deleted, of which {read:,} offsets were read"
-                    yield Found(entry.input(cluster, place), 0, 0, f"{lost}; take it from the list")
+                    yield InputExtent(entry.input(cluster, place), 0, 0, f"{lost}; take it from the list")
 
 
-def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa.Table | Malformed]]:
+def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
     """Yield the rows of partitions; those of a cluster are fetched together."""
-    own = {(part.input.cluster, part.input.place): part for part in parts if isinstance(part.input, Partition)}
+    own = {(part.input.cluster, part.input.place): part for part in parts if isinstance(part.input, TopicInput)}
     for cluster in dict.fromkeys(cluster for cluster, _ in own):
         ranges = {place: (part.start, part.end) for (of, place), part in own.items() if of == cluster}
         for place, offsets, values in consuming(cluster).messages(ranges):
             part = own[cluster, place]
-            assert isinstance(part.input, Partition)  # noqa: S101 - as chosen above
+            assert isinstance(part.input, TopicInput)  # noqa: S101 - as chosen above
             for found in tables(RowFormat(part.input.format, columns, tuple(columns.names)), values, offsets):
                 yield part, found

@@ -26,7 +26,7 @@ _REMEDY = "set it before the Spark session is started"
 _log = logging.getLogger(__name__)
 
 
-class At(NamedTuple):
+class TopicPartition(NamedTuple):
     """A partition of a topic."""
 
     topic: str
@@ -79,7 +79,7 @@ class TopicOffsets(NamedTuple):
     """What a cluster said: the topics that it has, and of the partitions that were asked for the first and last offset."""
 
     topics: frozenset[str]
-    ends: Mapping[At, tuple[int, int]]
+    ends: Mapping[TopicPartition, tuple[int, int]]
 
 
 class ClusterClient:
@@ -152,7 +152,7 @@ class ClusterClient:
         ends = {place: (firsts[place], lasts[place]) for place in firsts.keys() & lasts.keys()}
         return TopicOffsets(frozenset(topics), dict(sorted(ends.items())))
 
-    def _offsets(self, asked: list[Any], which: Any) -> dict[At, int]:
+    def _offsets(self, asked: list[Any], which: Any) -> dict[TopicPartition, int]:
         """Return an end of each partition, those left out that have no leader now: read what is committed."""
         from confluent_kafka import IsolationLevel, KafkaException  # noqa: PLC0415
 
@@ -163,11 +163,11 @@ class ClusterClient:
             isolation_level=IsolationLevel.READ_COMMITTED,
             request_timeout=self.cluster.timeout,
         )
-        found: dict[At, int] = {}
+        found: dict[TopicPartition, int] = {}
         failed: Exception | None = None
         for part, future in futures.items():
             try:
-                found[At(part.topic, part.partition)] = future.result(self.cluster.timeout).offset
+                found[TopicPartition(part.topic, part.partition)] = future.result(self.cluster.timeout).offset
             except KafkaException as error:
                 failed = error
         if failed is not None and not found:

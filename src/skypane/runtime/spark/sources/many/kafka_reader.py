@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skypane.runtime.spark.sources.many.kafka_client import At, ClientErrors, Cluster
+from skypane.runtime.spark.sources.many.kafka_client import ClientErrors, Cluster, TopicPartition
 from skypane.types import CheckpointError
 
 _AT_ONCE = 500
@@ -44,7 +44,7 @@ class PartitionReader:
         return taken
 
 
-class Consuming:
+class CachedConsumer:
     """This process's consumer of a cluster: kept, since a connection costs more than a small range."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -54,7 +54,9 @@ class Consuming:
         self.reasons = ClientErrors()
         self.consumer = Consumer({**cluster.told(self.reasons), **_OPTIONS})
 
-    def messages(self, ranges: Mapping[At, tuple[int, int]]) -> Iterator[tuple[At, list[int], list[bytes]]]:
+    def messages(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]]
+    ) -> Iterator[tuple[TopicPartition, list[int], list[bytes]]]:
         """Yield offsets and values of partitions' messages in [start, end), in order within a partition.
 
         Offsets may have gaps (compaction, transactions); messages without a value are left out. CheckpointError if some are
@@ -71,7 +73,9 @@ class Consuming:
             self.consumer.resume([TopicPartition(*place) for place in ranges])
             self.consumer.unassign()
 
-    def _consumed(self, ranges: Mapping[At, tuple[int, int]]) -> Iterator[tuple[At, list[int], list[bytes]]]:
+    def _consumed(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]]
+    ) -> Iterator[tuple[TopicPartition, list[int], list[bytes]]]:
         from confluent_kafka import TopicPartition  # noqa: PLC0415
 
         open_ = {place: PartitionReader(end) for place, (_, end) in ranges.items()}
@@ -79,9 +83,9 @@ class Consuming:
         heard = time.monotonic()
         while open_:
             got = self.consumer.consume(max(1, min(missing, _AT_ONCE)), timeout=_POLL)
-            done: list[At] = []
+            done: list[TopicPartition] = []
             for message in got:
-                place = At(message.topic(), message.partition())
+                place = TopicPartition(message.topic(), message.partition())
                 reading = open_.get(place)
                 if reading is None:
                     continue  # it was fetched beyond the end of its range
@@ -102,7 +106,7 @@ class Consuming:
                 self.consumer.pause([TopicPartition(*place) for place in done])
             heard = self._heard(heard, bool(got), open_)
 
-    def _heard(self, heard: float, anything: bool, open_: Mapping[At, PartitionReader]) -> float:
+    def _heard(self, heard: float, anything: bool, open_: Mapping[TopicPartition, PartitionReader]) -> float:
         """Return when something was heard last; TimeoutError if that is too long ago."""
         now = time.monotonic()
         if anything:
@@ -116,7 +120,7 @@ class Consuming:
         return heard
 
     @staticmethod
-    def _check(error: Any, place: At, wanted: tuple[int, int]) -> None:
+    def _check(error: Any, place: TopicPartition, wanted: tuple[int, int]) -> None:
         """Raise CheckpointError if a range cannot be read any more."""
         from confluent_kafka import KafkaError  # noqa: PLC0415
 
@@ -128,11 +132,11 @@ class Consuming:
         )
 
 
-_CONSUMING: dict[Cluster, Consuming] = {}
+_CONSUMING: dict[Cluster, CachedConsumer] = {}
 
 
-def consuming(cluster: Cluster) -> Consuming:
+def consuming(cluster: Cluster) -> CachedConsumer:
     """Return this process's consumer of a cluster, made at the first call."""
     if cluster not in _CONSUMING:
-        _CONSUMING[cluster] = Consuming(cluster)
+        _CONSUMING[cluster] = CachedConsumer(cluster)
     return _CONSUMING[cluster]

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 
 from skypane.control.admission import MetaData
 from skypane.naming import shortened
-from skypane.runtime.spark.sources.many.input_kind import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.path_patterns import AtPath
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
+from skypane.runtime.spark.sources.many.path_patterns import PathSpec
 from skypane.runtime.spark.sources.many.row_parser import Malformed, sentence
 from skypane.types import CheckpointError
 
@@ -35,7 +35,7 @@ KEY: Final = "parquet"
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetInput(AtPath):
+class ParquetInput(PathSpec):
     """A finished parquet file, or a pattern (*, ?, [..], **) for many of them.
 
     parquet  it may not be there yet
@@ -79,12 +79,12 @@ def of(given: Mapping[str, Any], where: str) -> ParquetInput:
     return ParquetInput(**values_of(ParquetInput, given, where))
 
 
-def look(listed: Sequence[ParquetInput], at: Mapping[str, int]) -> Iterator[Found]:
+def look(listed: Sequence[ParquetInput], at: Mapping[str, int]) -> Iterator[InputExtent]:
     """Yield the files that are there and finished, each with its number of rows."""
     for entry in listed:
         for one in entry.found():
             if (rows := _rows_of(one.parquet)) is not None:
-                yield Found(one, 0, rows, _loss(one, rows, at.get(one.name, 0)))
+                yield InputExtent(one, 0, rows, _loss(one, rows, at.get(one.name, 0)))
 
 
 def _rows_of(path: str) -> int | None:
@@ -111,7 +111,7 @@ def _loss(one: ParquetInput, rows: int, read: int) -> str:
     )
 
 
-def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa.Table | Malformed]]:
+def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
     """Yield the rows of files, one after the other."""
     for part in parts:
         one = part.input

@@ -14,7 +14,7 @@ from skypane.naming import printable
 from skypane.types import ConfigError
 
 
-class AtPath:
+class PathSpec:
     """An entry of the list that is a path, or a pattern for many.
 
     A frozen dataclass with the field of its kind's name, `name`, and `exact`, whether *, ? and [ in the path are letters.

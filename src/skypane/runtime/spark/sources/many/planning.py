@@ -15,14 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skypane.control.admission import Admission, PeriodObservation
-from skypane.control.admission.readers import Readers, Waiting
+from skypane.control.admission.readers import Backlog, Readers
 from skypane.control.admission.sharing import fair_shares
 from skypane.control.law import Decision
-from skypane.metrics import InputSeen
+from skypane.metrics import InputMetrics
 from skypane.runtime.spark.sources.many.discovery import discovered
-from skypane.runtime.spark.sources.many.input_kind import Found, Input, Listed, Range
-from skypane.runtime.spark.sources.many.input_metrics import Watch
-from skypane.runtime.spark.sources.many.reader_count import Sizing
+from skypane.runtime.spark.sources.many.input_kind import Input, InputExtent, InputSpec, OffsetRange
+from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
+from skypane.runtime.spark.sources.many.reader_count import ReaderCount
 from skypane.types import CheckpointError
 
 ON_LOSS = ("fail", "skip")
@@ -65,20 +65,22 @@ class Offsets:
 class Planner:
     """Plans micro-batches. What it keeps from one to the next makes them better, not right: it may be lost."""
 
-    def __init__(self, listing: Callable[[], Sequence[Listed]], readers: int | Readers, on_loss: str = "fail") -> None:
+    def __init__(
+        self, listing: Callable[[], Sequence[InputSpec]], readers: int | Readers, on_loss: str = "fail"
+    ) -> None:
         self.listing = listing
         self.on_loss = on_loss
         most = readers.most if isinstance(readers, Readers) else readers
         self.law = Admission(most=most, strategy="ARI", even=_EVEN)
-        self.sizing = Sizing(readers) if isinstance(readers, Readers) else None
+        self.sizing = ReaderCount(readers) if isinstance(readers, Readers) else None
         self.state = self.law.init()
         #: what the last look found, by name
-        self.found: dict[str, Found] = {}
+        self.found: dict[str, InputExtent] = {}
         #: places that a row takes, smoothed, of inputs that were read
         self.per_row: dict[str, float] = {}
         #: name -> where to stop, if what comes from now on is not wanted
         self.until: dict[str, int] | None = None
-        self.watch = Watch()
+        self.watch = GrowthTracker()
         #: from where to where the batch goes that was planned last
         self.batch = (Offsets({}), Offsets({}))
 
@@ -108,7 +110,7 @@ class Planner:
         """What was decided on the number of readers, where it is."""
         return None if self.sizing is None else self.sizing.decision
 
-    def seen(self, now: float) -> list[InputSeen]:
+    def seen(self, now: float) -> list[InputMetrics]:
         """Return what there is to be seen of each input; `now` is a time in seconds."""
         self.watch.look(now, self.found, self.per_row)
         before, after = self.batch
@@ -172,7 +174,7 @@ class Planner:
             self.per_row[one.name] = one.per_row(start)
         return self.per_row[one.name]
 
-    def assigned(self, start: Offsets, end: Offsets) -> list[tuple[Range, ...]]:
+    def assigned(self, start: Offsets, end: Offsets) -> list[tuple[OffsetRange, ...]]:
         """Return what each task reads of a batch, none nothing."""
         wanted = {name: (end.begun.get(name, start.at.get(name, 0)), to) for name, to in end.at.items()}
         wanted = {name: (begin, to) for name, (begin, to) in wanted.items() if to > begin}
@@ -192,27 +194,27 @@ class Planner:
         tasks = (tuple(ranges[name] for name in names if name in ranges) for names in decision.value.readers.values())
         return [task for task in tasks if task]
 
-    def _size(self, sizing: Sizing, brought: Mapping[str, float], end: Offsets) -> None:
+    def _size(self, sizing: ReaderCount, brought: Mapping[str, float], end: Offsets) -> None:
         """Let as many readers read as the bound on latency asks for; which of them reads what is shared out anew then."""
         rows = sum(brought.values())
         left = (
             max(one.last - end.at.get(name, one.first), 0) / self.per_row.get(name, 1.0)
             for name, one in self.found.items()
         )
-        readers = sizing.decided(rows, Waiting(sum(self.watch.forecasts.values()), rows + sum(left)))
+        readers = sizing.decided(rows, Backlog(sum(self.watch.forecasts.values()), rows + sum(left)))
         if readers != self.law.most:
             self.law = replace(self.law, most=readers)
             self.state = self.law.init()
 
-    def _range(self, name: str, begin: int, to: int) -> Range | None:
+    def _range(self, name: str, begin: int, to: int) -> OffsetRange | None:
         """Return what is read of an input; None if it is lost, and may be skipped."""
         one = self.found.get(name)
         if one is not None and (self.on_loss == "fail" or one.first <= begin):
-            return Range(one.input, begin, to)
+            return OffsetRange(one.input, begin, to)
         if self.on_loss == "fail":
             raise CheckpointError(
                 f"input {name} is not there any more, and a batch that has begun needs it up to {to:,}; put it back into "
                 "the list, or into its place, until the batch is done"
             )
         _log.warning("Skipped what was lost of input %s in [%d, %d)", name, begin, to)
-        return Range(one.input, one.first, to) if one is not None and one.first < to else None
+        return OffsetRange(one.input, one.first, to) if one is not None and one.first < to else None

@@ -6,11 +6,11 @@ is longer than the batches are, so rows look dearer than they are, and readers a
 
 from __future__ import annotations
 
-from skypane.control.admission.readers import ReaderBatch, Readers, Waiting
+from skypane.control.admission.readers import Backlog, ReaderBatch, Readers
 from skypane.control.law import Decision
 
 
-class Sizing:
+class ReaderCount:
     """Runs the law from batch to batch."""
 
     def __init__(self, law: Readers) -> None:
@@ -21,7 +21,7 @@ class Sizing:
         self._rows = 0.0
         self._since: float | None = None
 
-    def decided(self, rows: float, waiting: Waiting) -> int:
+    def decided(self, rows: float, waiting: Backlog) -> int:
         """Return the readers of a batch of so many rows."""
         self.state, self.decision = self.law.decide(self.state, waiting)
         self._rows, self._since = rows, None

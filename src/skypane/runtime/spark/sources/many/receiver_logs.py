@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
-from skypane.runtime.growing_files import LOOK, Growing
+from skypane.runtime.growing_files import LOOK, GrowingFile
 from skypane.runtime.receiving.checksums import check
 from skypane.runtime.receiving.segments import between, end_of, first_of, is_log, segments_of
-from skypane.runtime.spark.sources.many.input_kind import Found, Range, plain_meta, values_of
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
 from skypane.runtime.spark.sources.many.line_rows import parse_all
-from skypane.runtime.spark.sources.many.path_patterns import AtPath
+from skypane.runtime.spark.sources.many.path_patterns import PathSpec
 from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import CheckpointError, ConfigError
 
@@ -27,7 +27,7 @@ KEY: Final = "segments"
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentsInput(AtPath):
+class SegmentsInput(PathSpec):
     """What one receiver writes, or a pattern (*, ?, [..], **) for many of them.
 
     segments  the folder; it may not be there yet
@@ -72,7 +72,7 @@ class SegmentsInput(AtPath):
             for part in segments_of(self.segments):
                 if part.end <= start:
                     continue
-                if length := Growing(part.path).line_length(max(start - part.begin, 0)):
+                if length := GrowingFile(part.path).line_length(max(start - part.begin, 0)):
                     return length
         return float(LOOK)
 
@@ -95,13 +95,13 @@ def of(given: Mapping[str, Any], where: str) -> SegmentsInput:
     return SegmentsInput(**values_of(SegmentsInput, given, where))
 
 
-def look(listed: Sequence[SegmentsInput], at: Mapping[str, int]) -> Iterator[Found]:
+def look(listed: Sequence[SegmentsInput], at: Mapping[str, int]) -> Iterator[InputExtent]:
     """Yield the logs that there are, each from the oldest segment that is left to where it is on disk for good."""
     for entry in listed:
         for one in entry.found():
             end, first = end_of(one.segments), first_of(one.segments)
             if end is not None and first is not None:
-                yield Found(one, first, end, _loss(one, first, end, at.get(one.name)))
+                yield InputExtent(one, first, end, _loss(one, first, end, at.get(one.name)))
 
 
 def _loss(one: SegmentsInput, first: int, end: int, read: int | None) -> str:
@@ -118,14 +118,14 @@ def _loss(one: SegmentsInput, first: int, end: int, read: int | None) -> str:
     )
 
 
-def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa.Table | Malformed]]:
+def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
     """Yield the rows of logs, one after the other."""
     for part in parts:
         for found in _rows(part, columns):
             yield part, found
 
 
-def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
+def _rows(part: OffsetRange, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
     one = part.input
     assert isinstance(one, SegmentsInput)  # noqa: S101 - ranges come here by their kind
     layout = RowFormat(one.format, columns, tuple(columns.names))
@@ -137,7 +137,7 @@ def _rows(part: Range, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
         raise CheckpointError(f"input {one.name}: a batch that has begun needs what cannot be read: {error}") from error
 
 
-def _files(folder: str, start: int, end: int) -> Iterator[tuple[int, int, Growing, int]]:
+def _files(folder: str, start: int, end: int) -> Iterator[tuple[int, int, GrowingFile, int]]:
     """Yield the bytes of files, from and to, that bytes [start, end) of a log are, and where each file begins in it."""
     for part in between(folder, start, end):
-        yield max(start - part.begin, 0), min(end, part.end) - part.begin, Growing(part.path), part.begin
+        yield max(start - part.begin, 0), min(end, part.end) - part.begin, GrowingFile(part.path), part.begin

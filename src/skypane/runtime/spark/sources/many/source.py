@@ -21,7 +21,7 @@ from skypane.control.admission.readers import Readers
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources import registration
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text
-from skypane.runtime.spark.sources.many.input_kind import Input, Range
+from skypane.runtime.spark.sources.many.input_kind import Input, OffsetRange
 from skypane.runtime.spark.sources.many.input_metrics import to_json
 from skypane.runtime.spark.sources.many.inputs_api import FORMAT, INPUT, READERS
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Offsets, Planner
@@ -51,10 +51,10 @@ def register(spark: SparkSession) -> None:
 
 
 @dataclass
-class Task(InputPartition):
+class ReadTask(InputPartition):
     """What one task reads, one range after the other."""
 
-    ranges: tuple[Range, ...]
+    ranges: tuple[OffsetRange, ...]
 
 
 class ManySource(DataSource):
@@ -143,22 +143,24 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable() if self.limit is None else ReadMaxRows(self.limit)
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
-        tasks = [Task(ranges) for ranges in self.planner.assigned(Offsets.of(start), Offsets.of(end))]
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
+        tasks = [ReadTask(ranges) for ranges in self.planner.assigned(Offsets.of(start), Offsets.of(end))]
         self.planner.begun(time.monotonic())
         return tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         name, malformed = self.named
         own = pa.schema([field for field in self.columns if field.name not in self.named])
-        ranges = cast("Task", partition).ranges
+        ranges = cast("ReadTask", partition).ranges
         for key, kind in KINDS.items():
             parts = [part for part in ranges if part.input.kind == key]
             for of, found in _told_together(kind.read(parts, own)):
                 yield from _with_names(found, self.columns, of, name, malformed).to_batches()
 
 
-def _told_together(read: Iterable[tuple[Range, pa.Table | Malformed]]) -> Iterator[tuple[Input, pa.Table | _Told]]:
+def _told_together(
+    read: Iterable[tuple[OffsetRange, pa.Table | Malformed]],
+) -> Iterator[tuple[Input, pa.Table | _Told]]:
     """Yield tables, and what does not parse many at a time: a batch of rows each would cost more than parsing them."""
     told: _Told = []
     last: Input | None = None
