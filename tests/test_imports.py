@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -187,6 +188,55 @@ def _is_global_chance(node: ast.Attribute) -> bool:
 def test_each_layer_imports_only_what_is_below_it():
     found = list(violations(modules(SOURCES)))
     assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.long
+def test_no_modules_import_each_other_in_a_ring():
+    checked = modules(SOURCES)
+    known = frozenset(module.name for module in checked)
+    graph = {
+        module.name: {one.name for one in imports(module, known) if one.name in known and one.name != module.name}
+        for module in checked
+    }
+    assert rings(graph) == []
+
+
+def rings(graph: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """Return the sets of modules that reach each other, each sorted."""
+    reached = {name: _reached(graph, name) for name in graph}
+    found = {frozenset(other for other in reached[name] if name in reached[other]) for name in graph}
+    return sorted(sorted(ring) for ring in found if ring)
+
+
+def _reached(graph: Mapping[str, Collection[str]], start: str) -> frozenset[str]:
+    seen, waiting = set[str](), list(graph[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting.extend(graph[name])
+    return frozenset(seen)
+
+
+def test_a_ring_is_found_and_what_hangs_on_it_is_not_part_of_it():
+    assert rings({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a"]}) == [["b", "c"]]
+
+
+# Files that tools or conventions of the project name: what they are, the folder says.
+CONVENTIONAL = frozenset({"__init__", "__main__", "public", "registry"})
+
+
+def test_no_two_public_classes_share_a_name_and_no_two_files():
+    own = [module for module in modules(SOURCES) if module.name.partition(".")[0] == "skypane"]
+    classes = [
+        node.name
+        for module in own
+        for node in module.tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    files = [Path(module.path).stem for module in own if not module.path.startswith("skypane/cli/")]
+    assert sorted(name for name, count in Counter(classes).items() if count > 1) == []
+    assert sorted(name for name, count in Counter(files).items() if count > 1 and name not in CONVENTIONAL) == []
 
 
 @pytest.mark.long

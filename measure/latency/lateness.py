@@ -14,7 +14,7 @@ import numpy as np
 
 from skypane.progress.kslack import tuple_grain
 from skypane.progress.pane_arrivals import PaneArrivals
-from skypane.progress.policy import ProgressPolicy
+from skypane.progress.progress_policy import ProgressPolicy
 from skypane.types import BoolArray, FloatArray, IntArray, Micros
 from skypane.windows import Windows
 

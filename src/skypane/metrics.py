@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, Self
 
 from skypane import notebook
-from skypane.control.law import Decision
+from skypane.control.control_policy import Decision
 from skypane.types import Micros
 from skypane.wording import count, counted
 

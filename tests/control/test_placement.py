@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skypane.control.control_policy import Decision
 from skypane.control.costs import Costs
-from skypane.control.law import Decision
 from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Placement, PlacementChoice
 
 MILLION = 1_000_000

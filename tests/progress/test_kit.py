@@ -11,12 +11,12 @@ from tests.subclasses import concrete
 
 import skypane.progress
 from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Readiness, Watermark
-from skypane.progress.law import PunctuationLaw
+from skypane.progress.slack_policy import SlackPolicy
 from skypane.progress.state import Progress
 from skypane.testing.policy_kit import check_policy
 from skypane.types import Duration, micros
 
-POLICIES: list[PunctuationLaw[Any]] = [
+POLICIES: list[SlackPolicy[Any]] = [
     Watermark("20 microseconds", max_ahead="1000 us"),
     Watermark("2 minutes", behind=True),
     KSlack(),
@@ -35,7 +35,7 @@ def test_every_policy_keeps_the_laws(policy: ProgressPolicy):
 
 
 def test_no_policy_is_left_out():
-    assert concrete(PunctuationLaw, skypane.progress) == {type(policy) for policy in POLICIES}  # type: ignore[type-abstract]
+    assert concrete(SlackPolicy, skypane.progress) == {type(policy) for policy in POLICIES}  # type: ignore[type-abstract]
 
 
 def test_of_sources_that_are_equally_late_the_state_names_one_by_its_name():
@@ -63,7 +63,7 @@ WINDOWS = skypane.windows.Windows(10, 10)
 
 
 @dataclass(frozen=True)
-class Fixed(PunctuationLaw[Progress]):
+class Fixed(SlackPolicy[Progress]):
     """A sound policy; its faults are made of it below."""
 
     delay: Duration = "1 second"
@@ -133,7 +133,7 @@ class Everything(Progress):
 
 
 @dataclass(frozen=True)
-class Hoards(PunctuationLaw[Everything]):
+class Hoards(SlackPolicy[Everything]):
     """Keeps all times that it has seen."""
 
     def init(self) -> Everything:

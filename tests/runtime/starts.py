@@ -24,7 +24,7 @@ from skypane.metrics import BatchMetrics
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
 from skypane.progress import KSlack
-from skypane.progress.policy import ProgressState
+from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import shell, timer
 from skypane.runtime.spark.engine.fingerprint import Fingerprint

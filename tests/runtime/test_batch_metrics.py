@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from tests.rows import SCHEMA, SKYLINE, table
 
-from skypane.control.law import Decision
+from skypane.control.control_policy import Decision
 from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
 from skypane.control.placement import PlacementChoice

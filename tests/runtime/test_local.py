@@ -24,7 +24,7 @@ from skypane.preference import Preference, Score, high, low
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.progress.far_future import FutureDecision
 from skypane.progress.pane_arrivals import PaneArrivals
-from skypane.progress.policy import ProgressState
+from skypane.progress.progress_policy import ProgressState
 from skypane.runtime import local
 from skypane.types import ConfigError
 from skypane.windows import Windows

@@ -34,7 +34,7 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.control.law import Decision
+from skypane.control.control_policy import Decision
 from skypane.control.placement import Placement, PlacementChoice
 from skypane.plan import Plan
 from skypane.runtime import local

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from skypane.control.control_policy import NoState
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
-from skypane.control.law import Stateless
 from skypane.control.parallelism import Workers
 from skypane.control.scheduling import scheduler
-from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingLaw
+from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingPolicy
 from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, CostModel, ResultSize
 from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.runtime.sim.simulation import SimulationSample, SimulationSetup, simulate
@@ -195,9 +195,9 @@ def test_settings_that_cannot_be_simulated_are_refused(bursty: SimulatedStream):
 
 
 def test_a_law_without_a_compiled_form_is_refused_by_name(bursty: SimulatedStream):
-    class Own(SplittingLaw[Stateless]):
+    class Own(SplittingPolicy[NoState]):
         name = "own"
-        State = Stateless
+        State = NoState
         init, observe, decide, send = (getattr(PaneRoundRobin, name) for name in ("init", "observe", "decide", "send"))
 
     with pytest.raises(ConfigError, match="no compiled form of own"):

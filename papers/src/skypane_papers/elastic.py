@@ -13,7 +13,7 @@ import numpy as np
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
-from skypane.control.elasticity.situation import Policy
+from skypane.control.elasticity.situation import ScalingPolicy
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import PidSplitting, Splitting
 from skypane.datasets.line_reader import read_all
@@ -140,7 +140,7 @@ class Run:
     catch_up   within which what waits is to be worked off; None: it is not seen, as in the paper
     """
 
-    policy: Policy | None = field(default_factory=lambda: FuzzyPolicy(AS_RUN))
+    policy: ScalingPolicy | None = field(default_factory=lambda: FuzzyPolicy(AS_RUN))
     splitting: Splitting = field(default_factory=PidSplitting)
     cost: CostModel = MACHINE
     start: Workers = field(default_factory=lambda: Workers(1, 1))

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
-from skypane.control.elasticity.situation import Policy, Proposal, Situation
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
 from skypane.control.parallelism import Workers
 from skypane.windows import Windows
 
@@ -15,7 +15,7 @@ PANES: Final = Windows.of("100 ms")
 
 
 @dataclass(frozen=True)
-class PlqAlone(Policy):
+class PlqAlone(ScalingPolicy):
     """What the fuzzy controller decides where the window level has this utilisation; it keeps its one worker."""
 
     rho_wlq: float = 0.9

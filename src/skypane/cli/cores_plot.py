@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from skypane.cli.simulate import WorkerTrial
+from skypane.cli.worker_trials import WorkerTrial
 
 _PANELS = (("rho", "utilisation"), ("sigma", "partitions per pane"), ("latency", "latency of a pane (s)"))
 

@@ -55,7 +55,7 @@ def cells(one: InputMetrics) -> Sequence[str]:
 
 def _standing(job: JobFile) -> list[InputMetrics]:
     from skypane.runtime.spark.sources.many.input_lag import standing  # noqa: PLC0415
-    from skypane.runtime.spark.sources.many.inputs_api import FORMAT  # noqa: PLC0415 - imports all of PySpark
+    from skypane.runtime.spark.sources.many.option_names import FORMAT  # noqa: PLC0415 - imports all of PySpark
 
     listing = job.source.options.get("inputs")
     if job.source.format != FORMAT or not isinstance(listing, str):

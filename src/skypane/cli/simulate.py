@@ -6,8 +6,9 @@ from argparse import REMAINDER, ArgumentParser, Namespace, _SubParsersAction
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from skypane.cli.worker_trials import WorkerTrial
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -17,19 +18,6 @@ if TYPE_CHECKING:
 
 _USAGE = "skypane simulate [options] WORKLOAD [--parameter value ...]"
 _COLUMNS = "  n    rho  sigma  selected/pane     backlog  latency  window rho  waiting  keeps up"
-
-
-class WorkerTrial(NamedTuple):
-    """A number of pane-level workers, and what it comes to: means, and what waits at the end. `latency` in seconds."""
-
-    workers: int
-    rho: float
-    sigma: float
-    selected: float
-    latency: float
-    window_rho: float
-    backlog: int
-    waiting: int
 
 
 def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from skypane.control.control_policy import ControlPolicy, Decision
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.law import ControlLaw, Decision
 from skypane.control.snapshots import JsonState
 from skypane.kernels.elementary import power
 from skypane.types import ConfigError
@@ -60,7 +60,7 @@ class ExchangeState(JsonState):
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange(ControlLaw[ExchangeState, SourceSpread | None, None, bool]):
+class Exchange(ControlPolicy[ExchangeState, SourceSpread | None, None, bool]):
     """The law: rows are exchanged where balance and whole panes would have saved more than an exchange costs.
 
     It observes None where rows were exchanged, for then a batch tells nothing of the source, and knows nothing (None) of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from skypane.control.control_policy import Decision, NoState, StatelessPolicy
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.law import Decision, Stateless, StatelessLaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ THREADS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Placement(StatelessLaw[None, DueWindows, PlacementChoice]):
+class Placement(StatelessPolicy[None, DueWindows, PlacementChoice]):
     """The law: windows are answered where they are sooner done. It needs no state: the batch tells all it goes by.
 
     Workers take runs of windows; where there are fewer windows than workers, or very many keys, they share windows by keys.
@@ -67,7 +67,7 @@ class Placement(StatelessLaw[None, DueWindows, PlacementChoice]):
 
     costs: Costs = DEFAULT_COSTS
 
-    def decide(self, state: Stateless, known: DueWindows) -> tuple[Stateless, Decision[PlacementChoice]]:
+    def decide(self, state: NoState, known: DueWindows) -> tuple[NoState, Decision[PlacementChoice]]:
         rows_merged = known.row_count * min(known.overlap, 3)
         alone = known.windows * self.costs.window + rows_merged * self.costs.window_per_row
         shared = _shared(known)
@@ -116,7 +116,7 @@ class DueRows:
 
 
 @dataclass(frozen=True, slots=True)
-class FrontPlacement(StatelessLaw[None, DueRows, PlacementChoice]):
+class FrontPlacement(StatelessPolicy[None, DueRows, PlacementChoice]):
     """The law: a front takes rows where they are sooner compared.
 
     A row that comes meets those stored, and on average half of the rows that have come before it and stay: they replace
@@ -128,7 +128,7 @@ class FrontPlacement(StatelessLaw[None, DueRows, PlacementChoice]):
 
     costs: Costs = DEFAULT_COSTS
 
-    def decide(self, state: Stateless, known: DueRows) -> tuple[Stateless, Decision[PlacementChoice]]:
+    def decide(self, state: NoState, known: DueRows) -> tuple[NoState, Decision[PlacementChoice]]:
         costs, shards = self.costs, max(1, known.workers)
         taking, comparing = 0.0, known.coming * costs.group_per_row
         if not known.grouped:

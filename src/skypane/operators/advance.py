@@ -14,7 +14,7 @@ from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.progress.far_future import FutureDecision
 from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
-from skypane.progress.policy import ProgressPolicy, ProgressState
+from skypane.progress.progress_policy import ProgressPolicy, ProgressState
 from skypane.types import Micros
 from skypane.windows import Windows
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from skypane.progress.drop_account import DropAccount
 from skypane.progress.far_future import DAY
 from skypane.progress.kslack import largest_delay
-from skypane.progress.law import PunctuationLaw, not_negative
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.recent_lateness import RecentDistances
+from skypane.progress.slack_policy import SlackPolicy, not_negative
 from skypane.progress.state import Progress
 from skypane.types import ConfigError, Duration, Micros, micros
 from skypane.wording import count, percent, span
@@ -53,7 +53,7 @@ class AdaptiveProgress(Progress):
 
 
 @dataclass(frozen=True)
-class AqKSlack(PunctuationLaw[AdaptiveProgress]):
+class AqKSlack(SlackPolicy[AdaptiveProgress]):
     """Drop at most the share `max_drop` of all rows, and wait no longer than that takes.
 
     K is the smallest slack that would have dropped at most a share of the recent rows, and never more than K-slack

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from skypane.progress.far_future import DAY
-from skypane.progress.law import PunctuationLaw, not_negative
 from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.slack_policy import SlackPolicy, not_negative
 from skypane.progress.state import Progress
 from skypane.types import Duration, Micros, micros
 from skypane.wording import span
 
 
 @dataclass(frozen=True)
-class KSlack(PunctuationLaw[Progress]):
+class KSlack(SlackPolicy[Progress]):
     """K = the largest delay seen; tp = max(tp, tmax - K).
 
     A tuple's delay is how far it lies behind the newest time seen before its batch, which is admitted as a whole; the

@@ -15,7 +15,7 @@ import numpy as np
 
 from skypane.progress.kslack import KSlack
 from skypane.progress.pane_arrivals import PaneArrivals
-from skypane.progress.policy import ProgressPolicy, ProgressState
+from skypane.progress.progress_policy import ProgressPolicy, ProgressState
 from skypane.types import BoolArray, ConfigError, FloatArray, IntArray, Micros
 from skypane.windows import Windows
 

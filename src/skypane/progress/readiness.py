@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
-from skypane.progress.law import PunctuationLaw
 from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.slack_policy import SlackPolicy
 from skypane.progress.state import Progress
 from skypane.types import CheckpointError, ConfigError, Duration, Micros, micros
 from skypane.wording import count, span
@@ -21,7 +21,7 @@ class SourceProgress(Progress):
 
 
 @dataclass(frozen=True)
-class Readiness(PunctuationLaw[SourceProgress]):
+class Readiness(SlackPolicy[SourceProgress]):
     """tp = the smallest, over the sources, of the newest time seen from each.
 
     It is exact where each source sends in order of time: no row of a source that counts is ever late, and none is

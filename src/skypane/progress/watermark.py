@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from skypane.progress.law import PunctuationLaw, not_negative
 from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.slack_policy import SlackPolicy, not_negative
 from skypane.progress.state import Progress
 from skypane.types import Duration, Micros, micros
 
 
 @dataclass(frozen=True)
-class Watermark(PunctuationLaw[Progress]):
+class Watermark(SlackPolicy[Progress]):
     """tp = max(tp, tmax - delay), of tumbling windows the rule of Spark's withWatermark row for row.
 
     Spark filters late rows by the watermark with which the run before ended. Where it has caught up, a run without

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from skypane.control.control_policy import ControlPolicy, Decision
 from skypane.control.elasticity.interval import StageSamples
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.elasticity.situation import Situation
-from skypane.control.law import ControlLaw, Decision
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
 from skypane.types import CheckpointError
@@ -37,7 +37,7 @@ class ControlRun:
 
     intervals: tuple[Interval, ...]
 
-    def decisions(self, law: ControlLaw[Any, Any, Any, Any]) -> Iterator[tuple[Any, Any, Decision[Any], Any]]:
+    def decisions(self, law: ControlPolicy[Any, Any, Any, Any]) -> Iterator[tuple[Any, Any, Decision[Any], Any]]:
         """Yield the state after what was measured, what is known, the decision on it, and the state after that."""
         state = law.init()
         for measured, known in self.intervals:
@@ -46,11 +46,11 @@ class ControlRun:
             yield shown, known, decision, state
 
 
-Check = Callable[[ControlLaw[Any, Any, Any, Any], ControlRun], bool]
+Check = Callable[[ControlPolicy[Any, Any, Any, Any], ControlRun], bool]
 
 
 def check_law(
-    law: ControlLaw[Any, Any, Any, Any],
+    law: ControlPolicy[Any, Any, Any, Any],
     *,
     measured: Sequence[Any],
     known: Sequence[Any],
@@ -133,7 +133,7 @@ def _period(rng: np.random.Generator) -> SamplingPeriod:
     return SamplingPeriod(seconds, busy, processed, scheduled, panes, panes + int(rng.integers(0, 20)) if panes else 0)
 
 
-def _repeatable(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
+def _repeatable(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
     """By itself and by a copy, at once and from the beginning: nothing is kept but in the state."""
     copy = deepcopy(law)
     first, again, other = (list(run.decisions(one)) for one in (law, law, copy))
@@ -141,7 +141,7 @@ def _repeatable(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     return at_once and first == again == other
 
 
-def _states_kept(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
+def _states_kept(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
     state = law.init()
     for measured, known in run.intervals:
         before = json.dumps(law.snapshot(state))
@@ -154,7 +154,7 @@ def _states_kept(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     return True
 
 
-def _restored(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
+def _restored(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
     """Restored after each decision, by a copy of the law, as after a restart."""
     again = deepcopy(law)
     state = law.init()
@@ -166,7 +166,7 @@ def _restored(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     return True
 
 
-def _refuses(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
+def _refuses(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
     del run
     for snapshot in (None, {"no": "state"}, [1], "text"):
         try:
@@ -177,22 +177,22 @@ def _refuses(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     return True
 
 
-def _reasons(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
+def _reasons(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
     decisions = [decision for _, _, decision, _ in run.decisions(law)]
     return all(bool(one.what.strip() and one.because.strip()) and "\n" not in one.because for one in decisions)
 
 
-def _figures(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
+def _figures(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
     values = [value for _, _, decision, _ in run.decisions(law) for value in decision.figures.values()]
     return all(map(math.isfinite, values))
 
 
-def _told(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
+def _told(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
     told = [decision.to_json() for _, _, decision, _ in run.decisions(law)]
     return bool(json.loads(json.dumps(told, allow_nan=False)) == told)
 
 
-def _frozen(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
+def _frozen(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
     states = [law.init(), *(after for _, _, _, after in run.decisions(law))]
     values: tuple[Any, ...] = (law, states[-1])
     for value in values:
@@ -204,7 +204,7 @@ def _frozen(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
     return True
 
 
-def _bounded(law: ControlLaw[Any, Any, Any, Any], run: ControlRun) -> bool:
+def _bounded(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
     state, sizes = law.init(), []
     for number in range(_LONG):
         measured, known = run.intervals[number % len(run.intervals)]

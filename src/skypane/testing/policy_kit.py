@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
-from skypane.progress.policy import ProgressPolicy, ProgressState
+from skypane.progress.progress_policy import ProgressPolicy, ProgressState
 from skypane.types import CheckpointError, IntArray, Micros
 from skypane.windows import Windows
 

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skypane.control.control_policy import Decision
 from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.interval import StageSamples
-from skypane.control.elasticity.situation import Policy, Proposal, Situation
-from skypane.control.law import Decision
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
 from skypane.types import CheckpointError, ConfigError
 
 
 @dataclass(frozen=True)
-class Wants(Policy):
+class Wants(ScalingPolicy):
     """Proposes what it is told to, and notes what it was asked."""
 
     workers: Workers

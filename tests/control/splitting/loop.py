@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from skypane.control.monitoring import SamplingPeriod, utilisation
-from skypane.control.splitting import SplittingLaw, SplittingSample, UpcomingBatch
+from skypane.control.splitting import SplittingPolicy, SplittingSample, UpcomingBatch
 
 
 class Interval(NamedTuple):
@@ -15,7 +15,7 @@ class Interval(NamedTuple):
     state: Any
 
 
-def run(law: SplittingLaw[Any], intervals: Sequence[Sequence[int]], workers: int, cost: float) -> Iterator[Interval]:
+def run(law: SplittingPolicy[Any], intervals: Sequence[Sequence[int]], workers: int, cost: float) -> Iterator[Interval]:
     """Yield what each interval of one second showed; entry j of an interval is the rows of its pane j."""
     state, first = law.init(), 0
     for sizes in intervals:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.law import Decision, Stateless
+from skypane.control.control_policy import Decision, NoState
 from skypane.control.splitting import (
     POLICIES,
     PaneRoundRobin,
@@ -50,7 +50,7 @@ def test_a_policy_of_ones_own_is_taken_as_it_is():
     class FirstTwo(PaneRoundRobin):
         name: ClassVar[str] = "two"
 
-        def decide(self, state: Stateless, known: UpcomingBatch) -> tuple[Stateless, Decision[Routing]]:
+        def decide(self, state: NoState, known: UpcomingBatch) -> tuple[NoState, Decision[Routing]]:
             return super().decide(state, UpcomingBatch(known.rows, min(known.workers, 2)))
 
     policy = FirstTwo()

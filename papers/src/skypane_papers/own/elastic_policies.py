@@ -12,7 +12,7 @@ import pandas as pd
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
-from skypane.control.elasticity.situation import Policy
+from skypane.control.elasticity.situation import ScalingPolicy
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.parallelism import Workers
 from skypane.runtime.sim.simulated_stream import SimulatedStream
@@ -23,7 +23,7 @@ from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.rows import only
 
 STREAMS = (SOURCES[0], SOURCES[1], SOURCES[5], GAME1)
-POLICIES: dict[str, Policy] = {
+POLICIES: dict[str, ScalingPolicy] = {
     "fuzzy": FuzzyPolicy(),
     "fuzzy, as run": FuzzyPolicy(AS_RUN),
     "model": ModelPolicy(headroom=1 - SETPOINT),

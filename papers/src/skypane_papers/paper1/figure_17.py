@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from skypane.progress import AqKSlack, KSlack
-from skypane.progress.policy import ProgressPolicy
 from skypane.progress.policy_yardstick import BatchedStream, PolicyRun, window_ends
+from skypane.progress.progress_policy import ProgressPolicy
 from skypane.windows import Windows
 from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.games import GAMES, Game, arrivals

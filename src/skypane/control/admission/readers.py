@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from skypane.control.control_policy import ControlPolicy, Decision
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.situation import Situation
-from skypane.control.law import ControlLaw, Decision
 from skypane.control.parallelism import Workers
 from skypane.control.snapshots import JsonState
 from skypane.types import ConfigError, Duration, micros
@@ -69,7 +69,7 @@ class ReadersState(JsonState):
 
 
 @dataclass(frozen=True)
-class Readers(ControlLaw[ReadersState, ReaderBatch, Backlog, int]):
+class Readers(ControlPolicy[ReadersState, ReaderBatch, Backlog, int]):
     """The fewest readers that keep the bound, from one to `most`; all of them until a batch was seen.
 
     latency    L, the bound on how long a row waits

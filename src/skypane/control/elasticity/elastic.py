@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
+from skypane.control.control_policy import ControlPolicy, Decision
 from skypane.control.elasticity.interval import IntervalSums, StageSamples
 from skypane.control.elasticity.limits import ScalingLimits
-from skypane.control.elasticity.situation import Policy, Situation
+from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.forecast import Holt, HoltState
-from skypane.control.law import ControlLaw, Decision
 from skypane.control.parallelism import Workers
 from skypane.control.snapshots import JsonState
 from skypane.types import ConfigError, micros
@@ -47,7 +47,7 @@ class ElasticState(JsonState):
 
 
 @dataclass(frozen=True)
-class Elastic(ScalingLimits, ControlLaw[ElasticState, StageSamples, None, Workers]):
+class Elastic(ScalingLimits, ControlPolicy[ElasticState, StageSamples, None, Workers]):
     """The second level of adaptation: a policy, held to limits.
 
     policy   proposes workers from what a control interval showed
@@ -55,7 +55,7 @@ class Elastic(ScalingLimits, ControlLaw[ElasticState, StageSamples, None, Worker
     start    workers at first
     """
 
-    policy: Policy
+    policy: ScalingPolicy
     most: int
     start: Workers = field(default_factory=lambda: Workers(1, 1))
     holt: Holt = field(default_factory=Holt)

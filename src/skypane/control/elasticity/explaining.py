@@ -10,7 +10,7 @@ import numpy as np
 
 from skypane.control.elasticity.fuzzy import FuzzyController, Inference
 from skypane.control.elasticity.rules import SPEEDS, SPLITTINGS, FuzzyRule
-from skypane.control.elasticity.situation import Policy, Proposal, Situation, fitted
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation, fitted
 from skypane.control.parallelism import Workers
 from skypane.types import FloatArray
 
@@ -19,7 +19,7 @@ TOLD = 0.05
 
 
 @dataclass(frozen=True)
-class FuzzyPolicy(Policy):
+class FuzzyPolicy(ScalingPolicy):
     """Two-level adaptation of paper 5: PLQ and WLQ workers by twelve rules."""
 
     controller: FuzzyController = field(default_factory=FuzzyController)

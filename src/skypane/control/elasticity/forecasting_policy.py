@@ -12,12 +12,12 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skypane.control.elasticity.situation import Policy, Proposal, Situation, fitted
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation, fitted
 from skypane.types import ConfigError, Duration, micros
 
 
 @dataclass(frozen=True)
-class ModelPolicy(Policy):
+class ModelPolicy(ScalingPolicy):
     """headroom: H, the share of a worker that is kept free; latency: the bound on a result's latency."""
 
     headroom: float = 0.1

@@ -17,14 +17,14 @@ from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import PROMPT, FuzzyController
 from skypane.control.elasticity.limits import TIMES, Cadence, ScalingLimits
-from skypane.control.elasticity.situation import Policy, Proposal, Situation
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.parallelism import Workers
 from skypane.types import ConfigError, Duration
 
 
 @dataclass(frozen=True, kw_only=True)
-class Elasticity(ScalingLimits, Policy):
+class Elasticity(ScalingLimits, ScalingPolicy):
     """ScalingLimits, which all policies share, with defaults for a stream.
 
     max_workers   of both stages together, at least 2; twice the default parallelism, if left out: on Spark the stages
@@ -52,12 +52,12 @@ class Elasticity(ScalingLimits, Policy):
         return f"{type(self).__name__}({', '.join(given)})"
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> ScalingPolicy:
         """Return the policy that proposes numbers: one of its own, or the option itself, if that has propose()."""
         return self
 
     def propose(self, situation: Situation, most: int) -> Proposal:
-        """Return the workers to have, as Policy.propose() says: what the policy of an option proposes that has one."""
+        """Return the workers to have, as ScalingPolicy.propose() says: what the policy of an option proposes that has one."""
         if self.policy is self:
             raise NotImplementedError(f"{type(self).__name__} needs a method propose(), or a policy")
         return self.policy.propose(situation, most)
@@ -91,7 +91,7 @@ class Fuzzy(Elasticity):
     controller: FuzzyController = field(default=PROMPT, repr=False)
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> ScalingPolicy:
         return FuzzyPolicy(self.controller)
 
 
@@ -107,7 +107,7 @@ class Model(Elasticity):
     headroom: float = 0.1
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> ScalingPolicy:
         return ModelPolicy(self.headroom, self.latency)
 
 
@@ -119,5 +119,5 @@ class Threshold(Elasticity):
     tolerance: float = 0.1
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> ScalingPolicy:
         return ThresholdPolicy(self.target, self.tolerance)

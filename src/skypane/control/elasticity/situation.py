@@ -42,7 +42,7 @@ class Proposal:
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
-class Policy(ABC):
+class ScalingPolicy(ABC):
     """A pure rule from situations to workers; subclasses are frozen."""
 
     name: ClassVar[str]

@@ -9,12 +9,12 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skypane.control.elasticity.situation import Policy, Proposal, Situation, fitted
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation, fitted
 from skypane.types import ConfigError
 
 
 @dataclass(frozen=True)
-class ThresholdPolicy(Policy):
+class ThresholdPolicy(ScalingPolicy):
     """target: the utilisation to keep; tolerance: how far from it, as a share, nothing is done."""
 
     target: float = 0.8

@@ -3,7 +3,7 @@
     routing.py       the value that is decided: pane -> owners
     descriptor.py    what is known of a pane that is being filled; Algorithm 1, a tuple or a whole count at a time
     loads.py         the least loaded worker, for one tuple and for many
-    law.py           what the policies share: what they are told, and their two forms
+    splitting_policy.py           what the policies share: what they are told, and their two forms
     static.py        PB_RR, TB_RR
     expected.py      the panes of a batch, before it has come
     adaptive.py      AS, AS_PID: a pane is split where its partition exceeds a threshold
@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from skypane.control.splitting.adaptive import AdaptiveSplitting, PidSplitting
-from skypane.control.splitting.law import SplittingLaw, SplittingSample, UpcomingBatch
 from skypane.control.splitting.routing import Routing, Share
+from skypane.control.splitting.splitting_policy import SplittingPolicy, SplittingSample, UpcomingBatch
 from skypane.control.splitting.static import PaneRoundRobin, TupleRoundRobin
 from skypane.types import ConfigError
 
@@ -29,14 +29,14 @@ __all__ = [
     "Routing",
     "Share",
     "Splitting",
-    "SplittingLaw",
+    "SplittingPolicy",
     "SplittingSample",
     "TupleRoundRobin",
     "UpcomingBatch",
     "splitting",
 ]
 
-Splitting: TypeAlias = SplittingLaw[Any]
+Splitting: TypeAlias = SplittingPolicy[Any]
 
 POLICIES: dict[str, Splitting] = {
     law.name: law for law in (PaneRoundRobin(), TupleRoundRobin(), AdaptiveSplitting(), PidSplitting())

@@ -16,14 +16,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeVar
 
-from skypane.control.law import Decision
+from skypane.control.control_policy import Decision
 from skypane.control.monitoring import utilisation
 from skypane.control.snapshots import JsonState
 from skypane.control.splitting.descriptor import PaneDescriptor, assign, send
-from skypane.control.splitting.law import SplittingLaw, SplittingSample, UpcomingBatch
 from skypane.control.splitting.pid import FALLBACK, Gains, Pid, PidState
 from skypane.control.splitting.relay import Relay, RelayState
 from skypane.control.splitting.routing import Routing, Share
+from skypane.control.splitting.splitting_policy import SplittingPolicy, SplittingSample, UpcomingBatch
 from skypane.types import ConfigError
 
 
@@ -47,7 +47,7 @@ def theta_base(sizes: Sequence[int]) -> float:
 
 
 @dataclass(frozen=True)
-class ThresholdSplitting(SplittingLaw[S]):
+class ThresholdSplitting(SplittingPolicy[S]):
     """What AS and AS_PID share; `recent` is how many closed partitions theta_base looks back on."""
 
     recent: int = 100

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skypane.control.law import Decision, Stateless
+from skypane.control.control_policy import Decision, NoState
 from skypane.control.snapshots import JsonState
-from skypane.control.splitting.law import SplittingLaw, SplittingSample, UpcomingBatch
 from skypane.control.splitting.routing import Routing
+from skypane.control.splitting.splitting_policy import SplittingPolicy, SplittingSample, UpcomingBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,27 +20,27 @@ class RoundRobinState(JsonState):
 
 
 @dataclass(frozen=True)
-class PaneRoundRobin(SplittingLaw[Stateless]):
+class PaneRoundRobin(SplittingPolicy[NoState]):
     """PB_RR: panes to workers in turn; least merging afterwards, but a burst lands on one worker."""
 
-    State = Stateless
+    State = NoState
     name: ClassVar[str] = "PB_RR"
 
-    def init(self) -> Stateless:
-        return Stateless()
+    def init(self) -> NoState:
+        return NoState()
 
-    def observe(self, state: Stateless, measured: SplittingSample) -> Stateless:  # noqa: ARG002 - nothing is learnt
+    def observe(self, state: NoState, measured: SplittingSample) -> NoState:  # noqa: ARG002 - nothing is learnt
         return state
 
-    def decide(self, state: Stateless, known: UpcomingBatch) -> tuple[Stateless, Decision[Routing]]:
+    def decide(self, state: NoState, known: UpcomingBatch) -> tuple[NoState, Decision[Routing]]:
         return state, Decision("splitting", Routing(known.workers), "each pane has one owner, in turn", {"sigma": 1.0})
 
-    def send(self, state: Stateless, pane: int, loads: Sequence[int]) -> tuple[Stateless, int]:
+    def send(self, state: NoState, pane: int, loads: Sequence[int]) -> tuple[NoState, int]:
         return state, pane % len(loads)
 
 
 @dataclass(frozen=True)
-class TupleRoundRobin(SplittingLaw[RoundRobinState]):
+class TupleRoundRobin(SplittingPolicy[RoundRobinState]):
     """TB_RR: rows to workers in turn; perfect balance, but every pane is merged from every worker."""
 
     State = RoundRobinState

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from skypane.control.law import Decision
+from skypane.control.control_policy import Decision
 from skypane.control.measurements import BatchMeasurements
 from skypane.control.monitoring import SamplingPeriod, utilisation
 from skypane.control.placement import PlacementChoice

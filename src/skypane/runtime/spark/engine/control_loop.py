@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
+from skypane.control.control_policy import Decision
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.exchange import DEFAULT_GROWTH, Exchange, ExchangeState, SourceSpread
-from skypane.control.law import Decision
 from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
 from skypane.control.snapshots import from_json, to_json

@@ -29,7 +29,7 @@ from skypane.operators.fronts.fronts import NOBODY, ShardPlan
 from skypane.operators.fronts.row_front import ACTION
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import ContinuousPlan
-from skypane.progress.policy import ProgressState
+from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics
 from skypane.runtime.spark.engine.ingest import Ingest

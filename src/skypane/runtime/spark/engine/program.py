@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from skypane.control.measurements import BatchMeasurements
 from skypane.metrics import BatchMetrics
-from skypane.progress.policy import ProgressState
+from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.spark.engine.control_loop import BatchDecisions
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.timer import Timer

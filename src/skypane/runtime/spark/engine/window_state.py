@@ -9,7 +9,7 @@ from typing import Any, Self
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.row_account import RowAccount, RowTotals
 from skypane.plan import Plan
-from skypane.progress.policy import ProgressState
+from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.spark.engine.partials import PartialReference
 from skypane.types import CheckpointError
 

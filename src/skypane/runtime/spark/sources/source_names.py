@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from skypane.datasets.flights import departures
-from skypane.runtime.spark.sources.many.inputs_api import FORMAT as MANY
+from skypane.runtime.spark.sources.many.option_names import FORMAT as MANY
 from skypane.runtime.spark.sources.recordings import FORMAT, write_recording
 
 

@@ -11,5 +11,5 @@ kafka.py      partitions of topics; kafka_client.py what the driver asks a clust
 planning.py   in the driver: how far each input is read in a batch, and which task reads it
 input_metrics.py   what is to be seen of inputs; input_lag.py the same of a query that does not run
 source.py     the data source that Spark sees
-inputs_api.py       what a user calls: `sp.inputs`
+inputs_api.py       what a user calls: `sp.inputs`; option_names.py, its source's name and defaults
 """

@@ -12,11 +12,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from skypane.control.admission.readers import Readers
 from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
+from skypane.runtime.spark.sources.many.option_names import FORMAT, INPUT, READERS
 from skypane.types import ConfigError, micros
-
-FORMAT = "skypane-many"
-READERS = 2
-INPUT = "input"
 
 
 def inputs(

@@ -7,7 +7,7 @@ is longer than the batches are, so rows look dearer than they are, and readers a
 from __future__ import annotations
 
 from skypane.control.admission.readers import Backlog, ReaderBatch, Readers
-from skypane.control.law import Decision
+from skypane.control.control_policy import Decision
 
 
 class ReaderCount:

@@ -17,7 +17,7 @@ S = TypeVar("S", bound=Progress)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PunctuationLaw(ABC, Generic[S]):
+class SlackPolicy(ABC, Generic[S]):
     """Punctuation = newest time - slack, never going back; a law says what the slack is after each batch.
 
     Fields that are durations may be given as texts or timedeltas, and are kept in microseconds.

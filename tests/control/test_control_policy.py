@@ -14,12 +14,12 @@ from tests.subclasses import concrete
 import skypane.control
 from skypane.control.admission import Admission, MetaData, PeriodObservation
 from skypane.control.admission.readers import Backlog, ReaderBatch, Readers
+from skypane.control.control_policy import ControlPolicy, Decision
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Threshold
-from skypane.control.elasticity.situation import Policy, Proposal, Situation
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.exchange import Exchange, SourceSpread
-from skypane.control.law import ControlLaw, Decision
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
 from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Placement
@@ -61,7 +61,7 @@ DUE = [DueWindows(0, 0, 1, 1), DueWindows(4, 1_000, 2, 3), DueWindows(400, 9_000
 
 #: each law: it, what intervals may show of its work, and what it may know before it decides
 CASES: dict[
-    type[ControlLaw[Any, Any, Any, Any]], tuple[ControlLaw[Any, Any, Any, Any], Sequence[Any], Sequence[Any]]
+    type[ControlPolicy[Any, Any, Any, Any]], tuple[ControlPolicy[Any, Any, Any, Any], Sequence[Any], Sequence[Any]]
 ] = {
     PaneRoundRobin: (PaneRoundRobin(), *SPLITTING),
     TupleRoundRobin: (TupleRoundRobin(), *SPLITTING),
@@ -124,7 +124,7 @@ def test_what_counts_workers_keeps_them(option: Elasticity):
 
 
 def test_no_law_is_left_out():
-    assert concrete(ControlLaw, skypane.control) == set(CASES)  # type: ignore[type-abstract]
+    assert concrete(ControlPolicy, skypane.control) == set(CASES)  # type: ignore[type-abstract]
     assert {type(law) for law in POLICIES.values()} <= set(CASES)
     assert concrete(Elasticity, skypane.control) == {Fuzzy, Model, Threshold}
 
@@ -138,7 +138,7 @@ class Count(JsonState):
 
 
 @dataclass(frozen=True)
-class Counting(ControlLaw[Count, int, None, int]):
+class Counting(ControlPolicy[Count, int, None, int]):
     """A sound law; its faults are made of it below."""
 
     State = Count
@@ -202,7 +202,7 @@ class All(JsonState):
 
 
 @dataclass(frozen=True)
-class Hoards(ControlLaw[All, int, None, int]):
+class Hoards(ControlPolicy[All, int, None, int]):
     """Keeps all that it has seen."""
 
     State = All
@@ -231,14 +231,14 @@ class Hoards(ControlLaw[All, int, None, int]):
     ],
     ids=lambda law: type(law).__name__,
 )
-def test_the_kit_names_the_law_that_is_broken(law: ControlLaw[Any, Any, Any, Any], broken: str):
+def test_the_kit_names_the_law_that_is_broken(law: ControlPolicy[Any, Any, Any, Any], broken: str):
     check_law(Counting(), measured=[1, 2], known=[None])
     with pytest.raises(AssertionError, match=broken):
         check_law(law, measured=[1, 2], known=[None])
 
 
 @dataclass(frozen=True)
-class TooMany(Policy):
+class TooMany(ScalingPolicy):
     """Asks for more than there may be."""
 
     name = "too many"
@@ -250,7 +250,7 @@ class TooMany(Policy):
 @dataclass(frozen=True, kw_only=True)
 class Greedy(Threshold):
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> ScalingPolicy:
         return TooMany()
 
 

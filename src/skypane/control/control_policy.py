@@ -52,11 +52,11 @@ class Decision(Generic[V_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class Stateless(JsonState):
+class NoState(JsonState):
     """The state of a law that needs none."""
 
 
-class ControlLaw(ABC, Generic[S, M, K, V]):
+class ControlPolicy(ABC, Generic[S, M, K, V]):
     """A law over states S: observes M, decides V from what is known, K. Subclasses are frozen dataclasses."""
 
     #: The class of the states, a frozen dataclass of JSON values.
@@ -83,13 +83,13 @@ class ControlLaw(ABC, Generic[S, M, K, V]):
         return cast("S", from_json(self.State, snapshot))
 
 
-class StatelessLaw(ControlLaw[Stateless, M, K, V]):
+class StatelessPolicy(ControlPolicy[NoState, M, K, V]):
     """A law that learns nothing: it decides from what is known alone."""
 
-    State = Stateless
+    State = NoState
 
-    def init(self) -> Stateless:
-        return Stateless()
+    def init(self) -> NoState:
+        return NoState()
 
-    def observe(self, state: Stateless, measured: M) -> Stateless:  # noqa: ARG002 - nothing is learnt
+    def observe(self, state: NoState, measured: M) -> NoState:  # noqa: ARG002 - nothing is learnt
         return state

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
-from skypane.control.law import ControlLaw
+from skypane.control.control_policy import ControlPolicy
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.splitting.routing import Routing
 from skypane.types import ConfigError
@@ -57,7 +57,7 @@ class SplittingSample:
     partition_sizes: tuple[int, ...] = ()
 
 
-class SplittingLaw(ControlLaw[S, SplittingSample, UpcomingBatch, Routing]):
+class SplittingPolicy(ControlPolicy[S, SplittingSample, UpcomingBatch, Routing]):
     """A splitting policy."""
 
     name: ClassVar[str]
