@@ -16,9 +16,9 @@ from skypane.control.elasticity import registry as laws
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.splitting import POLICIES
 from skypane.jobs.output_section import SINKS
-from skypane.naming import registered
+from skypane.jobs.query_section import QUERIES
 from skypane.operators.aggregates import registry as functions
-from skypane.operators.registry import QUERIES
+from skypane.plugins import Registered
 from skypane.progress import registry as policies
 from skypane.runtime.spark.sinks import registry as sinks
 from skypane.runtime.spark.sources.many.discovery import KINDS
@@ -35,15 +35,15 @@ def tables() -> dict[str, str]:
         "queries": _table(("query", "in job files", "answers"), (
             (_call(query), f"`kind: {word}`", _first(query)) for word, query in QUERIES.items())),
         "functions": _table(("function", "value"), (
-            (_call(function), _first(function)) for function in registered(functions).values())),
+            (_call(function), _first(function)) for function in Registered(functions).values())),
         "policies": _table(("policy", "in job files", "what it does"), (
-            (_call(law), f"`policy: {name.lower()}`", _first(law)) for name, law in registered(policies).items())),
+            (_call(law), f"`policy: {name.lower()}`", _first(law)) for name, law in Registered(policies).items())),
         "elasticity": _table(("law", "in job files", "what it does"), (
-            (_call(law, _SHARED), f"`law: {name.lower()}`", _first(law)) for name, law in registered(laws).items())),
+            (_call(law, _SHARED), f"`policy: {name.lower()}`", _first(law)) for name, law in Registered(laws).items())),
         "splitting": _table(("name", "what it does"), (
             (f"`{name}`", _first(type(law))) for name, law in POLICIES.items())),
         "sinks": _table(("sink", "in job files", "what it does"), (
-            (_call(sink), _formats(sink), _first(sink)) for sink in registered(sinks).values())),
+            (_call(sink), _formats(sink), _first(sink)) for sink in Registered(sinks).values())),
         "sources": _table(("name in job files",), ((f"`{name}`",) for name in SOURCES)),
         "inputs": _table(("key", "what such an input is"), (
             (f"`{key}`", _first(kind)) for key, kind in KINDS.items())),
@@ -85,7 +85,7 @@ def _formats(sink: type[Any]) -> str:
 
 def _others() -> Mapping[str, Any]:
     """Return the public names that no other table has."""
-    listed = {name for registry in _LISTED for name in registered(registry)} | {
+    listed = {name for registry in _LISTED for name in Registered(registry)} | {
         query.__name__ for query in QUERIES.values()
     }
     return {name: getattr(sp, name) for name in dir(sp) if name not in listed and not name.startswith("_")}

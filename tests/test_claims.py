@@ -16,9 +16,9 @@ from tests.test_imports import LAYERS
 
 import skypane as sp
 from skypane.cli.main import VERBS
-from skypane.naming import registered
+from skypane.jobs.query_section import QUERIES
 from skypane.operators.query import Query
-from skypane.operators.registry import QUERIES
+from skypane.plugins import Registered
 
 ROOT = Path(__file__).parent.parent
 DESIGN = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
@@ -148,7 +148,7 @@ def test_a_registry_has_what_is_imported_there_and_nothing_else():
             continue  # of workloads, and of figures: tables of their own
         name = ".".join(file.relative_to(ROOT / "src").with_suffix("").parts)
         lines = [line for line in file.read_text().splitlines() if line.startswith("from ")]
-        assert list(registered(import_module(name))) == [line.split(" as ")[1].split()[0] for line in lines], name
+        assert list(Registered(import_module(name))) == [line.split(" as ")[1].split()[0] for line in lines], name
 
 
 def test_each_decision_has_its_page_and_its_line_in_the_index():

@@ -86,7 +86,7 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         query: {kind: aggregate, functions: {letters: longest(city)}}
         window: {time: ts, length: 1 minute}
         progress: {policy: lately, batches: 7, max_ahead: 2 days}
-        workers: {elastic: {law: steps, low: 0.4, max_workers: 6}}
+        workers: {elastic: {policy: steps, low: 0.4, max_workers: 6}}
         output: {format: sqlite, path: answers.db}
         late: {format: sqlite, path: late.db}
         checkpoint: state
@@ -108,7 +108,7 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
                 raise AssertionError(call)
 
         complaint(lambda: parse(job.replace("lately", "latly")))
-        complaint(lambda: parse(job.replace("law: steps", "law: stops")))
+        complaint(lambda: parse(job.replace("policy: steps", "policy: stops")))
         complaint(lambda: parse(job.replace("format: sqlite", "format: sqlit")))
         complaint(lambda: parse(job.replace("longest", "largest")))
         complaint(lambda: parse(job.replace("low: 0.4", "low: 3")))
@@ -120,7 +120,7 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
     """), path=extended)  # fmt: skip
     for found in (
         "progress.policy: cannot be 'latly', did you mean 'lately'",
-        "workers.elastic.law: cannot be 'stops', did you mean 'steps'",
+        "workers.elastic.policy: cannot be 'stops', did you mean 'steps'",
         "output.format: cannot be 'sqlit', did you mean 'sqlite'",
         "late.format: cannot be 'sqlit'",
         "longest",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from types import ModuleType
-from typing import Any
 
 #: characters of a user's text that an error repeats
 _SHOWN = 200
@@ -59,9 +57,10 @@ def shortened(text: str, most: int = _SHOWN) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
-def registered(registry: ModuleType) -> dict[str, Any]:
-    """Return what a registry has, by name: a module of nothing but imports, one for each thing that there is.
+def snake_case(name: str) -> str:
+    """Return the name of a class as job files write it.
 
-    All that lists such things asks here: what else may bring some of them, such as other packages, belongs here too.
+    >>> snake_case("TopK"), snake_case("KDominant")
+    ('top_k', 'k_dominant')
     """
-    return {name: value for name, value in vars(registry).items() if not name.startswith("_")}
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

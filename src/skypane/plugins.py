@@ -1,14 +1,28 @@
-"""What other packages add to skypane, as entry points that their packages declare.
+"""What can be picked by name: what a registry of ours imports, and what other packages add by entry points.
 
-| group | what an entry point names |
-|---|---|
-| `skypane.commands` | a module with `add_parser` and `run`: the command `skypane NAME` |
+| group | what an entry point names | who picks it |
+|---|---|---|
+| `skypane.commands` | a module with `add_parser` and `run` | the command `skypane NAME` |
+| `skypane.queries` | a query (`operators/query.py`) | job files: `kind:` |
+| `skypane.functions` | a function that returns an aggregate function | texts of aggregates: "NAME(column)" |
+| `skypane.progress` | a policy of progress | job files: `policy:` |
+| `skypane.elasticity` | an option for `elastic=` | job files: `elastic:` |
+| `skypane.sinks` | a sink | job files: `format:` |
+| `skypane.inputs` | a module as `sources/many/input_kind.py` says | the mapping of an input: its KEY |
+
+A package declares them in its pyproject.toml:
+
+    [project.entry-points."skypane.sinks"]
+    Sqlite = "mypackage.sinks:Sqlite"
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import Final
+from types import ModuleType
+from typing import Any, Final
 
 COMMANDS: Final = "skypane.commands"
 
@@ -16,3 +30,33 @@ COMMANDS: Final = "skypane.commands"
 def plugins(group: str) -> list[EntryPoint]:
     """Return the entry points of a group, by name; none is loaded. Two packages that declare one name both stand there."""
     return sorted(entry_points(group=group), key=lambda found: found.name)
+
+
+class Registered(Mapping[str, Any]):
+    """What a registry has, by name: ours in the order of its lines, then those of other packages.
+
+    A registry is a module of imports, one for each thing that there is, and of `_GROUP`, the group of entry points that adds
+    to it. Plugins are loaded when something is first looked up, so that they may import skypane.
+    """
+
+    def __init__(self, registry: ModuleType, named: Callable[[str, Any], str] = lambda name, _value: name) -> None:
+        self._registry = registry
+        self._named = named
+
+    def __getitem__(self, name: str) -> Any:
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @cached_property
+    def _all(self) -> dict[str, Any]:
+        own = {name: value for name, value in vars(self._registry).items() if not name.startswith("_")}
+        for plugin in plugins(self._registry._GROUP):  # noqa: SLF001 - not one of the names that it registers
+            own.setdefault(plugin.name, None)
+            if own[plugin.name] is None:
+                own[plugin.name] = plugin.load()
+        return {self._named(name, value): value for name, value in own.items()}

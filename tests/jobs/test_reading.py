@@ -101,7 +101,7 @@ def test_a_continuous_skyline_is_asked_over_the_last_window():
         ({"query": CONTINUOUS | {"every": "11 seconds"}}, "query.every", "at most the window, '10 seconds'"),
         ({"query": CONTINUOUS | {"every": "soon"}}, "query.every", "soon"),
         ({"query": CONTINUOUS | {"preference": "city DIFF"}}, "query", "need a product of criteria"),
-        ({"workers": {"elastic": {"law": "threshold"}}}, "workers.elastic", "is for windows"),
+        ({"workers": {"elastic": {"policy": "threshold"}}}, "workers.elastic", "is for windows"),
         (
             {"query": {"kind": "skyline", "preference": "price MIN"}, "front": {"path": "x"}},
             "front",
@@ -146,10 +146,10 @@ def test_the_policies_keep_their_own_defaults(progress, built):
 
 
 @pytest.mark.parametrize(("elastic", "built"), [
-    ({"law": "fuzzy", "max_workers": 16}, Fuzzy(max_workers=16)),
-    ({"law": "fuzzy", "every": "10 s", "catch_up": None}, Fuzzy(every="10 s", catch_up=None)),
-    ({"law": "model", "latency": "5 s", "dry_run": True, "every": 4}, Model(latency="5 s", dry_run=True, every=4)),
-    ({"law": "threshold", "max_workers": 8, "least_plq": 2, "target": 0.7}, Threshold(max_workers=8, least_plq=2, target=0.7)),
+    ({"policy": "fuzzy", "max_workers": 16}, Fuzzy(max_workers=16)),
+    ({"policy": "fuzzy", "every": "10 s", "catch_up": None}, Fuzzy(every="10 s", catch_up=None)),
+    ({"policy": "model", "latency": "5 s", "dry_run": True, "every": 4}, Model(latency="5 s", dry_run=True, every=4)),
+    ({"policy": "threshold", "max_workers": 8, "least_plq": 2, "target": 0.7}, Threshold(max_workers=8, least_plq=2, target=0.7)),
 ])  # fmt: skip
 def test_the_elastic_laws_keep_their_own_defaults(elastic, built):
     job = parse(changed(workers={"elastic": elastic, "plq_workers": 3}))
@@ -160,7 +160,7 @@ def test_the_elastic_laws_keep_their_own_defaults(elastic, built):
 
 
 def test_workers_of_a_batch_are_not_elastic():
-    job = {"mode": "batch", "checkpoint": None, "workers": {"elastic": {"law": "fuzzy"}}}
+    job = {"mode": "batch", "checkpoint": None, "workers": {"elastic": {"policy": "fuzzy"}}}
     assert complaints(**job) == ["workers.elastic: is for mode stream; a batch is one job of Spark's"]
 
 
@@ -183,7 +183,7 @@ def test_workers_of_a_batch_are_not_elastic():
         ({"query": {"kind": "skylin"}}, "query.kind: cannot be 'skylin', did you mean 'skyline'?"),
         (
             {"query": {"k": 3}},
-            "query.kind: is missing, must be one of skyline, top_k, k_dominant, top_delta, aggregate, continuous_skyline",
+            "query.kind: is missing, must be one of aggregate, k_dominant, top_delta, skyline, top_k, continuous_skyline",
         ),
         ({"query": {"kind": "top_k", "score": "a", "k": 0}}, "query.k: should be greater than 0, got 0"),
         ({"query": {"kind": "top_k", "k": 3}}, "query.score: is missing"),
@@ -224,15 +224,15 @@ def test_workers_of_a_batch_are_not_elastic():
         ({"mode": "batch"}, "checkpoint: is for mode stream; a batch has all its rows before it answers"),
         ({"workers": {"splitting": "PB_R"}}, "workers.splitting: cannot be 'PB_R', did you mean 'PB_RR'?"),
         (
-            {"workers": {"elastic": {"law": "fuzy"}}},
-            "workers.elastic.law: cannot be 'fuzy', did you mean 'fuzzy'?",
+            {"workers": {"elastic": {"policy": "fuzy"}}},
+            "workers.elastic.policy: cannot be 'fuzy', did you mean 'fuzzy'?",
         ),
         (
-            {"workers": {"elastic": {"law": "fuzzy", "max_workers": 1}}},
+            {"workers": {"elastic": {"policy": "fuzzy", "max_workers": 1}}},
             "workers.elastic: max_workers must be at least 2, one for each stage, got 1",
         ),
         (
-            {"workers": {"elastic": {"law": "fuzzy", "every": 2.5}}},
+            {"workers": {"elastic": {"policy": "fuzzy", "every": 2.5}}},
             "workers.elastic.every: must be a whole number, or a length of time such as '10 seconds', got 2.5",
         ),
         ({"name": ""}, "name: String should have at least 1 character, got ''"),

@@ -82,16 +82,16 @@ def test_memory_that_is_there_is_lent():
 LIMITED = """
 import resource, sys
 import numpy as np
-from skypane.runtime import headroom
+from skypane.runtime import memory_headroom
 from skypane.runtime.resources import room_bytes
 from skypane.types import MemoryLimitError
 free = room_bytes()
 mapped = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) * 1024
 resource.setrlimit(resource.RLIMIT_AS, (mapped + (256 << 20),) * 2)
 assert room_bytes() <= 256 << 20, room_bytes()
-for step in (lambda: headroom.require(300 << 20, "rows", "less"), lambda: np.ones(300 << 17)):
+for step in (lambda: memory_headroom.require(300 << 20, "rows", "less"), lambda: np.ones(300 << 17)):
     try:
-        with headroom.limited("rows", "less"):
+        with memory_headroom.limited("rows", "less"):
             step()
     except MemoryLimitError as error:
         print(error)

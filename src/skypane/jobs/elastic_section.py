@@ -1,6 +1,6 @@
 """The `elastic` part of the `workers` section: what changes the numbers of workers while a stream runs.
 
-Its laws are those of control/elasticity/registry.py, their fields those of the options, which say what they mean, and check
+Its policies are those of control/elasticity/registry.py, their fields those of the options, which say what they mean, and check
 them.
 """
 
@@ -16,15 +16,15 @@ from pydantic import Field, create_model, model_validator
 from skypane.control.elasticity import registry
 from skypane.control.elasticity.options import Elasticity
 from skypane.jobs.fields import Cadence, Section, Time
-from skypane.naming import registered
+from skypane.plugins import Registered
 
-LAWS: Final[dict[str, type[Elasticity]]] = {name.lower(): law for name, law in registered(registry).items()}
+POLICIES: Final[dict[str, type[Elasticity]]] = {name.lower(): policy for name, policy in Registered(registry).items()}
 
 
 class ElasticSection(Section):
-    """A law by its name, and what its option takes."""
+    """A policy by its name, and what its option takes."""
 
-    law: str
+    policy: str
 
     @model_validator(mode="after")
     def _can_be_built(self) -> Self:
@@ -33,19 +33,19 @@ class ElasticSection(Section):
 
     def build(self) -> Elasticity:
         """Return the option itself: it knows its own defaults."""
-        return LAWS[self.law](**self.model_dump(exclude={"law"}, exclude_unset=True))
+        return POLICIES[self.policy](**self.model_dump(exclude={"policy"}, exclude_unset=True))
 
 
-def _part(law: str, option: type[Elasticity]) -> type[ElasticSection]:
+def _part(policy: str, option: type[Elasticity]) -> type[ElasticSection]:
     kinds = get_type_hints(
         option, localns={"Duration": Time, "Cadence": Cadence}, include_extras=True
     )  # in a file it is a text
     taken: dict[str, Any] = {item.name: (kinds[item.name], item.default) for item in fields(option) if item.repr}
-    taken["law"] = (Literal[law], ...)
+    taken["policy"] = (Literal[policy], ...)
     return create_model(f"{option.__name__}Section", __base__=ElasticSection, __doc__=option.__doc__, **taken)
 
 
 if TYPE_CHECKING:
     AnyElastic: TypeAlias = ElasticSection
 else:
-    AnyElastic = Annotated[reduce(or_, (_part(*named) for named in LAWS.items())), Field(discriminator="law")]
+    AnyElastic = Annotated[reduce(or_, (_part(*named) for named in POLICIES.items())), Field(discriminator="policy")]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from pydantic import Field, PositiveInt, model_validator
 
 from skypane.jobs.fields import MisfitError, Section
-from skypane.naming import instead, registered
+from skypane.naming import instead
+from skypane.plugins import Registered
 from skypane.runtime.spark.sinks import registry
 from skypane.runtime.spark.sinks.sink import Sink
 
@@ -20,7 +21,7 @@ def _formats(sink: type[Sink]) -> tuple[str, ...]:
     return formats
 
 
-SINKS: Final[dict[str, type[Sink]]] = {name: sink for sink in registered(registry).values() for name in _formats(sink)}
+SINKS: Final[dict[str, type[Sink]]] = {name: sink for sink in Registered(registry).values() for name in _formats(sink)}
 
 #: what a batch job writes, which is Spark's work
 OF_A_BATCH: Final = ("parquet", "csv", "json", "console")

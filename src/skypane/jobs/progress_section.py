@@ -14,12 +14,12 @@ from pydantic import Field as FieldOf
 from pydantic import create_model, model_validator
 
 from skypane.jobs.fields import Columns, Section, Time
-from skypane.naming import registered
+from skypane.plugins import Registered
 from skypane.progress import ProgressPolicy as Policy
 from skypane.progress import registry
 from skypane.types import Length
 
-POLICIES: Final[dict[str, type[Policy]]] = {name.lower(): law for name, law in registered(registry).items()}
+POLICIES: Final[dict[str, type[Policy]]] = {name.lower(): law for name, law in Registered(registry).items()}
 
 _LATER: Final = ("support", "patience", "reserve")
 """Fields that job files did not have when earlier versions described the runs that may be gone on with."""

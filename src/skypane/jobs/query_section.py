@@ -5,18 +5,22 @@ from __future__ import annotations
 import inspect
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, PositiveInt, PrivateAttr, ValidationInfo, create_model, model_validator
 
 from skypane.jobs.fields import Columns, Section, Time
 from skypane.jobs.user_code import AllowedModules
+from skypane.naming import snake_case
+from skypane.operators import registry
 from skypane.operators.aggregates.function_text import function_of
 from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.query import Query
-from skypane.operators.registry import QUERIES
+from skypane.plugins import Registered
 from skypane.preference import Preference, Score
 from skypane.types import ConfigError, Micros
+
+QUERIES: Final[dict[str, type[Query]]] = {snake_case(name): query for name, query in Registered(registry).items()}
 
 
 def _is_preference(text: str) -> str:

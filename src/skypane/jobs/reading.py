@@ -19,7 +19,7 @@ from skypane.runtime.redaction import HIDDEN
 from skypane.types import ConfigError
 
 #: fields that say which of several sections a section is
-_TAGS = ("kind", "policy", "law")
+_TAGS = ("kind", "policy")
 _QUOTED = re.compile("'([^']*)'")
 
 

@@ -1,19 +1,12 @@
-"""The queries that answer windows, by name: what a job file, and whatever else picks a query by name, looks up."""
+"""The queries that answer windows, a line each: job files and docs/reference.md have them from here.
 
-from __future__ import annotations
+A query is called in job files as its class is, in small letters, words apart: `top_k` is TopK.
+"""
 
-from typing import Final
+from skypane.operators.aggregates.aggregate import Aggregate as Aggregate
+from skypane.operators.dominance import KDominant as KDominant
+from skypane.operators.dominance import TopDelta as TopDelta
+from skypane.operators.skyline import Skyline as Skyline
+from skypane.operators.topk import TopK as TopK
 
-from skypane.operators.aggregates.aggregate import Aggregate
-from skypane.operators.dominance import KDominant, TopDelta
-from skypane.operators.query import Query
-from skypane.operators.skyline import Skyline
-from skypane.operators.topk import TopK
-
-QUERIES: Final[dict[str, type[Query]]] = {
-    "skyline": Skyline,
-    "top_k": TopK,
-    "k_dominant": KDominant,
-    "top_delta": TopDelta,
-    "aggregate": Aggregate,
-}
+_GROUP = "skypane.queries"

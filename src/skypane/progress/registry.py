@@ -7,3 +7,5 @@ from skypane.progress.aqkslack import AqKSlack as AqKSlack
 from skypane.progress.kslack import KSlack as KSlack
 from skypane.progress.readiness import Readiness as Readiness
 from skypane.progress.watermark import Watermark as Watermark
+
+_GROUP = "skypane.progress"

@@ -6,3 +6,5 @@ It is called in job files as its class is, in small letters.
 from skypane.control.elasticity.options import Fuzzy as Fuzzy
 from skypane.control.elasticity.options import Model as Model
 from skypane.control.elasticity.options import Threshold as Threshold
+
+_GROUP = "skypane.elasticity"

@@ -15,12 +15,13 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from skypane.naming import registered, shortened
+from skypane.naming import shortened
 from skypane.operators.aggregates import registry
 from skypane.operators.aggregates.functions import Function
+from skypane.plugins import Registered
 from skypane.types import ConfigError
 
-WORDS: Final[Mapping[str, Callable[..., Function]]] = registered(registry)
+WORDS: Final[Mapping[str, Callable[..., Function]]] = Registered(registry)
 
 Named: TypeAlias = Callable[[str], Any]
 """What "module.name" names; ConfigError, with nothing imported, if it is not to be run, or if it names nothing."""

@@ -20,3 +20,5 @@ from skypane.operators.aggregates.constructors import stddev_pop as stddev_pop
 from skypane.operators.aggregates.constructors import sum as sum
 from skypane.operators.aggregates.constructors import var_pop as var_pop
 from skypane.operators.aggregates.constructors import variance as variance
+
+_GROUP = "skypane.functions"

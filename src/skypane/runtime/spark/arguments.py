@@ -12,7 +12,7 @@ from skypane.control.elasticity import registry as laws
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.parallelism import Workers
-from skypane.naming import registered
+from skypane.plugins import Registered
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.progress import registry as policies
 from skypane.runtime.spark.machine.interpreter import check_workers
@@ -70,7 +70,7 @@ def policy_of(progress: ProgressPolicy | None) -> ProgressPolicy:
     if isinstance(policy, type) or not hasattr(policy, "step"):
         raise ConfigError(
             f"progress must be a policy such as Watermark('1 hour') or KSlack(), got {policy!r}; there are "
-            f"{', '.join(registered(policies))}"
+            f"{', '.join(Registered(policies))}"
         )
     return policy
 
@@ -86,7 +86,7 @@ def elastic_law(elastic: Elasticity, asked: Workers, cores: int, given: tuple[bo
     """Return the elastic law that begins with the workers asked for; refuse those given that its bounds forbid."""
     if not isinstance(elastic, Elasticity):
         raise ConfigError(
-            f"elastic must be {' or '.join(f'{name}()' for name in registered(laws))}, with max_workers=, or None; got {elastic!r}"
+            f"elastic must be {' or '.join(f'{name}()' for name in Registered(laws))}, with max_workers=, or None; got {elastic!r}"
         )
     law = elastic.law(asked, cores)
     begun = law.init().workers

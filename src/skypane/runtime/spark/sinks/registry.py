@@ -6,3 +6,5 @@ A sink is called in job files as its class is, in small letters, unless its `job
 from skypane.runtime.spark.sinks.console import Console as Console
 from skypane.runtime.spark.sinks.directory import Directory as Directory
 from skypane.runtime.spark.sinks.memory import Memory as Memory
+
+_GROUP = "skypane.sinks"

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pyarrow as pa
 
-from skypane.naming import registered
+from skypane.plugins import Registered
 from skypane.runtime.spark.sinks import registry
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.function import Call
@@ -25,7 +25,7 @@ def sink(output: object, field: str = "output") -> Sink:
     if callable(output) and not isinstance(output, type):
         return Call(output)
     raise ConfigError(
-        f"{field} must be a path, {', '.join(registered(registry))}, or a function of (DataFrame, batch id), got {output!r}"
+        f"{field} must be a path, {', '.join(Registered(registry))}, or a function of (DataFrame, batch id), got {output!r}"
     )
 
 

@@ -7,13 +7,14 @@ import os
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 
-from skypane.naming import instead, nearest, registered
+from skypane.naming import instead, nearest
+from skypane.plugins import Registered
 from skypane.runtime.spark.sources.many import growing_inputs, registry
 from skypane.runtime.spark.sources.many.growing_inputs import FileInput
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, InputKind, InputSpec
 from skypane.types import ConfigError
 
-KINDS: Mapping[str, InputKind] = {module.KEY: module for module in registered(registry).values()}
+KINDS: Mapping[str, InputKind] = Registered(registry, lambda _name, module: str(module.KEY))
 """What the key of a mapping in the list stands for."""
 
 
