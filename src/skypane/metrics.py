@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Self
 
 from skypane import notebook
 from skypane.control.control_policy import Decision
+from skypane.snapshots import fields_from_json, fields_to_json
 from skypane.types import Micros
 from skypane.wording import count, counted
 
@@ -32,11 +33,13 @@ class InputMetrics:
     offset: int
     state: str
 
-    def to_json(self) -> list[Any]:
-        return [getattr(self, item.name) for item in fields(self)]
+    def snapshot(self) -> list[Any]:
+        """Return the values alone: they stand in each line of Spark's log of offsets."""
+        return list(fields_to_json(self).values())
 
     @classmethod
-    def from_json(cls, value: list[Any]) -> Self:
+    def restored(cls, value: list[Any]) -> Self:
+        """Return the metrics whose snapshot() this is."""
         return cls(*value)
 
 
@@ -164,19 +167,9 @@ class BatchMetrics:
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON value; drop_ratio and wlq_idle are written out too."""
-        told = {field.name: getattr(self, field.name) for field in fields(self)}
-        decisions = [decision.to_json() for decision in self.decisions]
-        inputs = [one.to_json() for one in self.inputs]
-        return told | {
-            "inputs": inputs,
-            "decisions": decisions,
-            "drop_ratio": self.drop_ratio,
-            "wlq_idle": self.wlq_idle,
-        }
+        return fields_to_json(self) | {"drop_ratio": self.drop_ratio, "wlq_idle": self.wlq_idle}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        known = {key: item for key, item in value.items() if key in cls.__dataclass_fields__}
-        tuples = {name: tuple(known.get(name, ())) for name in ("busy", "task_rows", "wlq_busy")}
-        tuples["inputs"] = tuple(InputMetrics.from_json(one) for one in known.get("inputs", ()))
-        return cls(**known | tuples | {"decisions": tuple(Decision(**said) for said in known.get("decisions", ()))})
+        """Return the metrics that to_json() made this of, an earlier version's too: what it lacked has its default."""
+        return fields_from_json(cls, value, lenient=True)

@@ -23,7 +23,6 @@ from skypane.control.exchange import Exchange, SourceSpread
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
 from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Placement
-from skypane.control.snapshots import JsonState
 from skypane.control.splitting import (
     POLICIES,
     AdaptiveSplitting,
@@ -35,6 +34,7 @@ from skypane.control.splitting import (
     TupleRoundRobin,
     UpcomingBatch,
 )
+from skypane.snapshots import JsonState
 from skypane.testing.control_kit import check_elasticity, check_law
 
 CALM, OVERLOADED = (

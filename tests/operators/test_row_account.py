@@ -71,5 +71,5 @@ def test_a_snapshot_goes_through_json_and_what_is_none_is_refused():
     account = RowAccount().after(4, counts(p0=3, p1=1), NOTHING, (), [])
     assert RowAccount.restored(json.loads(json.dumps(account.snapshot()))) == account
     for wrong in ({}, {"waiting": 3}, account.snapshot() | {"lost": 1}):
-        with pytest.raises(CheckpointError, match="account of rows"):
+        with pytest.raises(CheckpointError, match="RowAccount in the checkpoint"):
             RowAccount.restored(wrong)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from skypane.progress import FutureBound, KSlack, PaneArrivals
 from skypane.progress.far_future import FutureDecision, HeldPanes
 from skypane.progress.pauses import Pauses
+from skypane.snapshots import from_json, to_json
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
@@ -272,12 +273,12 @@ def test_what_is_held_goes_through_json(stream):
     held = HeldPanes()
     for batch in stream:
         held = judge(0, batch, held).held
-        assert HeldPanes.restored(json.loads(json.dumps(held.snapshot()))) == held
+        assert from_json(HeldPanes, json.loads(json.dumps(to_json(held)))) == held
 
 
 def test_a_snapshot_that_is_none_is_refused():
-    with pytest.raises(CheckpointError, match="held panes"):
-        HeldPanes.restored({"panes": [[1, 2]], "ahead": 0, "others": 0, "against": 0})
+    with pytest.raises(CheckpointError, match=r"HeldPanes in the checkpoint: panes.0: need a list of 5"):
+        from_json(HeldPanes, {"panes": [[1, 2]], "ahead": 0, "others": 0, "against": 0})
 
 
 BATCHES = [1, 50, 200, 1_000, 5_000, 20_000]

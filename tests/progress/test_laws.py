@@ -144,7 +144,7 @@ def test_policies_are_values(policy):
 @pytest.mark.parametrize("change", [{"more": 1}, {"seen": "7"}, {"seen": None}, {"newest": 1.5}, {"dropped": True}])
 def test_a_snapshot_that_is_none_is_refused(policy, change):
     snapshot = policy.init().snapshot()
-    with pytest.raises(CheckpointError, match="progress state needs"):
+    with pytest.raises(CheckpointError, match="in the checkpoint: "):
         policy.restore({**snapshot, **change})
-    with pytest.raises(CheckpointError, match="progress state needs"):
+    with pytest.raises(CheckpointError, match="in the checkpoint: "):
         policy.restore({name: value for name, value in snapshot.items() if name != "seen"})

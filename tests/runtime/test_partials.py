@@ -93,7 +93,7 @@ def test_no_two_attempts_share_a_name_and_batches_sort():
 
 def test_a_reference_comes_back_from_json():
     ref = PartialReference(attempt_name(3, 1), 0, 8, 2**32 - 1, 0)
-    assert PartialReference.from_json(ref.to_json()) == ref
+    assert PartialReference.restored(ref.snapshot()) == ref
 
 
 GOOD = [attempt_name(3, 1), 0, 8, 1, 0]
@@ -105,4 +105,4 @@ GOOD = [attempt_name(3, 1), 0, 8, 1, 0]
 ])  # fmt: skip
 def test_a_reference_names_one_of_the_engines_own_files(value: Any):
     with pytest.raises(CheckpointError, match="is no reference to a partial"):
-        PartialReference.from_json(value)
+        PartialReference.restored(value)

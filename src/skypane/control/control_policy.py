@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from skypane.control.snapshots import JsonState, from_json, to_json
+from skypane.snapshots import JsonState, from_json, to_json
 
 S = TypeVar("S")
 M = TypeVar("M")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from skypane.control.control_policy import ControlPolicy, Decision
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.snapshots import JsonState
 from skypane.kernels.elementary import power
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 
 PROBE_EVERY = 50

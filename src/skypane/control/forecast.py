@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from skypane.control.snapshots import JsonState
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 
 

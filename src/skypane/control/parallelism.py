@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skypane.control.snapshots import JsonState
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Final, ParamSpec, TypeVar
 
 from numba import njit
@@ -55,3 +56,19 @@ def _stamp_with_all_sources(compiled: Any, package: Path) -> None:
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is not None and hasattr(file, "_source_stamp"):
         file._source_stamp = _stamp(package)  # noqa: SLF001
+        file._load_index = _readable(file._load_index)  # noqa: SLF001
+
+
+def _readable(load_index: Callable[[], dict[Any, str]]) -> Callable[[], dict[Any, str]]:
+    """Return what loads an index of cached code, or none if it is of sources whose classes are gone.
+
+    Numba unpickles the index before it looks at the stamp: a named tuple that was renamed would end in an AttributeError.
+    """
+
+    def load() -> dict[Any, str]:
+        try:
+            return load_index()
+        except (AttributeError, ImportError, EOFError, UnpicklingError):
+            return {}
+
+    return load

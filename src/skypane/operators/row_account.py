@@ -20,7 +20,8 @@ from skypane.operators.entry.pane_counts import PaneCount
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.progress.far_future import HeldPanes
-from skypane.types import CheckpointError, SkypaneError
+from skypane.snapshots import fields_from_json, fields_to_json
+from skypane.types import SkypaneError
 from skypane.windows import Windows
 from skypane.wording import count
 
@@ -118,16 +119,12 @@ class RowAccount:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the account as a JSON value."""
-        return asdict(self) | {"waiting": {str(pane): rows for pane, rows in self.waiting.items()}}
+        return fields_to_json(self)
 
     @classmethod
     def restored(cls, snapshot: Mapping[str, Any]) -> Self:
-        """Return the account whose snapshot() this is."""
-        try:
-            waiting = {int(pane): int(rows) for pane, rows in snapshot["waiting"].items()}
-            return cls(**{**snapshot, "waiting": waiting})
-        except (AttributeError, KeyError, TypeError, ValueError) as cause:
-            raise CheckpointError(f"the account of rows in the checkpoint cannot be read: {cause!r}") from cause
+        """Return the account whose snapshot() this is; raise CheckpointError, naming the field, if there is none."""
+        return fields_from_json(cls, snapshot)
 
 
 def _panes_of(due: Iterable[WindowTask[Any]], oldest: int) -> set[int]:

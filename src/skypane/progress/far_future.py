@@ -29,15 +29,15 @@ many wrong clocks from a stream that has moved on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.pauses import Pauses
-from skypane.types import CheckpointError, ConfigError, Length, Micros
+from skypane.snapshots import ADDED, JsonState
+from skypane.types import ConfigError, Length, Micros
 
 DAY = Length(86_400_000_000)
 SUPPORT = 32
@@ -57,7 +57,7 @@ class HeldPane(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HeldPanes:
+class HeldPanes(JsonState):
     """What lies too far ahead to be believed, and what has been said for and against it."""
 
     panes: tuple[HeldPane, ...] = ()
@@ -67,7 +67,7 @@ class HeldPanes:
     #: Since the first of these rows came: rows of batches that moved the newest time.
     against: int = 0
     #: The same number for those that were given up last, if rows have been held in every batch since.
-    without: int = 0
+    without: int = field(default=0, metadata=ADDED)
 
     @property
     def rows(self) -> int:
@@ -99,27 +99,6 @@ class HeldPanes:
         )
         panes = zip(*(column.tolist() for column in columns), strict=True)
         return cls(tuple(HeldPane(*pane) for pane in panes))
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return the value as a JSON object."""
-        return {
-            "panes": [list(pane) for pane in self.panes],
-            "ahead": self.ahead,
-            "others": self.others,
-            "against": self.against,
-            "without": self.without,
-        }
-
-    @classmethod
-    def restored(cls, snapshot: Mapping[str, Any]) -> Self:
-        """Return the value whose snapshot() this is."""
-        try:
-            panes = tuple(HeldPane(*(int(value) for value in pane)) for pane in snapshot["panes"])
-            # Earlier versions did not have the last one.
-            without = int(snapshot.get("without", 0))
-            return cls(panes, int(snapshot["ahead"]), int(snapshot["others"]), int(snapshot["against"]), without)
-        except (KeyError, TypeError, ValueError) as cause:
-            raise CheckpointError(f"held panes cannot be read from {snapshot!r}") from cause
 
 
 @dataclass(frozen=True, slots=True)

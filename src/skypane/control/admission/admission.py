@@ -22,7 +22,7 @@ from skypane.control.admission.metadata import MetaData, averages
 from skypane.control.admission.packing import fewest_bins
 from skypane.control.admission.strategies import STRATEGIES, Reader, ReaderCapacity, Strategy, StreamLoad
 from skypane.control.control_policy import ControlPolicy, Decision
-from skypane.control.snapshots import JsonState
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError, Duration, FloatArray, micros
 from skypane.wording import count
 

@@ -16,7 +16,7 @@ from skypane.control.control_policy import ControlPolicy, Decision
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.situation import Situation
 from skypane.control.parallelism import Workers
-from skypane.control.snapshots import JsonState
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError, Duration, micros
 
 _APART = 1.25

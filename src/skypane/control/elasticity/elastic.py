@@ -16,7 +16,7 @@ from skypane.control.elasticity.limits import ScalingLimits
 from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.forecast import Holt, HoltState
 from skypane.control.parallelism import Workers
-from skypane.control.snapshots import JsonState
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError, micros
 from skypane.wording import count, seconds
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from skypane.control.monitoring import SamplingPeriod, utilisation
-from skypane.control.snapshots import JsonState
+from skypane.snapshots import JsonState
 
 
 @dataclass(frozen=True, slots=True)

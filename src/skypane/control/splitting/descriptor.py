@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from skypane.control.snapshots import JsonState
 from skypane.control.splitting.loads import least_loaded, levelled, room_before
 from skypane.control.splitting.routing import Share
+from skypane.snapshots import JsonState
 
 _NO_LIMIT = 2**62
 

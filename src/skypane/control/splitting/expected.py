@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from skypane.control.snapshots import JsonState
+from skypane.snapshots import JsonState
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from skypane.control.snapshots import JsonState
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from skypane.control.snapshots import JsonState
 from skypane.control.splitting.pid import Gains
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skypane.control.control_policy import Decision, NoState
-from skypane.control.snapshots import JsonState
 from skypane.control.splitting.routing import Routing
 from skypane.control.splitting.splitting_policy import SplittingPolicy, SplittingSample, UpcomingBatch
+from skypane.snapshots import JsonState
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import pyarrow as pa
 
 from skypane.operators.entry.pane_counts import PaneCount, merged_counts
 from skypane.operators.entry.reject_reasons import LATE, REASON
+from skypane.snapshots import from_json, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +54,14 @@ class Rejection:
         """How many rows were rejected for each reason other than LATE."""
         return {reason: rows for reason, rows in self.reasons.items() if reason != LATE}
 
-    def to_json(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """Return a JSON value of all but the rows."""
-        late = [asdict(count) for count in self.late]
-        return {"reasons": dict(self.reasons), "late": late, "by_source": dict(self.by_source)}
+        return {"reasons": dict(self.reasons), "late": to_json(self.late), "by_source": dict(self.by_source)}
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        return cls(value["reasons"], tuple(PaneCount(**count) for count in value["late"]), value["by_source"])
+    def restored(cls, value: Mapping[str, Any]) -> Self:
+        """Return the counts of a snapshot(); there are no rows with them."""
+        return cls(value["reasons"], tuple(from_json(PaneCount, count) for count in value["late"]), value["by_source"])
 
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

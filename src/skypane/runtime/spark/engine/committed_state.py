@@ -10,7 +10,7 @@ from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.ledger import Manifest
 from skypane.runtime.spark.engine.program import Program, ProgramState
-from skypane.types import CheckpointError
+from skypane.snapshots import from_json, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,7 @@ class CommittedState:
     def restored(cls, program: Program[Any], control: ControlLoop, manifest: Manifest | None) -> Self:
         if manifest is None:
             return cls(-1, program.init(), control.init(), Fingerprint())
-        try:
-            fingerprint = Fingerprint(**manifest.fingerprint)
-        except TypeError as error:
-            raise CheckpointError(f"the fingerprint in the checkpoint cannot be read: {error}") from error
+        fingerprint = from_json(Fingerprint, manifest.fingerprint)
         return cls(
             manifest.batch_id,
             program.restore(manifest.progress, manifest.operator),
@@ -44,7 +41,7 @@ class CommittedState:
     def manifest(self, control: ControlLoop, metrics: BatchMetrics) -> Manifest:
         return Manifest(
             batch_id=self.batch_id,
-            fingerprint=self.fingerprint.to_json(),
+            fingerprint=to_json(self.fingerprint),
             progress=dict(self.state.progress.snapshot()),
             operator=self.state.snapshot(),
             control=control.snapshot(self.control),

@@ -13,12 +13,12 @@ from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.exchange import DEFAULT_GROWTH, Exchange, ExchangeState, SourceSpread
 from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
-from skypane.control.snapshots import from_json, to_json
 from skypane.control.splitting import Routing, Splitting, SplittingSample, UpcomingBatch
 from skypane.control.splitting.expected import ExpectedPanes
 from skypane.operators.query import GrowingQuery
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.utilization import panes_of, period_of, stages_of
+from skypane.snapshots import from_json, to_json
 from skypane.types import CheckpointError, ConfigError
 
 

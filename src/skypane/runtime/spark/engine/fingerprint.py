@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+
+from skypane.snapshots import from_json, to_json
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """The golden ratio in 64 bits, as in Fibonacci hashing."""
@@ -43,9 +44,6 @@ class Fingerprint:
     def __add__(self, other: Fingerprint) -> Fingerprint:
         return Fingerprint(self.rows + other.rows, (self.times + other.times) & _MASK)
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class FingerprintStage:
@@ -55,7 +53,7 @@ class FingerprintStage:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         total = reduce(Fingerprint.__add__, (fingerprint_of(batch, self.time) for batch in batches), Fingerprint())
-        yield pa.RecordBatch.from_pydict({"fingerprint": [json.dumps(total.to_json())]})
+        yield pa.RecordBatch.from_pydict({"fingerprint": [json.dumps(to_json(total))]})
 
 
 def fingerprint_of(batch: pa.RecordBatch, time: str) -> Fingerprint:
@@ -69,4 +67,6 @@ def read(rows: DataFrame, time: str) -> Fingerprint:
     Every row goes through whatever stands before the engine, so that an operator with a state of its own commits it.
     """
     parts = rows.mapInArrow(FingerprintStage(time), "fingerprint string").collect()
-    return reduce(Fingerprint.__add__, (Fingerprint(**json.loads(part.fingerprint)) for part in parts), Fingerprint())
+    return reduce(
+        Fingerprint.__add__, (from_json(Fingerprint, json.loads(part.fingerprint)) for part in parts), Fingerprint()
+    )

@@ -83,7 +83,7 @@ class ContinuousState:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the state without its progress as a JSON value."""
-        return self.waiting.snapshot() | {"told": [ref.to_json() for ref in self.told]}
+        return self.waiting.snapshot() | {"told": [ref.snapshot() for ref in self.told]}
 
 
 class ContinuousProgram:
@@ -106,7 +106,7 @@ class ContinuousProgram:
 
     def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> ContinuousState:
         try:
-            told = tuple(map(PartialReference.from_json, operator["told"]))
+            told = tuple(map(PartialReference.restored, operator["told"]))
         except (KeyError, TypeError) as error:
             raise CheckpointError(f"the front in the checkpoint cannot be read: {error!r}") from error
         state = ContinuousState(

@@ -44,7 +44,7 @@ class FarAheadStage:
         context = TaskContext.get()
         name = attempt_name(self.batch_id, context.partitionId() if context else 0)
         refs = partials.write(self.store, name, tables) if tables else []
-        yield pa.RecordBatch.from_pydict({"report": [json.dumps([ref.to_json() for ref in refs])]})
+        yield pa.RecordBatch.from_pydict({"report": [json.dumps([ref.snapshot() for ref in refs])]})
 
 
 def write_ahead(rows: DataFrame, stage: FarAheadStage, crossing: ArrowTransfer) -> tuple[PartialReference, ...]:
@@ -57,7 +57,7 @@ def write_ahead(rows: DataFrame, stage: FarAheadStage, crossing: ArrowTransfer) 
 
 
 def _refs(reports: Iterable[str]) -> tuple[PartialReference, ...]:
-    return tuple(PartialReference.from_json(ref) for report in reports for ref in json.loads(report))
+    return tuple(PartialReference.restored(ref) for report in reports for ref in json.loads(report))
 
 
 def given_up(

@@ -38,11 +38,11 @@ class PartialReference:
     crc: int
     rows: int
 
-    def to_json(self) -> list[Any]:
+    def snapshot(self) -> list[Any]:
         return list(astuple(self))
 
     @classmethod
-    def from_json(cls, value: Any) -> Self:
+    def restored(cls, value: Any) -> Self:
         """Return the reference; raise CheckpointError unless it names a file as attempt_name() does, and nothing else.
 
         The file will be deleted one day: it must be one of the engine's own.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
@@ -32,6 +32,7 @@ from skypane.runtime.spark.engine.partials import PARTIALS, PartialReference, at
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.runtime.spark.spark_schema import from_spark
 from skypane.runtime.spark.versions import partitioned
+from skypane.snapshots import from_json, to_json
 from skypane.windows import Windows
 from skypane.wording import count
 
@@ -65,32 +66,11 @@ class TaskReport:
     sources: Mapping[str, SourceCount]
 
     def to_json(self) -> str:
-        return json.dumps({
-            "fingerprint": asdict(self.fingerprint),
-            "busy": self.busy,
-            "panes": [asdict(pane) for pane in self.panes],
-            "rejection": self.rejection.to_json(),
-            "rejected_rows": [asdict(ref) for ref in self.rejected_rows],
-            "sources": dict(self.sources),
-        })  # fmt: skip
+        return json.dumps(to_json(self))
 
     @classmethod
     def from_json(cls, text: str) -> TaskReport:
-        value = json.loads(text)
-        panes = (
-            PaneReport(PaneCount(**pane["count"]), PartialReference(**pane["ref"]), pane["busy"])
-            for pane in value["panes"]
-        )
-        return cls(
-            **value
-            | {
-                "fingerprint": Fingerprint(**value["fingerprint"]),
-                "panes": tuple(panes),
-                "rejection": Rejection.from_json(value["rejection"]),
-                "rejected_rows": tuple(PartialReference(**ref) for ref in value["rejected_rows"]),
-                "sources": {name: SourceCount(*count) for name, count in value["sources"].items()},
-            }
-        )
+        return from_json(cls, json.loads(text))
 
     @property
     def work(self) -> TaskWork:

@@ -98,7 +98,7 @@ class ShardClient:
         told = sorted((json.loads(row.answer) for row in rows), key=lambda said: said["shard"])
         for damage in (said["damage"] for said in told if said["damage"]):
             raise CheckpointError(damage)
-        refs = [[PartialReference.from_json(ref) for ref in said["refs"]] for said in told]
+        refs = [[PartialReference.restored(ref) for ref in said["refs"]] for said in told]
         self.written |= {ref.file for answered in refs for ref in answered}
         self.busy = tuple(said["busy"] for said in told)
         read = PartialReader(self.store)
@@ -126,7 +126,7 @@ class ShardStage:
                 refs = partials.write(self.store, attempt_name(self.batch_id, shard), answers)
             except CheckpointError as error:  # as a value: of an exception Spark would make a page of trace
                 damage = str(error)
-            told = {"shard": shard, "refs": [ref.to_json() for ref in refs], "damage": damage}
+            told = {"shard": shard, "refs": [ref.snapshot() for ref in refs], "damage": damage}
             yield pa.RecordBatch.from_pydict({"answer": [json.dumps(told | {"busy": time.perf_counter() - began})]})
         keep_loaded(type(self))
 

@@ -34,11 +34,9 @@ class WindowState:
     def restored(cls, plan: Plan, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> Self:
         """Return the state whose snapshots these are; raise CheckpointError if they cannot be."""
         try:
-            panes = {
-                int(pane): tuple(map(PartialReference.from_json, refs)) for pane, refs in operator["panes"].items()
-            }
+            panes = {int(pane): tuple(map(PartialReference.restored, refs)) for pane, refs in operator["panes"].items()}
             next_window = operator["next_window"]
-            ahead = tuple(map(PartialReference.from_json, operator["ahead"]))
+            ahead = tuple(map(PartialReference.restored, operator["ahead"]))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the open panes in the checkpoint cannot be read: {error!r}") from error
         open_panes = replace(OpenPanes[PartialReference].empty(plan.windows), panes=panes, next_window=next_window)
@@ -49,11 +47,11 @@ class WindowState:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the panes, the next window and the account as a JSON value."""
-        panes = {str(pane): [ref.to_json() for ref in refs] for pane, refs in self.open.panes.items()}
+        panes = {str(pane): [ref.snapshot() for ref in refs] for pane, refs in self.open.panes.items()}
         return {
             "panes": panes,
             "next_window": self.open.next_window,
-            "ahead": [ref.to_json() for ref in self.ahead],
+            "ahead": [ref.snapshot() for ref in self.ahead],
             "account": self.account.snapshot(),
         }
 

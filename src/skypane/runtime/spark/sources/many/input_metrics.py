@@ -123,7 +123,7 @@ class InputReport(NamedTuple):
 
 def to_json(rows: list[InputMetrics], decision: Decision[int] | None = None) -> dict[str, Any]:
     """Return it as a source's latest offset."""
-    return {TOLD: [row.to_json() for row in rows], "decisions": [] if decision is None else [decision.to_json()]}
+    return {TOLD: [row.snapshot() for row in rows], "decisions": [] if decision is None else [decision.to_json()]}
 
 
 def from_json(offset: Any) -> InputReport | None:
@@ -131,4 +131,4 @@ def from_json(offset: Any) -> InputReport | None:
     if not isinstance(offset, dict) or TOLD not in offset:
         return None
     decisions = tuple(Decision(**said) for said in offset["decisions"])
-    return InputReport(tuple(InputMetrics.from_json(row) for row in offset[TOLD]), decisions)
+    return InputReport(tuple(InputMetrics.restored(row) for row in offset[TOLD]), decisions)
