@@ -1,6 +1,6 @@
-"""A command, and all that it starts, held to so much memory by the kernel: in a cgroup of version 1, on Linux, for root.
+"""Run a command and its child processes with a memory limit of the kernel: a cgroup of version 1, on Linux, as root.
 
-The kernel ends a process of the group where it would take more. Nothing outside the group is at risk.
+The kernel kills a process of the group that would exceed the limit. Processes outside the group are not affected.
 """
 
 from __future__ import annotations

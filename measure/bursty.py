@@ -1,11 +1,12 @@
-"""Splitting laws on Spark under bursts, beside rows that stay where they are read, and the engine's own choice.
+"""Splitting policies on Spark under bursts, compared with rows that stay where they are read and the engine's choice.
 
     python -m measure.bursty [--docs docs] [--master "local-cluster[4,1,1024]"] [--rate 50000]
 
-Each micro-batch is a second of a bursty stream (I = 1, 1K, 6K), eight criteria, in as many files as the source has
-partitions. The laws run in turn, over and over, so that what else the machine does hits all alike; figures are medians
-over the batches after those in which an exchange is confirmed, and ratios are of the same batches in the same round. "default" decides by the costs of the machine; the laws
-are made to route by an exchange that costs nothing, "as read" is kept from it by one that is never worth it.
+Each micro-batch is a second of a bursty stream (I = 1, 1K, 6K) with eight criteria, in as many files as the source has
+partitions. The policies run in turn, repeatedly, so that other load on the machine affects all alike. Figures are
+medians over the batches after an exchange is confirmed, and ratios are of the same batches in the same round. "default"
+decides by the costs of the machine. The splitting policies are made to route by an exchange without cost; "as read" is
+kept from it by an exchange that never pays.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.batches <= CONFIRM + 1:
         parser.error(f"need more than {CONFIRM + 1} batches: so many pass until an exchange is confirmed")
-    # A file each is a partition of its own, however small it is.
+    # Each file is a partition of its own, even if it is small.
     spark = sp.session(arguments.master, "skypane-bursty", {"spark.sql.files.openCostInBytes": str(128 << 20)})
     lines = []
     for dispersion in arguments.bursts:

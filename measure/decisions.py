@@ -1,6 +1,7 @@
-"""Small figures of docs/decisions, each of an option that was not taken: python -m measure.decisions.
+"""Small measurements for docs/decisions, each of a rejected option: python -m measure.decisions.
 
-What is counted is the same on any machine, but for threads, which are those of the libraries that are installed; seconds are not.
+Counts are the same on any machine, except for threads, whose number depends on the installed libraries; seconds are
+not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The map of a shipped example, as a picture for docs/: a figure of its report in the colours of light paper.
+"""The map of a shipped example as a picture for docs/: a figure of its report in light colours.
 
 skypane run cab-areas --drain && python -m measure.example_map cab-areas mean_speed docs/cab-areas-speed.svg
 """

@@ -1,4 +1,4 @@
-"""What the default fuzzy controller looks like: its membership functions, and its decision surface.
+"""The membership functions and the decision surface of the default fuzzy controller.
 
     python -m measure.fuzzy [docs]
 
@@ -56,7 +56,7 @@ def surface(controller: FuzzyController) -> Figure:
         found = controller.infer(rho1.ravel(), np.full(rho1.size, sigma), rho2.ravel(), np.full(rho1.size, MOST))
         for axes, factor, stage in zip(row, (found.factor_plq, found.factor_wlq), ("PLQ", "WLQ"), strict=True):
             levels = np.linspace(0.5, 1.5, 9)
-            inside = factor.clip(levels[0], levels[-1])  # 1.5 comes out a little above itself
+            inside = factor.clip(levels[0], levels[-1])  # rounding puts 1.5 slightly above itself
             drawn = axes.contourf(rho1, rho2, inside.reshape(rho1.shape), levels, cmap="RdBu_r")
             axes.set_title(f"factor of the {stage}, sigma {sigma:g}", fontsize=9)
     for axes in figure.axes[2:4]:

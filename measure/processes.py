@@ -1,4 +1,4 @@
-"""The processes of a run, this one and all that it has started: Java with its Python workers."""
+"""The processes of a run: this one and all that it has started, such as Java with its Python workers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def forget_peaks() -> None:
     for process, _ in _family():
         try:
             (_PROC / str(process) / "clear_refs").write_text("5")
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended meanwhile
             continue
 
 
@@ -71,7 +71,7 @@ class Watch:
                     lines = dict(line.split(":", 1) for line in text.splitlines())
                     kind = "driver" if process == _own() else "java" if "java" in lines["Name"] else "workers"
                     held[kind] += int(lines["RssAnon"].split()[0]) * 1024
-                except (OSError, KeyError):  # it has ended meanwhile
+                except (OSError, KeyError):  # the process has ended meanwhile
                     continue
             held["all"] = sum(held.values())
             self.most = {kind: max(most, held[kind]) for kind, most in self.most.items()}
@@ -98,7 +98,7 @@ def _family() -> Iterator[tuple[int, list[str]]]:
             continue
         try:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended meanwhile
             continue
         children.setdefault(int(fields[1]), []).append(int(entry.name))
         found[int(entry.name)] = fields

@@ -93,9 +93,9 @@ def _others() -> Mapping[str, Any]:
 
 def _commands() -> Iterable[tuple[str, str]]:
     parser = argparse.ArgumentParser()
-    verbs = parser.add_subparsers()
-    add_commands(verbs)
-    for choice in verbs._choices_actions:  # noqa: SLF001 - argparse tells its own help no other way
+    commands = parser.add_subparsers()
+    add_commands(commands)
+    for choice in commands._choices_actions:  # noqa: SLF001 - argparse has no public access to the help texts
         yield f"`skypane {choice.dest}`", str(choice.help)
 
 

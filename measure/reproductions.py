@@ -1,9 +1,9 @@
-"""The papers' figures, measured again, with a verdict on each claim: docs/reproductions.md.
+"""Measure the papers' figures again, with a verdict on each claim: docs/reproductions.md.
 
     python -m measure.reproductions [docs [NAME ...]]
 
-measures every figure, or those that are named, and leaves the page's other parts as they are. With TRACES=FOLDER those of
-paper 5 that ran on published rates do so here.
+measures every figure, or those that are named, and keeps the other parts of the page. With TRACES=FOLDER the figures of
+paper 5 that the paper ran on published rates use these rates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of figures, for people and for docs/."""
+"""Tables of figures for terminals and for docs/."""
 
 from __future__ import annotations
 

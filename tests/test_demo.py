@@ -110,7 +110,7 @@ def test_it_reads_all_rows_and_leaves_everything_in_one_folder(finished):
     assert sum(metrics.rows for metrics in settings.log.batches()) == 1500
     assert "1,500 flights, 525,600 times faster" in told
     assert f"{settings.report}" in told
-    assert "rows put aside: null" in told
+    assert "rows quarantined: null" in told
     assert settings.report.read_text().startswith("<!doctype html>")
     assert list(settings.windows.glob("*.parquet"))
 
@@ -186,7 +186,7 @@ def test_a_machine_that_falls_behind_still_hears_of_hours_not_days(tmp_path):
 def test_other_settings_do_not_resume(finished, capsys):
     settings, _ = finished
     assert main(["demo", "--rows", "10", "--out", str(settings.out), "--speedup", "525600"]) == 1
-    assert re.search("holds a run with rows=1500, this one has rows=10; .* --fresh", capsys.readouterr().err)
+    assert re.search("contains a run with rows=1500, but this run has rows=10; .* --fresh", capsys.readouterr().err)
 
 
 def test_fresh_clears_its_own_files_only(tmp_path):

@@ -87,11 +87,11 @@ def test_stores_of_objects_and_clusters(text: str, spark: str, arrow: str):
     [
         (
             "dbfs:/x",
-            r"^late: dbfs:///x is on a file system 'dbfs'.*write it as the folder that it is mounted at: /dbfs/",
+            r"^late: dbfs:///x is on the file system 'dbfs'.*write it as the folder that it is mounted at: /dbfs/",
         ),
         ("wasbs://box@account/x", "abfss://container@account"),
         ("http://host/x", "one of file, s3, s3a"),
-        ("2024:/x", "./ before a folder's name that has a colon"),
+        ("2024:/x", "./ before a folder name that has a colon"),
     ],
 )
 def test_what_pyarrow_does_not_reach_is_refused_with_its_remedy(text: str, remedy: str):

@@ -1,10 +1,11 @@
-"""Hundreds of inputs on two readers: joins, leaves, stalls, five-fold bursts, and drivers that are killed.
+"""Hundreds of inputs on two readers: joins, leaves, stalls, five-fold bursts, and driver kills.
 
     python -m measure.admission.acceptance [--docs docs] [--seconds 120] [--rate 2000] [--kills 2] [--mqtt]
 
-200 Kafka partitions in 50 topics with Zipf rates, 50 growing files, 40 inputs over TCP, and with --mqtt 10 devices over
-MQTT (needs mosquitto). One in five joins at 30 % of the time, one in ten falls silent for a while, five files are taken away
-and put back, all rates rise five-fold for a tenth of the time. The driver is killed with -9, and started again at once.
+The inputs are 200 Kafka partitions in 50 topics with Zipf rates, 50 growing files, 40 inputs over TCP, and with --mqtt
+10 devices over MQTT (needs mosquitto). One in five joins at 30 % of the time, one in ten falls silent for a while, five
+files are removed and put back, and all rates rise five-fold for a tenth of the time. The driver is killed with -9 and
+restarted at once.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def _received(folder: Path, scale: Scale, share: float, stack: ExitStack) -> tup
         receipts += [{"name": f"mqtt-{at:02}", "mqtt": address, "topic": f"device/{at}"} for at in range(scale.mqtt)]
         feeds += load.devices(folder / "received", client, scale.mqtt, share * scale.mqtt)
     receiver = stack.enter_context(Receiver({"folder": str(folder / "received"), "inputs": receipts}))
-    # A device's messages are held for a receiver from its first subscription on.
+    # The broker keeps a device's messages for a receiver from its first subscription on.
     subscribed = [one for one in receiver.seen if one.name.startswith("mqtt-")]
     _until(lambda: all(one.state == RECEIVING for one in subscribed), "receivers do not start")
     return feeds, receiver

@@ -1,9 +1,9 @@
-"""Many inputs beside Spark's own Kafka source: the same 200 partitions, in one session, in turn.
+"""Many inputs compared with Spark's own Kafka source: the same 200 partitions, in one session, in turn.
 
     python -m measure.admission.beside [--docs docs] [--rounds 3] [--share 1]
 
-Two loads wait in topics of their own, spread over the partitions by Zipf's law: one is read in small batches, as when
-little comes at a time, the other in large ones, as after a standstill.
+Two loads are stored in separate topics, spread over the partitions by Zipf's law. One is read in small batches, as at a
+low rate, the other in large batches, as after a standstill.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The query of the acceptance run, which is killed: python -m measure.admission.driver FOLDER ROWS [last].
 
-Each batch is written as one file by its number, with the task that read each row, and a line is printed then, before Spark knows.
+Each batch is written as one file named by its number, with the task that has read each row. Then a line is printed,
+before Spark commits the batch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the acceptance run of many inputs is fed with: topics with Zipf rates, growing files, lines over TCP, MQTT.
+"""The load of the acceptance run of many inputs: topics with Zipf rates, growing files, lines over TCP, MQTT.
 
-Every row is {"n": its number in its input, "at": when it was sent, in seconds}, so what is read tells what is missing, what
-is there twice, and how long it took.
+Every row is {"n": its number in its input, "at": the time of sending in seconds}, so that the rows read show which are
+missing, which are duplicated, and how long they took.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Load:
     events: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     flush: Callable[[], None] = lambda: None
     factor: Callable[[float], float] = burst
-    #: seconds that the sender was behind its own clock, at most: rates are then lower than they say
+    #: maximum seconds by which the sender was behind its own clock, which lowers the actual rates
     late: float = 0.0
 
     def run(self, seconds: float) -> None:

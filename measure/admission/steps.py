@@ -1,10 +1,11 @@
-"""A bound on latency that sets the readers: 40 growing files whose rates step x1, x7, x1, on Spark.
+"""A bound on latency that sets the number of readers: 40 growing files whose rates step x1, x7, x1, on Spark.
 
     python -m measure.admission.steps [--docs docs] [--step 30] [--runs planned one most]
 
-Each row's work is to wait 20 ms for a service (service.py), so that eight readers are eight readers on any machine:
-one reads 50 rows a second, x1 is half of what one can do, and x7 takes four. With a bound of 5 s the plan sets readers and
-workers (equations 1a and 1b); beside it one reader, and eight. A row is lifted by the task that reads it.
+The work of each row is to wait 20 ms for a service (service.py), so that eight readers are eight readers on any
+machine. One reader processes 50 rows per second; x1 is half of that, and x7 needs four readers. With a bound of 5 s the
+plan sets readers and workers (equations 1a and 1b); it is compared with one reader and with eight. A row is lifted by
+the task that reads it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The same steps of the rate in virtual time: the law that sets the readers, and batches that take what they take.
+"""The same rate steps in virtual time, with the policy that sets the number of readers.
 
     python -m measure.admission.steps_simulated [--docs docs] [--step 24]
 
-A batch takes 0.6 s, as on Spark with two cores, and 20 ms for each row of a reader. It reads what has come since the last one.
+A batch takes 0.6 s, as on Spark with two cores, and 20 ms per row of a reader. It reads the rows that have arrived
+since the last batch.
 """
 
 from __future__ import annotations

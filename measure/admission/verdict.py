@@ -1,4 +1,4 @@
-"""What the batches of an acceptance run come to: each row once, tasks, balance, who was starved, how long rows waited."""
+"""Evaluation of the batches of an acceptance run: exactly-once reads, tasks, balance, starvation and latency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs every benchmark: `python -m measure.bench [--quick]`."""
+"""Run every benchmark: `python -m measure.bench [--quick]`."""
 
 import sys
 from collections.abc import Iterator

@@ -1,11 +1,12 @@
 """Aggregates per key over sliding windows: Spark's own window(), skypane, and rows passed through Python, in turn.
 
-The operators alone, without Spark, are held against duckdb and polars.
+The operators alone, without Spark, are compared with duckdb and polars.
 
     python -m measure.bench.aggregates [--quick] [--rows N] [--keys K ...] [--slides SLIDE ...]
 
-count, average and maximum per key of rows spread evenly over twice the window, keys uniform or by Zipf's law. Each way runs
-once to get warm; then all take turns. Wall seconds say little on a busy machine: CPU seconds of all processes stand beside.
+The query is count, average and maximum per key. Rows are spread evenly over twice the window, and keys are uniform or
+by Zipf's law. Each way runs once to warm up; then all take turns. Because wall seconds vary on a busy machine, the
+tables also have the CPU seconds of all processes.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Case:
     keys: int
     slide: str
     zipf: bool = False
-    #: share of the rows that are of one key, beside those that it has anyway
+    #: share of the rows that get one key, in addition to the rows that it has anyway
     hot: float = 0.0
 
     @property
@@ -177,7 +178,9 @@ def duckdb_rows(rows: pa.Table, case: Case) -> int:
     """Answer by duckdb in the form that is its fastest: sums by slice, on a grid of all keys and slices, framed by rows."""
     windows = case.windows
     panes = windows.panes_at(rows["at"].cast(pa.int64()).to_numpy())
-    sliced = rows.select(["key", "x"]).append_column("pane", pa.array(panes))  # duckdb finds it by its name
+    sliced = rows.select(["key", "x"]).append_column(
+        "pane", pa.array(panes)
+    )  # duckdb finds the table by the name of this variable
     frame = f"PARTITION BY key ORDER BY pane ROWS BETWEEN {windows.overlap - 1} PRECEDING AND CURRENT ROW"
     found = duckdb.sql(f"""
         WITH slices AS (SELECT key, pane, count(*) AS n, sum(x) AS total, max(x) AS most FROM sliced GROUP BY ALL),

@@ -1,10 +1,11 @@
-"""What it is worth that columns which no one needs never cross into Python: one query on wide rows, twice.
+"""The gain from not passing unused columns to Python: one query on wide rows, in two variants.
 
     python -m measure.bench.columns [--quick]
 
-Rows of 100 columns; the query is the skyline of three of them and keeps these three. "pruned" says so (`Query.reads`),
-"whole rows" says that it reads them all, as a query does that says nothing; lift, merges and answers are the same. Both
-run on local[2] over the same parquet files, one file a micro-batch, in turn; figures as in measure/bench/streaming.py.
+Rows have 100 columns; the query is the skyline of three of them and keeps these three. "pruned" declares this with
+`Query.reads`; "whole rows" declares that it reads all columns, as does a query without a declaration. Lift, merges and
+answers are the same. Both run on local[2] over the same parquet files, one file per micro-batch, in turn; the figures
+are those of measure/bench/streaming.py.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The continuous skyline, one core, against the eager algorithm of paper 4 over arrays and over an R-tree, from the same state on.
+"""The continuous skyline on one core, compared with the eager algorithm of paper 4 over arrays and over an R-tree.
 
     python -m measure.bench.continuous [--quick]
 
-The peers take one arriving point after the other; both start from the points that are stored after one whole window, take the
-same arrivals in turn, and must tell the same updates. Figures are medians over steps of this thread's CPU time.
+The peers process one arriving point after the other. All start from the points that are stored after one whole window,
+process the same arrivals in turn, and must produce the same updates. Figures are medians over steps of this thread's
+CPU time.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def measure(case: Case, *, quick: bool) -> list[str]:
     for index in range(3 if quick else STEPS):
         arrivals = feed.take(step)
         begun, some = front.snapshot(), arrivals.at(slice(0, few))
-        asked = [name for name in PEERS if index < 3 or PEERS[name] is not Tree]  # a tree is long in the making
+        asked = [name for name in PEERS if index < 3 or PEERS[name] is not Tree]  # building a tree takes long
         told = {name: _timed(Eager(PEERS[name](begun, front.window), begun, front.window), some) for name in asked}
         began = time.thread_time()
         updates = front.step(arrivals, int(arrivals.times[-1]) + 1)

@@ -1,4 +1,4 @@
-"""The eager algorithm of paper 4 a tuple at a time, over NumPy arrays and over an R-tree: what measure.bench.continuous compares with."""
+"""Peers of measure.bench.continuous: the eager algorithm of paper 4, over NumPy arrays and over an R-tree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Arrays:
     def __init__(self, stored: FrontContents, window: int) -> None:
         n, d = stored.points.shape
         room = 2 * n + 1024
-        self.values = np.full((d, room), np.nan)  # a NaN compares false: an empty place dominates none
+        self.values = np.full((d, room), np.nan)  # comparisons with NaN are false, so an empty place dominates no point
         self.expires = np.zeros(room, np.int64)
         self.rows = np.full(room, -1)
         self.values[:, :n], self.expires[:n], self.rows[:n] = stored.points.T, stored.times + window, stored.rows

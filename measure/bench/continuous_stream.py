@@ -1,14 +1,15 @@
-"""The continuous skyline as a stream on Spark: against an identity pipeline, and where its front is best compared.
+"""The continuous skyline as a stream on Spark, compared with an identity pipeline, and the placement of its front.
 
     python -m measure.bench.continuous_stream [--quick]
 
-All run on local[2] over the same parquet files, one file a micro-batch, in turn, as in measure.bench.streaming; points of five criteria
-come up to 0.2 s out of order, 100,000 a second of event time, into a window of 10 s.
+All pipelines run on local[2] over the same parquet files, one file per micro-batch, in turn, as in
+measure.bench.streaming. Points have five criteria, arrive up to 0.2 s out of order, 100,000 per second of event time,
+and the window is 10 s.
 
-  stream    rows per second, against the source and one hop through Python; how many batches after its punctuation an
-            update is told, at most; the driver's memory, after the first batches and at the end
+  stream    rows per second, compared with the source and with one Python stage; the maximum number of batches from the
+            punctuation to an update; the driver's memory after the first batches and at the end
   place     seconds that a front takes for the rows of a batch, whole in the driver and in two shards on workers, by the
-            points that are stored; beside it, what the law of placement would do
+            number of stored points, and the decision of the placement policy
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ def streams(spark: SparkSession, listener: Progress, kinds: Iterable[str], *, qu
 def _behind(seen: list[sp.BatchMetrics]) -> list[int]:
     """Return, for each punctuation, how many micro-batches later all updates before it have been told.
 
-    Updates are told up to the end of the last whole span of a second before the punctuation, so that some wait for the next one.
+    Updates are told up to the end of the last whole span of a second before the punctuation, so that some wait for the
+    next one.
     """
     passed = [metrics.punctuation or 0 for metrics in seen]
     told = [time // SECOND * SECOND for time in passed]

@@ -1,11 +1,12 @@
-"""How the window-level work of aggregates is divided: by runs of windows, as the engine does, or by keys, as paper 3 does.
+"""The division of the window-level work of aggregates: by runs of windows, as in the engine, or by keys, as in paper 3.
 
     python -m measure.bench.division [--quick]
 
-Rows as in measure.bench.aggregates, lifted into panes; then all windows of two hours, or the last ones that are full, are answered by `n` workers
-one after the other in this process. The CPU seconds of the slowest are what n workers that run side by side would take, those of
-all what it costs. Keys are divided by hash, by the ring, or by the ring with the 100 most frequent keys cut into sub-keys; states
-of a sub-key's panes lie on several workers, and are merged at the end.
+Rows are those of measure.bench.aggregates, lifted into panes. Then all windows of two hours, or only the last full
+ones, are answered by `n` workers, one after the other in this process. The CPU seconds of the slowest worker are the
+time that n parallel workers would take; the sum is the total cost. Keys are divided by hash, by the ring, or by the
+ring with the 100 most frequent keys cut into sub-keys. The states of a sub-key's panes are on several workers and are
+merged at the end.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def answered(case: Case, tasks: Tasks) -> tuple[float, int]:
 
 def by_windows(case: Case, tasks: Tasks, n: int) -> tuple[list[float], float]:
     """Return the CPU seconds of each worker, and those of dividing: none."""
-    runs = cut(tasks, n)  # type: ignore[arg-type] # a partial is asked for its rows only
+    runs = cut(tasks, n)  # type: ignore[arg-type] # only the rows of a partial are used
     return [answered(case, run)[0] for run in runs], 0.0  # type: ignore[arg-type]
 
 

@@ -1,9 +1,9 @@
-"""What groups cost: one skyline a window, one for each of 100 groups, one for each of 10,000.
+"""The cost of groups: one skyline per window, one for each of 100 groups, and one for each of 10,000 groups.
 
     python -m measure.bench.groups [--quick]
 
-The stream and the query are those of measure.bench.streaming. With groups more rows are in the answers, 22 and 150 times as many:
-*counted* is without writing them.
+The stream and the query are those of measure.bench.streaming. With groups the answers have 22 and 150 times as many
+rows; *counted* does not write them.
 """
 
 from __future__ import annotations

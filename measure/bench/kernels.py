@@ -1,11 +1,11 @@
-"""The batch skyline kernel against its peers, in turn, on the same points.
+"""The batch skyline kernel compared with its peers, in turn, on the same points.
 
     python -m measure.bench.kernels [--quick]
 
-Peers: paretoset (with Numba), moocore (C), and BNL: block nested loops taking one tuple at a time against a window of
-skyline tuples, as stream workers usually do (paper 1, section 2.2), compiled by Numba to what plain C would be. Figures are
-medians of CPU time of this one thread, since waiting for the machine is nobody's merit. A peer that took longer than
-0.3 s is not asked about larger sets of the same kind.
+Peers are paretoset (with Numba), moocore (C), and BNL: block nested loops that compare one tuple at a time with a
+window of skyline tuples, as stream workers usually do (paper 1, section 2.2), compiled by Numba to the equivalent of
+plain C. Figures are medians of the CPU time of this thread, which waiting for the machine does not change. A peer that
+took longer than 0.3 s is not run on larger sets of the same kind.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
-"""How long after the row that closes a window its answer can be read, at several rates; and what a small batch costs.
+"""The time from the row that closes a window to its readable answer, at several rates, and the cost of a small batch.
 
     python -m measure.bench.latency [--quick] [--rates 1000 10000 50000 100000] [--criteria 4 8]
 
-A recording is replayed in real time on local[2]: the skyline of windows of 1 s every 0.2 s, independent criteria, rows up to
-0.2 s late and a fixed watermark of 0.2 s, so that nothing is dropped. A window is closed by the first row, in order of arrival,
-that is 0.2 s or more past its end. Its latency is from the arrival of that row until the batch is told to be committed,
-its file being in the output folder then. Windows of the first seconds are left out.
+A recording is replayed in real time on local[2]: the skyline of windows of 1 s every 0.2 s with independent criteria.
+Rows are up to 0.2 s late, and the watermark has a fixed delay of 0.2 s, so that no row is dropped. A window is closed
+by the first row in order of arrival that is 0.2 s or more past its end. Its latency is the time from the arrival of
+that row until the batch is reported as committed, when its file is in the output folder. Windows of the first seconds
+are left out.
 
-The replay's clock runs in another process. When it began follows from the rows of each batch, which are those that had come
-when Spark asked: a moment between the batch's beginning and what Spark notes as the time of asking; over all batches
-that leaves a few milliseconds.
+The replay's clock runs in another process. Its start follows from the rows of each batch, which are those that had
+arrived when Spark requested the offset, between the start of the batch and the time that Spark records for the request.
+Over all batches the uncertainty is a few milliseconds.
 
-What a small batch costs: files of 10,000 rows, one a batch, through the engine and through one empty Python hop, in turn.
+The cost of a small batch is measured with files of 10,000 rows, one per batch, through the engine and through one empty
+Python stage, in turn.
 """
 
 from __future__ import annotations
@@ -127,7 +129,7 @@ def _began(recording: Recording, asked: Asked) -> float:
     for more, began, asking in asked.moments:
         rows += more
         if 1 < rows < recording.times.size and more:
-            # the last row of the batch had come when Spark asked, the next one had not
+            # when Spark requested the offset, the last row of the batch had arrived, and the next row had not
             low = max(low, began - recording.arrivals[rows] / 1e6)
             high = min(high, asking - recording.arrivals[rows - 1] / 1e6)
     return (low + high) / 2

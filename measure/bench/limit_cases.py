@@ -1,4 +1,4 @@
-"""Cases of too much: batches, windows, keys, rows and outputs far beyond the usual."""
+"""Cases of overload: batches, windows, keys, rows and outputs far beyond the usual sizes."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""What is too much: batches, windows, keys and outputs far beyond the usual, the memory that they take, and what is said without it.
+"""The memory of batches, windows, keys and outputs far beyond the usual sizes, and the errors without enough of it.
 
     python -m measure.bench.limits [CASE ...] [--scale 0.01] [--memory 2GiB] [--figures FILE] [--docs docs]
 
-Each case runs by itself, on local[2], in a process of its own. Memory is what belongs to a process alone (pages of files left
-out), looked at every 50 ms, of all processes of a kind together; the most of it stands in the table. With `--memory` driver, Java
-and workers together have no more than that (measure/bounded.py): the table then says what became of the case, and what it said.
+Each case runs on local[2] in a process of its own. Memory is what belongs to a process alone (without pages of files),
+sampled every 50 ms and added up over the processes of a kind; the table has the maximum. With `--memory`, driver, Java
+and workers together have no more than that (measure/bounded.py), and the table has the outcome of the case and its
+message.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ def _measured(name: str, scale: float) -> Told:
             began = time.monotonic()
             try:
                 ended, said = "answered", CASES[name](spark, Path(folder), scale)
-            except Exception as error:  # noqa: BLE001 - whatever it says is the figure
+            except Exception as error:  # noqa: BLE001 - any error is recorded with its message
                 said = cause(error).removeprefix(f"{sp.MemoryLimitError.__module__}.MemoryLimitError: ")
                 ended = "refused" if "not enough memory" in said else "failed"
             seconds = time.monotonic() - began
         told = {"case": name, "seconds": seconds, "ended": ended, "said": said, **watch.most}
-        print(json.dumps(told), flush=True)  # before Java is asked to stop, which it may not be there to do
+        print(json.dumps(told), flush=True)  # before stopping Java, which may have ended already
         spark.stop()
     return told
 
@@ -75,7 +76,9 @@ def _apart(name: str, scale: float, seconds: float, memory: int | None) -> Told:
 
 def _ended(command: Sequence[str], seconds: float) -> Told:
     """Run a command to its end, or for so many seconds; return what its last line tells."""
-    with tempfile.TemporaryFile() as output:  # not a pipe, which Java would hold open after its driver
+    with (
+        tempfile.TemporaryFile() as output
+    ):  # a file instead of a pipe, which Java would keep open after its driver has ended
         began = time.monotonic()
         process = subprocess.Popen(command, stdout=output, start_new_session=True)  # noqa: S603 - our own command
         try:
@@ -160,7 +163,7 @@ def main() -> None:
         return
     if arguments.memory is not None and (reason := why_not()):
         sys.exit(reason)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # so that no group and no process is left
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # so that no cgroup and no process remains
     told = _kept(arguments.figures)
     for name in names:
         told.append(_apart(name, arguments.scale, arguments.seconds, arguments.memory))

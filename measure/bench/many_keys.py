@@ -1,11 +1,11 @@
-"""Aggregates of a million keys, and of a key that has half of all rows: on Spark, in batch and stream.
+"""Aggregates of a million keys, and of a key with half of all rows, on Spark in batch and stream.
 
     python -m measure.bench.many_keys batch|stream|native-stream [--quick] [--only NUMBER]
 
-The rows, the functions and the windows are measure.bench.aggregates'. `batch` holds ours against Spark's own windows, in turn; `stream`
-reads the rows in eight micro-batches and writes parquet; `native-stream` does the same with Spark's own, its state in memory.
-In each the answers for some keys, the most frequent among them, are held against Spark's in batch. Memory is the most that a
-process has held; "driver" is the Python process that has the engine in it.
+The rows, functions and windows are those of measure.bench.aggregates. `batch` compares skypane with Spark's own
+windows, in turn; `stream` reads the rows in eight micro-batches and writes parquet; `native-stream` does the same with
+Spark's own windows, with its state in memory. In each run the answers for some keys, the most frequent ones included,
+are compared with Spark's in batch. Memory is the maximum of a process; "driver" is the Python process of the engine.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Rows:
         step = -(-table.num_rows // BATCHES)
         for number in range(BATCHES):
             part = table.slice(number * step, step)
-            # Two tasks of equal size need row groups to divide between them.
+            # Several row groups allow Spark to divide the file into two equal tasks.
             pq.write_table(
                 part, self.folder / f"{number}.parquet", row_group_size=max(1, step // 8), compression="none"
             )

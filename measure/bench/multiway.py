@@ -1,12 +1,12 @@
-"""Merging many inputs into one order, and the designs of paper 2 that aggregate them.
+"""The merge of many inputs into one order, and the designs of paper 2 that aggregate them.
 
     python -m measure.bench.multiway [--quick] [--inputs N ...] [--tuples N]
 
-Merging: T-Gate, two producer threads and one consumer: "compiled" producers are loops without the GIL, others call from Python,
-a batch of an input at a time; the columnar merge, pushes of `PUSH` tuples from all
-inputs; heapq.merge, and Java's PriorityQueue, of heads of complete arrays. Designs: query k-OI of paper 2 (count by 243 meters,
-ten windows hold a tuple) on two producer threads and an output thread. All take turns; medians of M tuples per wall second, and
-per CPU second of the process.
+The merges are: T-Gate with two producer threads and one consumer, where "compiled" producers are loops without the GIL
+and the others call from Python with a batch of an input at a time; the columnar merge, with pushes of `PUSH` tuples
+from all inputs; heapq.merge and Java's PriorityQueue over heads of complete arrays. The designs run query k-OI of paper
+2 (count by 243 meters, ten windows per tuple) on two producer threads and an output thread. All take turns; figures are
+medians of M tuples per wall second and per CPU second of the process.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def inputs_of(count: int, tuples: int) -> list[IntArray]:
 
 def by_tgate(inputs: Inputs) -> int:
     """Merge by T-Gate, called from Python; return how many tuples came out."""
-    gate = TGate(len(inputs), ready=Ready.LAST_HELD, room=len(inputs[0]))  # no producer waits for room
+    gate = TGate(len(inputs), ready=Ready.LAST_HELD, room=len(inputs[0]))  # enough room that no producer waits
     size = _call(inputs)
 
     def produce(first: int, end: int) -> None:

@@ -1,13 +1,13 @@
-"""How many rows per second `skypane-replay` hands to Spark, against Spark's own parquet source.
+"""Rows per second from `skypane-replay` to Spark, compared with Spark's own parquet source.
 
     python -m measure.bench.replay [--quick]
 
-All run on local[2] into Spark's no-op sink, in turn, so that what else the machine does hits all alike. Rows have an
-event time, an arrival time and eight doubles. Rows per second are of whole micro-batches as Spark reports them
-(planning, logs and commits included), the first two of each query left out.
+All sources run on local[2] into Spark's no-op sink, in turn, so that other load on the machine affects all alike. Rows
+have an event time, an arrival time and eight doubles. Rows per second are those of whole micro-batches as Spark reports
+them (planning, logs and commits included), without the first two of each query.
 
-  parquet source    Spark's own, one file a micro-batch
-  replay, parquet   one parquet file of the same rows, as many rows a micro-batch
+  parquet source    Spark's own, one file per micro-batch
+  replay, parquet   one parquet file of the same rows, with as many rows per micro-batch
   replay, arrow     the same rows in an Arrow file
   replay, workload  the same number of rows, generated as they are read
 """
@@ -51,7 +51,7 @@ def write(folder: Path, batches: int) -> None:
     (folder / "files").mkdir()
     for batch in range(batches):
         part: pa.Table = table.slice(batch * ROWS, ROWS)
-        # Two tasks of equal size need row groups to divide between them.
+        # Several row groups allow Spark to divide the file into two equal tasks.
         path = folder / "files" / f"{batch:05d}.parquet"
         pq.write_table(part, path, row_group_size=ROWS // 8, compression="none")
 

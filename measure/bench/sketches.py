@@ -1,9 +1,10 @@
-"""Sketches: ours, which depend on the rows alone, beside those of Apache DataSketches, at the same room.
+"""Our sketches, which depend only on the rows, compared with those of Apache DataSketches of the same size.
 
     python -m measure.bench.sketches [--quick]
 
-How many different values (ours: bottom-k; theirs: theta, which is one too, and HLL), and quantiles (ours: DDSketch; theirs: KLL).
-Errors are root mean squares of relative ones over several streams; speed is of one stream, in M values per CPU second.
+Distinct values are counted with bottom-k (ours) and with theta, which is a bottom-k sketch too, and HLL (theirs).
+Quantiles are computed with DDSketch (ours) and KLL (theirs). Errors are root mean squares of relative errors over
+several streams; speed is that of one stream in M values per CPU second.
 """
 
 from __future__ import annotations

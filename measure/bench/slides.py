@@ -1,10 +1,10 @@
-"""What the shape of a window costs: slides that divide it and slides that do not, few slides a window and many.
+"""The cost of the shape of a window: slides that divide it and slides that do not, few slides per window and many.
 
     python -m measure.bench.slides [--quick]
 
-The stream and the query are those of measure.bench.streaming, the windows differ. A slide that does not divide the window cuts
-each slide in two panes; the divisor of 1 s and 333 ms is 1 ms, which would be 333 panes a slide. The more slides a window
-has, the more rows are in the answers too: *counted* is without writing them.
+The stream and the query are those of measure.bench.streaming, with other windows. A slide that does not divide the
+window cuts each slide into two panes; panes of the greatest common divisor, 1 ms for 1 s and 333 ms, would be 333 per
+slide. With more slides per window the answers have more rows too; *counted* does not write them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -m measure.bench.sql [--quick]
 
-The anti-join compares every pair of rows; sizes grow until it takes longer than a minute, which is then said.
+The anti-join compares every pair of rows; sizes grow until it takes longer than a minute, which the table records.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""How many rows per second the streaming engine sustains, against pipelines that do less.
+"""Rows per second that the streaming engine sustains, compared with pipelines that do less.
 
     python -m measure.bench.streaming [--quick]
 
-All run on local[2] over the same parquet files, one file a micro-batch, in turn, so that what else the machine does
-hits all alike. The query is paper 1's: a skyline over windows of 1 s, every 0.2 s, 10,000 tuples per pane, independent
-criteria, tuples up to 0.2 s out of order.
+All pipelines run on local[2] over the same parquet files, one file per micro-batch, in turn, so that other load on the
+machine affects all alike. The query is paper 1's: a skyline over windows of 1 s, every 0.2 s, 10,000 tuples per pane,
+independent criteria, tuples up to 0.2 s out of order.
 
-  scan       the source alone, to Spark's no-op sink: no Python
-  identity   the source, a map stage that passes Arrow batches through, the no-op sink: one Python hop, there and back
+  scan       the source alone, to Spark's no-op sink, without Python
+  identity   the source, a map stage that passes Arrow batches through, the no-op sink: one Python stage
   unmeasured the same, where Spark does not add up the bytes of a batch after every row, as in the engine
   engine     the skyline of every window, exactly once, into a folder of parquet files
 
-Rows per second are of whole micro-batches as Spark reports them (planning, logs and commits included), the first two of
-each query left out.
+Rows per second are those of whole micro-batches as Spark reports them (planning, logs and commits included), without
+the first two of each query.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Case:
             columns: dict[str, object] = {"time": pa.array(times, pa.timestamp("us", "UTC"))}
             columns |= {name: rng.random(self.rows) for name in self.columns()}
             columns |= {f"g{count}": rng.integers(0, count, self.rows) for count in self.groups}
-            # Two tasks of equal size need row groups to divide between them.
+            # Several row groups allow Spark to divide the file into two equal tasks.
             group = max(self.rows // 8, 1)
             pq.write_table(pa.table(columns), folder / f"{batch:05d}.parquet", row_group_size=group, compression="none")
 

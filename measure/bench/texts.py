@@ -1,11 +1,11 @@
-"""What it costs that rows have texts, whose bytes Spark may add up after every row: one query, three ways to send its rows.
+"""The cost of texts in rows, whose bytes Spark may add up after every row: one query, three ways to send its rows.
 
     python -m measure.bench.texts [--quick]
 
-The skyline of measure/bench/streaming.py over rows with a few texts of some fifteen letters beside the criteria, sent in turn in each of the ways of
-`skypane.runtime.spark.arrow_batches`: as short texts, which is what the engine does as long as they are, in the smaller
-batches that leave more room to a row, and with their bytes added up. Rows per second as in measure/bench/streaming.py, and CPU seconds
-of all processes for a million rows.
+The query is the skyline of measure/bench/streaming.py over rows with criteria and a few texts of about fifteen letters.
+Rows are sent in turn in each way of `skypane.runtime.spark.arrow_batches`: as short texts, as the engine does while
+they are short; in smaller batches with more room per row; and with their bytes added up. Figures are rows per second as
+in measure/bench/streaming.py, and CPU seconds of all processes per million rows.
 """
 
 from __future__ import annotations

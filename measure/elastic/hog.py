@@ -1,9 +1,9 @@
-"""Other programs on the machine of an elastic query: real ones, that do nothing but compute (paper 5, figure 18).
+"""Other programs on the machine of an elastic query: real processes that only compute (paper 5, figure 18).
 
     python -m measure.elastic.hog [--docs docs] [--master "local[8]"] [--hogs 2] [--seconds 60]
 
-One query at a rate that does not change, whose rows are arithmetic: half of what one worker can do. By turns it has the machine
-to itself, and shares it with `hogs` processes for each core. It wants a machine that nobody else uses.
+One query runs at a constant rate, half of what one worker can do, and its rows are arithmetic. It alternates between
+having the machine to itself and sharing it with `hogs` processes per core. The machine should have no other users.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the experiments with elastic workers on Spark share: a rate that steps, and a run over it."""
+"""Helpers of the experiments with elastic workers on Spark: a rate that steps, and a run over it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Profile:
             factor = sf.when(
                 sf.col("timestamp") < sf.timestamp_seconds(sf.lit(self.begin + number * self.step)), factor
             ).otherwise(kept)
-        # Values go to partitions in turn: whole turns are kept or not, so that all partitions have as many rows.
+        # Values go to partitions in turn; only whole rounds are kept, so that all partitions have equally many rows.
         return rows.where(sf.floor(sf.col("value") / PARTITIONS) % most < factor).select(
             sf.col("value").alias("id"),
             sf.col("timestamp").alias("ts"),
@@ -79,7 +79,7 @@ def begun(master: str) -> SparkSession:
     root = Path(__file__).resolve().parents[2]
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(root / "src"), str(root)]
-    )  # executors inherit it, and find the query by it
+    )  # executors inherit it, and use it to find the query
     spark = session(
         master,
         "skypane-elastic",
@@ -96,7 +96,7 @@ def begun(master: str) -> SparkSession:
 
 
 def _loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    from skypane.runtime.spark.engine.plq import LiftStage  # noqa: F401, PLC0415  # with all that a task of it needs
+    from skypane.runtime.spark.engine.plq import LiftStage  # noqa: F401, PLC0415  # loads all modules that a task needs
 
     sp.Skyline("price MIN, rating MAX").lift(pa.table({"price": [1.0, 2.0], "rating": [1.0, 2.0]}))
     yield from batches

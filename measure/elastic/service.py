@@ -1,7 +1,7 @@
-"""Work that waits: a query that asks a service for each row, and the service, which takes its time to answer.
+"""Work that waits: a query that calls a service for each row, and the service, which delays its answers.
 
-On a machine with few cores this is the work that many workers share well. What is simulated is how long a remote service
-would take; sockets, rows, tasks and executors are real.
+On a machine with few cores, many workers share this work well. The delay of a remote service is simulated; sockets,
+rows, tasks and executors are real.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def service() -> Iterator[int]:
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):  # who asked was ended with its query
+    with suppress(ConnectionError):  # the client has ended with its query
         while question := await reader.read(_NUMBER.size):
             await asyncio.sleep(SECONDS)
             writer.write(_NUMBER.pack(_NUMBER.unpack(question)[0] % 7))

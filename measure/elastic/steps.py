@@ -1,13 +1,13 @@
-"""A stream whose rate steps x1, x4, x1, x8, x1 on Spark: elastic workers against the fewest and the most of them.
+"""A stream whose rate steps x1, x4, x1, x8, x1 on Spark: elastic workers compared with the fewest and the most workers.
 
     python -m measure.elastic.steps [--docs docs] [--master "local-cluster[8,1,512]"] [--step 50] [--runs elastic most]
         [--keep FOLDER]
 
-Each row's work is to wait 20 ms for a service (service.py), so that eight workers are eight workers on any machine:
-a worker does 50 rows a second, x1 is half of what one can do. The runs follow each other in one session, whose eight
-executors stay: a worker is a task that may run at a time. Runs that are kept in a folder are not made again, so that they may
-be made one by one. What is measured: rows that have come and are not lifted when a
-batch ends, from a window's end to its answer, and how many workers there may be, summed over time.
+The work of each row is to wait 20 ms for a service (service.py), so that eight workers are eight workers on any
+machine. A worker processes 50 rows per second, and x1 is half of that. The runs follow each other in one session with
+eight fixed executors; a worker is a task that may run at a time. Runs that are kept in a folder are not repeated, so
+that they can be made one by one. The figures are the backlog at the end of a batch, the time from a window's end to its
+answer, and the number of workers summed over time.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def shown(seen: Sequence[sp.BatchMetrics], profile: Profile) -> Shown:
     """Return what the batches of a run come to; times are seconds since the profile's beginning."""
     began = np.array([batch.started_at for batch in seen])
     ended = began + np.array([batch.seconds["total"] for batch in seen])
-    newest = np.array([batch.newest or 0 for batch in seen]) / 1e6  # rows come in order: those before it are lifted
+    newest = (
+        np.array([batch.newest or 0 for batch in seen]) / 1e6
+    )  # rows arrive in order, so all rows before it are lifted
     at, lifted = np.append(ended, profile.end), np.append(newest, newest[-1])
     waits = [(end, end - closes) for batch, end in zip(seen, ended, strict=True) for closes in _closed(batch)]
     return Shown(

@@ -1,12 +1,13 @@
-"""Many small batches, one after the other: what a day of them does to memory, handles and files.
+"""Many small batches, one after the other: memory, handles and files after a day of them.
 
     python -m measure.endurance.batches [--batches 20000] [--minutes 60] [--docs docs]
 
-Two growing files and a client of a receiver, a process of its own, bring a second of event time at a time: seven rows, of which
-now and then one is late, has no time, is no row, or has a clock that is a year ahead. Two queries of one session read them, a batch a
-second of event time: skylines of windows into a folder, with a late sink; and a continuous skyline with its front. Every 500 batches
-it notes, after garbage is collected: memory, open files and threads of the driver, of Java, of Python workers and of the receiver,
-and how many files there are. At the end every row is accounted for.
+Two growing files and a client of a receiver, which is a separate process, send one second of event time at a time:
+seven rows, some of which are late, have no time, are no valid rows, or have a clock that is a year ahead. Two queries
+of one session read them, one second of event time per batch: skylines of windows into a folder with a late sink, and a
+continuous skyline with its front. Every 500 batches, after a garbage collection, the run records memory, open files and
+threads of the driver, of Java, of Python workers and of the receiver, and the number of files. At the end every row is
+accounted for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the inputs of the endurance run bring, a second of event time at a time."""
+"""The rows that the inputs of the endurance run send per second of event time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is noted of the processes and folders of the endurance run, and its table."""
+"""Samples of the processes and folders of the endurance run, and their table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Sample:
 def taken(spark: SparkSession, batches: dict[str, int], seconds: float, folder: Path, receiver: int) -> Sample:
     """Collect garbage, and look."""
     gc.collect()
-    jvm = spark.sparkContext._jvm  # noqa: SLF001 - the only way to Java's heap
+    jvm = spark.sparkContext._jvm  # noqa: SLF001 - the only access to Java's heap
     assert jvm is not None
     jvm.System.gc()
     runtime = jvm.Runtime.getRuntime()
@@ -54,7 +54,7 @@ def taken(spark: SparkSession, batches: dict[str, int], seconds: float, folder: 
             resident = int((_PROC / str(process) / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
             handles[kind] += _entries(_PROC / str(process) / "fd")
             threads[kind] += _entries(_PROC / str(process) / "task")
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended meanwhile
             continue
         workers += kind == "workers"
         memory[kind] += resident

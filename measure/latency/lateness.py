@@ -1,7 +1,7 @@
-"""A late stream taken through a progress policy without its rows: who is dropped, and when each window is final.
+"""A late stream passed through a progress policy without its rows: dropped rows, and when each window is final.
 
-Policies see only counts by pane, so a year of a stream runs in seconds. The order of things is the engine's: a batch
-is admitted as a whole; rows of panes closed before it are dropped; after it the new punctuation closes panes.
+Policies see only counts per pane, so a year of a stream runs in seconds. The order of steps is that of the engine: a
+batch is admitted as a whole; rows of panes closed before it are dropped; after it the new punctuation closes panes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Batches:
 
     stream: LateStream
     windows: Windows
-    #: For each batch, the end of its interval: then it is admitted, which takes no time (microseconds).
+    #: For each batch, the end of its interval in microseconds, at which it is admitted without delay.
     clock: IntArray
     arrivals: Sequence[PaneArrivals]
     #: For each tuple, its batch.
@@ -61,7 +61,7 @@ class Batches:
 class Trace:
     """What a policy said after each step: one step is a batch, or a tuple at tuple grain."""
 
-    #: For each tuple of the stream, the step that brought it.
+    #: For each tuple of the stream, the step in which it arrived.
     step: IntArray
     #: For each step: its time on the clock of arrivals, the punctuation after it, and the rows so far.
     clock: IntArray
@@ -112,7 +112,7 @@ class WindowTimes:
     end: IntArray
     #: Paper 1, definition 3: from the arrival of the window's first tuple to its result.
     latency: IntArray
-    #: From the window's end to its result: event time against arrival time, which here are one clock.
+    #: From the window's end to its result: event time and arrival time use one clock here.
     past_end: IntArray
 
     def before(self, end: Micros) -> WindowTimes:

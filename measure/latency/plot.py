@@ -1,4 +1,4 @@
-"""The figure of docs/progress.md: what each policy's windows wait, and what it drops on the way."""
+"""The figure of docs/progress.md: the latency of windows and the dropped rows of each policy."""
 
 from __future__ import annotations
 

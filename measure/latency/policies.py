@@ -1,4 +1,4 @@
-"""Window latency against dropped rows, policy by policy (paper 1, figure 17, on streams of ours).
+"""Window latency against dropped rows by policy (paper 1, figure 17, on our own streams).
 
     python -m measure.latency.policies [docs]
 

@@ -1,4 +1,4 @@
-"""The settings and contestants of the latency experiment (paper 1, section 6.2, figure 17, on streams of ours)."""
+"""The settings and policies of the latency experiment (paper 1, section 6.2, figure 17, on our own streams)."""
 
 from __future__ import annotations
 

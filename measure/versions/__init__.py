@@ -1,6 +1,6 @@
-"""Which versions of Python, Java and packages pass the core tests: settings, tried one after the other, in a table.
+"""Versions of Python, Java and packages that pass the core tests: try each setting, and put the results into a table.
 
-make matrix                          every setting; minutes each, most of them for installing
-make matrix ARGS="numpy pyspark-4.1"    these
-make newest                          what is newer than the lock, and what of it breaks what
+make matrix                          every setting; each takes minutes, mostly for installing
+make matrix ARGS="numpy pyspark-4.1"    these settings
+make newest                          packages newer than the lock, and the tests that they break
 """

@@ -1,4 +1,4 @@
-"""Try settings and put what came of them into docs/versions.md: `python -m measure.versions [NAME ...]`."""
+"""Try settings and put the results into docs/versions.md: `python -m measure.versions [NAME ...]`."""
 
 from __future__ import annotations
 

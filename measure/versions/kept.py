@@ -1,4 +1,4 @@
-"""A table of docs/versions.md, a line a setting: one that is tried again replaces its line, the others stay."""
+"""A table of docs/versions.md with one line per setting; a setting that is tried again replaces its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a lock says: one version of each package, for each Python that the package is for."""
+"""The content of a lock: one version per package, for each Python that the package is for."""
 
 from __future__ import annotations
 

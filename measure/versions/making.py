@@ -1,4 +1,4 @@
-"""Goals of the Makefile, run by a program."""
+"""Run goals of the Makefile."""
 
 from __future__ import annotations
 

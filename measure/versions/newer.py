@@ -1,4 +1,4 @@
-"""What this environment has in another version than the lock: `python -m measure.versions.newer`."""
+"""Packages whose version in this environment differs from the lock: `python -m measure.versions.newer`."""
 
 from __future__ import annotations
 

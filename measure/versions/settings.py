@@ -1,4 +1,4 @@
-"""The settings that are tried: the newest of all, then one thing older at a time, then the oldest of all."""
+"""The settings to try: the newest of all, then one older component at a time, then the oldest of all."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SETTINGS: Final = (
     Setting("pyspark-4.0", chosen=("pyspark~=4.0.0",), freed=("py4j",)),
     Setting("pyarrow", chosen=("pyarrow~=21.0.0",)),
     Setting("pandas", chosen=("pandas~=2.2.3",)),
-    Setting("numpy", python="3.12", chosen=("numpy~=2.0.0",)),  # the last Python that NumPy 2.0 has wheels for
+    Setting("numpy", python="3.12", chosen=("numpy~=2.0.0",)),  # the newest Python for which NumPy 2.0 has wheels
     Setting("numba", chosen=("numba~=0.61.0",), freed=("llvmlite", "numpy")),
     Setting("oldest", python="3.11", java=17, lock="locks/oldest.txt"),
 )

@@ -1,4 +1,4 @@
-"""One setting, tried: an environment is made by make, the core tests run in it, and it is thrown away."""
+"""A trial of one setting: make an environment, run the core tests in it, and remove it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def tried(setting: Setting) -> Trial:
             raise TrialError(f"{setting.name}: could not be installed: {tail(log)}")
         installed = _installed(environment)
         start = monotonic()
-        # Java by its home, as else the machine's own would come first.
+        # JAVA_HOME selects Java, because otherwise the machine's own would take precedence.
         code = make("core", setting.variables, {"JAVA_HOME": installed.pop("home")}, log)
         seconds = monotonic() - start
     finally:

@@ -1,4 +1,4 @@
-"""Draw all plates into a folder, and put them with their texts into its workloads.md.
+"""Draw all plates into a folder, and put them with their texts into workloads.md in that folder.
 
 python -m measure.workload_gallery docs
 """

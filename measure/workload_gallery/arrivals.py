@@ -31,7 +31,7 @@ from skypane.workloads.random_streams import generator
 SEED = 7
 RATE = 1_000.0
 _MICROS = 1e6
-#: sources of a fleet that a panel shows: more are too thin to tell apart
+#: sources of a fleet that a panel shows; more would be too thin to distinguish
 _SHOWN = 24
 
 

@@ -1,4 +1,4 @@
-"""Plates of what tuples hold and who sends them: points, keys, sources."""
+"""Plates of the content of tuples and of their senders: points, keys, sources."""
 
 from __future__ import annotations
 

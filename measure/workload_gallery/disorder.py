@@ -1,4 +1,4 @@
-"""Plates of the delays: how much later than it happens a tuple arrives."""
+"""Plates of the delays, from the event time of a tuple to its arrival."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skypane.workloads.random_streams import generator
 SEED = 7
 _TUPLES = 200_000
 _COLOURS = (BLUE, RED, GREEN)
-#: points of a line
+#: number of points of a line
 _POINTS = 60
 
 

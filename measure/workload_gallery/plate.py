@@ -1,4 +1,4 @@
-"""A figure of small panels in rows: each row turns one parameter, all else being equal."""
+"""A figure of small panels in rows, in each of which one parameter varies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLUE, RED, GREEN, GREY = "#1b6ca8", "#d1495b", "#3a7d44", "#8a8f98"
 
 _STYLE: Any = {
     "svg.hashsalt": "skypane",  # equal figures give equal bytes
-    "svg.fonttype": "none",  # text as text: a tenth of the bytes
+    "svg.fonttype": "none",  # keep text as text, which takes a tenth of the bytes
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -114,4 +114,4 @@ def _draw(figure: Figure, row: Row, shape: tuple[int, int], index: int) -> None:
         elif row.share_y:
             axes.tick_params(labelleft=False)
     if first is not None and row.share_y and row.from_zero:
-        first.set_ylim(bottom=0)  # in the end, because it stops the scale from following the panels
+        first.set_ylim(bottom=0)  # last, because it stops the scale from following the panels

@@ -1,1 +1,1 @@
-"""AqKSlack against K-slack and the best fixed delay."""
+"""AqKSlack compared with K-slack and the best fixed delay."""

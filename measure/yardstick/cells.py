@@ -1,10 +1,10 @@
-"""AqKSlack against K-slack and the best fixed delay in hindsight, cell by cell.
+"""AqKSlack compared with K-slack and the best fixed delay in hindsight, cell by cell.
 
     python -m measure.yardstick.cells [docs]
     python -m measure.yardstick.cells FILE [STRETCH [ROUNDS]]
 
-writes the tables into docs/progress-yardstick.md, or prints those of a file with columns `time` and `arrival`, its delays
-times STRETCH, played ROUNDS times.
+writes the tables into docs/progress-yardstick.md, or prints those of a file with columns `time` and `arrival`, with its
+delays multiplied by STRETCH and the stream repeated ROUNDS times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The streams of the yardstick: delays of every kind, changes of them, sources that stall, pauses, and wrong clocks."""
+"""The streams of the yardstick: delays of every kind, changing delays, stalling sources, pauses, and wrong clocks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Stream:
     name: str
     event: IntArray
     windows: tuple[Windows, ...]
-    #: whether delays are of one kind from the first row to the last
+    #: whether delays are of the same kind over the whole stream
     steady: bool = True
 
 
@@ -85,7 +85,7 @@ def _sent(seed: int) -> tuple[IntArray, np.random.Generator]:
 def _made(name: str, late: Late, *, steady: bool = True) -> Stream:
     event, rng = _sent(1)
     arrival = late(event, rng)
-    seen = arrival <= event[-1]  # cut at the last row sent, as a stream that goes on would be seen
+    seen = arrival <= event[-1]  # cut at the last row sent, as in a stream that continues
     return Stream(name, _arrived(event[seen], arrival[seen]), SHORT, steady)
 
 

@@ -1,8 +1,8 @@
-"""Where files lie: one reading of paths and URIs, so that Spark, pyarrow and this process mean the same by a text.
+"""Paths and URIs of files, parsed in one place, so that Spark, pyarrow and this process agree on what a text means.
 
-A text is read as Hadoop reads it: nothing in it is percent-encoded, "//" and ".." are settled in the text, a colon
-before the first slash ends a scheme. Only a path without a scheme is read as Python reads it: it is one of this
-machine, as seen from the working folder, whose "~" is the user's home.
+URIs follow Hadoop's rules: nothing is percent-encoded, "//" and ".." are resolved in the text, and a colon before the
+first slash ends a scheme. A path without a scheme follows Python's rules: it is local, relative to the working folder,
+and "~" is the user's home.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ARROW = {
     "abfs": "abfs",
     "abfss": "abfss",
 }
-"""Schemes of Hadoop by what pyarrow calls them."""
+"""Hadoop's schemes -> pyarrow's."""
 
 _REMEDIES = {
     "dbfs": "write it as the folder that it is mounted at: /dbfs/... for dbfs:/...",
@@ -45,22 +45,22 @@ _REMEDIES = {
     "wasbs": "write it as abfss://container@account.dfs.core.windows.net/...",
 }
 _OTHERWISE = (
-    f"use a path, or a URI of one of {', '.join(['file', *_ARROW])}; ./ before a folder's name that has a colon"
+    f"use a path, or a URI with one of {', '.join(['file', *_ARROW])}; write ./ before a folder name that has a colon"
 )
 
 
 @dataclass(frozen=True)
 class Location:
-    """A file or folder: on this machine if the scheme is "file", else in what `authority` names (a bucket, a host)."""
+    """A file or folder: local if the scheme is "file", else in the bucket or on the host that `authority` names."""
 
     scheme: str
     authority: str
     path: str
-    """From the root, without a slash at its end."""
+    """Absolute, without a trailing slash."""
 
     @classmethod
     def of(cls, where: object, field: str = "path") -> Location:
-        """Return the place that a path or URI means; raise ConfigError, naming `field`, if it means none.
+        """Return the location of a path or URI; raise ConfigError, naming `field`, if it is not valid.
 
         >>> str(Location.of("file:/data/../out/")), str(Location.of("s3a://bucket/a b"))
         ('/out', 's3a://bucket/a b')
@@ -74,15 +74,15 @@ class Location:
         scheme, rest = match[1].lower(), match[2]
         authority, path = split.groups() if (split := _AUTHORITY.fullmatch(rest)) else ("", rest)
         if path and not path.startswith("/"):
-            raise ConfigError(f"{field}: {text!r} has the scheme {scheme!r} and no path from the root; {_OTHERWISE}")
+            raise ConfigError(f"{field}: {text!r} has the scheme {scheme!r} and no absolute path; {_OTHERWISE}")
         if scheme == LOCAL and authority:
-            raise ConfigError(f"{field}: {text!r} names the host {authority!r}; files of this machine are file:///...")
+            raise ConfigError(f"{field}: {text!r} names the host {authority!r}; write local files as file:///...")
         if scheme in _ARROW and scheme not in {"hdfs", "viewfs"} and not authority:
             raise ConfigError(f"{field}: {text!r} names no bucket; write {scheme}://bucket/... (a text, not a Path)")
         return cls(scheme, authority, _normal(path))
 
     def __str__(self) -> str:
-        """Return the path if it is of this machine, else a URI: what of() reads as the same place."""
+        """Return the path if it is local, else a URI; of() returns an equal location for it."""
         return self.path or "/" if self.is_local else self.spark
 
     @property
@@ -91,33 +91,35 @@ class Location:
 
     @property
     def spark(self) -> str:
-        """The URI by which Spark means this place, whatever its default file system is."""
+        """The URI of this location for Spark, independent of Spark's default file system."""
         return f"{self.scheme}://{self.authority}{self.path or '/'}"
 
     def child(self, name: str) -> Location:
         return replace(self, path=f"{self.path}/{name}")
 
     def resolved(self) -> Location:
-        """Return the one name that all names of this place have: symbolic links followed, s3a and s3 the same."""
+        """Return the canonical form of this location: symbolic links are followed; s3a, s3n and s3 become s3."""
         if self.is_local:
             return replace(self, path=os.path.realpath(self.path or "/"))
         return replace(self, scheme=_ARROW.get(self.scheme, self.scheme))
 
     def of_this_machine(self, what: str) -> str:
-        """Return the path; raise ConfigError, which begins with `what` is done, if it is not one of this machine."""
+        """Return the path; raise ConfigError, whose text begins with `what`, if it is not local."""
         if not self.is_local:
             raise ConfigError(f"{what} files of this machine, got {self}")
         return str(self)
 
     def check_writable(self, field: str = "path") -> None:
-        """Raise ConfigError, naming `field`, if this is on a kind of file system that pyarrow does not reach."""
+        """Raise ConfigError, naming `field`, if pyarrow does not support the file system."""
         if not self.is_local and self.scheme not in _ARROW:
             remedy = _REMEDIES.get(self.scheme, _OTHERWISE)
-            raise ConfigError(f"{field}: {self} is on a file system {self.scheme!r}, which pyarrow lacks; {remedy}")
+            raise ConfigError(
+                f"{field}: {self} is on the file system {self.scheme!r}, which pyarrow does not support; {remedy}"
+            )
 
     @cached_property
     def files(self) -> tuple[fs.FileSystem, str]:
-        """The file system, as pyarrow knows it, and the path there; ConfigError if there is no way to it."""
+        """The pyarrow file system and the path in it; ConfigError if the file system cannot be reached."""
         if self.is_local:
             return fs.LocalFileSystem(), self.path
         self.check_writable()
@@ -132,18 +134,18 @@ class Location:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Give the name of a draft, which takes the place of `path` when all went well: others see the whole file or none."""
+    """Yield a temporary name that replaces `path` on success, so that readers see the whole file or none."""
     draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
         yield draft
         draft.replace(path)
     finally:
-        with suppress(OSError):  # what went wrong before is what matters
+        with suppress(OSError):  # keep the original error
             draft.unlink(missing_ok=True)
 
 
 def _normal(path: str) -> str:
-    """Return a path from the root without "//", "." and ".."; the root itself is ""."""
+    """Return an absolute path without "//", "." and ".."; the root itself is ""."""
     kept: list[str] = []
     for name in path.split("/"):
         if name == "..":

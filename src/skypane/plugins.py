@@ -1,14 +1,14 @@
-"""What can be picked by name: what a registry of ours imports, and what other packages add by entry points.
+"""Extension points: things selected by name, from skypane's registries and from entry points of other packages.
 
-| group | what an entry point names | who picks it |
+| group | what an entry point names | where its name is used |
 |---|---|---|
 | `skypane.commands` | a module with `add_parser` and `run` | the command `skypane NAME` |
 | `skypane.queries` | a query (`operators/query.py`) | job files: `kind:` |
-| `skypane.functions` | a function that returns an aggregate function | texts of aggregates: "NAME(column)" |
-| `skypane.progress` | a policy of progress | job files: `policy:` |
+| `skypane.functions` | a function that returns an aggregate function | aggregate expressions: "NAME(column)" |
+| `skypane.progress` | a progress policy | job files: `policy:` |
 | `skypane.elasticity` | an option for `elastic=` | job files: `elastic:` |
 | `skypane.sinks` | a sink | job files: `format:` |
-| `skypane.inputs` | a module as `sources/many/input_kind.py` says | the mapping of an input: its KEY |
+| `skypane.inputs` | a module as described in `sources/many/input_kind.py` | the mapping of an input: its KEY |
 
 A package declares them in its pyproject.toml:
 
@@ -28,15 +28,15 @@ COMMANDS: Final = "skypane.commands"
 
 
 def plugins(group: str) -> list[EntryPoint]:
-    """Return the entry points of a group, by name; none is loaded. Two packages that declare one name both stand there."""
+    """Return the entry points of a group, sorted by name and not loaded; a name from two packages is in it twice."""
     return sorted(entry_points(group=group), key=lambda found: found.name)
 
 
 class Registered(Mapping[str, Any]):
-    """What a registry has, by name: ours in the order of its lines, then those of other packages.
+    """The entries of a registry by name: skypane's own in the order of its lines, then those of other packages.
 
-    A registry is a module of imports, one for each thing that there is, and of `_GROUP`, the group of entry points that adds
-    to it. Plugins are loaded when something is first looked up, so that they may import skypane.
+    A registry is a module with one import for each entry and with `_GROUP`, the group of entry points that extends it.
+    Plugins are loaded at the first lookup, so that they can import skypane.
     """
 
     def __init__(self, registry: ModuleType, named: Callable[[str, Any], str] = lambda name, _value: name) -> None:

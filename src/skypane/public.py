@@ -1,4 +1,4 @@
-"""The names of the package, each from where it is made: `import skypane` has them from here."""
+"""The public names of the package, imported from the modules that define them; `import skypane` exposes them."""
 
 import typing
 from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
@@ -52,10 +52,10 @@ from skypane.types import SkypaneError as SkypaneError
 
 try:
     __version__ = _version("skypane")
-except _PackageNotFoundError:  # run from a checkout that is not installed
+except _PackageNotFoundError:  # a checkout that is not installed
     __version__ = "unknown"
 
-if not typing.TYPE_CHECKING:  # type checkers go by what is imported "as" itself
-    __all__ = ["__version__", *(  # noqa: PLE0604 - they are
+if not typing.TYPE_CHECKING:  # type checkers use the imports "as" themselves
+    __all__ = ["__version__", *(  # noqa: PLE0604 - all are strings
         name for name, value in globals().items() if not (name.startswith("_") or isinstance(value, _ModuleType))
     )]  # fmt: skip

@@ -1,13 +1,13 @@
-"""Frozen values as JSON and back, by the types of their fields: states of policies, metrics, reports of tasks.
+"""Serialise frozen values to JSON and back by the types of their fields: policy states, metrics, task reports.
 
     value                        in JSON
     dataclass                    object, a key for each field
     named tuple, tuple           array
     mapping by numbers or texts  object
     number, text, bool, None     the same
-    a class with snapshot() and restored()   what it says itself
+    a class with snapshot() and restored()   what snapshot() returns
 
-What does not fit is refused with the name of the field.
+A value that does not fit its field raises an error that names the field.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ T = TypeVar("T")
 Read = Callable[[Any], Any]
 
 ADDED: Final[Mapping[str, bool]] = {"added": True}
-"""Metadata of a field that checkpoints of earlier versions lack: it is read as its default where it is not there."""
+"""Metadata of a field that checkpoints of earlier versions lack: if it is missing, it gets its default."""
 
 
 class JsonState:
-    """Marks frozen dataclasses that go into the ledger."""
+    """Marker of frozen dataclasses that are written to the ledger."""
 
     __slots__ = ()
 
 
 def to_json(value: Any) -> Any:
-    """Return a value as plain JSON, with whatever it holds."""
+    """Return a value, with all nested values, as plain JSON."""
     if hasattr(value, "snapshot"):
         return value.snapshot()
     if is_dataclass(value):
@@ -46,19 +46,19 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: type[T], value: Any) -> T:
-    """Return the `kind` that to_json() made this of; raise CheckpointError, naming the field, if it made none."""
+    """Return the `kind` that to_json() wrote as `value`; raise CheckpointError, naming the field, on a misfit."""
     return _checked(kind, _reader(cast("Any", kind)), value)
 
 
 def fields_to_json(value: Any) -> dict[str, Any]:
-    """Return a dataclass as an object, field by field: for a snapshot() of its own."""
+    """Return a dataclass as a JSON object, one key for each field; for classes with their own snapshot()."""
     return {item.name: to_json(getattr(value, item.name)) for item in fields(value)}
 
 
 def fields_from_json(kind: type[T], value: Any, *, lenient: bool = False) -> T:
-    """Return the dataclass that fields_to_json() made this of: for a restored() of its own; errors as of from_json().
+    """Return the dataclass that fields_to_json() wrote; for classes with a restored(). Errors: see from_json().
 
-    `lenient`: keys that are no fields are ignored, and fields that are missing have their defaults.
+    lenient   ignore keys that are no fields, and use the defaults of missing fields
     """
     return _checked(kind, _fields_reader(cast("Any", kind), lenient), value)
 
@@ -71,7 +71,7 @@ def _checked(kind: type[T], read: Read, value: Any) -> T:
 
 
 class _MisfitError(Exception):
-    """A value that is not what its field takes; `path` leads to it, outermost first."""
+    """A value that does not fit its field; `path` holds the names of the fields that lead to it, outermost first."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -88,7 +88,7 @@ def _need(needed: str, got: Any) -> _MisfitError:
 
 @cache
 def _reader(kind: Any) -> Read:
-    """Return what reads a value of this type from JSON."""
+    """Return the function that reads a value of this type from JSON."""
     if hasattr(kind, "restored"):
         return cast("Read", kind.restored)
     if is_dataclass(get_origin(kind) or kind):
@@ -116,7 +116,7 @@ def _generic_reader(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> Read:
 
 
 def _whole(value: Any) -> int:
-    if type(value) not in {int, Length}:  # True is no number
+    if type(value) not in {int, Length}:  # bool is a subclass of int
         raise _need("a whole number", value)
     return cast("int", value)
 

@@ -46,7 +46,7 @@ def test_a_failed_check_is_told_with_its_cure_and_the_exit_code(tmp_path: Path, 
     shown = capsys.readouterr().out
     assert f"FAIL  checkpoint: {tmp_path / 'file'}: " in shown
     assert "\n      -> choose a folder that this user can create and write\n" in shown
-    assert shown.endswith("\n1 to mend\n")
+    assert shown.endswith("\nfailed checks: 1\n")
 
 
 def test_a_check_that_breaks_is_a_finding_and_the_others_still_run():

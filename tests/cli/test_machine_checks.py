@@ -44,7 +44,7 @@ def test_versions_are_held_against_the_bounds_of_the_package(monkeypatch: pytest
     assert [finding.name for finding in machine_checks.versions()] == list(machine_checks.COMPARED)
     monkeypatch.setattr(machine_checks, "version", {"pyspark": "3.5.9", "pandas": "3.0.0"}.get)
     old = machine_checks._version("pyspark", Requirement("pyspark>=4.2"))
-    assert (old.detail, old.mend) == ("3.5.9, need >=4.2", "run: pip install 'pyspark>=4.2'")
+    assert (old.detail, old.mend) == ("3.5.9, but >=4.2 is required", "run: pip install 'pyspark>=4.2'")
 
 
 def test_only_bounds_that_hold_here_are_asked_for():
@@ -103,6 +103,6 @@ def test_kernels_that_no_other_process_finds_are_told(monkeypatch: pytest.Monkey
     assert machine_checks.kernels().ok
     monkeypatch.setattr(machine_checks, "_COUNT_COMPILED", "print(3)")
     finding = machine_checks.kernels()
-    assert finding.detail == "3 would be compiled again in each process"
+    assert finding.detail == "3 kernels would be compiled again in each process"
     assert finding.mend is not None
     assert "NUMBA_CACHE_DIR" in finding.mend

@@ -103,5 +103,5 @@ def test_without_the_extra_the_package_is_whole_and_the_verbs_name_it():
     done = subprocess.run([sys.executable, "-c", WITHOUT_CLI], capture_output=True, text=True, check=True)
     assert done.stdout == "1 1\n"
     assert set(done.stderr.splitlines()) == {
-        "skypane: this needs rich, which is not installed: pip install 'skypane[cli]'"
+        "skypane: this command needs rich, which is not installed: pip install 'skypane[cli]'"
     }

@@ -223,9 +223,9 @@ class Hoards(ControlPolicy[All, int, None, int]):
     [
         (Remembers(), "equal states and inputs give equal decisions"),
         (Changes(), "change no state|equal states and inputs"),
-        (Forgets(), "went through JSON"),
-        (TakesAnything(), "refuses what is no snapshot"),
-        (GivesNoReason(), "says what it is on, and why"),
+        (Forgets(), "restored from JSON"),
+        (TakesAnything(), "raises CheckpointError for anything"),
+        (GivesNoReason(), "has its subject, and its reason"),
         (HasNoFigure(), "figures are finite"),
         (Hoards(), "does not grow"),
     ],
@@ -255,12 +255,12 @@ class Greedy(Threshold):
 
 
 def test_a_proposal_of_more_workers_than_there_may_be_is_found():
-    with pytest.raises(AssertionError, match="at most so many workers together"):
+    with pytest.raises(AssertionError, match="at most the allowed number of workers"):
         check_elasticity(Greedy())
 
 
 def test_a_run_without_anything_to_observe_is_none():
-    with pytest.raises(AssertionError, match="something to observe"):
+    with pytest.raises(AssertionError, match="must not be empty"):
         check_law(Exchange(), measured=[], known=[None])
 
 

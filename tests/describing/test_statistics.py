@@ -154,4 +154,4 @@ def test_a_stream_most_of_which_comes_at_once_has_the_rate_of_all_of_it():
     clock = np.concatenate([np.zeros(98, np.int64), [500_000, 1_000_000]])
     found = {statistic.name: statistic for statistic in statistics(RecordedStream(clock, clock))}
     assert number(found["mean rate"].value) == 99
-    assert found["mean rate"].meaning == "of all rows: nine tenths of them come at one time"
+    assert found["mean rate"].meaning == "of all rows: nine tenths of them arrive at the same time"

@@ -225,7 +225,7 @@ def test_a_batch_of_a_continuous_skyline_answers_with_its_history(spark, folder)
 
 def test_a_batch_does_not_overwrite_unless_told(spark, folder):
     answered(batch_of(folder), spark)
-    with pytest.raises(SkypaneError, match=r"the batch has failed: .*PATH_ALREADY_EXISTS"):
+    with pytest.raises(SkypaneError, match=r"the batch job failed: .*PATH_ALREADY_EXISTS"):
         answered(batch_of(folder), spark)
     answered(batch_of(folder, output={"path": str(folder / "out"), "if_exists": "overwrite"}), spark)
     assert found(answers(folder / "out")) == expected()
@@ -233,7 +233,7 @@ def test_a_batch_does_not_overwrite_unless_told(spark, folder):
 
 def test_a_batch_with_rows_that_cannot_be_ranked_fails_and_says_so(spark, folder):
     with pytest.raises(
-        SkypaneError, match=r"the batch has failed: .*cannot rank rows whose price is null or NaN: .*invalid='drop'"
+        SkypaneError, match=r"the batch job failed: .*cannot rank rows whose price is null or NaN: .*invalid='drop'"
     ):
         answered(batch_of(folder, invalid="error"), spark)
 

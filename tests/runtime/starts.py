@@ -119,7 +119,7 @@ def driver(who: int, batches: int) -> Script:
         with _on(gate, who):
             try:
                 engine = shell.Engine(_setting(), Workers(1, 1))
-                for batch_id in range(engine._standing.batch_id + 1, batches):
+                for batch_id in range(engine._committed.batch_id + 1, batches):
                     engine(ROWS, batch_id)
             except CheckpointError as error:
                 return _in_short(str(error))

@@ -53,7 +53,7 @@ def test_it_tells_event_by_event_what_the_eager_algorithm_tells_of_the_rows_that
     batches, told = cut_anywhere(3), sp.Memory()
     write_batches(tmp_path / "in", batches)
     job = job_of(spark, tmp_path, output=told)
-    assert "the last 50 seconds of ts at any time, told every 5 seconds" in repr(job)
+    assert "the last 50 seconds of ts at any time, updated every 5 seconds" in repr(job)
     seen: list[sp.BatchMetrics] = []
     handle = job.start(trigger="available now", on_batch=seen.append)
     assert handle.await_termination(600)
@@ -260,7 +260,7 @@ def test_what_cannot_be_asked_is_refused_with_field_value_and_remedy(spark: Spar
         ),
         (stream, "price MIN", {"every": "0 s"}, "every must be longer than 0"),
         (stream, "prize MIN", {}, "unknown column 'prize'; there are id, ts"),
-        (stream, "sensor MIN", {}, "is text, of which none is better"),
+        (stream, "sensor MIN", {}, "is text, which has no better and worse values"),
         (stream, sp.low("price") & sp.low("rating"), {}, "continuous skylines need a product"),
         (stream, "price MIN", {"time": "id"}, "time column 'id' is of type int64"),
         (stream, "price MIN", {"by": "nowhere"}, "column 'nowhere' does not exist"),
@@ -376,5 +376,5 @@ def test_the_folder_of_the_front_belongs_to_one_query(spark: SparkSession, run: 
     (tmp_path / "in").symlink_to(run / "in")
     with pytest.raises(sp.CheckpointError, match="holds the output of another query"):
         job_of(spark, tmp_path, front=run / "front").start()
-    with pytest.raises(sp.CheckpointError, match="holds the rows of the front of this query, and late rows are to go"):
+    with pytest.raises(sp.CheckpointError, match="holds the rows of the front of this query, so late rows cannot"):
         job_of(spark, run, late=run / "front", front=None).start()

@@ -72,7 +72,7 @@ def test_workers_follow_at_the_end_of_a_control_interval():
     law = controlled()
     state = after(law, law.init(), batch(18.0))
     assert law.decide(state)[1].workers == Workers(4, 4)
-    assert law.explained(state) == "PLQ 4, WLQ 4: 1 of 2 batches measured, nothing decided yet"
+    assert law.explained(state) == "PLQ 4, WLQ 4: 1 of 2 batches measured, no decision yet"
     state, steering = law.decide(after(law, state, batch(18.0)))
     assert steering.workers == state.workers == Workers(5, 6)
     assert steering.elastic is not None
@@ -268,7 +268,7 @@ def test_what_a_job_asks_for_goes_before_what_the_law_had_found():
     assert (other.workers, other.elastic and other.elastic.because) == (Workers(5, 6), ""), "another law begins anew"
     plain = ControlLoop(splitting("PB_RR"), Workers(4, 4))
     assert law.restore(plain.snapshot(plain.scaled(plain.init(), Workers(3, 2)))).workers == Workers(3, 2)
-    assert plain.explained(plain.init()) == "PLQ 4, WLQ 4: as asked for, nothing changes them by itself (elastic=None)"
+    assert plain.explained(plain.init()) == "PLQ 4, WLQ 4: as requested; no policy changes them (elastic=None)"
 
 
 def test_a_damaged_state_of_the_law_is_named():
@@ -346,7 +346,7 @@ def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: Sp
     seen = handle.recent_metrics()
     assert [(metrics.plq_workers, metrics.exchange) for metrics in seen] == [(2, False)] * 3
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(Plan(SKYLINE, WINDOWS, "ts"), batches)
-    assert handle.explain() == "PLQ 2, WLQ 2: 3 of 10 batches measured, nothing decided yet"
+    assert handle.explain() == "PLQ 2, WLQ 2: 3 of 10 batches measured, no decision yet"
     with pytest.raises(ConfigError, match="out of the bounds of elastic="):
         handle.scale(plq=4)
 

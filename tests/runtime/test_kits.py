@@ -176,9 +176,9 @@ class TakesDriversOnly(Files):
 @pytest.mark.parametrize(
     ("sink", "broken"),
     [
-        (Appends, "told twice is there once"),
-        (BeginsAnew, "goes on where the one before ended"),
-        (TakesDriversOnly, "what was told is there"),
+        (Appends, "written twice is there once"),
+        (BeginsAnew, "continues where the one before it ended"),
+        (TakesDriversOnly, "has the rows of each batch"),
         (WritesInPlace, "killed in a batch is replaced"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

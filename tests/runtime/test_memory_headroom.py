@@ -61,7 +61,7 @@ def test_what_is_needed_what_can_be_had_and_what_to_do_stand_in_one_sentence():
     with pytest.raises(sp.MemoryLimitError) as error:
         memory_headroom.require(3 << 30, "the windows of a batch", memory_headroom.SHORTER_WINDOW)
     said = str(error.value)
-    assert "not enough memory for the windows of a batch: it takes about 3.0 GiB more, and 0 bytes can be had" in said
+    assert "not enough memory for the windows of a batch: it needs about 3.0 GiB more, but 0 bytes" in said
     assert said.endswith(memory_headroom.SHORTER_WINDOW)
     assert "\n" not in said
 
@@ -102,7 +102,7 @@ for step in (lambda: memory_headroom.require(300 << 20, "rows", "less"), lambda:
 def test_a_limit_on_a_process_counts():
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True)
     asked, refused = done.stdout.splitlines()
-    assert asked.startswith("not enough memory for rows: it takes about 300.0 MiB more")
+    assert asked.startswith("not enough memory for rows: it needs about 300.0 MiB more")
     assert refused.startswith("not enough memory for rows: the system refused it, with ")
 
 
@@ -158,7 +158,7 @@ def test_a_window_asks_for_all_of_its_panes_though_each_is_small(tmp_path: Path)
     stage = WindowStage(query, store, store, "x", (tuple(panes.all_windows()),), query.output_schema(offers(1).schema))
     kind, said = stage.done(0)["failed"]
     assert kind == "MemoryLimitError"
-    assert said.startswith("not enough memory for the rows of a window: it takes about ")
+    assert said.startswith("not enough memory for the rows of a window: it needs about ")
 
 
 def test_a_window_whose_panes_are_merged_two_at_a_time_asks_for_no_step_over_all_of_them():

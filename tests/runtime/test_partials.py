@@ -104,5 +104,5 @@ GOOD = [attempt_name(3, 1), 0, 8, 1, 0]
     ["", 0, 8, 1, 0], [None, 0, 8, 1, 0], [*GOOD[:4], -1], [*GOOD[:4], 1.5], [*GOOD[:4], True], GOOD[:4], None, 7, {},
 ])  # fmt: skip
 def test_a_reference_names_one_of_the_engines_own_files(value: Any):
-    with pytest.raises(CheckpointError, match="is no reference to a partial"):
+    with pytest.raises(CheckpointError, match="is not a reference to a partial"):
         PartialReference.restored(value)

@@ -616,7 +616,7 @@ def test_a_batch_that_spark_fills_anew_is_refused(begun: Path, spark: SparkSessi
         for name in ("2", ".2.crc"):
             (begun / "checkpoint" / folder / name).unlink()
     handle = job_of(spark, Task(str(begun))).start(trigger="available now")
-    with pytest.raises(sp.SkypaneError, match=r"batch 2 is in the ledger with 40 rows.*again with 80 rows.*offsets/2"):
+    with pytest.raises(sp.SkypaneError, match=r"batch 2 is in the ledger with 40 rows.*replays it with 80.*offsets/2"):
         handle.await_termination(PATIENCE)
 
 
@@ -625,7 +625,7 @@ def test_an_older_checkpoint_beside_a_newer_output_is_refused(begun: Path, spark
     finish(job_of(spark, Task(str(begun))))
     shutil.rmtree(begun / "checkpoint")
     older.rename(begun / "checkpoint")
-    with pytest.raises(sp.CheckpointError, match=r"of batches after 3, .*an older copy than the output"):
+    with pytest.raises(sp.CheckpointError, match=r"of batches after 3, .*older than the output"):
         job_of(spark, Task(str(begun))).start()
 
 
@@ -666,7 +666,7 @@ def test_ctrl_c_ends_a_query_after_the_batch_with_one_line(survivors: Survivors,
     assert driver.end() == []
     assert driver.process.returncode == 0
     assert driver.errors().removeprefix(before) == (
-        "interrupted: the query has stopped, and goes on from here when it is started again\n"
+        "interrupted: the query has stopped; the next start resumes it from here\n"
     )
     stream.assert_is_a_start(task)
     assert len(stream.batches()) < 12
@@ -679,7 +679,7 @@ def test_java_that_dies_is_told_in_one_sentence(survivors: Survivors, spark: Spa
     driver = survivors.take(Task(str(tmp_path), java=True))
     said = " ".join(driver.end())  # to stdout, as threads of PySpark's have their own say on stderr, at any time
     told = re.findall(
-        r"(\w+): Spark's Java process does not answer, [^:]*: start the program again[^:]* checkpoint", said
+        r"(\w+): Spark's Java process does not answer; [^:]*: start the program again[^:]* checkpoint", said
     )
     assert told == ["wait", "look", "stop", "drain", "start", "state"], said + driver.errors()
     finish(job_of(spark, Task(str(tmp_path))))

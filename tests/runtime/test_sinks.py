@@ -301,9 +301,7 @@ def test_a_memory_is_bounded():
         memory.write(NO_SPARK, answers(table([batch_id])), batch_id)
         assert len(memory._tables) <= 2
     assert memory.table().equals(pa.concat_tables([table([98]), table([99])]))
-    with pytest.raises(
-        ConfigError, match=r"^Memory\(batches\) keeps so many batches, a whole number of at least 1, got 0$"
-    ):
+    with pytest.raises(ConfigError, match=r"^Memory\(batches\) must be a whole number of at least 1, got 0$"):
         Memory(batches=0)
 
 
@@ -372,7 +370,7 @@ def test_answers_and_late_rows_have_names_of_their_own_and_no_folder_in_common(t
         taker.write(NO_SPARK, answers(ONE), 0)
     assert visible(tmp_path / "out") == ["part-000000000000-00000.parquet"]
     assert visible(tmp_path / "late") == ["late-000000000000-00000.parquet"]
-    with pytest.raises(CheckpointError, match="holds the answers of this query, and late rows are to go there"):
+    with pytest.raises(CheckpointError, match="holds the answers of this query, so late rows cannot be written there"):
         Directory(str(tmp_path / "out")).for_rejected().open(QueryStart("q"))
 
 

@@ -467,7 +467,7 @@ def test_a_stop_waits_for_the_batch_under_way(spark: SparkSession, tmp_path: Pat
     assert sink.entered.wait(60)
     stopping = threading.Thread(target=handle.stop)
     stopping.start()
-    while not handle._turns._stopping.is_set():
+    while not handle._lifecycle._stopping.is_set():
         stopping.join(0.001)
     sink.let_go.set()
     stopping.join(60)

@@ -1,4 +1,4 @@
-"""A real broker of Kafka: one node without ZooKeeper, from Maven's artefacts, started by the tests and runs that need it."""
+"""A real Kafka broker for tests and runs: one node without ZooKeeper, from Maven's artefacts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ org.apache.kafka.common.security.plain.PlainLoginModule required user_reader="{p
 _KEYSTORE = """listener.name.guarded.ssl.keystore.type=PEM
 listener.name.guarded.ssl.keystore.location={keystore}
 """
-PASSWORD = "unheard-of"  # noqa: S105 - of a broker that lives for a test
+PASSWORD = "unheard-of"  # noqa: S105 - for a broker that runs during a test only
 
 
 class NoArtefactsError(Exception):
@@ -99,7 +99,7 @@ class Broker:
         self.jars, self.folder = jars, folder
         self.port, controller, self.guarded_port = free_ports(3)
         self.address = f"127.0.0.1:{self.port}"
-        #: the same broker, for who can log in
+        #: address of the same broker for clients that log in
         self.guarded = f"127.0.0.1:{self.guarded_port}"
         text = _PROPERTIES.format(
             port=self.port, controller=controller, folder=folder, listeners=f",GUARDED://{self.guarded}",
@@ -108,7 +108,7 @@ class Broker:
         text += _KEYSTORE.format(keystore=keystore) if keystore else ""
         (folder / "server.properties").write_text(text)
         (folder / "data").mkdir()
-        # What Kafka's own command for it writes, without a JVM for it.
+        # Write what Kafka's own command would, without starting a JVM.
         names = {"version": 1, "cluster.id": "skypane-tests-00000000", "node.id": 1,
                  "directory.id": uuid.uuid4().hex[:22]}  # fmt: skip
         (folder / "data" / "meta.properties").write_text("".join(f"{key}={value}\n" for key, value in names.items()))
@@ -157,7 +157,9 @@ class Broker:
         for future in self.admin.create_topics([new]).values():
             future.result(30)
         limit = time.monotonic() + 30
-        while topic not in self.admin.list_topics(timeout=30).topics:  # the controller knows it first, the broker later
+        while (
+            topic not in self.admin.list_topics(timeout=30).topics
+        ):  # the controller knows the topic before the broker does
             if time.monotonic() > limit:
                 raise TimeoutError(f"the broker does not list topic {topic} after 30 s")
 

@@ -1,4 +1,4 @@
-"""Ports for servers that tests and runs start, several of which may look for some at once."""
+"""Free ports for the servers of tests and runs, several of which may look for ports at the same time."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_a_full_queue_holds_the_source_back():
     results = farm.finish(law)
     # Services of pane 0 end 3, 6 and 9 s after the first arrival; the last tuple is sent at 6, though it came at 4.
     assert results.time.tolist() == [9.0, 9.0]
-    with pytest.raises(ConfigError, match="room for at least one tuple, got 0"):
+    with pytest.raises(ConfigError, match="room must be at least one tuple, got 0"):
         PaneFarm(made, COST, 2, room=0)
 
 
@@ -237,7 +237,7 @@ def test_the_heap_is_first_come_first_served_among_equals(steps):
 
 
 @pytest.mark.parametrize(("make", "message"), [
-    (lambda farm: farm.advance(0.0, PaneRoundRobin()), "time goes on"),
+    (lambda farm: farm.advance(0.0, PaneRoundRobin()), "until must be later than the current time"),
     (lambda farm: farm.scale(3), "need 1 <= workers <= 2, got 3"),
 ])  # fmt: skip
 def test_what_a_farm_cannot_do_is_refused(make, message):

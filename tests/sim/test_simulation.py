@@ -200,5 +200,5 @@ def test_a_law_without_a_compiled_form_is_refused_by_name(bursty: SimulatedStrea
         State = NoState
         init, observe, decide, send = (getattr(PaneRoundRobin, name) for name in ("init", "observe", "decide", "send"))
 
-    with pytest.raises(ConfigError, match="no compiled form of own"):
+    with pytest.raises(ConfigError, match="splitting policy own is not supported"):
         next(simulate(SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, Own(), Workers(1, 1), None)))

@@ -1,4 +1,4 @@
-"""Tables 4 and 5 and figure 16: every stream of table 3 under both levels, beside what the paper prints."""
+"""Tables 4 and 5 and figure 16: every stream of table 3 on both levels, with the values of the paper."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from skypane_papers.elastic import MACHINE, SOURCES, N, Run, Summary, sampled, s
 
 Query = Literal["skyline", "top_delta"]
 DEMAND = {"skyline": 1.0, "top_delta": 1.25}
-"""Comparisons of a query by those of the skyline: the second is the paper's n and m of MAP-DS with I = 1K, table 5 over
-table 4. Its other rows are predicted."""
+"""Comparisons of a query relative to the skyline. The factor of top-delta is the ratio of the paper's n and m of MAP-DS
+with I = 1K, table 5 over table 4; the other rows are predictions."""
 
 
 def run(query: Query) -> Run:
-    """Return the run of a query in the paper's costs."""
-    more = DEMAND[query]
+    """Return the run of a query with the paper's costs."""
+    factor = DEMAND[query]
     return Run(
-        cost=replace(MACHINE, tuple_compare=more * MACHINE.tuple_compare, merge_compare=more * MACHINE.merge_compare)
+        cost=replace(
+            MACHINE, tuple_compare=factor * MACHINE.tuple_compare, merge_compare=factor * MACHINE.merge_compare
+        )
     )
 
 
 def rows(query: Query, *, quick: bool, traces: Path | None = None) -> pd.DataFrame:
-    """Return a row for each stream: ours, the paper's, and how many workers our kernels' costs need."""
+    """Return one row per stream: our values, the paper's, and the workers needed with the costs of our kernels."""
     found = []
     for source in SOURCES[1:10:4] if quick else SOURCES:
         ours = summary(sampled(source, run(query), quick, traces))

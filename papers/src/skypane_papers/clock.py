@@ -7,7 +7,7 @@ from time import thread_time
 
 
 def cpu_seconds(work: Callable[[], object], times: int = 3) -> float:
-    """Return the least CPU time of this thread that a call takes, after one that compiles what it needs."""
+    """Return the least CPU time of this thread over `times` calls, after a first call that compiles kernels."""
     work()
     return min(_once(work) for _ in range(times))
 

@@ -1,4 +1,4 @@
-"""A figure's plots, with matplotlib."""
+"""Draw the plots of a figure with matplotlib."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STYLE: Any = {
 
 
 def draw(plot: Plot, rows: pd.DataFrame, file: Path) -> None:
-    """Write a plot; the file's name says in which format (svg, png, pdf)."""
+    """Write a plot in the format of the file's extension (svg, png, pdf)."""
     rows = only(rows, **plot.where)
     with mpl.rc_context(_STYLE):
         canvas = Canvas(figsize=(5.2, 3.2), layout="constrained")
@@ -59,7 +59,7 @@ def _lines(axes: Axes, plot: Plot, rows: pd.DataFrame) -> None:
 
 
 def _bars(axes: Axes, plot: Plot, rows: pd.DataFrame) -> None:
-    """One group of bars for each x, one bar in it for each value of `by`."""
+    """Draw one group of bars per x, with one bar per value of `by`."""
     labels = list(dict.fromkeys(rows[plot.x]))
     groups = [("", rows)] if plot.by is None else list(rows.groupby(plot.by, sort=False))
     width = 0.8 / len(groups)

@@ -1,4 +1,4 @@
-"""Paper 5's elastic runs: its streams, the costs of its machine, and what a run comes to (sections 5.2 to 5.4)."""
+"""Paper 5's elastic runs: its streams, the costs of its machine, and summaries of runs (sections 5.2 to 5.4)."""
 
 from __future__ import annotations
 
@@ -31,32 +31,33 @@ N: Final = 60
 OVERLAPPING: Final = Windows.of("1 s", "200 ms")
 SETPOINT: Final = 0.9
 SETTLED: Final = 25.0
-"""Seconds that are left out of means: in them the paper's runs drain what came while there was one worker."""
+"""Seconds that are left out of means, in which the paper's runs work off the backlog of the start with one worker."""
 MACHINE: Final = CostModel(
     INDEPENDENT_8D, tuple_base=1e-6, tuple_compare=197e-9, merge_base=20e-6, merge_row=0.1e-6, merge_compare=65e-9
 )
-"""The paper's machine, a core of 1.3 GHz, fitted at two points and nowhere else: a comparison in the PLQ from figure 11
-(80K tuples/s are what 8 workers do at sigma 5.18 and rho 0.9), one in the WLQ from table 4 at I = 1K, where 41 workers are needed
-if those without work stay (idle=0)."""
+"""The paper's machine, a core of 1.3 GHz, fitted at two points only. The cost of a comparison in the PLQ is from figure
+11: 8 workers process 80K tuples/s at sigma 5.18 and rho 0.9. The cost of one in the WLQ is from table 4 at I = 1K,
+where 41 workers
+are needed if workers without work stay (idle=0)."""
 
 
 QUICK: Final = 10.0
 FULL: Final = 180.0
-"""Seconds of each stream; the paper has three to seven minutes."""
+"""Length of each stream in seconds; the paper's streams take three to seven minutes."""
 
 
 class Arrivals(Protocol):
-    """What draws event times: chunks of ascending microseconds, without end."""
+    """A generator of event times: endless chunks of ascending microseconds."""
 
     def times(self, rng: np.random.Generator) -> Iterator[IntArray]: ...
 
 
 @dataclass(frozen=True)
 class Source:
-    """A stream of table 3: its arrivals, the mean delay (uniform up to twice as much), and what the paper prints of it.
+    """A stream of table 3: its arrivals, its mean delay (uniform up to twice that), and the paper's results.
 
     trace       the file of its published rates
-    rate, peak  tuples per second; the highest second over the mean
+    rate, peak  tuples per second; the rate of the highest second over the mean
     skyline     n, m, sigma, extra time in %, CV of throughput, with the skyline query (table 4)
     top_delta   the same with the top-delta query (table 5)
     """
@@ -71,7 +72,7 @@ class Source:
     delay: Micros = MOST_DELAY // 2
 
     def stream(self, windows: Windows, seconds: float, traces: Path | None = None, seed: int = 0) -> SimulatedStream:
-        """Return the stream, made ready for windows; from its published rates, Poisson within a second, if they are there."""
+        """Return the stream for windows, from its published rates if `traces` has them, Poisson within each second."""
         recorded = None if traces is None else traces / f"{self.trace}.txt"
         arrivals = self.arrivals
         if recorded is not None and recorded.exists():
@@ -83,7 +84,7 @@ class Source:
 def made(
     arrivals: Arrivals, windows: Windows, seconds: float, most_delay: Micros = MOST_DELAY, seed: int = 0
 ) -> SimulatedStream:
-    """Return a stream of these arrivals whose panes wait for the largest delay."""
+    """Return a stream of these arrivals, with the largest delay as slack."""
     rng, until, chunks = np.random.default_rng(seed), round(seconds * 1e6), []
     for chunk in arrivals.times(rng):
         chunks.append(chunk)
@@ -108,7 +109,7 @@ def _pareto(hurst: float, rate: float, peak: float, skyline: tuple[float, ...], 
 def _game(
     number: int, rate: float, peak: float, delay: Micros, skyline: tuple[float, ...], top_delta: tuple[float, ...]
 ) -> Source:
-    # Recorded in a stadium; without the recording a walk of the same mean and peak stands in for it.
+    # The recording of a game is replaced by a random walk with the same mean and peak.
     walk = RandomWalk(rate, sigma=0.06, span=peak)
     return Source(f"Game{number}", walk, f"arrivals_Game{number}_2x", rate, peak, skyline, top_delta, delay)
 
@@ -134,10 +135,10 @@ GAME1: Final = SOURCES[8]
 
 @dataclass(frozen=True)
 class Run:
-    """How a stream is run: its law, at most N workers, measured each `sampling` seconds, decided every `every` of them.
+    """Settings of a run: its policy, measured every `sampling` seconds, decides once per `every` measurements.
 
-    idle       control intervals after which workers without work go, as a user's do; 0: they stay, as in the paper
-    catch_up   within which what waits is to be worked off; None: it is not seen, as in the paper
+    idle       control intervals after which workers without work are removed; 0: never, as in the paper
+    catch_up   time within which the backlog is to be worked off; None: it is ignored, as in the paper
     """
 
     policy: ScalingPolicy | None = field(default_factory=lambda: FuzzyPolicy(AS_RUN))
@@ -152,22 +153,22 @@ class Run:
     scheduling: str | None = "WIN_FB_MERGE"
 
     def over(self, stream: SimulatedStream, windows: Windows = OVERLAPPING) -> list[SimulationSample]:
-        """Return what each sampling interval showed; the last entry is what was left when the stream had ended."""
-        law = (
+        """Return one sample per sampling interval; the last one is the rest after the end of the stream."""
+        policy = (
             None
             if self.policy is None
             else Elastic(self.policy, self.most, self.start, every=self.every, idle=self.idle, catch_up=self.catch_up)
         )
         setup = SimulationSetup(
-            stream, windows, self.cost, self.splitting, self.start, self.scheduling, law, self.sampling, drain=True
+            stream, windows, self.cost, self.splitting, self.start, self.scheduling, policy, self.sampling, drain=True
         )
         return list(simulate(setup))
 
 
 class Summary(NamedTuple):
-    """What a run comes to: means after SETTLED seconds.
+    """Means of a run after SETTLED seconds.
 
-    extra   time that it took beyond the stream's own, in %
+    extra   time beyond the length of the stream, in %
     cv      coefficient of variation of windows per second
     cores   workers of both stages; busy: how many of them had work
     """
@@ -184,7 +185,7 @@ class Summary(NamedTuple):
 
 
 def summary(shown: Sequence[SimulationSample]) -> Summary:
-    """Return what a run comes to."""
+    """Return the summary of a run."""
     *during, rest = shown
     ended = during[-1].time
     kept = [one for one in during if one.time > min(SETTLED, ended / 3)]
@@ -218,5 +219,5 @@ def _run(source: Source, run: Run, seconds: float, traces: Path | None) -> list[
 
 
 def sampled(source: Source, run: Run, quick: bool, traces: Path | None = None) -> list[SimulationSample]:
-    """Return a run of a stream of table 3, interval by interval; each is run once, however many figures ask for it."""
+    """Return the samples of a run of a stream of table 3; results are cached for several figures."""
     return _run(source, run, QUICK if quick else FULL, traces)

@@ -1,4 +1,4 @@
-"""Paper 4's runs: its streams, the costs of its machine, and how its farm does with them (sections 5 and 6)."""
+"""Paper 4's runs: its streams, the costs of its machine, and runs of its farm (sections 5 and 6)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skypane_papers.sim.skyline_farm import Costs, Farm, Lives, Run, keeps_up, l
 SECOND: Final = 1_000_000
 D: Final = 5
 WORKERS: Final = 12
-"""Of the paper's Intel machine, beside generator, emitter, collector and consumer."""
+"""Workers on the paper's Intel machine, in addition to generator, emitter, collector and consumer."""
 QUEUE: Final = 10_000
 
 Draw = Callable[[int, int, np.random.Generator], FloatArray]
@@ -25,14 +25,15 @@ DRAWS: Final[dict[str, Draw]] = {
     "anticorrelated": partial(anticorrelated, deviation=0.079),
     "correlated": partial(correlated, deviation=0.242),
 }
-"""Deviations with which as many points are stored as table II has; independent points leave nothing to choose."""
+"""The deviations give as many stored points as table II has; independent points have no parameter."""
 
 STORED_COST: Final = {"independent": 20e-9, "anticorrelated": 12e-9, "correlated": 20e-9}
 POINT_COST: Final = 0.5e-6
 REDUCE_COST: Final = 0.5e-6
-"""Seconds of the paper's machine. For a stored point, fitted where its text says how many workers are needed: 10 for
-anticorrelated points, 40K/s x 60 s (figure 10); more than 12 for independent ones, 100K/s x 10 s (section 5.3). A queue's push
-and pop take a few hundred nanoseconds (section 4.2)."""
+"""Costs of the paper's machine in seconds. The cost of a stored point is fitted to the numbers of workers in the text:
+10 for anticorrelated points at 40K/s x 60 s (figure 10), and more than 12 for independent points at 100K/s x 10 s
+(section 5.3). Push
+and pop of a queue take a few hundred nanoseconds (section 4.2)."""
 
 
 def costs(kind: str) -> Costs:
@@ -47,18 +48,18 @@ def points(kind: str, n: int, d: int = D, seed: int = 1) -> FloatArray:
 
 @lru_cache(maxsize=3)
 def stream(kind: str, rate: int, window: float, beyond: float = 0.5, d: int = D) -> Lives:
-    """Return a stream that fills its window of `window` seconds, and goes on for the share `beyond` of one."""
+    """Return a stream that fills its window of `window` seconds and continues for the share `beyond` of a window."""
     return lives_at(points(kind, round(rate * window * (1 + beyond)), d), rate, window)
 
 
 def lives_at(some: FloatArray, rate: float, window: float) -> Lives:
-    """Return the lives of points that come at a steady rate."""
+    """Return the lives of points that arrive at a constant rate."""
     times = np.arange(len(some)) * SECOND / rate
     return lives(some, times.astype(np.int64), max(1, round(window * SECOND)))
 
 
 def stored(kind: str, received: int, d: int = D) -> int:
-    """Return how many points are stored when so many are received in a window, |DB| of |W|: the mean over one window."""
+    """Return the number of stored points, |DB|, for `received` points in a window, |W|; the mean over one window."""
     front, counts = Front(d, received), []
     draw, rng = DRAWS[kind], np.random.default_rng(2)
     part = max(1, received // 10)
@@ -78,16 +79,16 @@ def run(
 
 
 def bandwidth(kind: str, some: Lives, workers: int, owner: str = "LLW+", *, asynchronous: bool = True) -> float:
-    """Return the offered bandwidth in points a second, once the window is full."""
+    """Return the offered bandwidth in points per second, once the window is full."""
     return run(kind, some, workers, owner, asynchronous=asynchronous).bandwidth(since=0.75)
 
 
 def sustained(
     kind: str, window: float, workers: int, d: int = D, draw: Callable[[int], FloatArray] | None = None
 ) -> float:
-    """Return the largest rate that a farm keeps up with, points a second, by bisection (section 6.3).
+    """Return the largest rate in points per second with which a farm keeps up, by bisection (section 6.3).
 
-    draw   points of another distribution; how many -> (n, d)
+    draw   generator of another distribution: n -> points (n, d)
     """
     take = draw or (lambda n: points(kind, n, d))
 
@@ -103,7 +104,7 @@ def sustained(
 
 
 def _bracket(keeps: Callable[[float], bool], rate: float) -> tuple[float, float]:
-    """Return a rate that is kept up with and one, at most half as large again, that is not."""
+    """Return a rate with which the farm keeps up, and one, 1.5 times as large, with which it does not."""
     step = 1.5
     if keeps(rate):
         while keeps(rate * step):

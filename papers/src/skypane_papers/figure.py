@@ -1,4 +1,4 @@
-"""What a figure is: how its rows are measured, how they are drawn, and what the paper claims of them."""
+"""A figure: how its rows are measured and drawn, and what the paper claims about them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 
 class Finding(NamedTuple):
-    """What was found in place of a claim: one line with figures, and whether the claim holds."""
+    """The result for a claim: one line with our values, and whether the claim holds."""
 
     ours: str
     holds: bool
@@ -19,11 +19,11 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the paper says.
+    """A claim of the paper.
 
     says      the claim, in one line
-    judge     rows -> what they show of it
-    because   why ours differs, where it does
+    judge     rows -> finding
+    because   why our result differs, if it does
     """
 
     says: str
@@ -33,13 +33,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One picture.
+    """One plot.
 
-    name     of the file, such as "b" of figure 8b
-    title    above it
+    name     suffix of the file name, such as "b" for figure 8b
+    title    title of the plot
     x, y     columns of the rows
-    by       one line (or group of bars) for each value of this column; None: one in all
-    where    column -> value: only these rows
+    by       column with one line (or bar in each group) per value; None: a single line
+    where    column -> value: plot only these rows
     level    a horizontal line to compare with, such as a setpoint
     bars     bars instead of lines
     log      axes with a logarithmic scale: "", "x", "y" or "xy"
@@ -58,15 +58,15 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of a paper, or several of one measurement.
+    """One figure of a paper, or several with the same measurement.
 
-    title     what it shows
-    regime    what is run here, and with whose costs: one or two lines
-    measure   quick -> rows; in about a minute, or, if `quick`, a second or two, on a stream too short for the claims
-    claims    what the paper says of it
-    plots     the pictures
+    title     title of the figure
+    regime    what is run here, and with which costs, in one or two lines
+    measure   quick -> rows; takes about a minute, or a second or two if `quick`, on a stream too short for the claims
+    claims    the claims of the paper
+    plots     the plots
     summary   rows -> the table that is printed; None: all rows
-    traced    as `measure`, on the published rate traces in a folder, where the paper has run on them
+    traced    (quick, folder) -> rows, like `measure`, on the published rate traces if the paper has used them
     """
 
     title: str
@@ -80,7 +80,7 @@ class Figure:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A figure that was measured: its name, its rows (one column for each name), and a finding for each claim."""
+    """A measured figure: its name, its rows, and one finding per claim."""
 
     name: str
     figure: Figure
@@ -90,12 +90,12 @@ class Measured:
 
     @property
     def table(self) -> pd.DataFrame:
-        """The rows that are printed."""
+        """The table that is printed."""
         return self.rows if self.figure.summary is None else self.figure.summary(self.rows)
 
 
 def measure(name: str, figure: Figure, *, quick: bool = False, traces: Path | None = None) -> Measured:
-    """Measure a figure and judge its claims; `traces`: a folder of rate traces, for the figures that can use them."""
+    """Measure a figure and check its claims; `traces` is a folder of rate traces for the figures that can use them."""
     use = figure.traced if traces is not None else None
     rows = figure.measure(quick) if use is None or traces is None else use(quick, traces)
     return Measured(name, figure, rows, tuple(claim.judge(rows) for claim in figure.claims), quick)

@@ -1,8 +1,8 @@
-"""Streams like those of paper 1, table 2: eight games on a field, by speed, delays and burstiness.
+"""Streams like those of paper 1, table 2: eight games on a field, by rate, delays and burstiness.
 
-The recordings are not public any more; these are drawn to the table's figures. Most tuples are delayed a little (by an
-exponential law), a few by up to the longest delay, as when a source falls silent, so that mean and longest delay are the
-table's.
+The recordings are no longer public, so the streams are generated with the values of the table. Most tuples have a small
+delay (exponential), and a few a delay up to the longest one, as after a pause of a source, so that the mean and the
+longest delay are those of the table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from skypane_papers.streams import event_times
 
 
 class Game(NamedTuple):
-    """Tuples per second; mean and longest delay in seconds; index of dispersion."""
+    """A game: tuples per second, mean and longest delay in seconds, index of dispersion."""
 
     rate: float
     mean_delay: float
@@ -37,9 +37,9 @@ GAMES: Final = {
 
 
 def arrivals(game: Game, seconds: float, seed: int = 0) -> tuple[IntArray, IntArray]:
-    """Return event and arrival times in microseconds, of those that come within so many seconds, in order of arrival.
+    """Return event and arrival times in microseconds, in order of arrival, of the tuples that arrive within `seconds`.
 
-    Half of the mean delay is that of the rare ones.
+    Half of the mean delay is due to the few long delays.
     """
     rng = np.random.default_rng(seed)
     event = event_times(game.rate, game.dispersion, seconds, rng)

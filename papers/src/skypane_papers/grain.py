@@ -1,4 +1,4 @@
-"""What a tuple costs, measured: with block nested loops, as in the papers, and with our kernels (figures 6, 7 and 14)."""
+"""Measured cost of a tuple, with block nested loops as in the papers and with our kernels (figures 6, 7 and 14)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from skypane.workloads.content.points import DISTRIBUTIONS, Kind
 from skypane_papers.clock import cpu_seconds
 
 DELTA: Final = 100
-"""As in paper 1, section 4.3.3."""
+"""Delta of the top-delta query, as in paper 1, section 4.3.3."""
 
 
 class Grain(NamedTuple):
-    """Microseconds a tuple, and the share of tuples that are in the skyline."""
+    """Microseconds per tuple of each method, and the share of tuples in the skyline."""
 
     nested_loops: float
     nested_loops_top: float
@@ -28,14 +28,14 @@ class Grain(NamedTuple):
 
 
 def nested_loops(points: FloatArray) -> IntArray:
-    """Return the rows of the skyline: every point is compared with the result so far."""
+    """Return the rows of the skyline by comparing every point with the result so far."""
     keep = np.zeros(len(points), np.bool_)
     mark_skyline_of_run(points, 0, len(points), np.empty(len(points), np.int64), keep)
     return np.flatnonzero(keep)
 
 
 def grain(kind: Kind, tuples: int, d: int, seed: int = 0, times: int = 3) -> Grain:
-    """Measure the skyline and the top-delta dominant query on a pane of so many points."""
+    """Measure the skyline and the top-delta dominant query on a pane of `tuples` points."""
     points = np.ascontiguousarray(DISTRIBUTIONS[kind](tuples, d, np.random.default_rng(seed)))
     columns = np.asfortranarray(points)
 

@@ -1,4 +1,4 @@
-"""The six workloads of paper 3, section 6.1.1, what a user who knows them would say of their streams, and runs of them."""
+"""The six workloads of paper 3, section 6.1.1, the meta data that a user would give for them, and runs of them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from skypane_papers.rows import at
 from skypane_papers.sim.inputs import Inputs, arrivals, simulate_inputs
 
 LOW, HIGH = 20.0, 200.0
-"""Rates lie between the two (tuples per second)."""
+"""Bounds of the rates in tuples per second."""
 FLUCTUATION, BURST = 120.0, 30.0
-"""Seconds of a fluctuation and its return; of a burst, and of a pause, on average."""
+"""Period of a fluctuation, and mean length of a burst and of a pause, in seconds."""
 EVERY: Final = 10.0
-"""Seconds of an optimisation period."""
+"""Length of an optimisation period in seconds."""
 TICK: Final = 0.5
 LOAD_LEVEL: Final = 16
-"""Nodes that the mean load would fill; there are 32."""
+"""Number of nodes that the mean load fills, of the 32 nodes in all."""
 NODES: Final = 32
 SETTLED: Final = 6
-"""Periods until the streams are known."""
+"""Number of periods that are left out of means, until the streams are known."""
 
 
 def _fluctuating(shape: Literal["step", "trend"], total: Literal["constant", "varying"]) -> Callable[[float], Fleet]:
@@ -44,7 +44,7 @@ FLEETS: Final[dict[str, Callable[[float], Fleet]]] = {
 
 
 def rows(name: str, seconds: float, seed: int, slower: float = 1.0) -> FloatArray:
-    """Return (ticks, streams) tuples of a workload, whose rates change `slower` times as slowly."""
+    """Return tuple counts of a workload, (ticks, streams), with rates that change `slower` times as slowly."""
     fleet = FLEETS[name](slower)
     chunks = list(until(fleet.sent(np.random.default_rng(seed)), round(seconds * 1e6)))
     times, sources = (np.concatenate(column) for column in zip(*chunks, strict=True))
@@ -52,10 +52,10 @@ def rows(name: str, seconds: float, seed: int, slower: float = 1.0) -> FloatArra
 
 
 def said(name: str, came: FloatArray, slower: float = 1.0) -> list[MetaData]:
-    """Return what is known of each stream beforehand: its bounds, its period, how it changes; or its bursts.
+    """Return the meta data of each stream: its bounds, period and transition, or its bursts.
 
-    Bounds are medians of the third of the periods with the lowest and the highest rates, so that they are the streams'
-    own, not those of their noise.
+    The bounds are medians over the periods with the lowest and with the highest rates (a third of all periods, or a
+    tenth of those with a trend), so that noise does not widen them.
     """
     if name == "bursty":
         period = f"{slower * 2 * BURST:g} seconds"
@@ -82,7 +82,7 @@ def admitted(
     slower: float = 1.0,
     give_back: float | None = None,
 ) -> pd.DataFrame:
-    """Return a row for each strategy: means over the periods of some runs; `over`, nodes above the packing bound."""
+    """Return one row per strategy: means over the periods of all runs; `over` is the excess over the packing bound."""
     found = [_run(workload, name, seconds, seed, slower, give_back) for seed in range(seeds) for name in strategies]
     made = pd.DataFrame(found).groupby(["workload", "strategy"], sort=False, as_index=False).mean()
     return made.assign(over=made["readers"] / made["fewest"] - 1)
@@ -93,19 +93,19 @@ def _run(
 ) -> dict[str, object]:
     came = rows(workload, seconds, seed, slower)
     capacity = float(came.sum()) / seconds / LOAD_LEVEL
-    law = Admission(capacity=capacity, most=NODES, strategy=strategy, give_back=give_back)
-    setup = Inputs(came, law, capacity, most=NODES, meta=said(workload, came, slower), every=EVERY)
+    policy = Admission(capacity=capacity, most=NODES, strategy=strategy, give_back=give_back)
+    setup = Inputs(came, policy, capacity, most=NODES, meta=said(workload, came, slower), every=EVERY)
     shown = pd.DataFrame(simulate_inputs(setup))[SETTLED:].drop(columns=["time", "because"])
     means = {str(column): float(mean) for column, mean in shown.mean().items()}
     return {"workload": workload, "strategy": strategy, **means}
 
 
 def each(found: pd.DataFrame, figure: str, strategy: str, workloads: Sequence[str] = tuple(FLEETS)) -> list[float]:
-    """Return a figure of a strategy, workload by workload."""
+    """Return a column's values of a strategy, one per workload."""
     return [at(found, figure, workload=workload, strategy=strategy) for workload in workloads]
 
 
 def beside(names: Sequence[str], *columns: Sequence[float], form: str = ".1f") -> str:
-    """Return figures in a line, those of a name beside each other."""
+    """Return a line with the name and the values of each item."""
     cells = zip(names, *columns, strict=True)
     return ", ".join(f"{name} {' / '.join(format(value, form) for value in values)}" for name, *values in cells)

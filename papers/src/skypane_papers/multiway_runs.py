@@ -1,4 +1,4 @@
-"""Running a design of the multiway aggregate on threads, as paper 2 does: producers, update threads, and an output thread."""
+"""Run a design of the multiway aggregate on threads, as in paper 2: producers, update threads and an output thread."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from skypane_papers.multiway import MQ, MQLF, Aggregation, ColumnarTuMLSC, Colum
 METERS: Final = 243
 SONGS: Final = 40_000
 PRODUCERS: Final = 2
-"""Threads that send; the paper has one for each input, on 24 logical cores."""
+"""Number of sending threads; the paper has one per input, on 24 logical cores."""
 PER_TICK: Final = 7_000
-"""Tuples of all inputs in a unit of event time: a window of the paper's queries holds 140,000 to 280,000."""
+"""Tuples of all inputs per unit of event time; a window of the paper's queries has 140,000 to 280,000 tuples."""
 BACKOFF: Final = 1e-4
-"""Seconds that a thread rests for which there is nothing to do."""
+"""Seconds that a thread without work sleeps."""
 CALL: Final = 2_000
-"""Tuples, of all inputs of a producer, in its calls of one round; of columnar designs ten times as many: they take batches."""
+"""Tuples of all inputs of a producer in the calls of one round; columnar designs take ten times as many, in batches."""
 
 DESIGNS: Final[dict[str, Callable[[int, Aggregation], Multiway]]] = {
     "MQ": lambda inputs, what: MQ(inputs, what, room=16_384),
@@ -38,7 +38,7 @@ DESIGNS: Final[dict[str, Callable[[int, Aggregation], Multiway]]] = {
 
 
 class Query(NamedTuple):
-    """A query of table 2: its data, its windows, its function."""
+    """A query of table 2: its data, windows and function."""
 
     data: str
     size: int
@@ -47,7 +47,7 @@ class Query(NamedTuple):
     where: str = ""
 
     def aggregation(self) -> Aggregation:
-        """Return what is computed; times are in thousandths of the paper's unit."""
+        """Return the aggregation; times are in thousandths of the paper's unit."""
         comments = texts() if self.where else None
         return Aggregation(
             self.size * 1_000,
@@ -78,7 +78,7 @@ QUERIES: Final = {
 
 @cache
 def texts() -> pa.StringArray:
-    """Return 10,000 comments of some fifty letters; a tenth have a mail address, another tenth an IP address."""
+    """Return 10,000 comments of about fifty letters; a tenth contain a mail address, another tenth an IP address."""
     rng = np.random.default_rng(2)
     words = [
         "great",
@@ -98,21 +98,21 @@ def texts() -> pa.StringArray:
     ]
     found = []
     for number in range(10_000):
-        said = [str(word) for word in rng.choice(words, 10)]
+        comment = [str(word) for word in rng.choice(words, 10)]
         if number % 10 == 0:
-            said[5] = f"listener{number}@mail.example.org"
+            comment[5] = f"listener{number}@mail.example.org"
         elif number % 10 == 1:
-            said[5] = f"10.{number % 250}.{number % 199}.7"
-        found.append(" ".join(said))
+            comment[5] = f"10.{number % 250}.{number % 199}.7"
+        found.append(" ".join(comment))
     return pa.array(found)
 
 
 Columns = tuple[IntArray, IntArray, IntArray]
-"""An input's times, keys and values."""
+"""Times, keys and values of an input."""
 
 
 def streams(query: Query, inputs: int, tuples: int, seed: int = 2) -> list[Columns]:
-    """Return inputs that are about as fast; songs have Zipf's popularity, readings are of all meters alike."""
+    """Return inputs of about equal rates; the popularity of songs is Zipf-distributed, that of meters uniform."""
     rng = np.random.default_rng(seed)
     each, keys = tuples // inputs, SONGS if query.data == "songs" else METERS
     shares = zipf_shares(keys, 1.0) if query.data == "songs" else None
@@ -126,9 +126,9 @@ def streams(query: Query, inputs: int, tuples: int, seed: int = 2) -> list[Colum
 
 @dataclass(frozen=True)
 class Run:
-    """What was measured of a run: tuples, wall and CPU seconds, those of each kind of thread, and how late winsets were.
+    """Measurements of a run: tuples, wall and CPU seconds in all and by kind of thread, and the delays of winsets.
 
-    late  seconds from the begin of the call that made a winset complete to its delivery
+    late  seconds from the start of the call that completed a winset to its delivery
     """
 
     tuples: int
@@ -145,19 +145,19 @@ class Run:
         return self.tuples / self.wall
 
     def capacity(self, inputs: int) -> float:
-        """Return tuples per second with a core for each thread, one of them for each input: what the busiest would allow."""
+        """Return the tuples per second that the busiest thread allows, with one thread per input and core."""
         return self.tuples / max(self.adding / inputs, self.output)
 
 
 class _Sent(NamedTuple):
-    """What a producer has sent of an input: when, and up to which time."""
+    """Progress of a producer on an input: the wall clock of each call, and the event time up to which it has sent."""
 
     wall: list[float]
     time: list[int]
 
 
 class _Producer:
-    """Sends its inputs' tuples in turn, as fast as they are taken or at a rate, and keeps when it has sent what."""
+    """Sends the tuples of its inputs in turn, at full speed or at a rate, and records its progress."""
 
     def __init__(self, design: Multiway, inputs: list[Columns], mine: range, rate: float | None) -> None:
         self._design = design
@@ -211,12 +211,12 @@ class _Updater:
 
     def __call__(self) -> None:
         while self._design.work(self._worker):
-            time.sleep(0)  # another thread may be what it waits for
+            time.sleep(0)  # let the thread run for which this one waits
         self.seconds = time.thread_time()
 
 
 def run(design: Multiway, inputs: list[Columns], producers: int = PRODUCERS, rate: float | None = None) -> Run:
-    """Send all inputs, by threads that have an equal share of them, as fast as they are taken, or at `rate` tuples/s in all."""
+    """Send all inputs, divided among threads, at full speed or at `rate` tuples/s in all; return the measurements."""
     number = min(producers, len(inputs))
     share = None if rate is None else rate / number
     senders = [_Producer(design, inputs, range(first, len(inputs), number), share) for first in range(number)]
@@ -234,8 +234,8 @@ def run(design: Multiway, inputs: list[Columns], producers: int = PRODUCERS, rat
             delivered.append((time.perf_counter(), winset.start + design.aggregation.size))
         time.sleep(BACKOFF)
     wall, cpu, own = time.perf_counter() - begin, time.process_time() - cpu, time.thread_time() - own
-    sent = [told for sender in senders for told in sender.sent.values()]
-    late = [at - max(_first_beyond(told, end) for told in sent) for at, end in delivered]
+    progress = [sent for sender in senders for sent in sender.sent.values()]
+    late = [at - max(_first_beyond(sent, end) for sent in progress) for at, end in delivered]
     return Run(
         tuples=sum(len(times) for times, _, _ in inputs), wall=wall, cpu=cpu, output=own, late=np.array(late),
         adding=sum(sender.seconds for sender in senders), updating=sum(updater.seconds for updater in updaters),
@@ -243,7 +243,7 @@ def run(design: Multiway, inputs: list[Columns], producers: int = PRODUCERS, rat
 
 
 def _first_beyond(sent: _Sent, end: int) -> float:
-    """Return when the call began that took an input's first tuple at or after a time, or its end."""
+    """Return the start of the call that sent an input's first tuple at or after `end`, or the end of the input."""
     return sent.wall[int(np.searchsorted(np.array(sent.time), end))]
 
 
@@ -254,7 +254,7 @@ def _warmed(design: str, query: str) -> None:
 
 
 def made(design: str, query: Query, inputs: int) -> Multiway:
-    """Return a design by its name; TuMLMC's is followed by how many update threads it has, as in TuMLMC-2."""
+    """Return a design by its name; that of TuMLMC ends with the number of update threads, as in TuMLMC-2."""
     what = query.aggregation()
     if design.startswith("TuMLMC"):
         return TuMLMC(inputs, what, workers=int(design.rpartition("-")[2]), room=16_384)
@@ -262,6 +262,6 @@ def made(design: str, query: Query, inputs: int) -> Multiway:
 
 
 def measured(design: str, query: str, inputs: int, tuples: int, rate: float | None = None) -> Run:
-    """Run a design on a query, compiled before."""
+    """Run a design on a query, after a short run that compiles it."""
     _warmed(design, query)
     return run(made(design, QUERIES[query], inputs), streams(QUERIES[query], inputs, tuples), rate=rate)

@@ -1,4 +1,4 @@
-"""A measured figure as a person reads it, and its files: the table, the claims with a verdict each, rows, plots."""
+"""The text of a measured figure, with its table, claims and verdicts, and its files: text, rows and plots."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FORMATS = ("csv", "parquet")
 
 
 def text(measured: Measured) -> str:
-    """Return the figure as Markdown: what was run, the table, claims and verdicts."""
+    """Return the figure as Markdown: the regime, the table, the claims and their verdicts."""
     figure = measured.figure
     parts = [f"## {measured.name}: {figure.title}", figure.regime, table(measured.table), verdicts(measured)]
     if measured.quick:
-        parts.insert(2, "*A quick run: its stream is too short for the claims.*")
+        parts.insert(2, "*This is a quick run; its stream is too short for the claims.*")
     return "\n\n".join(parts)
 
 
@@ -30,7 +30,7 @@ def table(rows: pd.DataFrame) -> str:
 
 
 def verdicts(measured: Measured) -> str:
-    """Return the claims beside what was found, as a Markdown table."""
+    """Return the claims and the findings as a Markdown table."""
     lines = []
     for claim, finding in zip(measured.figure.claims, measured.findings, strict=True):
         ours = finding.ours if finding.holds or not claim.because else f"{finding.ours}: {claim.because}"
@@ -52,11 +52,11 @@ def _cell(value: object) -> str:
 
 
 def write(measured: Measured, folder: Path, form: str = "csv") -> list[Path]:
-    """Write the rows, the plots and the text beside each other; return the files."""
+    """Write the rows, the plots and the text into `folder`; return the files."""
     from skypane_papers.drawing import draw  # noqa: PLC0415 - matplotlib is in the extra `cli`
 
     if form not in FORMATS:
-        raise ConfigError(f"rows are written as {' or '.join(FORMATS)}, got {form!r}")
+        raise ConfigError(f"format must be {' or '.join(FORMATS)}, got {form!r}")
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / f"{measured.name}.{form}"
     if form == "csv":

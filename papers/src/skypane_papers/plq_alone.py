@@ -1,4 +1,4 @@
-"""Runs that look at the pane level alone, as section 5.2 does: its workers are decided as if windows kept up."""
+"""Runs of the pane level alone, as in section 5.2: its workers are decided as if the window level kept up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PANES: Final = Windows.of("100 ms")
 
 @dataclass(frozen=True)
 class PlqAlone(ScalingPolicy):
-    """What the fuzzy controller decides where the window level has this utilisation; it keeps its one worker."""
+    """The fuzzy controller with a fixed utilisation of the window level, which keeps its one worker."""
 
     rho_wlq: float = 0.9
     fuzzy: FuzzyPolicy = field(default_factory=lambda: FuzzyPolicy(AS_RUN))
@@ -33,4 +33,4 @@ ENDS_IDLE: Final = (
     "AS_PID holds rho where tuples go, and panes stay as split as their own rate asks for, however many workers there are: "
     "rules 7 and 8 go on adding until those without work are taken away (docs/control.md, Workers without work)"
 )
-"""Why there are more workers here than the paper has."""
+"""Why our runs have more workers than the paper's."""

@@ -1,4 +1,4 @@
-"""The figures by name: the file paper1/figure_8.py, which holds a `FIGURE`, is "paper1-figure-8"."""
+"""The figures by name: the `FIGURE` of the file paper1/figure_8.py is "paper1-figure-8"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAPERS = {
 
 
 def names() -> list[str]:
-    """Return the names of all figures, papers and numbers ascending."""
+    """Return the names of all figures, by ascending papers and numbers."""
     found = []
     for paper in PAPERS:
         package = import_module(f"{__package__}.{paper}")
@@ -34,10 +34,10 @@ def _number(file: str) -> tuple[tuple[int, ...], str]:
 
 
 def figure(name: str) -> Figure:
-    """Return the figure of that name."""
+    """Return the figure of that name; raise ConfigError if there is none."""
     known = names()
     if name not in known:
-        raise ConfigError(f"unknown figure {name!r}; `skypane reproduce --list` names {', '.join(known)}")
+        raise ConfigError(f"unknown figure {name!r}; `skypane reproduce --list` lists {', '.join(known)}")
     paper, _, file = name.partition("-")
     found: Figure = import_module(f"{__package__}.{paper}.{file.replace('-', '_')}").FIGURE
     return found

@@ -1,4 +1,4 @@
-"""Looking up what was measured: the rows of some values, one figure of one row."""
+"""Look up measured rows and values."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def only(rows: pd.DataFrame, **where: object) -> pd.DataFrame:
 
 
 def at(rows: pd.DataFrame, figure: str, **where: object) -> float:
-    """Return a figure of the one row in which these columns have these values; NaN if it was not run."""
+    """Return a column's value in the one row in which these columns have these values; NaN if there is no such row."""
     found = only(rows, **where)[figure]
     return float(found.iloc[0]) if len(found) == 1 else float("nan")

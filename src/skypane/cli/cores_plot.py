@@ -1,4 +1,4 @@
-"""How many cores a stream needs, in one picture: utilisation, splitting and latency over the workers, n* marked."""
+"""Plot of `skypane simulate`: utilisation, splitting and latency against the number of workers, with n* marked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _PANELS = (("rho", "utilisation"), ("sigma", "partitions per pane"), ("latency",
 
 
 def draw(tried: Sequence[WorkerTrial], enough: int | None, file: Path) -> None:
-    """Write the picture; the file's name says in which format. `enough` is n*, None if no number of workers keeps up."""
+    """Write the plot in the format of the file's extension.
+
+    enough  n*, the smallest number of workers that keeps up; None if none does
+    """
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "skypane", "axes.grid": True, "grid.color": "0.9"}):
         canvas = Figure(figsize=(5.2, 6.4), layout="constrained")
         panels = canvas.subplots(len(_PANELS), sharex=True)

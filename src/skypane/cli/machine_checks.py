@@ -1,4 +1,4 @@
-"""What a machine needs to run skypane, one check each: a finding says what is there, or how to mend what is not."""
+"""Checks of what a machine needs to run skypane; a finding says what was found and how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from skypane.runtime.spark.machine.session import session
 
 MINIMUM_PYTHON = (3, 11)
 COMPARED = ("pyspark", "pyarrow", "pandas", "numpy", "numba")
-"""Packages whose versions decide whether rows pass between Spark and the kernels."""
+"""Packages whose versions decide whether rows can be passed between Spark and the kernels."""
 _HERE: Mapping[str, str] = {"extra": ""}
-"""Markers of this interpreter, and no extra."""
+"""Environment for markers: this interpreter, without any extra."""
 MINIMUM_MEMORY = 2 * GIB
 MINIMUM_DISK = 1 * GIB
 
@@ -48,7 +48,7 @@ class Finding:
     name: str
     detail: str
     mend: str | None = None
-    """What to do, one sentence; None if all is well."""
+    """What to do, in one sentence; None if the check passed."""
 
     @property
     def ok(self) -> bool:
@@ -64,16 +64,16 @@ def python() -> Finding:
 
 
 def java() -> Finding:
-    """Check that some Java can run Spark."""
+    """Check that a Java runtime that can run Spark is installed."""
     try:
         runtime = find_java()
     except JavaError as error:
-        return Finding("Java", "none that runs Spark", str(error))
+        return Finding("Java", "no Java found that can run Spark", str(error))
     return Finding("Java", f"{runtime.version} from {runtime.origin} ({runtime.home})")
 
 
 def worker_interpreter() -> Finding:
-    """Check that Spark's workers will run this interpreter: what is pickled by one Python is read by the same."""
+    """Check that Spark's workers run this interpreter, because they unpickle what this Python has pickled."""
     name, program = "workers' interpreter", interpreter.chosen()
     by_user = "PYSPARK_PYTHON" in os.environ
     try:
@@ -82,27 +82,29 @@ def worker_interpreter() -> Finding:
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         workers, fault = None, f"does not run: {error}"
     if not by_user:
-        cluster = "" if fault is None else f"; on a cluster {program}, which here {fault}, unless PYSPARK_PYTHON is set"
-        return Finding(name, f"this one, where Spark runs on this machine{cluster}")
+        cluster = (
+            "" if fault is None else f"; a cluster would use {program}, which {fault} here; set PYSPARK_PYTHON there"
+        )
+        return Finding(name, f"this interpreter, for Spark on this machine{cluster}")
     if fault is not None:
         mend = f"unset PYSPARK_PYTHON, or set it to {sys.executable}"
         return Finding(name, f"PYSPARK_PYTHON={program} {fault}", mend)
-    return Finding(name, f"{workers}, by PYSPARK_PYTHON={program}")
+    return Finding(name, f"{workers}, from PYSPARK_PYTHON={program}")
 
 
 def versions() -> Iterator[Finding]:
-    """Check the packages that matter against the bounds in skypane's own metadata."""
+    """Check the versions of the COMPARED packages against the bounds in skypane's metadata."""
     try:
         needs = list(map(Requirement, requires("skypane") or ()))
     except PackageNotFoundError:
-        yield Finding("skypane", "runs, but is not installed", "run: pip install skypane")
+        yield Finding("skypane", "is imported, but not installed", "run: pip install skypane")
         return
     for package in COMPARED:
         yield _version(package, bounds(package, needs))
 
 
 def bounds(package: str, needs: Iterable[Requirement], here: Mapping[str, str] = _HERE) -> Requirement:
-    """Return what all those `needs` for a package ask together that hold `here`, in the words of environment markers."""
+    """Return the combined bounds of all `needs` for a package whose environment markers hold in `here`."""
     found = Requirement(package)
     for need in needs:
         if need.name == package and (need.marker is None or need.marker.evaluate(dict(here))):
@@ -117,12 +119,12 @@ def _version(package: str, need: Requirement) -> Finding:
     except PackageNotFoundError:
         return Finding(package, "not installed", mend)
     if not need.specifier.contains(there, prereleases=True):
-        return Finding(package, f"{there}, need {need.specifier}", mend)
+        return Finding(package, f"{there}, but {need.specifier} is required", mend)
     return Finding(package, there)
 
 
 def memory() -> Finding:
-    """Check that a driver and its workers fit."""
+    """Check that there is enough memory for a driver and its workers."""
     total, available = memory_bytes(), available_memory_bytes()
     detail = f"{total / GIB:.1f} GiB, {cores()} cores"
     if available is not None:
@@ -133,7 +135,7 @@ def memory() -> Finding:
 
 
 def disk(checkpoint: str | None) -> Iterator[Finding]:
-    """Check free space where Spark spills, and where a local checkpoint lies."""
+    """Check the free space on the disks of temporary files and of a local checkpoint."""
     folders = {"temporary files": tempfile.gettempdir()}
     if checkpoint is not None and (place := Location.of(checkpoint, "checkpoint")).is_local:
         folders["checkpoint"] = str(place)
@@ -144,15 +146,15 @@ def disk(checkpoint: str | None) -> Iterator[Finding]:
 
 
 def _existing(path: Path) -> Path:
-    """Return the nearest folder that is there."""
+    """Return the path itself or its nearest parent that exists."""
     absolute = path.absolute()
     return next(folder for folder in (absolute, *absolute.parents) if folder.exists())
 
 
 def checkpoint_directory(checkpoint: str | None) -> Finding:
-    """Check that the ledger's way of committing works there: write a draft, rename it over what is there, read it."""
+    """Check that the ledger can commit in this folder: write a file, replace it atomically, and read it."""
     place = checkpoint or tempfile.gettempdir()
-    name = "checkpoint" if checkpoint else "checkpoint (temporary folder; --checkpoint checks yours)"
+    name = "checkpoint" if checkpoint else "checkpoint (a temporary folder; use --checkpoint to check your own)"
     document = f"doctor-{uuid.uuid4().hex}.json"
     try:
         store = DocumentStore.at(place, "checkpoint")
@@ -163,17 +165,18 @@ def checkpoint_directory(checkpoint: str | None) -> Finding:
         store.remove([document])
     except (OSError, ValueError, pa.ArrowException) as error:
         return Finding(name, f"{place}: {error}", "choose a folder that this user can create and write")
-    if read != 2:  # the second of the two above
+    if read != 2:  # the second value written above
         return Finding(
             name, f"{place}: read {read} after writing 2", "choose a file system that replaces files atomically"
         )
-    written = "; Spark's files there are written without starting programs" if store.is_local else ""
-    return Finding(name, f"{place} takes atomic replacement{written}")
+    written = "; Spark writes its files there without starting other programs" if store.is_local else ""
+    return Finding(name, f"{place} supports atomic replacement{written}")
 
 
 def kernels() -> Finding:
-    """Compile the kernels into their cache, and check that another process finds them there, as workers will."""
-    from skypane.kernels import warm  # noqa: PLC0415  # importing kernels takes a second, and may fail: that is the check
+    """Compile the kernels into their cache, and check that another process finds them there, as workers do."""
+    # Importing kernels takes a second and may fail, which is part of the check.
+    from skypane.kernels import warm  # noqa: PLC0415
 
     with interrupted_afterwards():
         warm(lambda line: print(line, file=sys.stderr))
@@ -183,58 +186,61 @@ def kernels() -> Finding:
     if again:
         return Finding(
             "kernels",
-            f"{again} would be compiled again in each process",
+            f"{again} kernels would be compiled again in each process",
             "set NUMBA_CACHE_DIR to a folder that this user can write",
         )
-    return Finding("kernels", "compiled, and cached on disk")
+    return Finding("kernels", "compiled and cached on disk")
 
 
 def bytecode() -> Finding:
-    """Say whether processes have to compile the modules that they load; they run all the same, so this check never fails."""
+    """Report whether processes have to compile the modules that they load. This check never fails."""
     from skypane.runtime.spark.machine import bytecode  # noqa: PLC0415  # as kernels
 
     if lacking := len(bytecode.lacking()):
-        return Finding("bytecode", f"none of {lacking} modules, which each worker compiles; `skypane warm` keeps it")
-    return Finding("bytecode", "kept")
+        return Finding(
+            "bytecode",
+            f"missing for {lacking} modules, so each worker compiles them; run `skypane warm` once to store it",
+        )
+    return Finding("bytecode", "stored")
 
 
 def costs() -> Finding:
-    """Say by which costs streams decide here; the defaults will do, so this check never fails."""
+    """Report which costs the control policies use here. The defaults work too, so this check never fails."""
     from skypane.runtime.spark.calibration import machine_of_master  # noqa: PLC0415  # imports the engine
 
     machine = machine_of_master("local[*]")
     known = machine_costs.read(machine)
     if known == DEFAULT_COSTS:
-        return Finding("costs", f"the defaults ({known.measured}); `skypane calibrate` measures this machine's")
+        return Finding("costs", f"the defaults ({known.measured}); run `skypane calibrate` to measure this machine")
     return Finding("costs", f"{known.measured} ({machine.file})")
 
 
 PATIENCE = 90.0
-"""Seconds that a job of a few rows may take: a cluster has to start an executor for it."""
+"""Seconds that a job of a few rows may take; this includes the start of an executor on a cluster."""
 
 
 def spark(master: str = "local[2]", patience: float = PATIENCE) -> Finding:
-    """Run a job that passes rows of each type through a Python worker and back; wait so many seconds for it at most."""
+    """Run a job that passes rows of each type through a Python worker and back, for at most `patience` seconds."""
     name = "Spark job"
-    # The session is left to this process, which ends next; one that was running already is not ours to stop.
+    # The session is not stopped: it may have been running before, and otherwise ends with this process.
     running = session(master, "skypane-doctor")
     sent = _sample()
     job = running.createDataFrame(sent).mapInArrow(_signed, _ANSWER).toArrow
     try:
         returned = ended_within(running, patience, job)
     except TimeoutError as error:
-        mend = "ask for executors that fit what is free (spark.executor.cores, spark.executor.memory), or wait longer: --patience"
+        mend = "request executors that fit (spark.executor.cores, spark.executor.memory), or raise --patience"
         return Finding(name, f"{master}: {error}", mend)
     (worker,) = returned["worker"].unique().to_pylist()
     if not returned.select(sent.column_names).cast(sent.schema).sort_by("id").equals(sent):
-        return Finding(name, "rows came back changed", "report this as a bug, with the versions above")
+        return Finding(name, "rows were changed on the way", "report this as a bug, with the versions above")
     if worker != str(Interpreter.this()):
         return Finding(name, f"workers run {worker}", f"set PYSPARK_PYTHON to {sys.executable}")
-    return Finding(name, f"Spark {running.version}: {sent.num_rows} rows to a worker and back ({worker})")
+    return Finding(name, f"Spark {running.version}: sent {sent.num_rows} rows to a worker and back ({worker})")
 
 
 def executors(master: str = "local[2]") -> Finding:
-    """Check that executors follow the workers that elastic= decides on."""
+    """Check that Spark adds and removes executors as the number of workers (elastic=) changes."""
     conf = session(master, "skypane-doctor").sparkContext.getConf()
     follows, line = following(lambda name: conf.get(name, None))
     return Finding("executors", line, None if follows else f"start Spark with {FOLLOWING_OPTIONS}")

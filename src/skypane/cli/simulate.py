@@ -1,4 +1,4 @@
-"""`skypane simulate`: how many cores will this stream need? Both stages in virtual time, at each number of workers."""
+"""`skypane simulate`: simulate both stages of a query in virtual time to find how many workers a stream needs."""
 
 from __future__ import annotations
 
@@ -20,42 +20,55 @@ _USAGE = "skypane simulate [options] WORKLOAD [--parameter value ...]"
 _COLUMNS = "  n    rho  sigma  selected/pane     backlog  latency  window rho  waiting  keeps up"
 
 
-def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
-    """Add the verb's parser."""
-    parser = verbs.add_parser(
+def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the command's parser and return it."""
+    parser = commands.add_parser(
         "simulate",
         usage=_USAGE,
-        help="simulate a stream on 1 to N workers: how many will it need?",
+        help="simulate a stream on 1 to N workers to find how many it needs",
         description="The workload and its parameters are those of `skypane generate`.",
     )
-    parser.add_argument("--workers", default="1..16", metavar="A..B", help="pane-level workers to try (1..16)")
-    parser.add_argument("--window-workers", type=int, default=4, metavar="M", help="window-level workers (4)")
-    parser.add_argument("--splitting", default="AS_PID", help="PB_RR, TB_RR, AS or AS_PID (AS_PID)")
-    parser.add_argument("--scheduling", default="WIN_FB_MERGE", help="WIN_RR, WIN_FB or WIN_FB_MERGE (WIN_FB_MERGE)")
-    parser.add_argument("--costs", choices=("kernels", "papers"), default="kernels", help="whose costs a tuple has")
+    parser.add_argument("--workers", default="1..16", metavar="A..B", help="range of pane-level workers to try (1..16)")
+    parser.add_argument("--window-workers", type=int, default=4, metavar="M", help="number of window-level workers (4)")
+    parser.add_argument("--splitting", default="AS_PID", help="splitting policy: PB_RR, TB_RR, AS or AS_PID (AS_PID)")
+    parser.add_argument(
+        "--scheduling", default="WIN_FB_MERGE", help="scheduling policy: WIN_RR, WIN_FB or WIN_FB_MERGE (WIN_FB_MERGE)"
+    )
+    parser.add_argument(
+        "--costs", choices=("kernels", "papers"), default="kernels", help="cost model of a tuple (kernels)"
+    )
     parser.add_argument(
         "--results",
         choices=("fitted", "exact"),
         default="fitted",
-        help="how large results are: by a curve fitted to --points and --d, or those of the points themselves, which is slower",
+        help="result sizes: from a curve fitted to --points and --d, or computed from the points, slower (fitted)",
     )
-    parser.add_argument("--queue", type=int, metavar="N", help="room in a worker's queue; the source waits (no bound)")
+    parser.add_argument(
+        "--queue",
+        type=int,
+        metavar="N",
+        help="capacity of a worker's queue; the source waits while it is full (unbounded)",
+    )
     parser.add_argument("--window", default="1 second", help="length of a window (1 second)")
-    parser.add_argument("--slide", default=None, help="from one window to the next (the window's length)")
-    parser.add_argument("--slack", default="0 seconds", help="how long late tuples are waited for")
+    parser.add_argument("--slide", default=None, help="distance between the starts of windows (the window's length)")
+    parser.add_argument(
+        "--slack", default="0 seconds", help="how far the punctuation lies behind the newest event time (0 seconds)"
+    )
     parser.add_argument("--sampling", type=float, default=1.0, metavar="T", help="seconds between measurements (1)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of the stream, in its own time (60)")
-    parser.add_argument("--seed", type=int, default=0, help="another seed is another stream of the same kind (0)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of the stream in event time (60)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers (0)")
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw rho, sigma and latency over the workers (.svg, .png)"
     )
-    parser.add_argument("workload", help="its name, as in `skypane generate`")
-    parser.add_argument("parameters", nargs=REMAINDER, help="such as --rate 100000 --dispersion 6000")
+    parser.add_argument("workload", help="name of the workload, as in `skypane generate`")
+    parser.add_argument(
+        "parameters", nargs=REMAINDER, help="parameters of the workload, such as --rate 100000 --dispersion 6000"
+    )
     return parser
 
 
 def run(arguments: Namespace) -> int:
-    """Print a line for each number of workers; the exit code is 1 if none keeps up."""
+    """Print one line per number of workers; return 1 if none keeps up."""
     from skypane.cli.generate import pairs  # noqa: PLC0415
     from skypane.windows import Windows  # noqa: PLC0415
 
@@ -71,12 +84,12 @@ def run(arguments: Namespace) -> int:
         tried.append(_simulated(arguments, stream, windows, cost, workers))
         print(_line(tried[-1]))
     enough = next((one.workers for one in tried if one.rho < 1), None)
-    print(f"{enough} pane-level workers are enough" if enough else f"not even {last} pane-level workers are enough")
+    print(f"{enough} pane-level workers are enough" if enough else f"{last} pane-level workers are not enough")
     if arguments.plot is not None:
         from skypane.cli.cores_plot import draw  # noqa: PLC0415 - matplotlib is in the extra `cli`
 
         draw(tried, enough, arguments.plot)
-        print(f"written: {arguments.plot}")
+        print(f"plot written to {arguments.plot}")
     return 0 if enough else 1
 
 
@@ -85,15 +98,16 @@ def _range(text: str) -> tuple[int, int]:
     try:
         bounds = int(first), int(last if dots else first)
     except ValueError:
-        raise ConfigError(f"need --workers as 1..16 or as one number, got {text!r}") from None
+        raise ConfigError(f"--workers must be a range such as 1..16 or one number, got {text!r}") from None
     if not 1 <= bounds[0] <= bounds[1]:
-        raise ConfigError(f"need 1 <= A <= B in --workers A..B, got {text!r}")
+        raise ConfigError(f"--workers A..B must have 1 <= A <= B, got {text!r}")
     return bounds
 
 
 def _cost(arguments: Namespace, parameters: dict[str, str]) -> CostModel:
-    """Return the costs, with results as large as those of the points that are asked for; else independent ones, d = 8."""
-    from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, KERNELS, fitted_size  # noqa: PLC0415 - compiles kernels
+    """Return the cost model, with the result sizes of the workload's points; by default independent ones with d = 8."""
+    # This import compiles kernels.
+    from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, KERNELS, fitted_size  # noqa: PLC0415
 
     cost = KERNELS if arguments.costs == "kernels" else BLOCK_NESTED_LOOPS
     if arguments.results == "exact" or not {"d", "points"} & set(parameters):
@@ -121,7 +135,7 @@ def _stream(arguments: Namespace, parameters: dict[str, str], windows: Windows) 
 def _simulated(
     arguments: Namespace, stream: SimulatedStream, windows: Windows, cost: CostModel, workers: int
 ) -> WorkerTrial:
-    """Return what so many workers come to over the second half of the stream, when the law has settled."""
+    """Return the means over the second half of the stream, when the splitting policy has settled."""
     import numpy as np  # noqa: PLC0415
 
     from skypane.control.parallelism import Workers  # noqa: PLC0415

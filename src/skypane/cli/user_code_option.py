@@ -1,4 +1,4 @@
-"""The option by which whoever starts a job says whose code it may run."""
+"""The option --allow, which lists the modules whose code a job file may run."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from argparse import ArgumentParser
 
 
 def allow(parser: ArgumentParser) -> None:
-    """Add the option."""
+    """Add the option --allow to `parser`."""
     parser.add_argument(
         "--allow",
         action="append",
         default=[],
         metavar="MODULE",
-        help="let the job file name functions of this Python module, which is imported: once for each module",
+        help="import this Python module and let the job file use its functions; repeat for each module",
     )

@@ -1,4 +1,4 @@
-"""What `skypane simulate` finds for each number of workers."""
+"""The result of `skypane simulate` for one number of workers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class WorkerTrial(NamedTuple):
-    """A number of pane-level workers, and what it comes to: means, and what waits at the end. `latency` in seconds."""
+    """Means for a number of pane-level workers (`latency` in seconds), and `backlog` and `waiting` at the end."""
 
     workers: int
     rho: float

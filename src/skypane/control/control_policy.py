@@ -1,13 +1,13 @@
-"""The one shape of all control laws: a frozen configuration, an explicit state, and decisions that give their reasons.
+"""Interface of all control policies: a frozen configuration, an explicit state, and decisions with reasons.
 
-    law = AdaptiveSplitting(...)            # frozen: equal laws decide alike
-    state = law.init()
-    state = law.observe(state, measured)    # after an interval: what the run showed
-    state, decision = law.decide(state, known)   # before the next one: what is known of it
-    state = law.restore(law.snapshot(state))     # through a ledger: JSON values only
+    policy = AdaptiveSplitting(...)                 # frozen: equal policies decide alike
+    state = policy.init()
+    state = policy.observe(state, measured)         # after an interval: its measurements
+    state, decision = policy.decide(state, known)   # before the next one: what is known of it
+    state = policy.restore(policy.snapshot(state))  # through the ledger: JSON values only
 
-A law reads no clock, draws nothing, and touches no file: equal inputs give equal decisions, so that what the simulator
-shows is what the engine does.
+A policy reads no clock, draws no random numbers and opens no files: equal inputs give equal decisions, so the simulator
+and the engine decide alike.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ V_co = TypeVar("V_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Decision(Generic[V_co]):
-    """One decision of a law.
+    """One decision of a policy.
 
-    what      what is decided, such as "splitting threshold"
-    value     what it is from now on
-    because   one readable line
-    figures   the numbers that the line speaks of, by name
+    what      name of the decision, such as "splitting"
+    value     the value from now on
+    because   the reason, in one line
+    figures   the numbers in the reason, by name
     """
 
     what: str
@@ -42,7 +42,7 @@ class Decision(Generic[V_co]):
     figures: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the decision as a JSON object, for the metrics."""
+        """Return the decision as a JSON object for the metrics."""
         return {
             "what": self.what,
             "value": to_json(self.value),
@@ -53,43 +53,43 @@ class Decision(Generic[V_co]):
 
 @dataclass(frozen=True, slots=True)
 class NoState(JsonState):
-    """The state of a law that needs none."""
+    """The state of a policy without state."""
 
 
 class ControlPolicy(ABC, Generic[S, M, K, V]):
-    """A law over states S: observes M, decides V from what is known, K. Subclasses are frozen dataclasses."""
+    """A policy with states S that observes M and decides V from known facts K. Subclasses are frozen dataclasses."""
 
     #: The class of the states, a frozen dataclass of JSON values.
     State: ClassVar[type[Any]]
 
     @abstractmethod
     def init(self) -> S:
-        """Return the state before anything was measured."""
+        """Return the state before the first measurement."""
 
     @abstractmethod
     def observe(self, state: S, measured: M) -> S:
-        """Return the state after an interval of which this was measured."""
+        """Return the state after an interval with these measurements."""
 
     @abstractmethod
     def decide(self, state: S, known: K) -> tuple[S, Decision[V]]:
-        """Return the decision for what comes next, and the state after it."""
+        """Return the state after the decision, and the decision for the next interval."""
 
     def snapshot(self, state: S) -> Any:
         """Return the state as a JSON value."""
         return to_json(state)
 
     def restore(self, snapshot: Any) -> S:
-        """Return the state whose snapshot this is; raise CheckpointError, naming the field, if it cannot be one."""
+        """Return the state that snapshot() wrote; raise CheckpointError, naming the field, if it is invalid."""
         return cast("S", from_json(self.State, snapshot))
 
 
 class StatelessPolicy(ControlPolicy[NoState, M, K, V]):
-    """A law that learns nothing: it decides from what is known alone."""
+    """A policy without state: it decides from the known facts alone."""
 
     State = NoState
 
     def init(self) -> NoState:
         return NoState()
 
-    def observe(self, state: NoState, measured: M) -> NoState:  # noqa: ARG002 - nothing is learnt
+    def observe(self, state: NoState, measured: M) -> NoState:  # noqa: ARG002 - there is no state to update
         return state

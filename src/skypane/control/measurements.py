@@ -1,4 +1,4 @@
-"""What a batch has shown of its work, as the laws of control see it: counts and seconds, never rows."""
+"""Measurements of a batch for the control policies: counts and seconds, never rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PaneWork:
-    """The rows of one pane that one task lifted, and the seconds that it took; partials that were merged count too."""
+    """Rows of one pane that one task lifted, and the seconds spent on them; merged partials count too."""
 
     pane: int
     rows: int
@@ -16,9 +16,9 @@ class PaneWork:
 
 @dataclass(frozen=True, slots=True)
 class TaskWork:
-    """One task of the pane-level query: its rows, the seconds it was busy with them, and what of that went to panes.
+    """One task of the pane-level query: its rows, its busy seconds, and the work on each pane.
 
-    A task is also busy sorting rows into panes and writing partials, so the panes' seconds are fewer than its own.
+    A task also sorts rows into panes and writes partials, so the seconds of its panes add up to less than its own.
     """
 
     rows: int
@@ -28,7 +28,7 @@ class TaskWork:
 
 @dataclass(frozen=True, slots=True)
 class RunWork:
-    """One task of the window-level query, or the driver in its place: windows answered, and seconds that it took."""
+    """One task of the window-level query, or the driver instead of one: windows answered, and busy seconds."""
 
     windows: int
     busy: float
@@ -36,19 +36,19 @@ class RunWork:
 
 @dataclass(frozen=True, slots=True)
 class BatchMeasurements:
-    """One batch.
+    """Measurements of one batch.
 
-    tasks           of the pane-level query
-    merge_seconds   what the window-level query took
-    interval        seconds from the start of the batch before to the start of this one; None after a start
-    exchanged       whether rows were routed, so that `tasks` tells nothing of the source's own partitions
-    runs            of the window-level query
-    lift_seconds    what the pane-level query took
-    backlog         rows that wait at the source, where it tells of them
-    overrun         seconds that the batch has lasted beyond the trigger's interval: rows that came in them wait too
-    sized           whether the source sets the tasks that read a batch by what waits
+    tasks           tasks of the pane-level query
+    merge_seconds   duration of the window-level query
+    interval        seconds from the start of the previous batch to the start of this one; None after a driver start
+    exchanged       whether rows were exchanged, so that `tasks` does not show the source's own partitions
+    runs            tasks of the window-level query
+    lift_seconds    duration of the pane-level query
+    backlog         rows that wait at the source, if it reports them
+    overrun         seconds by which the batch exceeds the trigger's interval; rows that came in them wait too
+    sized           whether the source chooses the number of reader tasks by the backlog
 
-    A task's busy seconds over the interval are the utilisation factor of the worker that ran it.
+    A task's busy seconds divided by the interval are the utilisation factor of its worker.
     """
 
     tasks: tuple[TaskWork, ...]

@@ -1,4 +1,4 @@
-"""How many workers each level may use: a request, which holds from the next batch on."""
+"""Numbers of workers that each level may use from the next batch on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skypane.types import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Workers(JsonState):
-    """Tasks of the pane-level query, where rows are exchanged, and tasks of the window-level query, at most."""
+    """Largest numbers of tasks of the pane-level query, if rows are exchanged, and of the window-level query."""
 
     plq: int
     wlq: int

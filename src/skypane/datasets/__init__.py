@@ -1,4 +1,4 @@
-"""Readers for the layouts of the field's data sets: lines of text to Arrow tables with an event time and a source."""
+"""Readers for public data sets of the field: they turn lines of text into Arrow tables with event time and source."""
 
 from skypane.datasets.cab_traces import CABS
 from skypane.datasets.line_reader import read, read_all

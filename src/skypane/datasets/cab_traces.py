@@ -1,9 +1,9 @@
-"""GPS traces of San Francisco's cabs: the layout of the cabspotting files new_<cab>.txt, one for each cab, newest first.
+"""GPS traces of San Francisco's cabs: the layout of the cabspotting files new_<cab>.txt, one per cab, newest first.
 
     latitude longitude occupancy time
 
-The cab's name stands in the file's. Rows are given oldest first; those of several files are brought into one order by
-`Reading.by_time`.
+The name of the file contains the name of the cab. Rows are returned oldest first; `ParsedRows.by_time` sorts the rows
+of several files.
 """
 
 from __future__ import annotations

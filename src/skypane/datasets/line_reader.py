@@ -1,4 +1,4 @@
-"""From a file's lines to the rows of its layout, block by block, so that files larger than memory can be read."""
+"""Parsing of the lines of a file into the rows of its layout, block by block, so that files may exceed the memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from skypane.datasets.text_layout import REJECTED, LineField, LineLayout, ParsedRows
 from skypane.types import BoolArray, ConfigError, IntArray
 
-#: bytes read at once: some hundred thousand lines
+#: bytes per block: some hundred thousand lines
 BLOCK = 16 << 20
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -22,13 +22,13 @@ _PATTERNS = {
     "whole": r"^-?\d{1,18}$",
     "real": r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[nN][aA][nN]$",
 }
-#: what numbers and NaN are written with; without other letters, Arrow takes nothing else for a number either
+#: the characters of numbers and NaN; if a file has no others, Arrow parses the same numbers as the patterns
 _PLAIN = b"0123456789-+.eEnNaA,; \t\r"
 _MUST_BE = {"whole": "a whole number", "real": "a number"}
 
 
 def read(layout: LineLayout, paths: Iterable[Path]) -> Iterator[ParsedRows]:
-    """Yield the readings of files, in order, one or more for each; ConfigError if a file cannot be read."""
+    """Yield the parsed rows of files, in order, in one or more parts each; raise ConfigError if one cannot be read."""
     for path in paths:
         try:
             with path.open("rb") as file:
@@ -39,7 +39,7 @@ def read(layout: LineLayout, paths: Iterable[Path]) -> Iterator[ParsedRows]:
 
 
 def read_all(layout: LineLayout, paths: Iterable[Path]) -> ParsedRows:
-    """Return all readings of files as one, in the order of the files; ConfigError if there are none to read."""
+    """Return the parsed rows of all files, in the order of the files; raise ConfigError if there is nothing to read."""
     parts = list(read(layout, paths))
     if not parts:
         raise ConfigError(f"no file to read as {layout.name}, or only empty ones")
@@ -50,7 +50,7 @@ def read_all(layout: LineLayout, paths: Iterable[Path]) -> ParsedRows:
 
 
 def parse(layout: LineLayout, lines: list[bytes], path: Path, first: int = 1) -> ParsedRows:
-    """Return what `lines` hold, the first of which has the number `first` in its file."""
+    """Return the parsed rows of `lines`, of which the first has the number `first` in its file."""
     text = pa.array([line.decode("utf-8", "replace").strip("\r") for line in lines], pa.string())
     number = np.arange(first, first + len(lines))
     filled = pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(text)), 0)
@@ -99,7 +99,7 @@ def _split(text: pa.StringArray, separator: str | None) -> pa.ListArray:
 def _numbers(
     fields: pa.ListArray, layout: LineLayout, whole: BoolArray, reason: np.ndarray, *, plain: bool
 ) -> pa.Table:
-    """Return the columns of the lines that have all fields; what is no number becomes null, and a reason."""
+    """Return the columns of the lines that have all fields; cells that are not numbers become null, with a reason."""
     flat = fields.filter(pa.array(whole)).flatten()
     within = np.flatnonzero(whole)
     need = len(layout.fields)
@@ -112,7 +112,7 @@ def _numbers(
 
 
 def _cast(cells: pa.StringArray, field: LineField) -> tuple[pa.Array, BoolArray]:
-    """Return the cells as numbers, and which of them are none; all at once where none is wrong."""
+    """Return the cells as numbers, and the mask of those that are not; a single cast if all are numbers."""
     try:
         return _finite(cells.cast(_TYPES[field.kind]))
     except pa.ArrowInvalid:
@@ -120,7 +120,7 @@ def _cast(cells: pa.StringArray, field: LineField) -> tuple[pa.Array, BoolArray]
 
 
 def _matched(cells: pa.StringArray, field: LineField) -> tuple[pa.Array, BoolArray]:
-    """Return the same, each cell held against the pattern."""
+    """Return the same as _cast(), by matching each cell with the pattern of the field."""
     right = pc.match_substring_regex(cells, _PATTERNS[field.kind])
     numbers = pc.if_else(right, cells, pa.scalar(None, pa.string())).cast(_TYPES[field.kind])
     values, infinite = _finite(numbers)
@@ -128,7 +128,7 @@ def _matched(cells: pa.StringArray, field: LineField) -> tuple[pa.Array, BoolArr
 
 
 def _finite(values: pa.Array) -> tuple[pa.Array, BoolArray]:
-    """Return the values with null for NaN, and which are too large to be written as a number."""
+    """Return the values with NaN replaced by null, and the mask of those that are infinite, that is too large."""
     if not pa.types.is_floating(values.type):
         return values, np.zeros(len(values), np.bool_)
     numbers = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
@@ -136,7 +136,7 @@ def _finite(values: pa.Array) -> tuple[pa.Array, BoolArray]:
 
 
 def _reject(reason: np.ndarray, which: BoolArray | IntArray, why: str) -> None:
-    """Note `why` for those rows of `which`, a mask or row numbers, that have no reason yet: the first one counts."""
+    """Set the reason of the rows `which`, a mask or row numbers, to `why`, unless they have one: the first counts."""
     indices = np.flatnonzero(which) if which.dtype == bool else which
     indices = indices[reason[indices] == ""]
     reason[indices] = why

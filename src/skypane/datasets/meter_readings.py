@@ -1,9 +1,10 @@
-"""Energy readings of single meters, every half hour: the layout of the Irish smart metering trial, File<n>.txt.
+"""Half-hourly energy readings of single meters: the layout of the Irish smart metering trial, File<n>.txt.
 
     meter code kWh
 
-A code is DDDHH: day 1 is 1 January 2009; half hour 1 is 00:00 to 00:30, and there are 49 and 50 on the day on which
-clocks go back. Event time is when the half hour begins, in UTC: that many half hours after the day's local midnight.
+A code is DDDHH: day 1 is 1 January 2009; half hour 1 is 00:00 to 00:30; half hours 49 and 50 exist on the day on which
+the clocks go back. Event time is the beginning of the half hour in UTC, counted in half hours from the day's local
+midnight.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _FIRST_DAY = date(2009, 1, 1)
 
 
 def meters(zone: str = "Europe/Dublin", first_day: date = _FIRST_DAY) -> LineLayout:
-    """Return the layout of meters in a time zone (its IANA name), whose day 1 is `first_day`."""
+    """Return the layout for meters in a time zone, an IANA name, with `first_day` as day 1."""
     fields = (LineField("meter", "whole"), LineField("code", "whole"), LineField("kwh", unit="kWh"))
     return LineLayout("energy meters", fields, partial(_build, zone=zone, first_day=first_day))
 
@@ -38,7 +39,7 @@ def _build(fields: pa.Table, path: Path, zone: str, first_day: date) -> tuple[pa
     code = fields["code"].fill_null(0).to_numpy()
     day, half = np.divmod(code, _PER_DAY)
     good = (day >= 1) & (half >= 1) & (half <= _LONGEST_DAY) & (code <= _LAST_CODE)
-    # Rows that fail are given some time that exists; they are taken out.
+    # Rows that fail the checks get a valid dummy time; they are removed later.
     wall = np.where(good, (day - 1 + (first_day - date(1970, 1, 1)).days) * _DAY, 0)
     midnight = pc.assume_timezone(pa.array(wall).cast(pa.timestamp("us")), zone).cast(pa.int64()).to_numpy()
     time = pa.chunked_array([pa.array(midnight + np.where(good, half - 1, 0) * _HALF_HOUR)])

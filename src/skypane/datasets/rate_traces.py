@@ -1,9 +1,9 @@
-"""Arrival-rate traces: how many tuples came in each second.
+"""Arrival-rate traces: the number of tuples that arrived in each second.
 
     second count
 
-The layout of the traces that paper 5 publishes, and of many others. A trace's seconds count from its own start, which
-is taken for 1970. The source is the file's name. `counts` gives the series that estimators read.
+This is the layout of the traces that paper 5 publishes, and of many others. The seconds of a trace count from its own
+start, which is mapped to 1970. The source is the name of the file. counts() returns the series for the estimators.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skypane.datasets.text_layout import TIME, Checks, LineField, LineLayout, fa
 from skypane.types import BadInputError, IntArray
 
 _SECOND = 1_000_000
-#: ten years: a gap beyond that is no trace but a wrong number
+#: ten years in seconds: a longer trace is taken for a wrong number
 _LONGEST = 10 * 366 * 86_400
 
 
@@ -41,9 +41,9 @@ RATES = LineLayout("arrival rates", (LineField("second", "whole", "s"), LineFiel
 
 
 def counts(trace: pa.Table) -> IntArray:
-    """Return tuples per second, from the first second of a trace to its last; what it leaves out is zero.
+    """Return the tuples per second from the first second of a trace to its last; missing seconds are zero.
 
-    `trace` has the rows of RATES, of one file. A second that stands there twice counts twice.
+    `trace` has the rows of one file of the layout RATES. The counts of repeated seconds are added up.
     """
     second = trace.column(TIME).cast(pa.int64()).to_numpy() // _SECOND
     if not len(second):

@@ -2,8 +2,8 @@
 
     station year month day hour minute second epoch sequence, then ten readings of the station's own health
 
-Paper 4, section 6.5, takes its real data set (d = 4) from here. The calendar fields are the station's local time and
-say nothing that `epoch`, UTC, does not: they must be numbers and are left out of the rows. NaN is a missing reading.
+The real data set (d = 4) of paper 4, section 6.5, comes from this project. The calendar fields are the station's local
+time and redundant with `epoch`, UTC: they must be numbers and are left out of the rows. NaN is a missing reading.
 """
 
 from __future__ import annotations

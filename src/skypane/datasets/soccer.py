@@ -2,9 +2,9 @@
 
     sid,ts,x,y,z,|v|,|a|,vx,vy,vz,ax,ay,az
 
-Papers 1 and 5 run on recordings of this real-time locating system (RTLS). Sensors sample at 200 Hz in shoes and gloves,
-the ball's at 2000 Hz; the file is in the order in which readings came in. Its clock starts when the system did, not in
-1970: the match begins at 10753295594424116 ps and ends at 14879639146403495 ps.
+Papers 1 and 5 use recordings of this real-time locating system (RTLS). Sensors in shoes and gloves sample at 200 Hz,
+the ball's at 2000 Hz; the file is in the order of arrival. Its clock starts with the system, not in 1970: the match
+begins at 10753295594424116 ps and ends at 14879639146403495 ps.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A text layout as a frozen value, and what reading it yields: rows, and the lines that are none, each with its reason.
+"""Text layouts as frozen values, and the outcome of parsing: rows, and rejected lines with their reasons.
 
     file -> lines -> fields -> numbers -> build(): time and source first, then the readings
                         |          |         |
                         +----------+---------+--> rejected: file, line, reason, text
 
-A line that cannot be read never ends a run and is never lost: it becomes a row of `ParsedRows.rejected`. Blank lines hold
-nothing and are passed over.
+A line that cannot be parsed never stops a run and is never lost: it becomes a row of `ParsedRows.rejected`. Blank lines
+are skipped.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 
 from skypane.types import BoolArray
 
-#: What a field must hold: "whole" becomes int64; "real" float64, NaN being a reading that is missing (null).
+#: The type of a field: "whole" becomes int64; "real" becomes float64, where NaN is a missing reading (null).
 Kind = Literal["whole", "real"]
 
-#: Columns that every reader's rows start with.
+#: The first columns of the rows of every layout.
 TIME, SOURCE = "time", "source"
 TIMESTAMP = pa.timestamp("us", "UTC")
 
@@ -35,24 +35,24 @@ REJECTED = pa.schema([("file", pa.string()), ("line", pa.int64()), ("reason", pa
 
 @dataclass(frozen=True)
 class LineField:
-    """One field of a line: its name, what it holds, and its unit as the data set's description gives it."""
+    """One field of a line: its name, its type, and its unit according to the description of the data set."""
 
     name: str
     kind: Kind = "real"
     unit: str = ""
 
 
-#: (reason, rows that have it): a check that numbers alone do not make.
+#: (reason, mask of the rows that fail): checks beyond those of single numbers.
 Checks = list[tuple[str, BoolArray]]
 
 
 @dataclass(frozen=True)
 class LineLayout:
-    """How the lines of a data set are laid out.
+    """The layout of the lines of a data set.
 
-    separator: one character, or None for any white space. build: from the fields, one column each, and the file's path,
-    to the rows, of equal number, and the checks that some of them fail. newest_first: a file's last line is its oldest,
-    so rows are given in reverse.
+    build          maps the fields, one column each, and the path of the file to as many rows, and to checks of them
+    separator      one character, or None for any white space
+    newest_first   whether the last line of a file is its oldest; rows are then returned in reverse order
     """
 
     name: str
@@ -64,30 +64,30 @@ class LineLayout:
 
 @dataclass(frozen=True, eq=False)
 class ParsedRows:
-    """Rows of a layout (time: timestamp[us, UTC], source: string, then its readings) and the lines that are none."""
+    """Rows of a layout (time: timestamp[us, UTC], source: string, then its readings), and the rejected lines."""
 
     table: pa.Table
     rejected: pa.Table
 
     @property
     def reasons(self) -> dict[str, int]:
-        """Return how many lines were rejected for each reason."""
+        """The number of rejected lines for each reason."""
         counted = self.rejected.column("reason").value_counts().to_pylist()
         return {entry["values"]: entry["counts"] for entry in counted}
 
     def by_time(self) -> ParsedRows:
-        """Return the same with its rows in ascending order of time; rows of one time keep their order."""
+        """Return a copy with the rows in ascending order of time; rows of equal time keep their order."""
         times = self.table.column(TIME).cast(pa.int64()).to_numpy()
         return ParsedRows(self.table.take(pa.array(np.argsort(times, kind="stable"))), self.rejected)
 
 
 def in_seconds(seconds: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return microseconds from whole seconds since 1970; null where `unlikely` says that there is no such time."""
+    """Return microseconds from whole seconds since 1970; null for seconds that fail the check of unlikely()."""
     return pc.multiply(pc.if_else(_likely(seconds), seconds, pa.scalar(None, pa.int64())), 1_000_000)
 
 
 def unlikely(name: str, seconds: pa.ChunkedArray) -> tuple[str, BoolArray]:
-    """Return the check that seconds since 1970 are of this age; the column is told by `name`."""
+    """Return the check that seconds since 1970, in the field `name`, are within the years 1970 to 2999."""
     return f"{name} is not within the years 1970 to 2999", fails(_likely(seconds))
 
 
@@ -96,12 +96,12 @@ def _likely(seconds: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def rows_at(micros: pa.ChunkedArray, source: pa.ChunkedArray, readings: pa.Table) -> pa.Table:
-    """Return rows from microseconds since 1970 (int64, UTC), whatever names the source, and the readings."""
+    """Return rows from microseconds since 1970 (int64, UTC), the sources, of any type, and the readings."""
     columns = [micros.cast(TIMESTAMP), source.cast(pa.string()), *readings.columns]
     return pa.table(columns, names=[TIME, SOURCE, *readings.column_names])
 
 
 def fails(passed: pa.ChunkedArray) -> BoolArray:
-    """Return the rows for which a comparison is not true; one with a missing reading is not."""
+    """Return the mask of the rows for which a comparison is false or null."""
     mask: BoolArray = ~passed.fill_null(False).to_numpy()  # noqa: FBT003 - Arrow takes the value by position only
     return mask

@@ -1,7 +1,7 @@
-"""The `elastic` part of the `workers` section: what changes the numbers of workers while a stream runs.
+"""The `elastic` part of the `workers` section: the policy that changes the numbers of workers of a running stream.
 
-Its policies are those of control/elasticity/registry.py, their fields those of the options, which say what they mean, and check
-them.
+The policies are those of control/elasticity/registry.py. Their fields are those of the option classes, which
+document and check them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ POLICIES: Final[dict[str, type[Elasticity]]] = {name.lower(): policy for name, p
 
 
 class ElasticSection(Section):
-    """A policy by its name, and what its option takes."""
+    """A policy by its name, with the arguments of its option class."""
 
     policy: str
 
@@ -32,14 +32,14 @@ class ElasticSection(Section):
         return self
 
     def build(self) -> Elasticity:
-        """Return the option itself: it knows its own defaults."""
+        """Return the option, with its own defaults for all fields that the file leaves out."""
         return POLICIES[self.policy](**self.model_dump(exclude={"policy"}, exclude_unset=True))
 
 
 def _part(policy: str, option: type[Elasticity]) -> type[ElasticSection]:
     kinds = get_type_hints(
         option, localns={"Duration": Time, "Cadence": Cadence}, include_extras=True
-    )  # in a file it is a text
+    )  # in a file a duration is a text
     taken: dict[str, Any] = {item.name: (kinds[item.name], item.default) for item in fields(option) if item.repr}
     taken["policy"] = (Literal[policy], ...)
     return create_model(f"{option.__name__}Section", __base__=ElasticSection, __doc__=option.__doc__, **taken)

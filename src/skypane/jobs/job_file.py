@@ -1,10 +1,10 @@
 """The job file, field by field.
 
     source -> derive -> where -> select -> query over windows -> output
-                                              progress says when to answer, late rows go to `late`
+                                              progress decides when a window is answered; late rows go to `late`
 
-Models are frozen and refuse unknown fields. What can be checked without data is checked here: durations, preferences,
-scores, and which parts go together.
+Models are frozen and reject unknown fields. They check everything that needs no data: durations, preferences, scores,
+and which sections may be combined.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ FILE_FORMATS = ("parquet", "csv", "json", "orc", "text")
 
 
 class SourceSection(Section):
-    """Where rows come from: files, or any other source that Spark knows by name, or runtime/spark/sources/source_names.py."""
+    """The source of rows: files, or any source that Spark or runtime/spark/sources/source_names.py knows by name."""
 
     format: str
     path: str | None = None
-    #: DDL, "ts timestamp, price double"; taken from the files that are there if a parquet source has none
+    #: DDL, "ts timestamp, price double"; if missing, a parquet source takes it from the existing files
     schema_: str | None = Field(default=None, alias="schema")
     max_files_per_trigger: PositiveInt | None = None
     options: dict[str, str | bool | int | float] = Field(default_factory=dict)
@@ -48,23 +48,23 @@ class SourceSection(Section):
     def _fits(self) -> Self:
         files = self.format in FILE_FORMATS
         if files and self.path is None:
-            raise MisfitError("path", f"is missing, format {self.format} needs it")
+            raise MisfitError("path", f"is missing; format {self.format} needs it")
         if not files and self.max_files_per_trigger is not None:
-            problem = f"is for files ({', '.join(FILE_FORMATS)}), the format is {self.format!r}"
+            problem = f"is only for files ({', '.join(FILE_FORMATS)}), but the format is {self.format!r}"
             raise MisfitError("max_files_per_trigger", problem)
         if self.format in {"csv", "json"} and self.schema_ is None:
             raise MisfitError(
-                "schema", f"is missing, format {self.format} needs one such as 'ts timestamp, price double'"
+                "schema", f"is missing; format {self.format} needs one such as 'ts timestamp, price double'"
             )
         return self
 
 
 class WindowSection(Section):
-    """Sliding windows over an event-time column, aligned as Spark's window()."""
+    """Sliding windows over an event-time column, aligned like those of Spark's window()."""
 
     time: str
     length: Time
-    #: tumbling windows if not given
+    #: defaults to the length: tumbling windows
     slide: Time | None = None
     offset: Time = "0 seconds"
 
@@ -76,44 +76,44 @@ class WindowSection(Section):
         return self
 
     def build(self) -> Windows:
-        """Return the windows themselves."""
+        """Return the windows."""
         return Windows.of(self.length, self.slide, self.offset)
 
 
 class WorkersSection(Section):
-    """How panes are split, and over how many workers."""
+    """The splitting of panes and the numbers of workers."""
 
     splitting: Splitting = "PB_RR"
     plq_workers: PositiveInt | None = None
     wlq_workers: PositiveInt | None = None
-    #: what changes them while a stream runs; nothing, if not given
+    #: policy that changes them while a stream runs; by default they are fixed
     elastic: AnyElastic | None = None
 
 
 class SparkSection(Section):
-    """The session, if none is running."""
+    """Settings of the Spark session that is started if none is running."""
 
     master: str = "local[*]"
     conf: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
 
 class MapSection(Section):
-    """A map in the report: keys are cells of a grid, see reporting/grids.py."""
+    """A map in the report, whose cells are the keys of the query; see reporting/grids.py."""
 
     x: str
     y: str
-    #: functions, and which end of each is dark; the last one is drawn over the run too
+    #: functions, and which end of each is dark; the last one is also drawn for windows over the whole run
     shade: Annotated[dict[str, Literal["high", "low"]], Field(min_length=1)]
     mark: str = ""
     places: dict[str, tuple[float, float]] = Field(default_factory=dict)
 
     def build(self) -> GridSpec:
-        """Return what is drawn."""
+        """Return the specification of the map."""
         return GridSpec(**dict(self))
 
 
 class FrontSection(Section):
-    """A folder that always holds the current front of a continuous skyline, whole."""
+    """A folder that always holds the whole current front of a continuous skyline."""
 
     path: str
 
@@ -122,31 +122,31 @@ class JobFile(Section):
     """A whole job."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
-    #: what it answers, for the report
+    #: the question that the job answers, for the report
     question: str = ""
     mode: Literal["stream", "batch"] = "stream"
     source: SourceSection
-    #: new columns, name: SQL expression
+    #: new columns as `name: SQL expression`
     derive: dict[str, str] = Field(default_factory=dict)
     #: SQL condition
     where: str | None = None
-    #: SQL expressions, all columns if not given
+    #: SQL expressions; all columns by default
     select: Columns = ()
     query: AnyQuery
     window: WindowSection | None = None
     progress: AnyPolicy | None = None
-    #: column that names the source of a row, to count late rows by
+    #: column that names the source of a row; late rows are counted by it
     late_by: str | None = None
-    #: batch only: whether a row that cannot be ranked is an error or left out
+    #: batch only: whether a row that cannot be ranked is an error or is dropped
     invalid: Literal["error", "drop"] = "error"
     output: OutputSection
     late: LateSection | None = None
-    #: of a stream of a continuous skyline: where the front itself is, beside its updates
+    #: continuous skyline in a stream only: where the front is written, in addition to its updates
     front: FrontSection | None = None
     checkpoint: str | None = None
-    #: "available now", an interval such as "5 seconds", or at once, on and on
+    #: "available now", an interval such as "5 seconds", or by default without pause
     trigger: str | None = None
-    #: of a stream of aggregates that writes parquet: what its report draws of the answers
+    #: stream of aggregates with parquet output only: the map of the answers in the report
     map: MapSection | None = None
     workers: WorkersSection = WorkersSection()
     spark: SparkSection = SparkSection()
@@ -158,7 +158,7 @@ class JobFile(Section):
         if isinstance(self.query, ContinuousSection):
             self._fits_a_front(self.query)
         elif self.front is not None:
-            raise MisfitError("front", "is for query.kind continuous_skyline; other queries answer windows")
+            raise MisfitError("front", "is only for query.kind continuous_skyline; other queries answer windows")
         if self.mode == "stream":
             self._fits_a_stream()
         else:
@@ -179,29 +179,31 @@ class JobFile(Section):
     def _fits_a_front(self, query: ContinuousSection) -> None:
         window = self.window
         if window is None:
-            raise MisfitError("window", "is missing; its length says for how long a row counts")
+            raise MisfitError("window", "is missing; its length is the time for which a row counts")
         for field in ("slide", "offset"):
             if field in window.model_fields_set:
-                problem = "is for windows that are answered at their ends; query.every says how often updates are told"
+                problem = "is not for query.kind continuous_skyline; query.every sets how often updates are written"
                 raise MisfitError(f"window.{field}", problem)
         if query.every is not None and not 0 < micros(query.every) <= micros(window.length):
             problem = f"must be longer than 0 and at most the window, {window.length!r}, got {query.every!r}"
             raise MisfitError("query.every", problem)
         if self.workers.elastic is not None:
-            raise MisfitError("workers.elastic", "is for windows; shards of a front are chosen by what they cost")
+            raise MisfitError(
+                "workers.elastic", "is not for query.kind continuous_skyline, whose number of shards follows their cost"
+            )
         if self.mode == "batch" and query.every is not None:
-            raise MisfitError("query.every", "is for mode stream; a batch answers with the whole history")
+            raise MisfitError("query.every", "is only for mode stream; a batch answers with the whole history")
 
     def _fits_a_stream(self) -> None:
         if self.window is None:
-            raise MisfitError("window", "is missing; without one a stream would never answer")
+            raise MisfitError("window", "is missing; without a window a stream would never answer")
         if self.checkpoint is None and self.output.path is not None:
             problem = f"is missing; a stream that writes to {self.output.path!r} needs a folder to resume from"
             raise MisfitError("checkpoint", problem)
         if "invalid" in self.model_fields_set:
-            raise MisfitError("invalid", "is for mode batch; a stream puts such rows aside and counts them, see late")
+            raise MisfitError("invalid", "is only for mode batch; a stream quarantines and counts such rows, see late")
         if "if_exists" in self.output.model_fields_set:
-            raise MisfitError("output.if_exists", "is for mode batch; a stream goes on where its checkpoint ends")
+            raise MisfitError("output.if_exists", "is only for mode batch; a stream resumes from its checkpoint")
 
     def _fits_a_batch(self) -> None:
         stray = [
@@ -210,30 +212,31 @@ class JobFile(Section):
             if getattr(self, name)
         ]
         if stray:
-            raise MisfitError(stray[0], "is for mode stream; a batch has all its rows before it answers")
+            raise MisfitError(stray[0], "is only for mode stream; a batch has all rows before it answers")
         if self.output.format not in OF_A_BATCH:
             raise MisfitError(
-                "output.format", f"{self.output.format!r} is for mode stream; {instead(self.output.format, OF_A_BATCH)}"
+                "output.format",
+                f"{self.output.format!r} is only for mode stream; {instead(self.output.format, OF_A_BATCH)}",
             )
         if self.workers.elastic is not None:
-            raise MisfitError("workers.elastic", "is for mode stream; a batch is one job of Spark's")
+            raise MisfitError("workers.elastic", "is only for mode stream; a batch is one Spark job")
 
     def asked(self) -> Query:
-        """Return the query itself."""
+        """Return the query."""
         query, window = self.query, self.window
         if isinstance(query, ContinuousSection):
-            assert window is not None  # noqa: S101 - it fits
+            assert window is not None  # noqa: S101 - _fits_a_front has checked it
             return query.over(window.time, micros(window.length))
         return query.build()
 
     def summary(self) -> dict[str, Any]:
-        """Return what makes a run of this job the same run when it is resumed."""
-        told = self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question", "map"})
-        told["source"]["options"] = all_shown(self.source.options)  # the summary is stored
-        # Runs of earlier versions were described without what they did not have.
-        told["output"] = self.output.summary()
-        told["late"] = None if self.late is None else self.late.summary()
-        told["progress"] = None if self.progress is None else self.progress.summary()
+        """Return the fields that must not change when a run of this job is resumed."""
+        fields = self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question", "map"})
+        fields["source"]["options"] = all_shown(self.source.options)  # secrets must not be stored with the summary
+        # Summaries of earlier versions lack the fields that those versions did not have.
+        fields["output"] = self.output.summary()
+        fields["late"] = None if self.late is None else self.late.summary()
+        fields["progress"] = None if self.progress is None else self.progress.summary()
         if self.front is None:
-            del told["front"]
-        return told
+            del fields["front"]
+        return fields

@@ -1,4 +1,4 @@
-"""The `output` and `late` sections: the sinks of runtime/spark/sinks/registry.py that a text can describe, by their formats."""
+"""The `output` and `late` sections: the sinks of runtime/spark/sinks/registry.py, chosen by their formats."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from skypane.runtime.spark.sinks.sink import Sink
 
 
 def _formats(sink: type[Sink]) -> tuple[str, ...]:
-    """Return what a sink is called by: what it says itself, else its class in small letters."""
+    """Return the formats of a sink: its `job_formats`, or else its class name in lower case."""
     formats: tuple[str, ...] = getattr(sink, "job_formats", (sink.__name__.lower(),))
     return formats
 
 
 SINKS: Final[dict[str, type[Sink]]] = {name: sink for sink in Registered(registry).values() for name in _formats(sink)}
 
-#: what a batch job writes, which is Spark's work
+#: formats of a batch job, which Spark writes itself
 OF_A_BATCH: Final = ("parquet", "csv", "json", "console")
 
 if TYPE_CHECKING:
@@ -32,57 +32,59 @@ else:
     Format = Literal[tuple(SINKS)]
 
 _OWN: Final = ("format", "path", "rows", "holds")
-"""Parameters that have a field of their own, or that are none of a user's."""
+"""Parameters of sinks that have fields of their own in a job file, or that users do not set."""
 
 
 class OutputSection(Section):
-    """A sink by its format: files in a folder, the console, or what else there is."""
+    """A sink by its format: files in a folder, the console, or a sink of a plugin."""
 
     format: Format = "parquet"
     path: str | None = None
-    #: rows to print per batch (console)
+    #: rows to print per micro-batch (console)
     rows: PositiveInt = 20
-    #: of a batch job only: what becomes of a folder that is there
+    #: batch only: whether an existing folder is an error or is overwritten
     if_exists: Literal["error", "overwrite"] = "error"
-    #: what else the sink takes
+    #: other arguments of the sink
     options: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _fits(self) -> Any:
         takes = inspect.signature(SINKS[self.format]).parameters
         if "path" not in takes and self.path is not None:
-            raise MisfitError("path", f"is not for the {self.format}")
+            raise MisfitError("path", f"is not for format {self.format}")
         if "path" in takes and self.path is None and takes["path"].default is inspect.Parameter.empty:
-            raise MisfitError("path", f"is missing, format {self.format} needs it")
+            raise MisfitError("path", f"is missing; format {self.format} needs it")
         free = [name for name in takes if name not in _OWN]
         for name in self.options:
             if name not in free:
-                known = instead(name, free) if free else "it has none"
-                raise MisfitError(f"options.{name}", f"is no option of format {self.format}; {known}")
+                known = instead(name, free) if free else "this format has no options"
+                raise MisfitError(f"options.{name}", f"is not an option of format {self.format}; {known}")
         self.build()
         return self
 
     def build(self) -> Sink:
-        """Return the sink itself."""
+        """Return the sink."""
         takes = inspect.signature(SINKS[self.format]).parameters
-        said: Mapping[str, Any] = {"format": self.format, "path": self.path, "rows": self.rows}
-        return SINKS[self.format](**{name: said[name] for name in said if name in takes}, **self.options)
+        known: Mapping[str, Any] = {"format": self.format, "path": self.path, "rows": self.rows}
+        return SINKS[self.format](**{name: known[name] for name in known if name in takes}, **self.options)
 
     def summary(self) -> dict[str, Any]:
-        """Return what makes a run that writes so the same run when it is resumed."""
+        """Return the fields that must not change when a run with this output is resumed."""
         return self.model_dump(mode="json", exclude=set() if self.options else {"options"})
 
 
 class LateSection(OutputSection):
-    """Rows that came too late or cannot be used, each with its reason."""
+    """The sink of late and quarantined rows, each with its reason."""
 
     @model_validator(mode="after")
     def _has_a_place(self) -> Any:
         if self.path is None:
-            raise MisfitError("path", f"is missing; late rows go to a folder of their own, not to the {self.format}")
+            raise MisfitError(
+                "path", f"is missing; late rows need a folder of their own, which format {self.format} does not have"
+            )
         for name in ("rows", "if_exists"):
             if name in self.model_fields_set:
-                raise MisfitError(name, "is for the output")
+                raise MisfitError(name, "is only for the section output")
         return self
 
     def summary(self) -> dict[str, Any]:

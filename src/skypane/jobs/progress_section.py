@@ -1,6 +1,7 @@
-"""The `progress` section: how long a stream waits for rows that are late.
+"""The `progress` section: the policy that decides how long a stream waits for late rows.
 
-Its policies are those of progress/registry.py, their fields those of the policies, which say what they mean, and check them.
+The policies are those of progress/registry.py. Their fields are those of the policy classes, which document and
+check them.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from skypane.progress import ProgressPolicy as Policy
 from skypane.progress import registry
 from skypane.types import Length
 
-POLICIES: Final[dict[str, type[Policy]]] = {name.lower(): law for name, law in Registered(registry).items()}
+POLICIES: Final[dict[str, type[Policy]]] = {name.lower(): policy for name, policy in Registered(registry).items()}
 
 _LATER: Final = ("support", "patience", "reserve")
-"""Fields that job files did not have when earlier versions described the runs that may be gone on with."""
+"""Fields that summaries of earlier versions lack; without them in the file, such runs can be resumed."""
 
 
 class ProgressSection(Section):
-    """A policy by its name, and what its constructor takes."""
+    """A policy by its name, with the arguments of its constructor."""
 
     policy: str
 
@@ -36,23 +37,23 @@ class ProgressSection(Section):
         return self
 
     def build(self) -> Policy:
-        """Return the policy itself: it knows its own defaults."""
+        """Return the policy, with its own defaults for all fields that the file leaves out."""
         return POLICIES[self.policy](**self.model_dump(exclude={"policy"}, exclude_unset=True))
 
     def summary(self) -> dict[str, Any]:
-        """Return what makes a run with it the same run when it is resumed."""
+        """Return the fields that must not change when a run with this policy is resumed."""
         return self.model_dump(mode="json", exclude={name for name in _LATER if name not in self.model_fields_set})
 
 
-def _part(word: str, policy: type[Any]) -> type[ProgressSection]:
-    kinds = get_type_hints(policy, localns={"Duration": Time}, include_extras=True)  # in a file it is a text
+def _part(name: str, policy: type[Any]) -> type[ProgressSection]:
+    kinds = get_type_hints(policy, localns={"Duration": Time}, include_extras=True)  # in a file a duration is a text
     taken: dict[str, Any] = {item.name: _taken(kinds[item.name], item) for item in fields(policy)}
-    taken["policy"] = (Literal[word], ...)
+    taken["policy"] = (Literal[name], ...)
     return create_model(f"{policy.__name__}Section", __base__=ProgressSection, __doc__=policy.__doc__, **taken)
 
 
 def _taken(kind: Any, field: Field[Any]) -> tuple[Any, Any]:
-    """Return what pydantic needs of a field: lengths of time that the file leaves out are told as null."""
+    """Return the type and default of a field for pydantic; a length of time that the file leaves out is null."""
     kind = Columns if kind == tuple[str, ...] else kind
     if field.default is MISSING:
         return kind, ...

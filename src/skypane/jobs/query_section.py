@@ -1,4 +1,4 @@
-"""The `query` section: one model for each query there is, made from what its constructor takes."""
+"""The `query` section: one model per registered query, built from the parameters of its constructor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _is_preference(text: str) -> str:
 
 
 def _modules(info: ValidationInfo) -> AllowedModules:
-    """Return what whoever reads the job allows."""
+    """Return the modules that the caller of read() or parse() allows."""
     return (info.context or {}).get("modules") or AllowedModules()
 
 
@@ -61,21 +61,23 @@ class QuerySection(Section):
     @model_validator(mode="after")
     def _can_be_built(self, info: ValidationInfo) -> Any:
         self._modules = _modules(info)
-        self.build()  # raises where the parts do not fit, as a k above the number of criteria
+        self.build()  # raises for arguments that do not fit together, such as a k above the number of criteria
         return self
 
     def build(self) -> Query:
-        """Return the query itself."""
+        """Return the query."""
         arguments = self.model_dump(exclude={"kind", "functions"})
         functions = {name: function_of(text, self._modules) for name, text in getattr(self, "functions", {}).items()}
         clashes = sorted(arguments.keys() & functions.keys())
         if clashes:
-            raise ConfigError(f"functions may not be called {', '.join(clashes)}, as fields of the query are")
+            raise ConfigError(
+                f"functions must not be named {', '.join(clashes)}, which are fields of the query; rename them"
+            )
         query: Query = QUERIES[self.kind](**arguments, **functions)
         return query
 
 
-#: how a job file writes an argument, by the annotation that it has in the constructor
+#: type of a field in a job file, by the annotation of the constructor's parameter
 _WRITTEN = {
     "int": PositiveInt,
     "bool": bool,
@@ -91,7 +93,7 @@ _WRITTEN = {
 def _model(kind: str, query: type[Query]) -> type[QuerySection]:
     fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
     for name, parameter in inspect.signature(query).parameters.items():
-        if parameter.kind is parameter.VAR_KEYWORD:  # what each column of the answer is called, and its function
+        if parameter.kind is parameter.VAR_KEYWORD:  # columns of the answer, each with its function
             fields[name] = (dict[str, FunctionText], ...)
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
@@ -100,12 +102,12 @@ def _model(kind: str, query: type[Query]) -> type[QuerySection]:
 
 
 class ContinuousSection(Section):
-    """One front that follows the stream, instead of an answer for each window: sp.continuous_skyline()."""
+    """One front that is kept up to date, instead of an answer per window: sp.continuous_skyline()."""
 
     kind: Literal["continuous_skyline"]
     preference: PreferenceText
     by: Columns = ()
-    #: span of event time whose updates are told at once, of a stream
+    #: stream only: event time between two writes of updates
     every: Time | None = None
 
     @model_validator(mode="after")
@@ -114,7 +116,7 @@ class ContinuousSection(Section):
         return self
 
     def over(self, time: str, length: Micros) -> ContinuousSkyline:
-        """Return the query itself, over the last `length` microseconds of a time column."""
+        """Return the query over the last `length` microseconds of a time column."""
         return ContinuousSkyline(self.preference, time, length, self.by)
 
 

@@ -1,7 +1,7 @@
-"""What a job file names of a user's own: "traffic.QueueEnd" is QueueEnd of the module traffic.
+"""Resolve user code that a job file names: "traffic.QueueEnd" is QueueEnd of the module traffic.
 
-A job file is data: it runs no code by being read. Only modules that whoever starts the job has allowed are imported, and
-only what stands in them is called; those of the examples that are shipped are, without a word.
+A job file is data, and reading it runs no code. Only modules that the user who starts the job has allowed are imported,
+and only objects defined in them are called. The modules of the examples that come with skypane are always allowed.
 """
 
 from __future__ import annotations
@@ -20,22 +20,24 @@ SHIPPED = "skypane.examples."
 
 @dataclass(frozen=True)
 class AllowedModules:
-    """The modules, by their full names, that a job file may name something of, beside those that are shipped."""
+    """The full names of the modules whose code a job file may name, in addition to those of the examples."""
 
     allowed: frozenset[str] = frozenset()
 
     def __call__(self, name: str) -> Any:
-        """Return what "module.name" names; modules are found as Python finds them, and in the working folder.
+        """Return the object "module.name"; modules are searched on Python's path, then in the working folder.
 
-        Raise ConfigError, with nothing imported, if the module is not allowed; or, saying how far it was found, if it names
-        nothing. Spark's workers have to find the module too.
+        Raise ConfigError if the module is not allowed, before anything is imported, or if the module or the name does
+        not exist. Spark's workers must be able to import the module too.
         """
         module, _, attribute = name.rpartition(".")
         if not module:
-            raise ConfigError(f"{shortened(name)!r} is of no module: write where it is, as in my_module.{attribute}")
+            raise ConfigError(
+                f"{shortened(name)!r} has no module; write it with its module, as in my_module.{attribute}"
+            )
         if module not in self.allowed and not module.startswith(SHIPPED):
             raise ConfigError(
-                f"{shortened(name)!r} is code of the module {shortened(module)!r}, which a job file may not run by itself: "
+                f"{shortened(name)!r} is in the module {shortened(module)!r}, which this job file may not import; "
                 f"if you trust it, start with --allow {shortened(module)}"
             )
         found = _imported(module, name)
@@ -44,14 +46,16 @@ class AllowedModules:
             raise ConfigError(f"module {module!r} has no {attribute!r}, {instead(attribute, public)}")
         there = getattr(found, attribute)
         if module not in self.allowed and getattr(there, "__module__", None) != module:
-            raise ConfigError(f"{name!r} is no part of {module!r}, which only imports it")
+            raise ConfigError(
+                f"{name!r} is not defined in {module!r}, which only imports it; name the module that defines it"
+            )
         return there
 
 
 def _imported(module: str, name: str) -> Any:
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.append(here)  # last: what is installed comes first
+        sys.path.append(here)  # last, so that installed modules take precedence
     try:
         return importlib.import_module(module)
     except ImportError as error:

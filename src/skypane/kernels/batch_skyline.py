@@ -1,4 +1,4 @@
-"""Batch skyline: thinning, then a sweep (d = 2), nested loops (few points) or the sort-filter."""
+"""The skyline of a set of points: thinning, then a sweep (d = 2), nested loops (few points) or sort-filter."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from skypane.types import BoolArray, FloatArray, IntArray
 def skyline_indices(points: Any) -> IntArray:
     """Return the indices of the rows of `points` that no other row dominates: the skyline, or Pareto-minimal rows.
 
-    `points` is (n, d), n >= 0, 1 <= d <= 254, smaller is better; best as Fortran-ordered float64, which is not copied.
-    A row dominates another if it is <= in all columns and < in one, so rows equal in all columns all stay. Infinities
-    are ordinary values, and -0.0 equals 0.0. The result is int64 (m,), ascending. NaN raises ValueError.
+    `points` is (n, d), n >= 0, 1 <= d <= 254, smaller is better; Fortran-ordered float64 is not copied. A row dominates
+    another if it is <= in all columns and < in one, so rows equal in all columns are all kept. Infinities are ordinary
+    values, and -0.0 equals 0.0. The result is int64 (m,), ascending. NaN raises ValueError.
     """
     return skyline_of_columns(columns_of(points))
 
 
 def skyline_of_columns(columns: FloatArray) -> IntArray:
-    """skyline_indices for frozen (d, n) columns."""
+    """Return skyline_indices() of frozen (d, n) columns."""
     d, n = columns.shape
     if n == 0:
         return np.empty(0, np.int64)
@@ -48,12 +48,12 @@ def _keep(columns: FloatArray) -> BoolArray:
 
 
 def require_numbers(columns: FloatArray) -> None:
-    """Raise ValueError if a value is NaN, which compares with nothing."""
+    """Raise ValueError if a value is NaN, which has no order."""
     if has_nan(columns):
         raise_nan(columns)
 
 
 def raise_nan(columns: FloatArray) -> None:
-    """Raise the ValueError that names the first NaN of (d, n) columns by row and column."""
+    """Raise a ValueError that names row and column of the first NaN in (d, n) columns."""
     row, column = np.argwhere(np.isnan(columns.T))[0]
     raise ValueError(f"points must not be NaN, got NaN in column {column} of row {row}; remove such rows first")

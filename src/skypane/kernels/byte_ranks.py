@@ -1,11 +1,12 @@
-"""Byte ranks: each column mapped to 0..254 by a monotone map, so that one vector compare covers 64 points.
+"""Byte ranks: a monotone map of each column to 0..254, so that one vector comparison covers 64 points.
 
-x <= y in a column implies rank(x) <= rank(y); so values need comparing only where no rank forbids dominance. The map is
-about equi-depth over a sample: exactness needs monotony alone, speed needs even depth. Infinities are ordinary values.
+x <= y in a column implies rank(x) <= rank(y), so values need to be compared only where no rank excludes dominance. The
+map is approximately equi-depth over a sample: exactness needs monotonicity only, speed needs even depth. Infinities are
+ordinary values.
 
-A column's range is cut into cells of equal width, and a table says each cell's rank: one multiplication and one load per
-value. Where that is too coarse (a heavy tail puts most points into one cell), ranks come from sorted cuts by binary search,
-which is ten times slower.
+A column's range is divided into cells of equal width, and a table has the rank of each cell: one multiplication and one
+load per value. Where that is too coarse (a heavy tail puts most points into one cell), ranks come from sorted cuts by
+binary search, which is ten times slower.
 """
 
 from __future__ import annotations
@@ -19,27 +20,28 @@ from skypane.kernels.compiled import kernel
 from skypane.types import FloatArray
 
 EMPTY: Final = 255
-"""Rank of a lane that holds no point: above every rank, so it is <= none."""
+"""Rank of a lane without a point: it is above all ranks of points, so the lane is <= no point."""
 
 _SAMPLE: Final = 512
 _CELLS: Final = 1024
 CROWDED: Final = 16
-"""Different values of the sample in one cell that a column may have without needing cuts."""
+"""Largest number of distinct sample values in one cell of a column without cuts."""
 
 _CUTS: Final = np.arange(1, 255)
 
 
 @kernel
 def sample_columns(columns: FloatArray, m: int) -> FloatArray:
-    """Take m of n points: (d, n) -> (d, m); 1 <= m <= n. One from each of m strata, at a fixed pseudo-random place.
+    """Return a sample of m of n points, (d, n) -> (d, m), 1 <= m <= n: one point of each of m strata.
 
-    Always the first of its stratum would be of one source only, where sources take turns in the input.
+    Its offset in the stratum is pseudo-random, and the same in all calls. Constant offsets would sample a single source
+    where sources alternate in the input.
     """
     d, n = columns.shape
     stride = np.uint64(n // m)
     out = np.empty((d, m))
     for k in range(m):
-        h = np.uint64(k) * np.uint64(0x9E3779B97F4A7C15)  # the golden ratio's fraction: spreads consecutive k
+        h = np.uint64(k) * np.uint64(0x9E3779B97F4A7C15)  # the fraction of the golden ratio spreads consecutive k
         i = np.uint64(k) * stride + (h >> np.uint64(32)) % stride
         for j in range(d):
             out[j, k] = columns[j, i]
@@ -59,7 +61,7 @@ def _finite_range(values: FloatArray) -> tuple[float, float]:
 
 @kernel
 def _cells(sample: FloatArray, crowded: int) -> tuple[NDArray[np.uint8], FloatArray]:
-    """Ranks of each column's cells (d, 1024), and its (low, high, cells per unit) (d, 3).
+    """Return the ranks of each column's cells, (d, 1024), and its low, high, and cells per unit, (d, 3).
 
     A column with 0 cells per unit needs cuts.
     """
@@ -74,7 +76,7 @@ def _cells(sample: FloatArray, crowded: int) -> tuple[NDArray[np.uint8], FloatAr
         low, high = _finite_range(sample[j])
         scale = (_CELLS - 1) / (high - low) if high > low else 0.0
         if not 0.0 < scale < np.inf:
-            continue  # one finite value or none, or a range that over- or underflows
+            continue  # at most one distinct finite value, or a range that overflows or underflows
         sizes[:] = 0
         other[:] = 0
         crowd = 0
@@ -112,7 +114,7 @@ def _rank_by_cells(columns: FloatArray, cells: NDArray[np.uint8], scales: FloatA
 
 @kernel
 def _rank_by_cuts(columns: FloatArray, j: int, cut: FloatArray, out: NDArray[np.uint8]) -> None:
-    """Rank = number of cuts <= x; cut holds 254 ascending ones, then +inf up to 256."""
+    """Write the ranks of column j, the numbers of cuts <= x; `cut` has 254 ascending cuts, padded with +inf to 256."""
     for i in range(columns.shape[1]):
         x = columns[j, i]
         k = 128 * (cut[127] <= x)
@@ -131,10 +133,10 @@ class Ranking(NamedTuple):
 
     cells: NDArray[np.uint8]  # (d, 1024)
     scales: FloatArray  # (d, 3)
-    cuts: dict[int, FloatArray]  # of the columns whose cells are too coarse
+    cuts: dict[int, FloatArray]  # by column, for the columns whose cells are too coarse
 
     def ranks(self, columns: FloatArray) -> NDArray[np.uint8]:
-        """Ranks (n, d) of frozen (d, n) columns without NaN."""
+        """Return the ranks, (n, d), of frozen (d, n) columns without NaN."""
         out = np.empty(columns.shape[::-1], np.uint8)
         _rank_by_cells(columns, self.cells, self.scales, out)
         for j, cut in self.cuts.items():
@@ -143,9 +145,10 @@ class Ranking(NamedTuple):
 
 
 def ranking(columns: FloatArray, crowded: int = CROWDED) -> Ranking:
-    """Return a map that ranks values like those of frozen (d, n) columns, n >= 1, about evenly; others may be ranked too.
+    """Return a map that ranks values distributed as those of frozen (d, n) columns, n >= 1, approximately evenly.
 
-    A column with more than `crowded` different values of the sample, 512, in one cell gets cuts.
+    It can rank other values too. A column with more than `crowded` distinct values of the sample of 512 in one cell
+    gets cuts.
     """
     m = min(columns.shape[1], _SAMPLE)
     sample = sample_columns(columns, m)
@@ -160,5 +163,5 @@ def _cuts(sample: FloatArray) -> FloatArray:
 
 
 def byte_ranks(columns: FloatArray) -> NDArray[np.uint8]:
-    """Ranks (n, d) of frozen (d, n) columns without NaN, n >= 1."""
+    """Return the ranks, (n, d), of frozen (d, n) columns without NaN, n >= 1."""
     return ranking(columns).ranks(columns)

@@ -1,9 +1,9 @@
-"""The one array layout that compiled kernels see, so that each is compiled once: frozen columns.
+"""Frozen columns, the only array layout that compiled kernels receive, so that each is compiled once.
 
-Columns are `(d, n)` float64, C-contiguous: one criterion after the other. Fortran-ordered `(n, d)` points are just that,
-transposed, so nothing is copied on the way from Arrow. They are read-only: Numba has two types for arrays, mutable and
-not, and compiles a function for each; Arrow's memory is never mutable, so everything is made like it. It also makes
-writing to an input a compile-time error.
+Columns are `(d, n)` float64, C-contiguous: one criterion after the other. Fortran-ordered `(n, d)` points have this
+layout when transposed, so Arrow data is not copied. Columns are read-only: Numba has separate types for mutable and
+read-only arrays, and compiles a function for each; Arrow's memory is never mutable, so all arrays are made read-only.
+This also makes writing to an input a compile-time error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skypane.types import FloatArray, IntArray
 _T = TypeVar("_T", bound=np.generic)
 
 MAX_COLUMNS: Final = 254
-"""Counts of columns live in bytes, whose largest value is kept free."""
+"""Counts of columns are stored in bytes, whose largest value is reserved."""
 
 
 def frozen(array: NDArray[_T]) -> NDArray[_T]:
@@ -29,7 +29,7 @@ def frozen(array: NDArray[_T]) -> NDArray[_T]:
 
 
 def columns_of(points: Any) -> FloatArray:
-    """Return `(n, d)` points as frozen `(d, n)` columns; copy only if they are not Fortran-ordered float64."""
+    """Return `(n, d)` points as frozen `(d, n)` columns, without a copy if they are Fortran-ordered float64."""
     array = np.asarray(points)
     if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_COLUMNS:
         raise ValueError(f"need points of shape (n, d) with 1 <= d <= {MAX_COLUMNS}, got shape {array.shape}")
@@ -47,5 +47,5 @@ def codes_of(groups: Any, n: int) -> IntArray:
 
 
 def points_of(columns: FloatArray) -> FloatArray:
-    """Return `(d, n)` columns as frozen `(n, d)` points, C-contiguous: all values of a point side by side."""
+    """Return `(d, n)` columns as frozen, C-contiguous `(n, d)` points: the values of a point are adjacent."""
     return frozen(np.ascontiguousarray(columns.T))

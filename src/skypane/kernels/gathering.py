@@ -1,4 +1,4 @@
-"""Points at given indices, out of columns."""
+"""Extraction of points at given indices from columns."""
 
 from __future__ import annotations
 

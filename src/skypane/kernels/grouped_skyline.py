@@ -1,4 +1,4 @@
-"""One skyline per group: rows sorted by group once, all small groups in one compiled call, large ones one by one."""
+"""One skyline per group: rows are sorted by group; one compiled call handles all small groups, one more each large."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from skypane.kernels.z_order import ROW_MASK, sorted_by_key
 from skypane.types import BoolArray, FloatArray, IntArray
 
 FEW: Final = 512
-"""Up to so many rows of a group are compared 16 at a time, all with all; of two criteria SMALL, since a sweep is soon cheaper."""
+"""Largest group whose rows are all compared, 16 at a time; with two criteria SMALL, since a sweep is soon cheaper."""
 
 
 def skyline_indices_by_group(points: Any, groups: Any) -> IntArray:
     """Return the indices of the rows of `points` that no row of their own group dominates.
 
-    `points` as for skyline_indices, (n, d); `groups` are (n,) integer codes, in any order. Result: int64 (m,), ascending.
+    `points` is (n, d) as for skyline_indices; `groups` are (n,) integer codes, in any order. The result is int64 (m,),
+    ascending.
     """
     columns = columns_of(points)
     codes = codes_of(groups, columns.shape[1])
@@ -39,7 +40,7 @@ def skyline_indices_by_group(points: Any, groups: Any) -> IntArray:
 
 
 def by_code(codes: IntArray) -> IntArray:
-    """Return the indices of n >= 1 rows in ascending order of their codes, and of one code in order."""
+    """Return the indices of n >= 1 rows in ascending order of their codes; rows of one code keep their order."""
     least = int(codes.min())
     if int(codes.max()) - least >= 1 << 32:
         return np.argsort(codes, kind="stable")
@@ -60,9 +61,9 @@ def _by_key(codes: IntArray, least: int) -> IntArray:
 
 @kernel
 def _mark_small_groups(columns: FloatArray, codes: IntArray, order: IntArray, keep: BoolArray) -> IntArray:
-    """Set keep[i] for each row i on the skyline of a small group; return where in `order` the large ones begin and end.
+    """Set keep[i] for each row i on the skyline of a small group; return the spans of large groups in `order`, (g, 2).
 
-    Rows of a group stand side by side in `order`.
+    Rows of a group are neighbours in `order`.
     """
     n = order.shape[0]
     most = FEW if columns.shape[0] > 2 else SMALL
@@ -89,7 +90,7 @@ def _mark_small_groups(columns: FloatArray, codes: IntArray, order: IntArray, ke
 def _mark_group(columns: FloatArray, order: IntArray, span: tuple[int, int], few: PointBuffer, keep: BoolArray) -> None:
     """Set keep[i] for the skyline of the rows order[low:high], for which `few` has room.
 
-    A row takes the place of the first one that it dominates.
+    A row replaces the first row that it dominates.
     """
     found, stride, rows, point = few
     low, high = span

@@ -1,4 +1,4 @@
-"""The kernels that other rooms and users call: `skypane.kernels` has them from here."""
+"""The kernels that users and other packages call; `skypane.kernels` exports them."""
 
 from skypane.kernels.batch_skyline import skyline_indices
 from skypane.kernels.grouped_skyline import skyline_indices_by_group

@@ -1,15 +1,16 @@
-"""States of keys over a window that slides: what can be taken away again is, and what cannot lies in two stacks.
+"""States of keys over a sliding window: parts that can be subtracted are, all others are kept in two stacks.
 
-Parts of a state (keyed.py) are of two kinds here. Those that are *sums* have an inverse, and it is exact, as all are integers:
+The parts of a state (keyed.py) are of two kinds here. *Sums* have an inverse, which is exact since all are integers:
 
     ADD     its columns
-    EXACT   while the sums of all panes are of about one size (exact.py's top limb is G or G - 1), on a grid of five limbs:
+    EXACT   if the sums of all panes are of similar size (exact.py's top limb is G or G - 1), on a grid of five limbs:
 
             [panes with top G << 31 | panes with top G - 1, limb G, G - 1, G - 2, G - 3, G - 4]
 
-            so that the top of what is left is known when a large number leaves, and no limb was cut off that is then needed
+            The counts of panes give the top of the rest after a large number has left, and no limb that the rest
+            needs has been cut off.
 
-All others are *stacked*: LEAST, and EXACT where sums are of very different size, or not finite.
+All other parts are *stacked*: LEAST, and EXACT if sums differ much in size, or are not finite.
 
     sums      (p, 5): way, first column of the sums, columns, first column of the states, G
     stacked   (p, 4): way, first column of the stacks, columns, first column of the states
@@ -29,13 +30,13 @@ from skypane.types import IntArray
 GRID: Final = LIMBS + 2
 """Columns of an exact sum on a grid."""
 _HIGH: Final = 31
-"""Half a word holds the number of panes with a top: a window has fewer than that."""
+"""Bits for the number of panes with a top; a window has fewer than 2**31 panes."""
 _LOW: Final = (1 << _HIGH) - 1
 
 
 @kernel
 def tops_of(states: Any, at: int) -> tuple[int, int]:
-    """Return the least and the largest top limb of exact sums; (-1, -1) where there is none."""
+    """Return the least and the largest top limb of exact sums; (-1, -1) if all sums are zero."""
     least, most = -1, -1
     for row in range(states.shape[0]):
         top = states[row, at]
@@ -47,7 +48,7 @@ def tops_of(states: Any, at: int) -> tuple[int, int]:
 
 @kernel
 def rows_by_number(ids: IntArray, count: int) -> IntArray:
-    """Return the rows in the order of their numbers, which are different ones below `count`."""
+    """Return the rows in the order of their numbers, which are distinct and below `count`."""
     row_of = np.full(count, -1, np.int64)
     for row in range(ids.size):
         row_of[ids[row]] = row
@@ -61,7 +62,7 @@ def rows_by_number(ids: IntArray, count: int) -> IntArray:
 
 @kernel
 def sums_of(states: Any, order: IntArray, sums: IntArray, width: int) -> Any:
-    """Return the sums of rows of states, (n, width), column by column in memory."""
+    """Return the sums of the given rows of states, (n, width), column-major."""
     found = np.empty((width, order.size), np.int64).T
     for part in range(sums.shape[0]):
         way, at, columns, source, top = sums[part]
@@ -74,7 +75,7 @@ def sums_of(states: Any, order: IntArray, sums: IntArray, width: int) -> Any:
 
 @inlined
 def put_columns(found: Any, at: int, states: Any, order: IntArray, source: int, columns: int) -> None:
-    """Put columns of rows of states as they are."""
+    """Copy columns of the given rows of states."""
     for column in range(columns):
         for row in range(order.size):
             found[row, at + column] = states[order[row], source + column]
@@ -82,7 +83,7 @@ def put_columns(found: Any, at: int, states: Any, order: IntArray, source: int, 
 
 @inlined
 def put_on_grid(found: Any, at: int, states: Any, order: IntArray, source: int, top: int) -> None:
-    """Put exact sums on a grid, of whose two tops theirs is one."""
+    """Write exact sums, whose top is `top` or `top` - 1, on the grid."""
     for row in range(order.size):
         of = order[row]
         high, low = states[of, source] == top, states[of, source] == top - 1
@@ -95,7 +96,7 @@ def put_on_grid(found: Any, at: int, states: Any, order: IntArray, source: int, 
 
 @kernel
 def stacked_of(states: Any, order: IntArray, stacked: IntArray, width: int) -> Any:
-    """Return what is stacked of rows of states, (n, width), column by column in memory."""
+    """Return the stacked parts of the given rows of states, (n, width), column-major."""
     found = np.empty((width, order.size), np.int64).T
     for part in range(stacked.shape[0]):
         _, at, columns, source = stacked[part]
@@ -105,7 +106,7 @@ def stacked_of(states: Any, order: IntArray, stacked: IntArray, width: int) -> A
 
 @kernel
 def add_sums(totals: Any, ids: IntArray, sums: Any) -> None:
-    """Add a pane's sums to those of its keys."""
+    """Add the sums of a pane to the totals of its keys."""
     for column in range(sums.shape[1]):
         for row in range(ids.size):
             totals[ids[row], column] += sums[row, column]
@@ -113,7 +114,7 @@ def add_sums(totals: Any, ids: IntArray, sums: Any) -> None:
 
 @kernel
 def take_away(totals: Any, ids: IntArray, sums: Any) -> None:
-    """Take a pane's sums away."""
+    """Subtract the sums of a pane from the totals of its keys."""
     for column in range(sums.shape[1]):
         for row in range(ids.size):
             totals[ids[row], column] -= sums[row, column]
@@ -121,9 +122,9 @@ def take_away(totals: Any, ids: IntArray, sums: Any) -> None:
 
 @kernel
 def window_states(totals: Any, front: Any, back: Any, count: int, width: int, sums: IntArray, stacked: IntArray) -> Any:
-    """Return the states of the first `count` keys, (count, width), column by column in memory.
+    """Return the states of the first `count` keys, (count, width), column-major.
 
-    All rows go the same way, those without anything too, so that most loops are of vectors.
+    Rows of keys without values are treated like all others, so that most loops are vectorised.
     """
     states = np.empty((width, count), np.int64).T
     for part in range(sums.shape[0]):
@@ -145,7 +146,7 @@ def window_states(totals: Any, front: Any, back: Any, count: int, width: int, su
 
 @inlined
 def take_off_grid(states: Any, target: int, totals: Any, count: int, at: int, top: int) -> None:
-    """Write exact sums as exact.py has them."""
+    """Convert exact sums on the grid to the states of exact.py."""
     for row in range(count):
         panes = totals[row, at]
         states[row, target] = top if panes > _LOW else top - 1 if panes > 0 else -1

@@ -1,7 +1,7 @@
-"""A few points by column, compared with one more 16 at a time: what many small groups live on.
+"""A column-wise buffer of a few points that are compared with one point 16 at a time, for small groups.
 
-Column j lies from j * stride on. There are a multiple of four columns, the last ones zero where there are no more criteria.
-Where there is no point, or no more, the first column is NaN, which compares false both ways.
+Column j begins at index j * stride. The number of columns is a multiple of four; columns beyond the criteria are zero.
+Where there is no point, or it has been removed, the first column is NaN, which compares false both ways.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ALL: Final = np.uint16(0xFFFF)
 
 
 class PointBuffer(NamedTuple):
-    """Memory for a few points, for what they are known by, and for one that is compared with them."""
+    """Memory for a few points, for their names (rows or slots), and for the point that is compared with them."""
 
     columns: FloatArray  # (width * stride,)
     stride: int
@@ -31,17 +31,17 @@ class PointBuffer(NamedTuple):
 
 @inlined
 def room_for(most: int, d: int) -> PointBuffer:
-    """Return memory for so many points of d criteria."""
+    """Return memory for `most` points of d criteria."""
     width = (d + 3) // 4 * 4
-    stride = (most + STEP - 1) // STEP * STEP + STEP  # one step more, so that columns do not share lines of the cache
+    stride = (most + STEP - 1) // STEP * STEP + STEP  # one step more, so that columns do not share cache lines
     return PointBuffer(np.zeros(width * stride), stride, np.empty(stride, np.int64), np.zeros(width))
 
 
 @inlined
 def relations(columns: FloatArray, stride: int, first: int, point: FloatArray) -> tuple[np.uint64, np.uint64]:
-    """Return which of the 16 points from `first` on dominate the point, and which of them it dominates, as masks."""
-    below = _ALL  # not more than the point in any column
-    above = _ALL  # not less
+    """Return masks of the 16 points from `first` on that dominate `point`, and of those that it dominates."""
+    below = _ALL  # <= the point in every column
+    above = _ALL  # >= the point in every column
     for j in range(0, point.shape[0], 4):
         at = j * stride + first
         below &= floats_le(columns, at, point[j])

@@ -1,4 +1,7 @@
-"""Which parts of the states of a sliding window can be taken away again, and which lie in stacks (see sliding_states.py)."""
+"""The split of states of a sliding window into parts that can be subtracted and parts that are stacked.
+
+sliding_states.py describes both kinds.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ from skypane.kernels.column_layout import frozen
 from skypane.types import IntArray
 
 Tops = tuple[tuple[int, int], ...]
-"""Of each exact sum of some states, in the order of the parts, the least and the largest top limb; -1 where all are zero."""
+"""The least and the largest top limb of each exact sum of states, in the order of the parts; -1 if all are zero."""
 
 
 @dataclass(frozen=True)
 class StateSplit:
-    """How states of a width are divided into sums and what is stacked, and how many columns each has."""
+    """The division of states into sums and stacked parts, with the number of columns of each."""
 
-    #: what the kernels know of parts: way, first column, columns
+    #: (p, 3), the parts of the states as in keyed.py: way, first column, columns
     plan: IntArray
-    #: of each exact sum: the larger of the two tops that fit, None where it is stacked
+    #: for each exact sum, the larger of the two tops that fit; None if it is stacked
     grids: tuple[int | None, ...]
     sums: IntArray
     stacked: IntArray
@@ -31,7 +34,7 @@ class StateSplit:
 
     @classmethod
     def of(cls, plan: IntArray, tops: Iterable[Tops]) -> StateSplit:
-        """Return the split of states of this plan, where panes have sums with these tops."""
+        """Return the split of states with parts `plan`, for panes whose sums have `tops`."""
         grids = _grids(plan, tops)
         left = iter(grids)
         sums: list[tuple[int, ...]] = []
@@ -49,25 +52,25 @@ class StateSplit:
         return cls(plan, grids, _table(sums, 5), _table(stacked, 4), at, place)
 
     def holds(self, tops: Tops) -> bool:
-        """Whether sums with these tops fit."""
+        """Return whether sums with these tops fit the split."""
         return all(
             grid is None or most < 0 or grid - 1 <= least <= most <= grid
             for grid, (least, most) in zip(self.grids, tops, strict=True)
         )
 
     def is_worse_than_of(self, tops: Iterable[Tops]) -> bool:
-        """Whether something is stacked that need not be, if these tops are all there are."""
+        """Return whether a sum is stacked that need not be, if `tops` are those of all panes."""
         return any(
             old is None and new is not None for old, new in zip(self.grids, _grids(self.plan, tops), strict=True)
         )
 
     @property
     def width(self) -> int:
-        """Columns of states."""
+        """The number of columns of the states."""
         return int(self.plan[-1, 1] + self.plan[-1, 2])
 
     def empty_stack(self, n: int) -> Any:
-        """Return what is stacked of n keys without rows; column by column in memory, as answers are made."""
+        """Return the stacked parts of n keys without rows, column-major, as answers are computed."""
         return np.asfortranarray(keyed.empty_states(n, self.stacked_width, self.stacked))
 
 
@@ -82,7 +85,7 @@ def _grids(plan: IntArray, several: Iterable[Tops]) -> tuple[int | None, ...]:
 
 
 def _grid(ranges: Sequence[tuple[int, int]]) -> int | None:
-    """Return the larger of the two tops that all fit on, None if they do not."""
+    """Return the larger of the two tops that fit all ranges; None if no two do."""
     found = [one for one in ranges if one[1] >= 0]
     if not found:
         return 0

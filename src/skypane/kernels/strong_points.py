@@ -1,4 +1,4 @@
-"""Strong points: a few points of a sample that together dominate much of it."""
+"""Strong points: a few points of a sample that together dominate a large share of it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from skypane.kernels.compiled import kernel
 from skypane.kernels.simd import ALL, count_bits, floats_ge, floats_gt
 from skypane.types import FloatArray, IntArray
 
-_SMALLEST_SAMPLE: Final = 512  # or 128 a column, if there are fewer than four
+_SMALLEST_SAMPLE: Final = 512  # or 128 per column, with fewer than four columns
 _LARGEST_SAMPLE: Final = 2048
-_CANDIDATES: Final = 64  # sample points of the best scores
+_CANDIDATES: Final = 64  # sample points with the best scores
 _JUDGES: Final = 256  # sample points on which candidates are compared
-_MOST: Final = 32  # strong points to find at most
+_MOST: Final = 32  # largest number of strong points
 _LEAST_GAIN: Final = 0.006  # share of the sample that one more strong point must remove
 _STEP: Final = 16  # sample points per compare
 
 
 class StrongPoints(NamedTuple):
-    """Strong points, the column in which they must be strictly better, and the share of the sample that they remove."""
+    """Strong points, the `lead` column in which they must be strictly better, and the share of the sample removed."""
 
     points: FloatArray  # (k, d)
     lead: int
@@ -31,7 +31,7 @@ class StrongPoints(NamedTuple):
 
 @kernel
 def _scores(sample: FloatArray) -> FloatArray:
-    """Sum over columns of a point's place in the column's finite range; infinities count as the range's ends."""
+    """Return each point's positions in the finite ranges of columns, summed up; infinities count as a range's ends."""
     d, m = sample.shape
     out = np.zeros(m)
     for j in range(d):
@@ -43,7 +43,7 @@ def _scores(sample: FloatArray) -> FloatArray:
                 low = min(low, x)
                 high = max(high, x)
         if low < high:
-            scale = 1.0 / (0.5 * high - 0.5 * low)  # halves: the range itself may overflow
+            scale = 1.0 / (0.5 * high - 0.5 * low)  # halved, since the range itself may overflow
             for i in range(m):
                 out[i] += (0.5 * min(max(sample[j, i], low), high) - 0.5 * low) * scale
     return out
@@ -51,7 +51,7 @@ def _scores(sample: FloatArray) -> FloatArray:
 
 @kernel
 def _lead(sample: FloatArray) -> int:
-    """The column with the fewest ties between neighbouring sample points."""
+    """Return the column with the fewest ties between neighbouring sample points."""
     d, m = sample.shape
     lead = 0
     fewest = m
@@ -67,7 +67,7 @@ def _lead(sample: FloatArray) -> int:
 
 @kernel
 def _least(scores: FloatArray, count: int) -> IntArray:
-    """Places of the `count` least scores, ascending; insertion into a short list, which most scores never enter."""
+    """Return the indices of the `count` least scores, ascending: insertion into a short list that few scores enter."""
     places = np.empty(count, np.int64)
     size = 0
     for i in range(scores.shape[0]):
@@ -84,7 +84,7 @@ def _least(scores: FloatArray, count: int) -> IntArray:
 
 @kernel
 def _coverage(sample: FloatArray, candidates: IntArray, lead: int, words: int) -> NDArray[np.uint64]:
-    """Bit b of out[a, w]: candidate a is <= sample point 64 * w + b in all columns and < in the lead column."""
+    """Return masks: bit b of [a, w] means that candidate a <= sample point 64 * w + b in all columns, < in the lead."""
     d, m = sample.shape
     flat = sample.ravel()
     out = np.zeros((candidates.shape[0], words), np.uint64)
@@ -101,7 +101,7 @@ def _coverage(sample: FloatArray, candidates: IntArray, lead: int, words: int) -
 
 @kernel
 def _choose(sample: FloatArray, candidates: IntArray, lead: int) -> StrongPoints:
-    """Greedy cover of the judges by candidates, which are places in the sample."""
+    """Return the strong points: a greedy cover of the judges by the candidates, which are indices into the sample."""
     d, m = sample.shape
     judges = min(m, _JUDGES)
     words = judges >> 6
@@ -133,7 +133,7 @@ def _choose(sample: FloatArray, candidates: IntArray, lead: int) -> StrongPoints
 
 @kernel
 def strong_points(columns: FloatArray) -> StrongPoints:
-    """Choose strong points of (d, n) columns from a sample of them; n >= 512."""
+    """Return strong points of (d, n) columns, chosen from a sample of them; n >= 512."""
     d, n = columns.shape
     least = min(_SMALLEST_SAMPLE, 128 * d)
     sample = sample_columns(columns, min(_LARGEST_SAMPLE, max(least, n >> 5 & ~63)))

@@ -1,4 +1,4 @@
-"""How one batch moves progress: its panes are added up, and the law says which of them are held or given up."""
+"""Advance progress by one micro-batch: add up its panes, and apply the policy's decision which to hold or abandon."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from skypane.windows import Windows
 
 @dataclass(frozen=True, slots=True)
 class ProgressStep:
-    """The policy's new state, and what it says of panes too far ahead of the rest.
+    """The policy's new state, and its decision on panes too far ahead of the others.
 
-    limit     this batch's panes that start beyond it are held from now on; None: none is
-    held      those panes, and how many rows of this batch they have
-    given_up  panes held before this batch whose rows from before it are quarantined now
-    rejection the rows of those panes, counted
+    limit     panes of this batch that start after this time are held from now on; None: no pane is held
+    held      these panes, with the number of their rows in this batch
+    given_up  panes held before this batch that are abandoned: their rows from before it are quarantined now
+    rejection counts of the rows of the abandoned panes
     """
 
     state: ProgressState
@@ -43,7 +43,7 @@ def advance(
     counts: Iterable[PaneCount],
     sources: Mapping[str, SourceCount] | None = None,
 ) -> ProgressStep:
-    """Take one batch's panes, late ones with them, through `policy`; `sources` are its rows by source, where known."""
+    """Apply `policy` to one batch's panes, including late ones; `sources` counts its rows by source, if known."""
     panes = merged_counts(counts)
     arrivals = _arrivals(windows, panes, sources or {})
     verdict = policy.judge(state, arrivals)
@@ -59,9 +59,9 @@ def advance(
 
 
 def drained(policy: ProgressPolicy, state: ProgressState, panes: OpenPanes[Any]) -> ProgressStep:
-    """Close all open panes, as if a punctuation had come at the end of the last one, and no row with it.
+    """Close all open panes, as if a punctuation came at the end of the last pane, without further rows.
 
-    Of those that are held the policy says which are believed, and are answered; the rest is given up, and quarantined.
+    The policy decides which held panes are answered; the others are abandoned, and their rows are quarantined.
     """
     verdict, settled = policy.settle(state)
     given_up = _given_up(panes.windows, verdict)

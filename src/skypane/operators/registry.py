@@ -1,6 +1,6 @@
-"""The queries that answer windows, a line each: job files and docs/reference.md have them from here.
+"""The queries that answer windows, one a line; job files and docs/reference.md use this list.
 
-A query is called in job files as its class is, in small letters, words apart: `top_k` is TopK.
+The name of a query in job files is its class name in snake case: `top_k` is TopK.
 """
 
 from skypane.operators.aggregates.aggregate import Aggregate as Aggregate

@@ -1,4 +1,4 @@
-"""Can the columns of a schema be ranked, grouped, or computed with? Asked once, when a job is planned."""
+"""Checks, made once when a job is planned, whether the columns of a schema can be ranked, grouped, or computed with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skypane.types import ConfigError
 
 
 def field_of(schema: pa.Schema, column: str) -> pa.Field:
-    """Return the one field called `column`; ConfigError naming near ones if there is none, or if there are several."""
+    """Return the field called `column`; raise ConfigError if it is missing, naming similar ones, or not unique."""
     positions = schema.get_all_field_indices(column)
     if len(positions) == 1:
         return schema.field(positions[0])
@@ -32,9 +32,9 @@ def check_criterion(schema: pa.Schema, criterion: Criterion) -> None:
         )
     if is_text(kind):
         raise ConfigError(
-            f"column {criterion.column!r} of type {kind} is text, of which none is better: if it is to form groups, write "
-            f"{criterion.column} DIFF or by={criterion.column!r}; if its values do have an order, rank a number or a date "
-            f"derived from it"
+            f"column {criterion.column!r} of type {kind} is text, which has no better and worse values; to form "
+            f"groups, write {criterion.column} DIFF or by={criterion.column!r}; if its values do have an order, rank "
+            f"a number or a date derived from them"
         )
     if isinstance(criterion, Around):
         check_target(criterion, value_type(kind))
@@ -48,7 +48,10 @@ def check_group(schema: pa.Schema, column: str) -> None:
 
 
 def is_orderable(kind: pa.DataType) -> bool:
-    """Numbers, truth values, texts, bytes, times and lengths of time; also as dictionaries."""
+    """Return whether values of `kind` have an order: numbers, booleans, texts, bytes, times and durations.
+
+    A dictionary type has an order if its values do.
+    """
     kind = value_type(kind)
     t = pa.types
     tests = (
@@ -65,7 +68,7 @@ def is_orderable(kind: pa.DataType) -> bool:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Texts and bytes; not those in a dictionary, which are codes, and never come from Spark."""
+    """Return whether `kind` is text or bytes, except in a dictionary: its values are codes, and Spark sends none."""
     t = pa.types
     texts = (t.is_string, t.is_large_string, t.is_string_view)
     blobs = (t.is_binary, t.is_large_binary, t.is_binary_view, t.is_fixed_size_binary)
@@ -73,13 +76,13 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def column_names(columns: Columns, argument: str) -> tuple[str, ...]:
-    """Return one or several columns, as a user may write them, as a tuple of names without repetition."""
+    """Return the names of one or several columns, as a user may write them, without repetition."""
     several = columns if isinstance(columns, list | tuple) else (columns,)
     return tuple(dict.fromkeys(column_name(column, argument) for column in several))
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values, seen through a dictionary."""
+    """Return the type of the values; of a dictionary type, that of the values it encodes."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
@@ -87,4 +90,4 @@ def _near(names: Sequence[str], column: str) -> str:
     near = nearest(column, names, most=3)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
-    return f"there are {', '.join(map(repr, names)) or 'no columns'}"
+    return f"the columns are {', '.join(map(repr, names))}" if names else "there are no columns"

@@ -1,4 +1,4 @@
-"""An order of rows by their content alone: what decides where a number of rows must be chosen among equals."""
+"""An order of rows by their content alone, which decides when some of several equal rows must be chosen."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from skypane.types import IntArray
 
 
 def content_keys(table: pa.Table, columns: Sequence[str] | None = None) -> list[NDArray[Any]]:
-    """Return keys, each of shape (n,), whose lexicographic order is one of content over `columns`, by default all.
+    """Return keys, each of shape (n,), whose lexicographic order is that of the contents of `columns`, by default all.
 
-    Ascending by column, NaN and then nulls last; two rows have equal keys exactly when they show no difference. Nested
-    columns have no order of their own and are ordered by how they print.
+    The order is ascending by column, with NaN and then nulls last. Two rows have equal keys exactly if their contents
+    are indistinguishable. Nested columns have no order of their own; they are ordered by their printed form.
     """
     keys: list[NDArray[Any]] = []
     for column in table.columns if columns is None else table.select(columns).columns:
@@ -27,7 +27,7 @@ def content_keys(table: pa.Table, columns: Sequence[str] | None = None) -> list[
             continue
         keys.append(column_ranks(column))
         if pa.types.is_floating(column.type):
-            keys.append(~np.signbit(column.to_numpy()))  # -0.0 before 0.0, which rank as equal
+            keys.append(~np.signbit(column.to_numpy()))  # -0.0 before 0.0, whose ranks are equal
     return keys
 
 

@@ -1,4 +1,4 @@
-"""Dense ranks: order and equality of any column kept exactly in small integers, for what float64 cannot hold."""
+"""Dense ranks: small integers that keep order and equality of a column exactly where float64 cannot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def column_ranks(column: pa.ChunkedArray) -> IntArray:
 
 
 def row_ranks(keys: Sequence[NDArray[Any]]) -> IntArray:
-    """Return the dense rank of each row, shape (n,), rows ordered by keys[0], then keys[1], ...; no NaN."""
+    """Return the dense rank of each row, shape (n,), in the order of keys[0], then keys[1], ...; keys hold no NaN."""
     order = np.lexsort(keys[::-1])
     ranks = np.empty(len(order), np.int64)
     new = np.zeros(len(order), np.bool_)
@@ -39,7 +39,7 @@ def row_ranks(keys: Sequence[NDArray[Any]]) -> IntArray:
 
 
 def rankable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return `column` with the same order in a type that Arrow ranks."""
+    """Return `column` cast, with the same order, to a type that Arrow can rank."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return rankable(column.cast(kind.value_type))

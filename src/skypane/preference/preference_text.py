@@ -1,11 +1,11 @@
-"""The text form of a preference, read into a tree of plain values and written back.
+"""The text form of a preference: read() parses it into a tree of plain values, write() returns the text.
 
     preference  =  product { "PRIOR TO" product }
     product     =  term { "," term }
     term        =  "(" preference ")"  |  column ( "MIN" | "MAX" | "DIFF" | "AROUND" target [ "TO" target ] )
 
-Keywords may be in any case. Columns may be quoted by ", ' or `, with the quote doubled inside. A target is a number or a
-quoted ISO date or time. The comma binds tighter than PRIOR TO, as `*` binds tighter than `&`.
+Keywords are case-insensitive. Columns may be quoted by ", ' or `, with the quote doubled inside. A target is a number
+or a quoted ISO date or time. The comma binds tighter than PRIOR TO, as `*` binds tighter than `&`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skypane.types import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Rows are compared only when they agree on `column`."""
+    """Compare only rows that agree on `column`."""
 
     column: str
 
@@ -37,7 +37,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Terms of which each counts only where the ones before it are equal (prioritised)."""
+    """Terms that each count only among rows that the terms before rank equal (prioritised)."""
 
     terms: tuple[Tree, ...]
 
@@ -55,12 +55,12 @@ _TOKEN = re.compile(
 )
 _PLAIN = re.compile(r"[^\W\d]\w*")
 _DEEPEST = 50
-"""Parentheses within parentheses."""
+"""The deepest nesting of parentheses."""
 _KEYWORDS = frozenset({"MIN", "MAX", "DIFF", "AROUND", "TO", "PRIOR"})
 
 
 def read(text: str) -> Tree:
-    """Return the tree that `text` describes; ConfigError with the place in `text` where it cannot be read.
+    """Return the tree that `text` describes; raise ConfigError, naming the position in `text`, if it cannot be parsed.
 
     >>> read("price MIN, rating MAX")
     Product(terms=(low('price'), high('rating')))
@@ -72,7 +72,7 @@ def read(text: str) -> Tree:
 
 
 def write(levels: Iterable[Level], groups: Iterable[str]) -> str:
-    """Return the text that reads back as these levels, with the groups written before the first."""
+    """Return the text that read() parses into these levels, with the groups before the first level."""
     products = [[_component(c) for c in level] for level in levels] or [[]]
     products[0][:0] = [f"{_column(g)} DIFF" for g in groups]
     return " PRIOR TO ".join(", ".join(p) for p in products)
@@ -125,7 +125,7 @@ class _Token:
 
 
 class _Reader:
-    """Recursive descent over the tokens of one text; one method per rule of the grammar."""
+    """A recursive-descent parser of one text, with one method per rule of the grammar."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -169,7 +169,7 @@ class _Reader:
     def _inner(self) -> Tree:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise ConfigError(f"{self._called}: more than {_DEEPEST} parentheses within each other; leave out some")
+            raise ConfigError(f"{self._called}: more than {_DEEPEST} nested parentheses; remove some")
         inner = self.preference()
         self._expect(")")
         self._depth -= 1

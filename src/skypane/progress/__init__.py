@@ -1,4 +1,4 @@
-"""Punctuation laws: they say when a pane is complete enough to be closed."""
+"""Progress policies: they decide when a pane is complete enough to be closed."""
 
 from skypane.progress.aqkslack import AqKSlack
 from skypane.progress.far_future import FutureBound

@@ -1,30 +1,30 @@
-"""How far ahead of the rest a tuple may pull the newest time, and what becomes of those further ahead.
+"""Limit on how far a tuple may advance the newest time, and what becomes of rows beyond the limit.
 
-Progress follows the newest event time, so one clock in the future would close every pane; a stream that pauses for a
-week, though, goes on in the future of all that was seen. The two cannot be told apart when the first such row comes,
-so it is held: its pane is kept open, it moves nothing, and what comes next decides.
+Progress follows the newest event time, so one clock in the future would close every pane. But a stream that pauses for
+a week also continues in the future of all earlier rows. The first such row does not show which case it is, so it is
+held: its pane stays open, it does not move the punctuation, and later rows decide.
 
-- A row is believed if it lies at most `max_ahead` beyond the newest time believed before it, in order of event time.
-  So a batch of many days, without a gap longer than `max_ahead`, is believed as a whole: it makes no difference how
-  a stream is cut into batches. The first batch starts from the lower median of its rows, which fewer than half of
-  the rows cannot move into the future.
-- A row further ahead is held. The stream has followed it when, since the newest time last moved, the rows that are
-  held outnumber the others by `support`: a stream that has moved on moves nothing where it was. Then it goes on
-  from their lower median, and they count as if nothing had been. They do so as well when the newest time comes
-  within reach of them.
-- They are given up, and quarantined, when `patience` rows have come in batches that moved the newest time on: the
-  stream goes on without them. So what is held is bounded: by ten times `patience` where nothing decides sooner.
-- A drain decides, as nothing more comes that could. A held row is believed if half of `support` rows, or half of all
-  rows if those are fewer, lie where it lies or later; and so is what comes after these without a gap longer than
-  `max_ahead` or four times the longest pause of the stream. The rest is given up.
+- A row is accepted if it lies at most `max_ahead` beyond the newest time accepted before it, in order of event time. So
+  a batch of many days is accepted as a whole if it has no gap longer than `max_ahead`; how a stream is cut into batches
+  makes no difference. The first batch starts from the lower median of its rows, which less than half of the rows cannot
+  move into the future.
+- A row further ahead is held. The stream follows the held rows when, since the newest time last moved, they outnumber
+  the other rows by `support`, because a stream that has moved on no longer moves its old newest time. Progress
+  continues from the lower median of the held rows, and they count as ordinary rows. They are also accepted when the
+  newest time comes within `max_ahead` of them.
+- Held rows are quarantined when `patience` rows have come in batches that moved the newest time: the stream continues
+  without them. So the number of held rows is bounded, by ten times `patience` if nothing decides sooner.
+- A drain decides at once, since no more rows come. A held row is accepted if half of `support` rows, or half of all
+  rows if those are fewer, lie at its time or later; so are the rows that follow these without a gap longer than
+  `max_ahead` or four times the longest pause of the stream. The others are quarantined.
 
-Why a drain does so. Half of `support` is what the stream needs to be followed: it goes on from the lower median of so
-many. So what a batch brings and a drain believes is what would have been believed had the rows come one by one: a stream
-in order comes to the same, however it is cut into batches. A few rows beyond have nothing to speak for them but the
-stream's own habit: after a weekend one more is no surprise, and a month is none after a week, but a year is. Rows that
-came since in batches that moved the newest time speak against what is held, and are taken off its number, those too that
-made the stream give up the like of it just before. Rows of one batch have no order: of a single one no drain can tell
-many wrong clocks from a stream that has moved on.
+Why a drain decides so: half of `support` rows suffice for the stream to be followed, since it continues from the lower
+median. A drain therefore accepts what would have been accepted had the rows of a batch come one by one, and a stream in
+order gives the same result however it is cut into batches. For fewer rows, only the stream's own pauses are evidence:
+after a weekend, another weekend is plausible; after a week, a month is, but a year is not. Rows that came since in
+batches that moved the newest time are evidence against the held rows and are subtracted from their number, including
+those that led to the quarantine of similar rows just before. Rows of one batch have no order, so for a single batch no
+drain can distinguish many wrong clocks from a stream that has moved on.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _STRETCH = 4
 
 
 class HeldPane(NamedTuple):
-    """The rows of one pane that are held; fields as in PaneArrivals."""
+    """Held rows of one pane; fields as in PaneArrivals."""
 
     start: Micros
     end: Micros
@@ -58,20 +58,20 @@ class HeldPane(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldPanes(JsonState):
-    """What lies too far ahead to be believed, and what has been said for and against it."""
+    """The held panes, and the rows that count for and against them."""
 
     panes: tuple[HeldPane, ...] = ()
-    #: Since the newest time last moved: rows that are held, and all others.
+    #: Held rows, and all other rows, since the newest time last moved.
     ahead: int = 0
     others: int = 0
-    #: Since the first of these rows came: rows of batches that moved the newest time.
+    #: Rows of batches that moved the newest time, since the first of the held rows.
     against: int = 0
-    #: The same number for those that were given up last, if rows have been held in every batch since.
+    #: The value of `against` when rows were last quarantined, if rows have been held in every batch since.
     without: int = field(default=0, metadata=ADDED)
 
     @property
     def rows(self) -> int:
-        """How many rows are held."""
+        """Number of held rows."""
         return sum(pane.rows for pane in self.panes)
 
     def arrivals(self) -> PaneArrivals:
@@ -81,12 +81,12 @@ class HeldPanes(JsonState):
         return PaneArrivals(*np.array(self.panes, np.int64).T)
 
     def beyond(self, limit: Micros) -> HeldPanes:
-        """Return what starts beyond `limit`."""
+        """Return the panes that start beyond `limit`."""
         return replace(self, panes=tuple(pane for pane in self.panes if pane.start > limit))
 
     @classmethod
     def of(cls, arrivals: PaneArrivals) -> Self:
-        """Hold these panes; those of one start are made one."""
+        """Return these panes as held panes; panes with the same start are merged."""
         if not len(arrivals):
             return cls()
         first = np.flatnonzero(np.diff(arrivals.pane_start, prepend=arrivals.pane_start[0] - 1))
@@ -103,21 +103,26 @@ class HeldPanes(JsonState):
 
 @dataclass(frozen=True, slots=True)
 class FutureDecision:
-    """What a bound says of one batch."""
+    """Decision of a bound on one batch."""
 
-    #: Panes that start beyond it are held; None without a bound.
+    #: Panes that start beyond the limit are held; None without a bound.
     limit: Micros | None
-    #: What is held from now on: of this batch, and of those before it.
+    #: Panes that are held from now on, of this batch and earlier ones.
     held: HeldPanes = HeldPanes()
-    #: What was held before and is believed from now on.
+    #: Panes that were held and are accepted now.
     followed: PaneArrivals | None = None
-    #: What was held before and is given up now: it is quarantined.
+    #: Panes that were held and are quarantined now.
     given_up: HeldPanes = HeldPanes()
 
 
 @dataclass(frozen=True, slots=True)
 class FutureBound:
-    """A limit of `max_ahead` microseconds beyond the rest, None for no limit; see above for the other two (rows)."""
+    """Bound on rows in the future.
+
+    max_ahead   how far beyond the rest a row may lie, in microseconds; None: no limit
+    support     by how many rows the held ones must outnumber the others before the stream follows them
+    patience    after how many rows of a stream that continues without them the held ones are quarantined
+    """
 
     max_ahead: Micros | None = DAY
     support: int = SUPPORT
@@ -131,7 +136,7 @@ class FutureBound:
                 raise ConfigError(f"{name} must be at least 1 row, got {getattr(self, name)}")
 
     def judge(self, newest: Micros | None, held: HeldPanes, arrivals: PaneArrivals) -> FutureDecision:
-        """Return the verdict on a batch, given the newest time believed before it and what was held before it."""
+        """Return the decision on a batch, given the newest time accepted before it and the panes held before it."""
         if self.max_ahead is None:
             return FutureDecision(None, followed=held.arrivals() if held.panes else None)
         if not len(arrivals):
@@ -139,12 +144,12 @@ class FutureBound:
         if newest is None:
             return _from(_lower_median(arrivals), self.max_ahead, arrivals, held)
         if not held.panes and arrivals.newest.max() <= newest + self.max_ahead:
-            return FutureDecision(newest + self.max_ahead)  # the way of nearly every batch, at no cost
+            return FutureDecision(newest + self.max_ahead)  # fast path of nearly every batch
         verdict = _from(newest, self.max_ahead, arrivals, held)
         return self._weighed(newest, verdict, held, arrivals) if verdict.held.panes else verdict
 
     def settle(self, newest: Micros, seen: int, held: HeldPanes, pauses: Pauses) -> FutureDecision:
-        """Return the verdict on what is held when nothing more comes, given the rows believed so far and their pauses."""
+        """Return the decision of a drain on the held panes, given the number of accepted rows and their pauses."""
         end = self._end(newest, seen, held, pauses)
         panes = held.arrivals()
         followed = panes.only(panes.pane_start <= end)
@@ -153,17 +158,17 @@ class FutureBound:
         )
 
     def _end(self, newest: Micros, seen: int, held: HeldPanes, pauses: Pauses) -> Micros:
-        """Return the newest time that is believed when nothing more comes."""
+        """Return the newest time that a drain accepts."""
         rows = seen + held.rows
         quorum = min((self.support + 1) // 2, (rows + 1) // 2) + held.against + held.without
         enough = min(self.support, rows // 2)
         longest, before, end = pauses.longest(enough), seen, newest
         for pane in held.panes:
             pause = pane.start - end
-            vouched = rows - before >= quorum or self.max_ahead is None or pause <= self.max_ahead
-            if not vouched and pause > _STRETCH * longest:
+            supported = rows - before >= quorum or self.max_ahead is None or pause <= self.max_ahead
+            if not supported and pause > _STRETCH * longest:
                 break
-            if vouched and before >= enough:
+            if supported and before >= enough:
                 longest = max(longest, pause)
             before, end = before + pane.rows, max(end, pane.newest)
         return end
@@ -171,14 +176,14 @@ class FutureBound:
     def _weighed(
         self, newest: Micros, verdict: FutureDecision, held: HeldPanes, arrivals: PaneArrivals
     ) -> FutureDecision:
-        """Return `verdict`, by which something is held, after a look at what speaks for and against it."""
+        """Return `verdict`, in which panes are held, corrected by the rows that count for and against them."""
         limit = verdict.limit
         if limit is None or self.max_ahead is None:
             return verdict
         believed = arrivals.upto(limit)
         others, ahead = believed.total, arrivals.total - believed.total
         if verdict.followed is not None or (others and believed.newest.max() > newest):
-            # Rows of one batch have no order: those that came with the first held ones say nothing against them.
+            # Rows of one batch have no order: those that came with the first held ones do not count against them.
             votes = replace(held, ahead=0, others=0, against=held.against + others if held.panes else 0)
         else:
             votes = replace(held, ahead=held.ahead + ahead, others=held.others + others)
@@ -194,9 +199,9 @@ class FutureBound:
 
 
 def _from(start: Micros, max_ahead: Micros, arrivals: PaneArrivals, held: HeldPanes) -> FutureDecision:
-    """Return the verdict where the stream is at `start`; nothing has been said yet of what is held."""
+    """Return the decision if the stream is at `start`, without any counts for or against the held panes."""
     before = held.arrivals()
-    # A pane that both have is one: else it would lead by twice as much where its rows come in two batches.
+    # Panes that occur in both are merged; otherwise one whose rows come in two batches could advance twice as far.
     both = HeldPanes.of(before.union(arrivals)).arrivals()
     limit = _reach(start, max_ahead, both) + max_ahead
     followed = before.only(before.pane_start <= limit)
@@ -204,13 +209,13 @@ def _from(start: Micros, max_ahead: Micros, arrivals: PaneArrivals, held: HeldPa
 
 
 def _lower_median(arrivals: PaneArrivals) -> Micros:
-    """Return the pane start at or below which half of the rows lie; there is at least one row."""
+    """Return the smallest pane start at or below which half of the rows lie; there must be at least one row."""
     cumulative = np.cumsum(arrivals.rows)
     return int(arrivals.pane_start[np.searchsorted(cumulative, (cumulative[-1] + 1) // 2)])
 
 
 def _reach(start: Micros, max_ahead: Micros, arrivals: PaneArrivals) -> Micros:
-    """Return the newest time that is believed when each pane may lead by `max_ahead` those before it."""
+    """Return the newest accepted time if each pane may lie up to `max_ahead` beyond the panes before it."""
     reach = start
     ahead = arrivals.newest > start
     for pane_start, newest in zip(arrivals.pane_start[ahead].tolist(), arrivals.newest[ahead].tolist(), strict=True):

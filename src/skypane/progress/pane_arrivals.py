@@ -1,4 +1,4 @@
-"""What one micro-batch tells a progress policy: rows, oldest and newest time by pane, and by source where one is named."""
+"""Summary of a micro-batch for progress policies: rows, oldest and newest time by pane, and counts by source."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _COLUMNS = ("pane_start", "pane_end", "rows", "oldest", "newest")
 
 
 class SourceCount(NamedTuple):
-    """What one source sent in a batch: rows, how many of them were late, and its newest time (microseconds)."""
+    """Rows of one source in a batch, the late ones among them, and its newest time (microseconds)."""
 
     rows: int
     late: int
     newest: Micros
 
     def merge(self, other: SourceCount) -> SourceCount:
-        """Return the count of both; they must be of one source."""
+        """Return the sum of two counts of the same source."""
         return SourceCount(self.rows + other.rows, self.late + other.late, max(self.newest, other.newest))
 
 
 @dataclass(frozen=True, eq=False)
 class PaneArrivals:
-    """One batch, summed up by pane: equal-length int64 arrays in ascending order of pane_start, one entry per pane.
+    """One batch by pane: int64 arrays of equal length in ascending order of pane_start, one entry for each pane.
 
-    Late panes are in it, rows quarantined for a reason other than their time are not. Times are event time in
-    microseconds; `oldest` and `newest` are exact, and lie in [pane_start, pane_end).
+    Late panes are included; rows quarantined for a reason other than their time are not. Times are event time in
+    microseconds; `oldest` and `newest` are exact and lie in [pane_start, pane_end).
     """
 
     pane_start: IntArray
@@ -40,7 +40,7 @@ class PaneArrivals:
     rows: IntArray
     oldest: IntArray
     newest: IntArray
-    #: The same rows by source, where the job names a source column; rows in the far future are in it.
+    #: The same rows by source, if the job names a source column; rows in the far future are included.
     sources: Mapping[str, SourceCount] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class PaneArrivals:
 
     @classmethod
     def of_times(cls, times: ArrayLike, windows: Windows) -> Self:
-        """Sum up the event times of a batch's rows by the panes of `windows`."""
+        """Return the arrivals of a batch whose rows have these event times, by the panes of `windows`."""
         ordered = np.sort(np.asarray(times, np.int64))
         panes, first, rows = np.unique(windows.panes_at(ordered), return_index=True, return_counts=True)
         starts, ends = windows.pane_start(panes), windows.pane_end(panes)
@@ -74,7 +74,7 @@ class PaneArrivals:
 
     @property
     def total(self) -> int:
-        """Rows in the batch."""
+        """Number of rows in the batch."""
         return int(self.rows.sum())
 
     def late(self, punctuation: Micros | None) -> int:
@@ -82,19 +82,19 @@ class PaneArrivals:
         return 0 if punctuation is None else int(self.rows[self.pane_end <= punctuation].sum())
 
     def upto(self, limit: Micros | None) -> PaneArrivals:
-        """Leave out the panes that start beyond `limit`, and take no time as newer than it."""
+        """Return the arrivals without panes that start beyond `limit`, and with times cut to it."""
         if limit is None or not len(self) or self.newest.max() <= limit:
             return self
         kept = self.only(self.pane_start <= limit)
         return replace(kept, oldest=np.minimum(kept.oldest, limit), newest=np.minimum(kept.newest, limit))
 
     def only(self, mask: BoolArray) -> PaneArrivals:
-        """Return the panes where `mask` is true."""
+        """Return the panes for which `mask` is true."""
         chosen: dict[str, Any] = {name: getattr(self, name)[mask] for name in _COLUMNS}
         return replace(self, **chosen)
 
     def union(self, other: PaneArrivals) -> PaneArrivals:
-        """Return the panes of both, a pane that both have twice; the sources are this one's."""
+        """Return the panes of both, common ones twice, with the sources of this batch."""
         if not len(other):
             return self
         joined: dict[str, Any] = {

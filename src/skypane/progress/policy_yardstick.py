@@ -1,7 +1,7 @@
-"""The yardstick: a law against K-slack and against the best fixed delay, which is known only afterwards.
+"""Yardstick of progress policies: compare one with K-slack and with the best fixed delay, known only in hindsight.
 
-Everything is in event time: the latency of a window is how far the newest time has gone past its end when it is
-answered. The stream is taken through the laws without its rows, by counts alone; a year of it takes seconds.
+All figures are in event time: the latency of a window is how far the newest time has passed its end when it is
+answered. The policies process counts by pane instead of rows, so a year of a stream takes seconds.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from skypane.types import BoolArray, ConfigError, FloatArray, IntArray, Micros
 from skypane.windows import Windows
 
 _NOT_YET = -(1 << 62)
-#: Rows of any stretch over which the worst excess over a budget is looked for.
+#: Rows of a stretch over which the worst excess over a budget is measured.
 STRETCH = 10_000
-#: Rows of the budget, and pane and slack times, that a law may learn from before it is judged.
+#: Warm-up of a policy before it is scored: rows of the budget, and cycles of a pane and the slack.
 WARM_ROWS, WARM_CYCLES = 100, 8
 
 
 @dataclass(frozen=True, eq=False)
 class BatchedStream:
-    """A stream cut into batches of so many rows each, summed up by pane; arrays over the panes of all batches."""
+    """A stream cut into batches of `batch` rows, with counts by pane; arrays over the panes of all batches."""
 
     windows: Windows
     batch: int
@@ -40,7 +40,7 @@ class BatchedStream:
 
     @classmethod
     def of(cls, event: IntArray, windows: Windows, batch: int) -> Self:
-        """Cut `event`, times in the order of arrival; the last batch may be smaller."""
+        """Return the stream of `event`, times in the order of arrival; the last batch may be smaller."""
         if batch < 1:
             raise ConfigError(f"a batch needs at least 1 row, got {batch}")
         step, pane = np.arange(len(event)) // batch, windows.panes_at(event)
@@ -58,7 +58,7 @@ class BatchedStream:
 
 @dataclass(frozen=True, eq=False)
 class PolicyRun:
-    """What a law did: arrays over the batches."""
+    """Results of a policy: arrays over the batches."""
 
     punctuation: IntArray
     newest: IntArray
@@ -70,7 +70,7 @@ class PolicyRun:
 
     @classmethod
     def of(cls, policy: ProgressPolicy, cut: BatchedStream) -> Self:
-        """Take all batches through a policy."""
+        """Return the run of a policy over all batches."""
         states, state = [], policy.init()
         for arrivals in cut.arrivals:
             state = policy.step(state, arrivals)
@@ -81,7 +81,7 @@ class PolicyRun:
 
     @classmethod
     def fixed(cls, delay: Micros, like: PolicyRun, cut: BatchedStream) -> Self:
-        """Return the run of a fixed delay, over the newest times that another run has believed."""
+        """Return the run of a fixed delay over the newest times of another run."""
         punctuation = np.maximum.accumulate(like.newest - delay)
         before = np.concatenate([[_NOT_YET], punctuation[:-1]])[cut.step]
         late = np.where(cut.pane_end <= before, cut.rows, 0)
@@ -90,34 +90,34 @@ class PolicyRun:
         return cls(punctuation, like.newest, slack, like.seen, dropped, last=like.last)
 
     def answered(self, ends: IntArray) -> tuple[FloatArray, BoolArray]:
-        """Return how far the newest time is past each of these window ends when it is answered, and which ones are."""
+        """Return the latency of the windows with these ends, and a mask of those that are answered."""
         step = np.searchsorted(self.punctuation, ends)
         done = step < len(self.punctuation)
         return (self.newest[np.minimum(step, len(self.newest) - 1)] - ends).astype(np.float64), done
 
     def held(self, ends: IntArray) -> Micros:
-        """Return how far the newest time went past a window's end, at most, with the batch before its answer."""
+        """Return how far, at most, the newest time had passed a window's end in the batch before its answer."""
         step = np.searchsorted(self.punctuation, ends)
         waited = (step > 0) & (step < len(self.punctuation))
         return int(np.max(self.newest[step[waited] - 1] - ends[waited], initial=0))
 
     def silence(self, ends: IntArray) -> Micros:
-        """Return the longest event time that passed without an answer, the last batch before the next one's end."""
+        """Return the longest event time without an answer, up to the batch before the next answer."""
         counts = np.searchsorted(ends, self.punctuation, side="right")
-        told = np.flatnonzero(np.diff(counts, prepend=0))
-        if not len(told):
+        answering = np.flatnonzero(np.diff(counts, prepend=0))
+        if not len(answering):
             return int(self.newest[-1] - self.newest[0])
-        started = self.newest[np.concatenate([[0], told])]
-        ended = self.newest[np.concatenate([np.maximum(told - 1, 0), [len(self.newest) - 1]])]
+        started = self.newest[np.concatenate([[0], answering])]
+        ended = self.newest[np.concatenate([np.maximum(answering - 1, 0), [len(self.newest) - 1]])]
         return int((ended - started).max())
 
     def first(self, ends: IntArray) -> Micros | None:
-        """Return the event time from the first batch to the first answer, None if there is none."""
-        told = np.flatnonzero(np.searchsorted(ends, self.punctuation, side="right"))
-        return int(self.newest[told[0]] - self.newest[0]) if len(told) else None
+        """Return the event time from the first batch to the first answer, or None if there is none."""
+        answering = np.flatnonzero(np.searchsorted(ends, self.punctuation, side="right"))
+        return int(self.newest[answering[0]] - self.newest[0]) if len(answering) else None
 
     def worst_excess(self, budget: float) -> float:
-        """Return how many rows more than the budget were dropped, at worst, in any STRETCH rows (whole batches)."""
+        """Return the largest number of rows dropped beyond the budget in any STRETCH rows (whole batches)."""
         seen = np.concatenate([[0], self.seen])
         dropped = np.concatenate([[0], self.dropped])
         start = np.maximum(np.searchsorted(seen, seen - STRETCH, side="right") - 1, 0)
@@ -127,7 +127,7 @@ class PolicyRun:
 
 @dataclass(frozen=True, slots=True)
 class PolicyScore:
-    """What one law is worth; times in microseconds, `drop` the share of rows dropped after warm-up."""
+    """Score of one policy; times in microseconds, `drop` the share of rows dropped after warm-up."""
 
     drop: float
     mean: float
@@ -139,7 +139,7 @@ class PolicyScore:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A law, K-slack, and the best fixed delay that drops no more than the law, on one stream."""
+    """Scores on one stream: a policy (`law`), K-slack, and the best fixed delay that drops no more rows."""
 
     law: PolicyScore
     fixed: PolicyScore
@@ -147,61 +147,62 @@ class Comparison:
     #: The best fixed delay (microseconds).
     delay: Micros
     budget: float
-    #: Of all rows, the share that the law dropped in the end, and that K-slack did.
+    #: Shares of all rows dropped by the policy and by K-slack.
     dropped: float
     unavoidable: float
-    #: The largest share that the law chose to drop, K-slack's taken off, at any batch after warm-up.
+    #: The largest share of rows dropped by the policy but not by K-slack, at any batch after warm-up.
     chosen: float
-    #: Longest delay seen (microseconds), and the longest that a window was held (to the batch before its answer).
+    #: Longest delay seen (microseconds), and the longest time by which a window was held (to the batch before its
+    #: answer).
     longest: Micros
     held: Micros
-    #: Whether the stream goes on for as long again as the warm-up takes; if not, there is nothing to judge.
+    #: Whether the stream after the warm-up is at least as long as the warm-up; if not, the scores mean nothing.
     judged: bool
     because: str
 
     @property
     def ratios(self) -> tuple[float, float]:
-        """Mean and p99 latency as multiples of the best fixed delay's."""
+        """Mean and p99 latency as multiples of those of the best fixed delay."""
         return self.law.mean / max(self.fixed.mean, 1.0), self.law.p99 / max(self.fixed.p99, 1.0)
 
 
 def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolicy) -> Comparison:
-    """Return how a law with a budget does on `event`, times in the order of arrival (microseconds)."""
+    """Return the comparison for a policy with a budget on `event`, times in the order of arrival (microseconds)."""
     budget = policy.drop_budget
     if budget is None:
-        raise ConfigError(f"the yardstick is for laws with a budget, got {type(policy).__name__}")
+        raise ConfigError(f"policy must have a drop budget, got {type(policy).__name__}; use AqKSlack(max_drop=...)")
     cut = BatchedStream.of(event, windows, batch)
-    law, patient = PolicyRun.of(policy, cut), PolicyRun.of(KSlack(), cut)
+    tested, patient = PolicyRun.of(policy, cut), PolicyRun.of(KSlack(), cut)
     ends = window_ends(event, windows)
-    start, judged = _warm(law, patient, windows, budget)
-    delay = best_fixed(cut, law, start)
-    runs = (law, PolicyRun.fixed(delay, law, cut), patient)
-    common = np.all([run.answered(ends)[1] for run in runs[:2]], axis=0) & (ends > law.newest[start])
-    law_score, fixed_score, patient_score = (_score(run, ends, common, start, budget) for run in runs)
-    chosen = (law.dropped - patient.dropped)[start:] / law.seen[start:]
+    start, judged = _warm(tested, patient, windows, budget)
+    delay = best_fixed(cut, tested, start)
+    runs = (tested, PolicyRun.fixed(delay, tested, cut), patient)
+    common = np.all([run.answered(ends)[1] for run in runs[:2]], axis=0) & (ends > tested.newest[start])
+    tested_score, fixed_score, patient_score = (_score(run, ends, common, start, budget) for run in runs)
+    chosen = (tested.dropped - patient.dropped)[start:] / tested.seen[start:]
     return Comparison(
-        law=law_score,
+        law=tested_score,
         fixed=fixed_score,
         kslack=patient_score,
         delay=delay,
         budget=budget,
-        dropped=float(law.dropped[-1] / law.seen[-1]),
+        dropped=float(tested.dropped[-1] / tested.seen[-1]),
         unavoidable=float(patient.dropped[-1] / patient.seen[-1]),
         chosen=float(chosen.max()),
         longest=int(patient.slack[-1]),
-        held=law.held(ends),
+        held=tested.held(ends),
         judged=judged,
-        because=policy.explain(law.last),
+        because=policy.explain(tested.last),
     )
 
 
-def best_fixed(cut: BatchedStream, law: PolicyRun, start: int) -> Micros:
-    """Return the smallest fixed delay that drops no more rows after batch `start` than the law does."""
-    before = np.concatenate([[_NOT_YET], law.newest[:-1]])[cut.step]
+def best_fixed(cut: BatchedStream, run: PolicyRun, start: int) -> Micros:
+    """Return the smallest fixed delay that drops at most as many rows after batch `start` as `run`."""
+    before = np.concatenate([[_NOT_YET], run.newest[:-1]])[cut.step]
     judged = cut.step > start
     distance, rows = (before - cut.pane_end)[judged], cut.rows[judged]
     order = np.argsort(-distance, kind="stable")
-    at = int(np.searchsorted(np.cumsum(rows[order]), law.dropped[-1] - law.dropped[start], side="right"))
+    at = int(np.searchsorted(np.cumsum(rows[order]), run.dropped[-1] - run.dropped[start], side="right"))
     return max(0, int(distance[order[at]]) + 1) if at < len(order) else 0
 
 
@@ -214,12 +215,12 @@ def window_ends(event: IntArray, windows: Windows) -> IntArray:
     return windows.offset + numbers * windows.slide + windows.length
 
 
-def _warm(law: PolicyRun, patient: PolicyRun, windows: Windows, budget: float) -> tuple[int, bool]:
-    """Return the batch with which warm-up is over, and whether there are as many rows after it; else a fifth is cut."""
-    watched = law.newest - law.newest[0] >= WARM_CYCLES * (windows.longest_pane + law.slack)
-    warm = np.flatnonzero(watched & (law.seen * budget >= WARM_ROWS))
-    fifth = len(law.seen) // 5
-    if len(warm) and max(warm[0], fifth) <= len(law.seen) // 2 and patient.dropped[-1] <= budget * law.seen[-1] / 2:
+def _warm(run: PolicyRun, patient: PolicyRun, windows: Windows, budget: float) -> tuple[int, bool]:
+    """Return the last batch of the warm-up, and whether as many rows follow; otherwise the warm-up is a fifth."""
+    watched = run.newest - run.newest[0] >= WARM_CYCLES * (windows.longest_pane + run.slack)
+    warm = np.flatnonzero(watched & (run.seen * budget >= WARM_ROWS))
+    fifth = len(run.seen) // 5
+    if len(warm) and max(warm[0], fifth) <= len(run.seen) // 2 and patient.dropped[-1] <= budget * run.seen[-1] / 2:
         return int(max(warm[0], fifth)), True
     return fifth, False
 

@@ -1,16 +1,16 @@
-"""What a progress policy is told, what it keeps, and what it must do (docs/progress.md; paper 1, section 4.1.1).
+"""Interface of progress policies: their input, state and methods (docs/progress.md; paper 1, section 4.1.1).
 
-A policy is a frozen law. The engine takes a micro-batch in as a whole and asks it, in this order:
+A policy is a frozen value. The engine processes a micro-batch as a whole and calls, in this order:
 
-    verdict = policy.judge(state, arrivals)   # panes that start beyond verdict.limit are held, some held ones given up
+    verdict = policy.judge(state, arrivals)   # panes beyond verdict.limit are held; some held ones are quarantined
     state = policy.step(state, arrivals)      # then panes with end <= state.punctuation are closed
 
-and of a drain, after which nothing is held:
+A drain calls the following, after which no pane is held:
 
-    verdict, state = policy.settle(state)     # panes that were held are believed, or given up
+    verdict, state = policy.settle(state)     # held panes are accepted or quarantined
     state = policy.close(state, end)          # then all panes are closed
 
-Rows whose pane was closed by the punctuation *before* the batch are late: the engine drops them, the policy counts them.
+Rows whose pane the punctuation *before* the batch has closed are late: the engine drops them, the policy counts them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skypane.types import Micros
 
 
 class ProgressState(Protocol):
-    """What every policy's state tells; states are frozen values, compared by ==."""
+    """Fields of every policy's state; states are frozen values, compared by ==."""
 
     @property
     def punctuation(self) -> Micros | None:
@@ -33,48 +33,48 @@ class ProgressState(Protocol):
 
     @property
     def newest(self) -> Micros | None:
-        """tmax: the newest event time that is believed."""
+        """tmax: the newest event time, without held rows."""
         ...
 
     @property
     def slack(self) -> Micros:
-        """K: how far the punctuation is meant to lie behind `newest`."""
+        """K: the intended distance of the punctuation behind `newest`."""
         ...
 
     @property
     def seen(self) -> int:
-        """Rows so far, late ones with them, those that are held or quarantined without."""
+        """Rows so far, including late ones, excluding held and quarantined ones."""
         ...
 
     @property
     def dropped(self) -> int:
-        """Rows so far whose pane was closed before they came."""
+        """Late rows so far: rows whose pane was closed before their batch."""
         ...
 
     @property
     def held(self) -> HeldPanes:
-        """The panes too far ahead to be believed yet."""
+        """The held panes, which are too far ahead of all others."""
         ...
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the state as a JSON value; the policy's restore() takes it back."""
+        """Return the state as a JSON value, which the policy's restore() reads."""
         ...
 
 
 class ProgressPolicy(Protocol):
-    """A pure law of progress: frozen, no clock, no chance; equal inputs give equal states.
+    """A pure progress policy: frozen, without a clock or random numbers; equal inputs give equal states.
 
-    A policy takes back only states that it gave: hence Any where one comes in.
+    A policy receives only states that it returned itself; the parameters are Any, since each policy has its own type.
     """
 
     @property
     def drop_budget(self) -> float | None:
-        """Largest share of rows that may be dropped, or None if the policy promises nothing about it."""
+        """Largest share of rows that may be dropped, or None if the policy has no budget."""
         ...
 
     @property
     def needs_source(self) -> bool:
-        """Whether arrivals must tell the rows of each source, so that the job has to name the source column."""
+        """Whether arrivals must contain the rows of each source, so that the job has to name the source column."""
         ...
 
     def init(self) -> ProgressState:
@@ -82,7 +82,7 @@ class ProgressPolicy(Protocol):
         ...
 
     def judge(self, state: Any, arrivals: PaneArrivals) -> FutureDecision:
-        """Return which panes are held, and which are held no longer."""
+        """Return which panes are held from now on, and which are released."""
         ...
 
     def step(self, state: Any, arrivals: PaneArrivals) -> ProgressState:
@@ -90,19 +90,19 @@ class ProgressPolicy(Protocol):
         ...
 
     def settle(self, state: Any) -> tuple[FutureDecision, ProgressState]:
-        """Return what becomes of the held panes when nothing more comes: believed or given up; and the state after it."""
+        """Return which held panes a drain accepts and which it quarantines, and the state after it."""
         ...
 
     def close(self, state: Any, time: Micros) -> ProgressState:
-        """Return the state after a punctuation at `time` that comes from outside: nothing older is awaited."""
+        """Return the state after an external punctuation at `time`: the stream is complete before it."""
         ...
 
     def restore(self, snapshot: Mapping[str, Any]) -> ProgressState:
-        """Return the state whose snapshot() this is; raise CheckpointError if it cannot be one."""
+        """Return the state that snapshot() wrote; raise CheckpointError if it is invalid."""
         ...
 
     def explain(self, state: Any) -> str:
-        """Return in one readable line why the punctuation is where it is."""
+        """Return the reason for the current punctuation in one line."""
         ...
 
     def figures(self, state: Any) -> Mapping[str, float]:
@@ -110,5 +110,5 @@ class ProgressPolicy(Protocol):
         ...
 
     def describe(self) -> dict[str, Any]:
-        """Return a JSON value that is equal for two policies exactly when they are."""
+        """Return a JSON value that is equal for two policies if and only if the policies are equal."""
         ...

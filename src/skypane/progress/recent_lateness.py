@@ -1,4 +1,4 @@
-"""How late rows have been of late: what each slack would have dropped, fading, of bounded size, as a value."""
+"""Lateness of recent rows: the rows that each slack would have dropped, with decaying weights and bounded size."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from skypane.types import CheckpointError, FloatArray, IntArray, Micros
 
 _PER_OCTAVE = 8
 _OCTAVES = 63
-#: A slack that would have dropped less than this has dropped nothing: one row is forgotten after ten half-lives.
+#: Weights below this count as zero: one row is forgotten after ten half-lives.
 _FORGOTTEN = 1e-3
-#: Spreads by which a slack must stay within the share.
+#: Number of spreads that are added to the expected drops of a slack.
 _CARE = 1.0
 #: Blocks in a half-life.
 _BLOCKS = 32
-#: So many rows of the share must have come before anything is said of it.
+#: Least number of rows that the share must amount to before a slack is returned.
 _ENOUGH = 10
 _ARRAYS = ("dropped", "squares", "block")
 _NOTHING: FloatArray = np.empty(0)
@@ -35,9 +35,9 @@ def _edges() -> IntArray:
 
 
 def _eighth_root(number: int) -> int:
-    """Return the root rounded to the nearest integer, exactly."""
+    """Return the eighth root, rounded exactly to the nearest integer."""
     root = isqrt(isqrt(isqrt(number)))
-    between = 2 * root + 1  # twice the number half-way to the next
+    between = 2 * root + 1  # twice the midpoint to the next integer
     return root + int(prod([between] * _PER_OCTAVE) <= number << _PER_OCTAVE)
 
 
@@ -45,34 +45,34 @@ def _nothing() -> FloatArray:
     return _NOTHING
 
 
-#: The slacks that are told apart, in microseconds: 0, then steps of 9 % up to the largest integer, beyond any delay.
+#: The slacks that are distinguished, in microseconds: 0, then steps of 9 % up to the largest integer.
 EDGES: IntArray = _edges()
 
 
 @dataclass(frozen=True, eq=False)
 class RecentDistances:
-    """Rows by distance; the weight of old rows is halved whenever a half-life of rows has come.
+    """Rows by distance; the weight of old rows is halved with every half-life of rows.
 
-    A row's distance is how far the end of its pane lay behind the newest time before its batch: with slack K the row
-    is dropped exactly if its distance is at least K. Rows whose pane was still ahead have no distance.
+    A row's distance is how far the end of its pane lies behind the newest time before its batch: with slack K the row
+    is dropped if and only if its distance is at least K. Rows of panes that end after the newest time have no distance.
     """
 
-    #: For each slack of EDGES, the weight of the rows that it would have dropped; where nothing, the array ends.
+    #: For each slack of EDGES, the weight of the rows that it would have dropped; trailing zeros are cut off.
     dropped: FloatArray = field(default_factory=_nothing)
-    #: The same as a sum of squares over blocks of rows: rows are late together, and that many came by chance.
+    #: The same as a sum of squares over blocks of rows, since late rows come in bursts, whose number varies.
     squares: FloatArray = field(default_factory=_nothing)
-    #: The block that is not full yet: what each slack would have dropped of it, and its rows.
+    #: The incomplete block: the rows that each slack would have dropped of it, and its rows.
     block: FloatArray = field(default_factory=_nothing)
     block_rows: int = 0
-    #: Weight of all rows, those without a distance too.
+    #: Weight of all rows, including those without a distance.
     total: float = 0.0
     #: Event time in which these rows came, with the same weights (microseconds).
     span: float = 0.0
 
     def add(self, distance: IntArray, rows: IntArray, moved: Micros, half_life: float) -> Self:
-        """Return what is known after `rows` rows at each `distance` (microseconds, below zero: none).
+        """Return the memory after `rows` more rows at each `distance` (microseconds; negative: no distance).
 
-        `moved` is how far the newest time moved with them, `half_life` a number of rows.
+        `moved` is how far the newest time moved with these rows; `half_life` is a number of rows.
         """
         count = int(rows.sum())
         keep = float(power(0.5, count / half_life))
@@ -87,16 +87,17 @@ class RecentDistances:
         return type(self)(_trimmed(dropped), _trimmed(squares), _trimmed(block), block_rows, total, span)
 
     def rows_in(self, span: Micros) -> float:
-        """Return how many rows come, at the recent rate, while the newest time moves by `span`; 0 if none is known."""
+        """Return the rows that come, at the recent rate, while the newest time moves by `span`; 0 if it is unknown."""
         return self.total * span / self.span if self.span else 0.0
 
     def slack_for(self, share: float, watched: Micros, pane: Micros, care: float = 0.0) -> Micros | None:
-        """Return the smallest slack that would drop at most `share` of the rows, or None if too little is known.
+        """Return the smallest slack that would drop at most `share` of the rows, or None if too few rows are known.
 
-        `watched` is the event time for which the stream has been watched. What is lost when a pane is closed is
-        lost bit by bit over the pane and the slack behind it, so a slack is known after one such cycle, and until
-        then one cycle more may be missing; and where rows are late together, a few blocks say little. `care`, from 0
-        to 1, is how far to go from the slack between two edges to the upper one, which is known to be enough.
+        `watched` is the length of event time over which the stream has been observed. The rows that a slack drops of a
+        pane come over a cycle, the pane and the slack behind it. So a slack is known after one cycle, and the expected
+        drops are raised by one cycle that may be missing, and by the spread of the blocks, because late rows come in
+        bursts. `care`, from 0 to 1, moves the result from the slack interpolated between two edges (0) to the upper
+        edge (1), which is known to suffice.
         """
         budget = share * self.total
         if budget < _ENOUGH:
@@ -110,14 +111,14 @@ class RecentDistances:
         at = int(np.argmax(affordable))
         if not affordable[at]:
             return None
-        if at <= 1 or expected[at - 1] <= budget:  # the slack before it is affordable as well, but not known yet
+        if at <= 1 or expected[at - 1] <= budget:  # the slack before is affordable too, but not known yet
             return int(edges[at])
         between = (expected[at - 1] - budget) / (expected[at - 1] - expected[at])
         between += (1 - between) * care
         return int(edges[at - 1] + between * (edges[at] - edges[at - 1]))
 
     def share_dropped_by(self, slack: Micros) -> float:
-        """Return which share of the rows `slack` would have dropped, to the edge at or below it."""
+        """Return the share of the rows that `slack` would have dropped, by the edge at or below it."""
         at = int(np.searchsorted(EDGES, slack, side="right")) - 1
         return float(self.dropped[at]) / self.total if at < len(self.dropped) else 0.0
 
@@ -127,7 +128,7 @@ class RecentDistances:
 
     @classmethod
     def restored(cls, snapshot: Mapping[str, Any]) -> Self:
-        """Return the value whose snapshot() this is."""
+        """Return the value that snapshot() wrote."""
         try:
             dropped, squares, block = (_fixed(np.array(snapshot[name], np.float64)) for name in _ARRAYS)
             numbers = int(snapshot["block_rows"]), float(snapshot["total"]), float(snapshot["span"])
@@ -151,7 +152,7 @@ def _fixed(array: FloatArray) -> FloatArray:
 
 
 def _sum(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the sum of two arrays that may end early."""
+    """Return the sum of two arrays of which the shorter one is padded with zeros."""
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     total = longer.copy()
     total[: len(shorter)] += shorter
@@ -159,6 +160,6 @@ def _sum(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def _trimmed(weights: FloatArray) -> FloatArray:
-    """Return the weights, which descend, without what is forgotten; rounded, so that a ledger stays small."""
+    """Return the descending weights without forgotten ones, rounded to keep the ledger small."""
     known = len(weights) - int(np.searchsorted(weights[::-1], _FORGOTTEN))
     return _fixed(np.round(weights[:known], 3))

@@ -1,4 +1,4 @@
-"""The step that the punctuation laws share: bound, count, then let the law choose the slack."""
+"""Common step of the progress policies: hold rows of the far future, count, then choose the slack."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ S = TypeVar("S", bound=Progress)
 
 @dataclass(frozen=True, kw_only=True)
 class SlackPolicy(ABC, Generic[S]):
-    """Punctuation = newest time - slack, never going back; a law says what the slack is after each batch.
+    """Base of policies with punctuation = newest time - slack, never decreasing; subclasses set the slack.
 
-    Fields that are durations may be given as texts or timedeltas, and are kept in microseconds.
+    Durations may be given as texts or timedeltas; they are stored in microseconds.
     """
 
     #: How far beyond the rest a row may lie before it is held; None turns the bound off.
     max_ahead: Duration | None = DAY
-    #: By how many rows those that are held must outnumber the others before the stream is taken to have moved on.
+    #: By how many rows the held ones must outnumber the others before the stream follows them.
     support: int = SUPPORT
-    #: After how many rows of a stream that goes on without them those that are held are given up.
+    #: After how many rows of a stream that continues without them held rows are quarantined.
     patience: int = PATIENCE
 
-    #: Whether the law goes by sources, so that the job must name the column that tells them.
+    #: Whether the policy uses the sources of rows, so that the job must name the source column.
     needs_source: ClassVar[bool] = False
     _durations: ClassVar[tuple[str, ...]] = ("max_ahead",)
 
@@ -39,7 +39,7 @@ class SlackPolicy(ABC, Generic[S]):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, micros(value, name))
-        self._bound()  # raises if it cannot be
+        self._bound()  # raises ConfigError on invalid values
 
     def _bound(self) -> FutureBound:
         max_ahead = None if self.max_ahead is None else micros(self.max_ahead)
@@ -47,7 +47,7 @@ class SlackPolicy(ABC, Generic[S]):
 
     @property
     def drop_budget(self) -> float | None:
-        """Largest share of rows that may be dropped; None: this law promises nothing about it."""
+        """Largest share of rows that may be dropped; None: this policy has no budget."""
         return None
 
     @abstractmethod
@@ -56,14 +56,14 @@ class SlackPolicy(ABC, Generic[S]):
 
     @abstractmethod
     def restore(self, snapshot: Mapping[str, Any]) -> S:
-        """Return the state whose snapshot() this is; raise CheckpointError if it cannot be one."""
+        """Return the state that snapshot() wrote; raise CheckpointError if it is invalid."""
 
     @abstractmethod
     def _measure(self, before: S, counted: S, arrivals: PaneArrivals) -> S:
-        """Return `counted`, the state with the batch counted in, with the slack that the law finds right now."""
+        """Return `counted`, the state with the batch counted, with the slack that the policy chooses."""
 
     def judge(self, state: S, arrivals: PaneArrivals) -> FutureDecision:
-        """Return which panes are held, and which are held no longer; step() takes the same verdict into account."""
+        """Return which panes are held from now on, and which are released; step() makes the same decision."""
         return self._bound().judge(_reached(state), state.held, arrivals)
 
     def step(self, state: S, arrivals: PaneArrivals) -> S:
@@ -78,7 +78,7 @@ class SlackPolicy(ABC, Generic[S]):
         return self._moved(judged, believed) if len(believed) else judged
 
     def settle(self, state: S) -> tuple[FutureDecision, S]:
-        """Return what becomes of the panes that are held when nothing more comes, and the state after it."""
+        """Return which held panes a drain accepts and which it quarantines, and the state after it."""
         newest = _reached(state)
         if newest is None or not state.held.panes:
             return FutureDecision(None), state
@@ -98,35 +98,35 @@ class SlackPolicy(ABC, Generic[S]):
         return replace(measured, punctuation=max(given, default=None))
 
     def _punctuation(self, before: S, measured: S) -> Micros | None:  # noqa: ARG002
-        """Return the punctuation that the slack gives, if it were not for the one before; None: none yet."""
+        """Return the punctuation by the slack, which may be below the current one; None: no punctuation yet."""
         return None if measured.newest is None else measured.newest - measured.slack
 
     def explain(self, state: S) -> str:
-        """Return in one line why the punctuation is where it is."""
+        """Return the reason for the current punctuation in one line."""
         return f"{span(state.slack)} behind the newest time"
 
     def figures(self, state: S) -> dict[str, float]:  # noqa: ARG002
-        """Return the numbers behind explain(): rows, shares of rows, or microseconds."""
+        """Return the numbers in explain(): rows, shares of rows, or microseconds."""
         return {}
 
     def close(self, state: S, time: Micros) -> S:
-        """Return the state after a punctuation at `time` that comes from outside: nothing older is awaited."""
+        """Return the state after an external punctuation at `time`: the stream is complete before it."""
         return replace(state, punctuation=time if state.punctuation is None else max(state.punctuation, time))
 
     def describe(self) -> dict[str, Any]:
-        """Return the law's name and fields as a JSON object."""
+        """Return the policy's name and fields as a JSON object."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {"policy": type(self).__name__, **values}
 
 
 def _reached(state: Progress) -> Micros | None:
-    """Return how far the stream has come: to its newest time, or to a punctuation from outside, behind which rows are late."""
+    """Return the later of the newest time and the punctuation, which an external one may have moved beyond it."""
     if state.newest is None or state.punctuation is None:
         return state.newest
     return max(state.newest, state.punctuation)
 
 
 def not_negative(name: str, value: Duration | None) -> None:
-    """Raise ConfigError if a length of time is below zero."""
+    """Raise ConfigError if a duration is negative."""
     if value is not None and micros(value, name) < 0:
         raise ConfigError(f"{name} must not be negative, got {micros(value, name)!r}")

@@ -1,4 +1,4 @@
-"""The state that progress policies share, as a value that goes into the ledger."""
+"""State that all progress policies share, as a value that is written to the ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skypane.types import Micros
 
 @dataclass(frozen=True)
 class Progress(JsonState):
-    """How far a stream has come; see ProgressState for the meaning of the first six."""
+    """Progress of a stream; ProgressState describes the first six fields."""
 
     punctuation: Micros | None = None
     newest: Micros | None = None
@@ -22,16 +22,16 @@ class Progress(JsonState):
     seen: int = 0
     dropped: int = 0
     held: HeldPanes = field(default_factory=HeldPanes)
-    #: Rows that were held and given up, since the start.
+    #: Held rows that were quarantined since the start.
     given_up: int = 0
-    #: What a drain tells a pause from a wrong clock by.
+    #: Pauses of the stream, by which a drain distinguishes a pause from a wrong clock.
     pauses: Pauses = field(default_factory=Pauses, metadata=ADDED)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the state as a JSON object, one entry per field."""
+        """Return the state as a JSON object, one entry for each field."""
         return fields_to_json(self)
 
     @classmethod
     def restored(cls, snapshot: Mapping[str, Any]) -> Self:
-        """Return the state whose snapshot() this is; raise CheckpointError, naming the field, if there is none."""
+        """Return the state that snapshot() wrote; raise CheckpointError, naming the field, if it is invalid."""
         return fields_from_json(cls, snapshot)

@@ -1,4 +1,4 @@
-"""A job run to its end in the foreground, or to the end of a batch when the user has had enough."""
+"""Run a job in the foreground until it ends or the user interrupts it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from skypane import BatchMetrics, Job, StreamHandle
 
-#: seconds between looks at a running query
+#: seconds between polls of a running query
 POLL = 0.2
 
 
@@ -20,10 +20,10 @@ def follow(
     seconds: float | None = None,
     drain: bool = False,
 ) -> bool:
-    """Run `job` until it ends by itself, `ended` says so, `seconds` have passed, or Ctrl-C; tell if it was not Ctrl-C.
+    """Run `job` until it ends, `ended` returns True, `seconds` have passed, or Ctrl-C; return False after Ctrl-C.
 
-    With `drain`, the windows that are open in the end are answered too; Ctrl-C leaves them open.
-    Raise SkypaneError, with the cause, if the query fails.
+    With `drain`, the windows that are open at the end are answered too, but not after Ctrl-C.
+    Raise SkypaneError with the cause if the query fails.
     """
     handle = job.start(on_batch=on_batch, trigger=trigger)
     until = time.monotonic() + seconds if seconds is not None else float("inf")

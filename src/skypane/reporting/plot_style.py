@@ -1,4 +1,4 @@
-"""How plots look that stand by themselves: plain axes, a grid behind the lines."""
+"""Style of stand-alone plots: plain axes, and a grid behind the lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 PLAIN: Any = {
     "svg.hashsalt": "skypane",  # equal figures give equal bytes
-    "text.parse_math": False,  # what is named may have a "$" in its name
+    "text.parse_math": False,  # labels may contain "$"
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,

@@ -1,4 +1,4 @@
-"""What there is to say of a running query: a pure fold over its batches, and the words for it."""
+"""Status of a running query: a pure fold over its batches, and its description in words."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pyarrow as pa
 from skypane.metrics import BatchMetrics, InputMetrics
 from skypane.wording import clock, count, counted, percent, span, stamp
 
-#: rows per second are taken over so many of the latest batches
+#: number of latest batches over which the rate is measured
 RECENT = 8
 
 
 @dataclass(frozen=True)
 class QueryView:
-    """All that a display needs to know; a pure fold over the batches of one run."""
+    """The state of a display: a pure fold over the batches of one run."""
 
     title: str
-    #: rows the stream will have in the end, where that is known
+    #: rows of the whole stream, if known
     total_rows: int | None = None
     recent: tuple[BatchMetrics, ...] = ()
-    #: rows that had been read before this run, when it goes on from a checkpoint
+    #: rows read before this run, if it resumes from a checkpoint
     read_before: int = 0
     rows: int = 0
     windows: int = 0
@@ -50,12 +50,12 @@ class QueryView:
 
     @property
     def share(self) -> float | None:
-        """How much of the stream has been read, 0 to 1; None for a stream without end."""
+        """Share of the stream that has been read, 0 to 1; None for an unbounded stream."""
         return self.read / self.total_rows if self.total_rows else None
 
     @property
     def rate(self) -> float:
-        """Rows per second of wall clock over the recent batches, waiting included."""
+        """Rows per second of wall clock over the recent batches, including waiting."""
         if not self.recent:
             return 0.0
         last = self.recent[-1]
@@ -63,14 +63,14 @@ class QueryView:
         return sum(metrics.rows for metrics in self.recent) / seconds if seconds > 0 else 0.0
 
     def eta(self) -> float | None:
-        """Seconds to the end at the recent rate; None if it cannot be said."""
+        """Return the seconds to the end at the recent rate; None if the end or the rate is unknown."""
         if self.total_rows is None or self.rate <= 0:
             return None
         return max(0.0, (self.total_rows - self.read) / self.rate)
 
 
 def facts(view: QueryView) -> list[tuple[str, str]]:
-    """Return what is to be read off the run right now, in words."""
+    """Return (name, value) pairs that describe the status of the run after its latest batch."""
     m = view.latest
     if m is None:
         return [("state", "waiting for the first batch")]
@@ -78,24 +78,24 @@ def facts(view: QueryView) -> list[tuple[str, str]]:
     return [
         ("rate", f"{count(round(view.rate))} rows/s   ({count(view.read)} read, batch {m.batch_id})"),
         ("late rows", f"{percent(m.drop_ratio)}{budget}   ({count(m.dropped_rows)} dropped)"),
-        ("waiting", f"{span(m.slack)} for late rows (slack); complete up to {stamp(m.punctuation)}"),
-        ("still open", f"{counted(m.open_panes, 'panes')} holding {counted(m.open_rows, 'rows')}"),
-        ("put aside", counted(view.quarantined, "rows that cannot be used")),
+        ("slack", f"{span(m.slack)}; complete up to {stamp(m.punctuation)} (punctuation)"),
+        ("open", f"{counted(m.open_panes, 'panes')} with {counted(m.open_rows, 'rows')}"),
+        ("quarantined", counted(view.quarantined, "rows")),
         ("answered", counted(view.windows, "windows")),
         *([("inputs", inputs(m.inputs))] if m.inputs else []),
     ]
 
 
 def inputs(seen: Sequence[InputMetrics]) -> str:
-    """Return how many inputs there are, and which of them want to be looked at."""
+    """Return the number of inputs, and those that are behind or gone."""
     behind, gone = ([one for one in seen if one.state == state] for state in ("behind", "gone"))
     last = max(behind, key=lambda one: one.lag, default=None)
-    said = [f"{count(len(seen))}, {count(sum(one.state == 'read' for one in seen))} read to their end"]
+    parts = [f"{count(len(seen))}, {count(sum(one.state == 'read' for one in seen))} read to their end"]
     if last is not None:
         rows = count(sum(one.lag for one in behind))
-        said.append(f"{count(len(behind))} behind by {rows} rows, most of them {last.input} ({count(last.lag)})")
-    said += [f"{count(len(gone))} gone"] if gone else []
-    return "; ".join(said)
+        parts.append(f"{count(len(behind))} behind by {rows} rows, most of them {last.input} ({count(last.lag)})")
+    parts += [f"{count(len(gone))} gone"] if gone else []
+    return "; ".join(parts)
 
 
 def line(view: QueryView, elapsed: float) -> str:

@@ -1,4 +1,4 @@
-"""What a receiver shows: a table that refreshes on a terminal, plain lines anywhere else."""
+"""Display of a receiver: a table that refreshes on a terminal, plain lines anywhere else."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ from skypane.wording import clock, count, counted, seconds
 
 COLUMNS = ("input", "state", "lines", "lines/s", "bytes", "silent for", "remarks")
 LINE_EVERY = 10.0
-"""Seconds between plain lines: a log is not flooded."""
+"""Minimum seconds between plain lines, so that a log is not flooded."""
 
 
 def settings(receipts: ReceivedInputs) -> Iterator[tuple[str, str]]:
-    """Yield what will be received, in words; no secret is among them."""
+    """Yield (name, value) pairs that describe the inputs, without secrets."""
     yield "folder", receipts.folder
     for one in receipts.inputs:
         yield one.name, _source(one)
-    yield "kept", f"until {', '.join(receipts.read_by)} have read it" if receipts.read_by else "for ever"
+    yield "kept", f"until read by {', '.join(receipts.read_by)}" if receipts.read_by else "for ever"
 
 
 def _source(one: Received) -> str:
     match one:
         case Listen():
             acknowledged = ", acknowledged" if one.acknowledge else ""
-            reached = ", open to whoever reaches it" if one.is_open else ""
+            reached = ", open to any client" if one.is_open else ""
             return f"lines that clients send to {one.listen}{_encrypted(one)}{acknowledged}{reached}"
         case Connect():
             return f"lines that {one.connect} sends{_encrypted(one)}"
         case Mqtt():
             return f"messages of {one.topic} from {one.mqtt}, as client {one.client}{_by_topic(one)}"
         case Http():
-            # what comes after a question mark may be a key
-            return f"what {one.http.partition('?')[0]} answers, every {seconds(int(one.every) / 1e6)}"  # type: ignore[arg-type]
+            # the query part of the address may contain a key
+            every = seconds(int(one.every) / 1e6)  # type: ignore[arg-type]
+            return f"answers of {one.http.partition('?')[0]}, requested every {every}"
 
 
 def _encrypted(one: Listen | Connect) -> str:
@@ -49,7 +50,7 @@ def _encrypted(one: Listen | Connect) -> str:
 
 
 def _by_topic(one: Mqtt) -> str:
-    return ", each topic an input" if one.by_topic else ""
+    return ", one input per topic" if one.by_topic else ""
 
 
 def rows(seen: Sequence[ReceivedInput], rates: dict[str, float]) -> list[tuple[str, ...]]:
@@ -69,20 +70,20 @@ def rows(seen: Sequence[ReceivedInput], rates: dict[str, float]) -> list[tuple[s
 
 
 def _remarks(one: ReceivedInput) -> str:
-    said = [one.reason] if one.reason else []
-    said += [counted(one.unfinished, "lines without an end")] if one.unfinished else []
-    said += [f"{count(one.again)} sent again"] if one.again else []
-    return "; ".join(said)
+    remarks = [one.reason] if one.reason else []
+    remarks += [counted(one.unfinished, "lines without an end")] if one.unfinished else []
+    remarks += [f"{count(one.again)} sent again"] if one.again else []
+    return "; ".join(remarks)
 
 
 class ReceiverView:
-    """Looks at a receiver now and then; rates are over the time between two looks."""
+    """A view of a receiver; rates are measured between two calls of look()."""
 
     def __init__(self, receiving: Receiver, console: Console) -> None:
         self._receiving = receiving
         self._console = console
         self._since = self._looked = time.monotonic()
-        self._told = -LINE_EVERY
+        self._printed = -LINE_EVERY
         self._before: dict[str, int] = {}
         self._rates: dict[str, float] = {}
         self._live = (
@@ -90,29 +91,30 @@ class ReceiverView:
         )
 
     def look(self) -> None:
-        """Take the rates anew, and tell a line if it is time."""
+        """Update the rates, and print a line if LINE_EVERY seconds have passed."""
         now = time.monotonic()
         passed, self._looked = now - self._looked, now
         for one in self._receiving.seen:
             self._rates[one.name] = (one.lines - self._before.get(one.name, 0)) / passed if passed > 0 else 0.0
             self._before[one.name] = one.lines
-        if self._live is None and now - self._since - self._told >= LINE_EVERY:
-            self._told = now - self._since
+        if self._live is None and now - self._since - self._printed >= LINE_EVERY:
+            self._printed = now - self._since
             self._console.print(self.line(), soft_wrap=True, markup=False)
 
     def ended(self) -> None:
-        """Tell the last line, after all is written."""
+        """Print the last line, after everything has been written."""
         self._console.print(f"stopped; {self.line()}", soft_wrap=True, markup=False)
 
     def line(self) -> str:
-        """Return all in one line: how much has come, and what does not come."""
+        """Return the status of all inputs as one line: lines received, rate and failures."""
         seen = self._receiving.seen
         failed = [f"{one.name}: {one.reason}" for one in seen if one.reason]
-        said = [
-            f"[{clock(time.monotonic() - self._since)}] {count(sum(one.lines for one in seen))} lines of {len(seen)} inputs",
+        elapsed, lines = clock(time.monotonic() - self._since), count(sum(one.lines for one in seen))
+        parts = [
+            f"[{elapsed}] {lines} lines of {len(seen)} inputs",
             f"{count(round(sum(self._rates.values())))} lines/s",
         ]
-        return "; ".join(said + failed)
+        return "; ".join(parts + failed)
 
     def table(self) -> Table:
         """Return the table for a terminal."""

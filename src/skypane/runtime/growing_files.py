@@ -1,6 +1,6 @@
-"""A file that grows by whole lines: what is complete of it, and where its next n lines end.
+"""A file that grows by whole lines: find its complete part, and where its next n lines end.
 
-A place in it is a count of bytes. A last line without its end is not complete, and is left until its end has come.
+Offsets count bytes. A last line without a line end is incomplete, and is not read before its end is written.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 
 _BLOCK = 1 << 20
 LOOK = 1 << 16
-"""Bytes that are looked at for the length of lines."""
+"""Bytes that are sampled for the length of lines."""
 _CHUNK = 4 << 20
-"""Bytes of lines that are handed on at a time."""
+"""Bytes of lines that are yielded at a time."""
 
 
 LONGEST = 64 << 20
-"""Bytes of a line, at most: of a longer one only the beginning is read, since it may be longer than there is memory."""
+"""The longest line in bytes; only the beginning of a longer one is read, because it may not fit in memory."""
 _BEGINNING = 1 << 10
 
 
 class LineBlock(NamedTuple):
-    """Lines of [start, end) of a file; not whole if they are the beginning of a line that is too long."""
+    """Lines in bytes [start, end) of a file; not `whole` if `text` is only the beginning of a line that is too long."""
 
     start: int
     end: int
@@ -35,19 +35,19 @@ class LineBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GrowingFile:
-    """A file, which may not be there."""
+    """A file that grows by lines and may not exist."""
 
     path: str
 
     def size(self) -> int | None:
-        """Return how many bytes there are; None if there is no file."""
+        """Return the size in bytes; None if the file does not exist."""
         try:
             return os.stat(self.path).st_size  # noqa: PTH116
         except FileNotFoundError:
             return None
 
     def complete(self, start: int, end: int) -> int:
-        """Return where the last complete line of [start, end) ends, at least `start`: reads back from the end."""
+        """Return where the last complete line of [start, end) ends, at least `start`; read backwards from the end."""
         with open(self.path, "rb") as file:  # noqa: PTH123
             while end > start:
                 begin = max(start, end - _BLOCK)
@@ -59,7 +59,7 @@ class GrowingFile:
         return start
 
     def after(self, start: int, lines: int, stop: int | None = None) -> tuple[int, int]:
-        """Return where the next `lines` complete lines of [start, stop) end, and how many there are of them."""
+        """Return where the next complete lines of [start, stop) end, at most `lines` of them, and their number."""
         counted, end, at = 0, start, start
         with open(self.path, "rb") as file:  # noqa: PTH123
             file.seek(start)
@@ -71,7 +71,7 @@ class GrowingFile:
         return end, counted
 
     def line_length(self, start: int) -> float | None:
-        """Return how many bytes a line after `start` has, on average, as far as a look tells; None if none is complete there."""
+        """Return the mean length in bytes of lines after `start`, from a sample; None if it has no complete line."""
         block = self.read(start, start + LOOK)
         lines = block.count(b"\n")
         return (block.rfind(b"\n") + 1) / lines if lines else None
@@ -83,7 +83,7 @@ class GrowingFile:
             return file.read(end - start)
 
     def blocks(self, start: int, end: int) -> Iterator[LineBlock]:
-        """Yield the whole lines of [start, end), some at a time; of one that is too long its beginning.
+        """Yield the whole lines of [start, end) in blocks; of a line that is too long only the beginning.
 
         Raises EOFError if the file has become shorter; FileNotFoundError if it is gone.
         """
@@ -103,7 +103,7 @@ class GrowingFile:
         return self._long_line(start, end)
 
     def _long_line(self, start: int, end: int) -> LineBlock:
-        """Return a line that is longer than what is handed on at a time."""
+        """Return a line that is longer than a block."""
         stop = min(self.after(start, 1)[0], end)
         if stop - start <= LONGEST:
             return LineBlock(start, stop, self.read(start, stop))

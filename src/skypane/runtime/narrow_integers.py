@@ -1,7 +1,7 @@
-"""Columns of integers in as few bytes as their values need: partials travel, and lie in checkpoints, like this.
+"""Columns of integers in as few bytes as their values need: the form of partials in transfers and in checkpoints.
 
-A state of an aggregate is a row of 64-bit integers, most of which are small, or the same for every key. Each column of them is
-written less its smallest value, in 8, 16, 32 or 64 bits, and not at all where it has one value only.
+The state of an aggregate is a row of 64-bit integers, most of which are small, or equal for every key. Each column is
+stored as the difference from its smallest value, in 8, 16, 32 or 64 bits; a column with a single value is not stored.
 
     state: [[1, 33, 70_000], [2, 33, 70_010]]   ->   smallest 1, 33, 70_000   and   uint8 [0, 1], nothing, uint8 [0, 10]
 """
@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from skypane.types import IntArray
 
 FEWEST: Final = 256
-"""Rows that are worth it: each column costs some microseconds, however short it is."""
+"""Smallest number of rows to narrow: each column costs some microseconds, however short it is."""
 _WIDE: Final = b"skypane.wide"
-"""Where a narrow table tells the schema that it was made of."""
+"""Metadata key of the original schema in a narrow table."""
 _LEAST: Final = b"skypane.least"
-"""Where it tells the smallest value of each column of integers; by name, for each place of a list."""
+"""Metadata key of the smallest values of integer columns, by name, one for each position of a list."""
 _KINDS: Final = (np.uint8, np.uint16, np.uint32)
 
 
 def narrowed(table: pa.Table) -> pa.Table:
-    """Return a table from which widened() makes this one; the same, if that is not worth it."""
+    """Return the narrow form of a table, which widened() reverses; small tables, or without integers, are unchanged."""
     if table.num_rows < FEWEST or not any(_width(field) for field in table.schema):
         return table
     columns: dict[str, pa.Array | pa.ChunkedArray] = {}
@@ -43,18 +43,18 @@ def narrowed(table: pa.Table) -> pa.Table:
             least[f"{number}"].append(smallest)
             if kept is not None:
                 columns[f"{number}.{place}"] = pa.array(kept)
-    told = {_WIDE: table.schema.serialize().to_pybytes(), _LEAST: json.dumps(least).encode()}
-    rows = columns or {"rows": pa.nulls(table.num_rows)}  # how many there are
-    return pa.table(rows).replace_schema_metadata(told)
+    metadata = {_WIDE: table.schema.serialize().to_pybytes(), _LEAST: json.dumps(least).encode()}
+    rows = columns or {"rows": pa.nulls(table.num_rows)}  # keeps the number of rows
+    return pa.table(rows).replace_schema_metadata(metadata)
 
 
 def widened(table: pa.Table) -> pa.Table:
-    """Return the table from which narrowed() made this one."""
-    told = table.schema.metadata or {}
-    if _LEAST not in told:
+    """Return the original of a table that narrowed() returned."""
+    metadata = table.schema.metadata or {}
+    if _LEAST not in metadata:
         return table
-    schema = pa.ipc.read_schema(pa.py_buffer(told[_WIDE]))
-    return pa.Table.from_arrays(list(_columns(table, schema, json.loads(told[_LEAST]))), schema=schema)
+    schema = pa.ipc.read_schema(pa.py_buffer(metadata[_WIDE]))
+    return pa.Table.from_arrays(list(_columns(table, schema, json.loads(metadata[_LEAST]))), schema=schema)
 
 
 def _columns(table: pa.Table, schema: pa.Schema, least: dict[str, list[int]]) -> Iterator[Any]:
@@ -73,7 +73,7 @@ def _columns(table: pa.Table, schema: pa.Schema, least: dict[str, list[int]]) ->
 
 
 def _width(field: pa.Field) -> int:
-    """Return how many integers of 64 bits a value is; 0 if it is something else."""
+    """Return the number of 64-bit integers in a value of the column; 0 for other types."""
     if field.type == pa.int64():
         return 1
     is_list = pa.types.is_fixed_size_list(field.type) and field.type.value_type == pa.int64()
@@ -87,7 +87,7 @@ def _integers(column: pa.ChunkedArray, width: int) -> IntArray:
 
 
 def _narrow(values: IntArray) -> tuple[int, NDArray[Any] | None]:
-    """Return the smallest value, and what is kept: each less that one; nothing, if they are all the same."""
+    """Return the smallest value, and the differences from it as narrow integers; None if all values are equal."""
     smallest = int(values.min())
     span = int(values.max()) - smallest
     if not span:

@@ -1,4 +1,4 @@
-"""Tables on their way: small ones gathered into large ones, because each costs something however small; and as bytes."""
+"""Tables for transfers: small ones gathered into larger ones, since each has a fixed cost, and tables as bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from skypane.runtime.narrow_integers import narrowed, widened
 
 GROUP_BYTES = 256 << 20
-"""Bytes that are gathered at most: rows with long texts are gigabytes before they are many."""
+"""The largest number of bytes to gather: few rows with long strings can take gigabytes."""
 
 
 def gathered(tables: Iterable[pa.Table], row_count: int, byte_count: int = GROUP_BYTES) -> Iterator[pa.Table]:
@@ -41,7 +41,7 @@ def as_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def encoded(table: pa.Table) -> pa.Buffer:
-    """Return the table as one Arrow stream, in a single batch, its integers narrow."""
+    """Return the table as an Arrow stream of a single record batch with narrow integers."""
     table = narrowed(table.combine_chunks())
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -50,5 +50,5 @@ def encoded(table: pa.Table) -> pa.Buffer:
 
 
 def decoded(stream: pa.Buffer) -> pa.Table:
-    """Return the table of which encoded() made the stream; only narrow integers are copied."""
+    """Return the table of a stream from encoded(); only narrow integers are copied."""
     return widened(pa.ipc.open_stream(stream).read_all())

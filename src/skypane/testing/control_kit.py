@@ -1,7 +1,7 @@
-"""The laws of the laws of control, tried on what you say a run may show them; and of what counts workers.
+"""Check the laws of control policies and elasticity policies on random runs of given measurements.
 
-def test_my_law_keeps_the_laws():
-    check_law(MyLaw(), measured=[Spread(0.2), Spread(0.9), None], known=[None])
+def test_my_policy_keeps_the_laws():
+    check_law(MyPolicy(), measured=[Spread(0.2), Spread(0.9), None], known=[None])
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from skypane.control.parallelism import Workers
 from skypane.types import CheckpointError
 
 _STEPS: Final = 30
-"""Intervals of a run."""
+"""Control intervals of a run."""
 _LONG: Final = 400
-"""Intervals of the run by which a state is held to be bounded."""
+"""Control intervals of the run on which the size of a state is checked."""
 
 Interval = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
 class ControlRun:
-    """What a law is shown and knows, interval by interval."""
+    """The inputs of a policy for each control interval: what was measured, and what is known."""
 
     intervals: tuple[Interval, ...]
 
-    def decisions(self, law: ControlPolicy[Any, Any, Any, Any]) -> Iterator[tuple[Any, Any, Decision[Any], Any]]:
-        """Yield the state after what was measured, what is known, the decision on it, and the state after that."""
-        state = law.init()
+    def decisions(self, policy: ControlPolicy[Any, Any, Any, Any]) -> Iterator[tuple[Any, Any, Decision[Any], Any]]:
+        """Yield, per interval, the state after observe(), what is known, the decision, and the state after decide()."""
+        state = policy.init()
         for measured, known in self.intervals:
-            shown = law.observe(state, measured)
-            state, decision = law.decide(shown, known)
+            shown = policy.observe(state, measured)
+            state, decision = policy.decide(shown, known)
             yield shown, known, decision, state
 
 
@@ -50,59 +50,61 @@ Check = Callable[[ControlPolicy[Any, Any, Any, Any], ControlRun], bool]
 
 
 def check_law(
-    law: ControlPolicy[Any, Any, Any, Any],
+    policy: ControlPolicy[Any, Any, Any, Any],
     *,
     measured: Sequence[Any],
     known: Sequence[Any],
     tries: int = 10,
     seed: int = 0,
 ) -> None:
-    """Raise AssertionError, naming the law that is broken, if `law` breaks one in `tries` runs drawn at random.
+    """Raise AssertionError, which names the law, if `policy` breaks one in `tries` random runs.
 
-    measured   what intervals may show, as observe() takes it: calm ones, overloaded ones, ones of which nothing is known
-    known      what may be known before a decision, as decide() takes it
+    measured   possible arguments of observe(): of idle intervals, overloaded ones, and ones without measurements
+    known      possible arguments of decide()
     """
     if not measured or not known:
-        raise AssertionError("give check_law something to observe and something to know; [None] where there is nothing")
+        raise AssertionError("measured and known must not be empty; pass [None] where there is nothing")
     rng = np.random.default_rng(seed)
     for _ in range(max(tries, 1)):
         chosen = zip(
             rng.integers(0, len(measured), _STEPS).tolist(), rng.integers(0, len(known), _STEPS).tolist(), strict=True
         )
-        run = ControlRun(tuple((measured[shown], known[told]) for shown, told in chosen))
+        run = ControlRun(tuple((measured[one], known[other]) for one, other in chosen))
         for name, keeps in LAWS.items():
-            if not keeps(law, run):
-                raise AssertionError(f"{law!r} breaks a law: {name}; seen with {run.intervals!r}")
-    if not _bounded(law, run):
-        raise AssertionError(f"{law!r} breaks a law: a state does not grow with the run; seen with {run.intervals!r}")
+            if not keeps(policy, run):
+                raise AssertionError(f"{policy!r} breaks a law: {name}; with the intervals {run.intervals!r}")
+    if not _bounded(policy, run):
+        raise AssertionError(
+            f"{policy!r} breaks a law: a state does not grow with the run; with the intervals {run.intervals!r}"
+        )
 
 
 def check_elasticity(option: Elasticity, *, parallelism: int = 4, tries: int = 5, seed: int = 0) -> None:
-    """Raise AssertionError, naming the law that is broken, if what counts workers breaks one: of control, or of proposals.
+    """Raise AssertionError, which names the law, if an elasticity policy or one of its proposals breaks one.
 
-    Runs show both stages idle and overloaded, panes whole and split, intervals that could not be measured, and a backlog.
+    The random runs have idle and overloaded stages, whole and split panes, gaps in the measurements, and a backlog.
     """
     rng = np.random.default_rng(seed)
-    law = option.law(Workers(2, 2), parallelism)
-    if not getattr(law.policy, "name", None):
-        raise AssertionError(f"{option} breaks a law: a policy has a name, by which a ledger tells it from others")
+    controller = option.law(Workers(2, 2), parallelism)
+    if not getattr(controller.policy, "name", None):
+        raise AssertionError(f"{option} breaks a law: a policy has a name, by which the ledger identifies it")
     for _ in range(_LONG):
         most = int(rng.integers(2, 20))
         situation = _situation(rng, most)
         proposal = option.policy.propose(situation, most)
         if deepcopy(option.policy).propose(situation, most) != proposal:
-            raise AssertionError(f"{option} breaks a law: equal situations give equal proposals; seen with {situation}")
+            raise AssertionError(f"{option} breaks a law: equal situations give equal proposals; with {situation}")
         if proposal.workers.total > most:
             raise AssertionError(
-                f"{option} breaks a law: a proposal is of at most so many workers together as there may be, {most}; seen "
-                f"with {situation}: {proposal}"
+                f"{option} breaks a law: a proposal has at most the allowed number of workers in all, {most}; with "
+                f"{situation}: {proposal}"
             )
     shown = [_stages(rng) for _ in range(40)]
-    check_law(law, measured=shown, known=[None], tries=tries, seed=seed)
+    check_law(controller, measured=shown, known=[None], tries=tries, seed=seed)
 
 
 def _situation(rng: np.random.Generator, most: int) -> Situation:
-    """A situation as a control interval may end with: what could not be measured is NaN, or None."""
+    """Return a random situation at the end of a control interval; values that could not be measured are NaN or None."""
     plq = int(rng.integers(1, most))
     rho = [math.nan if rng.random() < 0.15 else float(rng.gamma(2, 0.5)) for _ in range(2)]
     rate, cost_plq, cost_wlq = (
@@ -124,7 +126,7 @@ def _stages(rng: np.random.Generator) -> StageSamples:
 
 
 def _period(rng: np.random.Generator) -> SamplingPeriod:
-    """One to six workers, from nearly idle to three times overloaded."""
+    """Return a random period of one to six workers, from nearly idle to three times overloaded."""
     seconds, workers = float(rng.uniform(0.1, 5)), int(rng.integers(1, 7))
     busy = tuple((rng.uniform(0, 1.2, workers) * seconds).tolist())
     processed = tuple(rng.integers(0, 5_000, workers).tolist())
@@ -133,95 +135,95 @@ def _period(rng: np.random.Generator) -> SamplingPeriod:
     return SamplingPeriod(seconds, busy, processed, scheduled, panes, panes + int(rng.integers(0, 20)) if panes else 0)
 
 
-def _repeatable(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
-    """By itself and by a copy, at once and from the beginning: nothing is kept but in the state."""
-    copy = deepcopy(law)
-    first, again, other = (list(run.decisions(one)) for one in (law, law, copy))
-    at_once = all(law.decide(shown, known) == (after, decision) for shown, known, decision, after in first)
+def _repeatable(policy: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
+    """Repeat the run with the policy and with a copy: nothing is kept outside the state."""
+    copy = deepcopy(policy)
+    first, again, other = (list(run.decisions(one)) for one in (policy, policy, copy))
+    at_once = all(policy.decide(shown, known) == (after, decision) for shown, known, decision, after in first)
     return at_once and first == again == other
 
 
-def _states_kept(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
-    state = law.init()
+def _states_kept(policy: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
+    state = policy.init()
     for measured, known in run.intervals:
-        before = json.dumps(law.snapshot(state))
-        shown = law.observe(state, measured)
-        between = json.dumps(law.snapshot(shown))
-        after, _ = law.decide(shown, known)
-        if json.dumps(law.snapshot(state)) != before or json.dumps(law.snapshot(shown)) != between:
+        before = json.dumps(policy.snapshot(state))
+        shown = policy.observe(state, measured)
+        between = json.dumps(policy.snapshot(shown))
+        after, _ = policy.decide(shown, known)
+        if json.dumps(policy.snapshot(state)) != before or json.dumps(policy.snapshot(shown)) != between:
             return False
         state = after
     return True
 
 
-def _restored(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
-    """Restored after each decision, by a copy of the law, as after a restart."""
-    again = deepcopy(law)
-    state = law.init()
-    for (measured, known), (_, _, decision, after) in zip(run.intervals, run.decisions(law), strict=True):
-        restored = again.restore(json.loads(json.dumps(law.snapshot(state))))
+def _restored(policy: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
+    """Restore the state after each decision with a copy of the policy, as after a restart."""
+    again = deepcopy(policy)
+    state = policy.init()
+    for (measured, known), (_, _, decision, after) in zip(run.intervals, run.decisions(policy), strict=True):
+        restored = again.restore(json.loads(json.dumps(policy.snapshot(state))))
         state, other = again.decide(again.observe(restored, measured), known)
         if (state, other) != (after, decision):
             return False
     return True
 
 
-def _refuses(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
+def _refuses(policy: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
     del run
     for snapshot in (None, {"no": "state"}, [1], "text"):
         try:
-            law.restore(snapshot)
+            policy.restore(snapshot)
         except CheckpointError:
             continue
         return False
     return True
 
 
-def _reasons(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
-    decisions = [decision for _, _, decision, _ in run.decisions(law)]
+def _reasons(policy: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
+    decisions = [decision for _, _, decision, _ in run.decisions(policy)]
     return all(bool(one.what.strip() and one.because.strip()) and "\n" not in one.because for one in decisions)
 
 
-def _figures(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
-    values = [value for _, _, decision, _ in run.decisions(law) for value in decision.figures.values()]
+def _figures(policy: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
+    values = [value for _, _, decision, _ in run.decisions(policy) for value in decision.figures.values()]
     return all(map(math.isfinite, values))
 
 
-def _told(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
-    told = [decision.to_json() for _, _, decision, _ in run.decisions(law)]
-    return bool(json.loads(json.dumps(told, allow_nan=False)) == told)
+def _serialisable(policy: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
+    documents = [decision.to_json() for _, _, decision, _ in run.decisions(policy)]
+    return bool(json.loads(json.dumps(documents, allow_nan=False)) == documents)
 
 
-def _frozen(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
-    states = [law.init(), *(after for _, _, _, after in run.decisions(law))]
-    values: tuple[Any, ...] = (law, states[-1])
+def _frozen(policy: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
+    states = [policy.init(), *(after for _, _, _, after in run.decisions(policy))]
+    values: tuple[Any, ...] = (policy, states[-1])
     for value in values:
         try:
             value.anything = 1
-        except (FrozenInstanceError, TypeError, AttributeError):  # of a slotted one Python says one of the others
+        except (FrozenInstanceError, TypeError, AttributeError):  # slotted classes raise one of the others
             continue
         return False
     return True
 
 
-def _bounded(law: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
-    state, sizes = law.init(), []
+def _bounded(policy: ControlPolicy[Any, Any, Any, Any], run: ControlRun) -> bool:
+    state, sizes = policy.init(), []
     for number in range(_LONG):
         measured, known = run.intervals[number % len(run.intervals)]
-        state, _ = law.decide(law.observe(state, measured), known)
+        state, _ = policy.decide(policy.observe(state, measured), known)
         if number + 1 in {_LONG // 4, _LONG}:
-            sizes.append(len(json.dumps(law.snapshot(state))))
+            sizes.append(len(json.dumps(policy.snapshot(state))))
     return sizes[1] <= 1.5 * sizes[0] + 256
 
 
 LAWS: Final[dict[str, Check]] = {
-    "equal states and inputs give equal decisions, of a copy too": _repeatable,
+    "equal states and inputs give equal decisions, also of a copy": _repeatable,
     "observe() and decide() change no state": _states_kept,
-    "a state that went through JSON goes on as if it had not": _restored,
-    "restore() refuses what is no snapshot with a CheckpointError": _refuses,
-    "a decision says what it is on, and why, in one line": _reasons,
+    "a state restored from JSON behaves like the original": _restored,
+    "restore() raises CheckpointError for anything but a snapshot": _refuses,
+    "a decision has its subject, and its reason in one line": _reasons,
     "figures are finite numbers": _figures,
-    "a decision is told as JSON": _told,
-    "a law and its states are frozen": _frozen,
+    "to_json() of a decision is a JSON value": _serialisable,
+    "a policy and its states are frozen": _frozen,
 }
-"""What holds for every law of control."""
+"""Laws of every control policy."""

@@ -1,4 +1,4 @@
-"""The laws of a policy of progress, tried on late streams that are drawn at random.
+"""Check the laws of a progress policy on random streams with late rows.
 
 def test_my_policy_keeps_the_laws():
     check_policy(MyPolicy("10 seconds"))
@@ -22,9 +22,9 @@ from skypane.windows import Windows
 
 SOURCES: Final = ("east", "north", "west")
 _START: Final = 1_700_000_000_000_000
-"""A day in 2023, in microseconds: times as they come."""
+"""A realistic event time in 2023, in microseconds."""
 _LONG: Final = 400
-"""Batches of the stream by which a state is held to be bounded."""
+"""Batches of the stream on which the size of a state is checked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,20 +35,20 @@ class PolicyBatch:
     sources: IntArray
 
     def __repr__(self) -> str:
-        """The times, counted from where streams begin."""
+        """Return the times relative to _START."""
         return str((self.times - _START).tolist())
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnStream:
-    """A stream: its batches, the windows whose panes it is summed up by, and chance for what a law draws of its own."""
+    """A stream: its batches, the windows whose panes summarise it, and a random generator for the checks."""
 
     batches: tuple[PolicyBatch, ...]
     windows: Windows
     rng: np.random.Generator
 
     def arrivals(self, batch: PolicyBatch, punctuation: Micros | None = None) -> PaneArrivals:
-        """Return what the engine tells of a batch, given the punctuation before it."""
+        """Return the arrivals of a batch as the engine reports them, given the punctuation before it."""
         arrivals = PaneArrivals.of_times(batch.times, self.windows)
         late = self._late(batch.times, punctuation)
         sources = {
@@ -72,10 +72,10 @@ Law = Callable[[ProgressPolicy, DrawnStream], bool]
 
 
 def check_policy(policy: ProgressPolicy, *, tries: int = 20, seed: int = 0) -> None:
-    """Raise AssertionError, naming the law and the stream, if `policy` breaks one on `tries` streams drawn at random.
+    """Raise AssertionError, which names the law and the stream, if `policy` breaks one on `tries` random streams.
 
-    Streams are nearly in order, of batches of one row to thirty, and of three sources; their times lie microseconds to
-    minutes apart, and some rows far behind or ahead of the rest.
+    Streams are nearly in order, with batches of 1 to 30 rows from three sources. Their times are microseconds to
+    minutes apart, and some rows are far behind or ahead of the rest.
     """
     rng = np.random.default_rng(seed)
     for _ in range(max(tries, 1)):
@@ -83,13 +83,11 @@ def check_policy(policy: ProgressPolicy, *, tries: int = 20, seed: int = 0) -> N
         for law, keeps in LAWS.items():
             if not keeps(policy, drawn):
                 raise AssertionError(
-                    f"{policy!r} breaks a law: {law}; seen with panes of {drawn.windows.slide} us and batches of times "
-                    f"{list(drawn.batches)}, counted from {_START}"
+                    f"{policy!r} breaks a law: {law}; with panes of {drawn.windows.slide} us and batches of times "
+                    f"{list(drawn.batches)}, relative to {_START}"
                 )
     if not _bounded(policy, drawn):
-        raise AssertionError(
-            f"{policy!r} breaks a law: a state does not grow with the stream; seen with {drawn.batches[0]}"
-        )
+        raise AssertionError(f"{policy!r} breaks a law: a state does not grow with the stream; with {drawn.batches[0]}")
 
 
 def _drawn(rng: np.random.Generator) -> DrawnStream:
@@ -108,7 +106,7 @@ def _drawn(rng: np.random.Generator) -> DrawnStream:
 
 
 def _states(policy: ProgressPolicy, drawn: DrawnStream) -> Iterator[tuple[ProgressState, PaneArrivals, ProgressState]]:
-    """Yield the state before each batch, what comes, and the state after it, as the engine takes them."""
+    """Yield the state before each batch, its arrivals, and the state after it, as in the engine."""
     state = policy.init()
     for batch in drawn.batches:
         arrivals = drawn.arrivals(batch, state.punctuation)
@@ -129,7 +127,7 @@ def _not_before(first: Micros | None, second: Micros | None) -> bool:
 
 
 def _counted(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    """By the verdict: of what is believed, what was held before with it, all is seen, and what was closed is dropped."""
+    """Compare the counts with the verdict: believed rows, also held ones, are seen, and late ones are dropped."""
     for before, arrivals, after in _states(policy, drawn):
         verdict = policy.judge(before, arrivals)
         believed = arrivals.upto(verdict.limit)
@@ -138,14 +136,14 @@ def _counted(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
         late = believed.late(before.punctuation)
         if (after.seen - before.seen, after.dropped - before.dropped) != (believed.total, late):
             return False
-        held_before, given_up = before.held.rows, verdict.given_up.rows
-        if after.held.rows != held_before + arrivals.total - believed.total - given_up:
+        held_before, abandoned = before.held.rows, verdict.given_up.rows
+        if after.held.rows != held_before + arrivals.total - believed.total - abandoned:
             return False
     return True
 
 
 def _in_order_none_late(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    """Of each source, and of all of them together, rows come in order; cut anew, into as many batches."""
+    """Sort the rows, so that each source is in order, and cut them at random into as many batches."""
     times = np.sort(np.concatenate([batch.times for batch in drawn.batches]))
     sources = drawn.rng.integers(0, len(SOURCES), len(times))
     cuts = np.sort(drawn.rng.integers(0, len(times) + 1, len(drawn.batches)))
@@ -171,7 +169,7 @@ def _order_in_a_batch(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
 
 
 def _restored(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    """Restored before each batch, by a copy of the policy, as after a restart."""
+    """Restore the state before each batch with a copy of the policy, as after a restart."""
     state = policy.init()
     for _, arrivals, after in _states(policy, drawn):
         again = deepcopy(policy)
@@ -183,9 +181,9 @@ def _restored(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
 
 def _pure(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     for before, arrivals, after in _states(policy, drawn):
-        noted = json.dumps(before.snapshot())
+        snapshot = json.dumps(before.snapshot())
         verdicts = policy.judge(before, arrivals), policy.judge(before, arrivals)
-        if policy.step(before, arrivals) != after or json.dumps(before.snapshot()) != noted:
+        if policy.step(before, arrivals) != after or json.dumps(before.snapshot()) != snapshot:
             return False
         if verdicts[0].limit != verdicts[1].limit or verdicts[0].held != verdicts[1].held:
             return False
@@ -215,7 +213,7 @@ def _settled(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     return True
 
 
-def _told(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
+def _explained(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     states = [policy.init(), *(after for _, _, after in _states(policy, drawn))]
     lines = [policy.explain(state) for state in states]
     figures = [value for state in states for value in policy.figures(state).values()]
@@ -234,7 +232,7 @@ def _described(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
 
 
 def _refuses(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    """Each field of a snapshot is left out once; and one is there that no state has."""
+    """Try an empty snapshot, one with an unknown field, and one with a field of a wrong type."""
     *_, (_, _, after) = _states(policy, drawn)
     whole = after.snapshot()
     wrong: list[dict[str, Any]] = [{}, {**whole, "no such field": 1}, {**whole, "seen": "many"}]
@@ -248,7 +246,7 @@ def _refuses(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
 
 
 def _bounded(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    """The stream goes on as it is: a state that has seen four times as many batches is no larger, but for its digits."""
+    """Repeat the same batch: after four times as many batches, the state must not have more values."""
     length = int(drawn.batches[0].times.max() - drawn.batches[0].times.min()) + drawn.windows.slide
     state, sizes = policy.init(), []
     for number in range(_LONG):
@@ -260,23 +258,23 @@ def _bounded(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
 
 
 def _values(snapshot: Any) -> int:
-    """Return how many values a JSON value holds."""
+    """Return the number of values within a JSON value."""
     inner: Sequence[Any] = list(snapshot.values()) if isinstance(snapshot, dict) else snapshot
     return 1 + sum(map(_values, inner)) if isinstance(inner, list | tuple) else 1
 
 
 LAWS: Final[dict[str, Law]] = {
-    "the punctuation and the newest time never go back": _never_back,
-    "all rows are seen, held or given up, and those whose pane was closed before are dropped": _counted,
-    "of rows in order none is late, however they are cut into batches": _in_order_none_late,
+    "the punctuation and the newest time never decrease": _never_back,
+    "each row is seen, held or discarded, and is dropped if its pane was closed before": _counted,
+    "rows in order are never late, however they are cut into batches": _in_order_none_late,
     "the order of rows in a batch makes no difference": _order_in_a_batch,
-    "a state that went through JSON goes on as if it had not": _restored,
-    "equal inputs give equal states, and none is changed": _pure,
+    "a state restored from JSON behaves like the original": _restored,
+    "equal inputs give equal states, and no input is changed": _pure,
     "a batch without rows changes nothing, and before the first row there is no punctuation": _nothing_of_nothing,
-    "close() moves the punctuation to its time, and never back": _closed,
-    "settle() leaves nothing held, and loses no row": _settled,
-    "explain() is one line, and figures() are finite numbers": _told,
-    "describe() is a JSON value, the same of a copy": _described,
-    "restore() refuses what is no snapshot with a CheckpointError": _refuses,
+    "close() moves the punctuation to its time, but never decreases it": _closed,
+    "settle() leaves no held row, and loses none": _settled,
+    "explain() returns one line, and figures() finite numbers": _explained,
+    "describe() returns a JSON value, which equals that of a copy": _described,
+    "restore() raises CheckpointError for anything but a snapshot": _refuses,
 }
-"""What holds for every policy of progress."""
+"""Laws of every progress policy."""

@@ -1,4 +1,4 @@
-"""A test kit for queries of one's own: the laws that the runtime relies on, tried on rows of yours.
+"""Check the laws of a query on given rows.
 
 def test_my_query_keeps_the_laws():
     check_query(MyQuery("city"), rows)
@@ -22,10 +22,10 @@ Law = Callable[[Query, Sequence[pa.Table]], bool]
 
 
 def check_query(query: Query, rows: pa.Table, *, tries: int = 20, seed: int = 0) -> None:
-    """Raise AssertionError, naming the law, if `query` breaks one on `rows`, cut and ordered at random `tries` times.
+    """Raise AssertionError, which names the law, if `query` breaks one on `rows`, shuffled and cut `tries` times.
 
-    Give it rows full of ties, nulls where they are allowed, and several values per group: a law broken by none of them
-    is no law kept. ConfigError if the rows cannot be answered at all.
+    The rows should have many ties, nulls where they are allowed, and several values per group; otherwise they may not
+    reveal a broken law. Raise ConfigError if the query cannot answer rows of this schema.
     """
     check_implements(query)
     query.validate(rows.schema)
@@ -38,11 +38,11 @@ def check_query(query: Query, rows: pa.Table, *, tries: int = 20, seed: int = 0)
         for law, keeps in LAWS.items():
             if not keeps(query, parts):
                 sizes = ", ".join(str(part.num_rows) for part in parts)
-                raise AssertionError(f"{query!r} breaks a law: {law}; seen with rows cut into parts of {sizes}")
+                raise AssertionError(f"{query!r} breaks a law: {law}; with rows cut into parts of {sizes}")
 
 
 def same_rows(one: pa.Table, other: pa.Table) -> bool:
-    """Whether two tables hold the same multiset of rows; NaN equals itself, -0.0 differs from 0.0."""
+    """Return whether two tables have the same multiset of rows; NaN equals itself, and -0.0 differs from 0.0."""
     return _multiset(one) == _multiset(other)
 
 
@@ -100,7 +100,7 @@ def _none_of_none(query: Query, parts: Sequence[pa.Table]) -> bool:
 
 
 def _pickled(query: Query, parts: Sequence[pa.Table]) -> bool:
-    again = pickle.loads(pickle.dumps(query))  # noqa: S301 - of our own making
+    again = pickle.loads(pickle.dumps(query))  # noqa: S301 - pickled in this line
     rows = pa.concat_tables(parts)
     return again.describe() == query.describe() and same_rows(_answer(again, rows), _answer(query, rows))
 
@@ -146,11 +146,11 @@ LAWS: Final[dict[str, Law]] = {
     "combine is commutative": _commutative,
     "combine([p]) equals p": _alone,
     "no method writes to its arguments": _arguments_kept,
-    "answers have output_schema()": _schema,
-    "no rows give no rows": _none_of_none,
-    "a pickled query answers the same": _pickled,
-    "describe() is a JSON value": _described,
+    "answers have the schema output_schema()": _schema,
+    "an input without rows gives an answer without rows": _none_of_none,
+    "a pickled query gives the same answers": _pickled,
+    "describe() returns a JSON value": _described,
     "columns beyond required and reads() make no difference": _reads_enough,
-    "lift_panes() gives what lift() gives for each pane": _bulk,
-    "the answers of all part_of() together are the answer": _divided,
+    "lift_panes() gives the same partials as lift() for each pane": _bulk,
+    "the answers of all part_of() together equal the whole answer": _divided,
 }

@@ -1,4 +1,4 @@
-"""The laws of a sink: told twice, killed, started again, moved, it ends up as if each batch had been told once.
+"""Check the laws of a sink: after repeated batches, kills, restarts and moves it has each batch exactly once.
 
 def test_my_sink_keeps_the_laws(spark, tmp_path):
     check_sink(spark, MySink, lambda sink: read(sink.path), tmp_path)
@@ -37,11 +37,11 @@ Read: TypeAlias = Callable[[Any], pa.Table]
 _QUERY: Final = "a query of the kit"
 _SECONDS: Final = 120
 _KILLED: Final = 1
-"""The batch in which a driver is killed; the one before it is whole."""
+"""The batch in which a driver is killed; the batch before it is complete."""
 
 
 def some_rows() -> pa.Table:
-    """Return rows to tell sinks: times, numbers and texts, of which some are null, and some awkward to write."""
+    """Return test rows for sinks: times, numbers and texts, some of them null or awkward to write."""
     begun = datetime(2026, 1, 1, tzinfo=UTC)
     return pa.table(
         {
@@ -57,7 +57,7 @@ def some_rows() -> pa.Table:
 
 @dataclass(frozen=True)
 class SinkTrial:
-    """A sink to be tried: how it is made at a place, how it is read, and the batches that it is told."""
+    """A sink under test: how it is made for a path and how it is read, and the batches to write."""
 
     spark: SparkSession
     make: Make
@@ -67,35 +67,35 @@ class SinkTrial:
     batches: tuple[pa.Table, ...]
 
     def place(self, name: str) -> str:
-        """Return where a trial of that name writes."""
+        """Return the path to which the trial of that name writes."""
         return str(self.folder / name / "out")
 
     def start(self, name: str, number: int, next_batch: int = 0, query: str = _QUERY) -> StartedSink:
-        """Return the sink there, as start `number` of a query opens it."""
+        """Return a new sink there, opened by driver start `number` of a query."""
         sink = self.make(self.place(name))
         return self.opened(sink, name, number, next_batch, query)
 
     def opened(self, sink: Sink, name: str, number: int, next_batch: int = 0, query: str = _QUERY) -> StartedSink:
-        """Return a sink that was opened."""
+        """Open `sink` for driver start `number` of a query, and return it."""
         place = sink.place()
         before = None if place is None or number == 1 else str(place)
         sink.check(self.batches[0].schema)
         sink.open(QueryStart(query, _driver(number), next_batch, before))
         return StartedSink(sink, self, name, _driver(number))
 
-    def expected(self, told: int) -> Counter[str]:
-        """Return the rows that are to be there when so many batches were told."""
-        kept = self.batches[:told] if self.keeps == "all" else self.batches[told - 1 : told]
+    def expected(self, written: int) -> Counter[str]:
+        """Return the rows that the sink must have after the first `written` batches."""
+        kept = self.batches[:written] if self.keeps == "all" else self.batches[written - 1 : written]
         return Counter[str]() if self.keeps == "nothing" else sum(map(_multiset, kept), Counter())
 
-    def is_as(self, sink: Sink, told: int) -> bool:
-        """Return whether a sink has what it is to have, when so many batches were told."""
-        return self.keeps == "nothing" or _multiset(self.read(sink)) == self.expected(told)
+    def is_as(self, sink: Sink, written: int) -> bool:
+        """Return whether a sink has the expected rows after the first `written` batches."""
+        return self.keeps == "nothing" or _multiset(self.read(sink)) == self.expected(written)
 
 
 @dataclass(frozen=True)
 class StartedSink:
-    """A sink that one start of a query has opened."""
+    """A sink that one driver start has opened."""
 
     sink: Sink
     trial: SinkTrial
@@ -103,7 +103,7 @@ class StartedSink:
     driver: str
 
     def tell(self, batch_id: int, *, files: bool = False) -> None:
-        """Tell it a batch: from the driver, or in files that workers wrote where the sink wants them."""
+        """Write a batch, with its rows in the driver, or in files of workers where the sink requests them."""
         rows = self.trial.batches[batch_id]
         answers = _in_files(self, rows, batch_id) if files else _in_driver(rows, self.driver, batch_id)
         self.sink.write(self.trial.spark, answers, batch_id)
@@ -123,15 +123,15 @@ def check_sink(
     lasting: bool = True,
     kills: int = 2,
 ) -> None:
-    """Raise AssertionError, naming the law, if a sink breaks one.
+    """Raise AssertionError, which names the law, if a sink breaks one.
 
-    make     returns the sink that writes at a place, a path in `folder`: often the sink's class. Drivers that are killed
-             are processes of their own, so a module has to have it, by name
-    read     returns the rows that a sink has now, as those read them who use them
-    rows     of the answers, for a sink that holds some kinds of columns only; some_rows(), if left out
-    keeps    whether all batches are to be there, the last one alone, or, on a terminal, nothing
-    lasting  whether what was written is there for the next start; False of a sink in memory
-    kills    drivers that are killed within write(), each at another line of Python; each starts a Spark of its own
+    make     returns the sink for a path in `folder`; often the sink's class. It must be importable by name, because
+             the drivers that are killed are separate processes
+    read     returns the rows that a sink has now, as its users read them
+    rows     rows of the answers, for a sink that supports only some types of columns; some_rows() by default
+    keeps    whether the sink keeps all batches, only the last one, or, on a terminal, nothing
+    lasting  whether the rows are there after a driver restart; False for a sink in memory
+    kills    number of drivers that are killed within write(), each at another line of Python; each starts its own Spark
     """
     rows = some_rows() if rows is None else rows
     size = max(rows.num_rows // 3, 1)
@@ -140,14 +140,15 @@ def check_sink(
     laws = {**LAWS, **(LASTING if lasting else {})}
     for law, holds in laws.items():
         if not holds(trial):
-            raise AssertionError(f"{make(trial.place('name'))!r} breaks a law: {law}; seen in {folder}")
+            raise AssertionError(f"{make(trial.place('name'))!r} breaks a law: {law}; the files are in {folder}")
     rng = np.random.default_rng(0)
     for number in range(kills if lasting else 0):
         share = (number + float(rng.random())) / kills
         if not _killed(trial, f"killed {number}", share):
             raise AssertionError(
-                f"{make(trial.place('name'))!r} breaks a law: what a driver left that was killed in a batch is replaced when "
-                f"the batch comes again; seen in {folder / f'killed {number}'}, killed at {share:.0%} of a write()"
+                f"{make(trial.place('name'))!r} breaks a law: the output of a driver killed in a batch is replaced "
+                f"when the batch is repeated; killed at {share:.0%} of a write(), "
+                f"the files are in {folder / f'killed {number}'}"
             )
 
 
@@ -168,7 +169,7 @@ def _in_driver(rows: pa.Table, driver: str, batch_id: int) -> BatchRows:
 
 
 def _in_files(started: StartedSink, rows: pa.Table, batch_id: int) -> BatchRows:
-    """Two files, of which the first has a row at least; as many as none of a batch without rows."""
+    """Return the batch as two files, the first with one row; as no files if the batch has no rows."""
     store = started.sink.stage(started.driver)
     if store is None:
         store = DocumentStore.at(str(started.trial.folder / started.name / "answers"))
@@ -182,7 +183,7 @@ def _in_files(started: StartedSink, rows: pa.Table, batch_id: int) -> BatchRows:
 
 
 def _once(trial: SinkTrial) -> bool:
-    """Each batch once, from the driver, or in files of workers; the third has no rows."""
+    """Write each batch once, from the driver and from files of workers; the third batch has no rows."""
     return all(_each_once(trial, name, files=files) for name, files in (("once", False), ("once in files", True)))
 
 
@@ -201,7 +202,7 @@ def _twice(trial: SinkTrial) -> bool:
 
 
 def _both_ways(trial: SinkTrial, started: StartedSink) -> bool:
-    """From the driver and in files, in both orders."""
+    """Write each batch twice, from the driver and from files, in both orders."""
     for number in range(len(trial.batches)):
         for files in (bool(number % 2), not number % 2):
             started.tell(number, files=files)
@@ -214,7 +215,7 @@ def _rejected(trial: SinkTrial) -> bool:
 
 
 def _again(trial: SinkTrial) -> bool:
-    """The last batch of a start is told again by the next one, which goes on from there; one start for each batch."""
+    """Use one driver start per batch; each start first repeats the last batch of the one before."""
     for number in range(len(trial.batches)):
         started = trial.start("again", number + 1, max(number - 1, 0))
         if number:
@@ -224,7 +225,7 @@ def _again(trial: SinkTrial) -> bool:
 
 
 def _moved(trial: SinkTrial) -> bool:
-    """Where the sink needs a folder for itself: the folder is renamed between two starts, with all that is in it."""
+    """Move the sink's folder with its files between two driver starts; sinks without a folder pass."""
     started = trial.start("first place", 1)
     if started.sink.place() is None:
         return True
@@ -241,7 +242,7 @@ def _moved(trial: SinkTrial) -> bool:
 
 
 def _refused(trial: SinkTrial) -> bool:
-    """Where the sink needs a folder for itself."""
+    """Open the folder of another query; sinks without a folder pass."""
     started = trial.start("mine", 1)
     if started.sink.place() is None:
         return True
@@ -254,7 +255,7 @@ def _refused(trial: SinkTrial) -> bool:
 
 
 def _killed(trial: SinkTrial, name: str, share: float) -> bool:
-    """A driver is killed in its second batch; the next start tells that batch again, and goes on."""
+    """Kill a driver in its second batch; the next driver repeats that batch and continues."""
     process = multiprocessing.get_context("spawn").Process(
         target=_until_killed, args=(trial.make, trial.place(name), trial.batches, share), name="skypane-killed"
     )
@@ -263,7 +264,7 @@ def _killed(trial: SinkTrial, name: str, share: float) -> bool:
     if process.exitcode != -signal.SIGKILL:
         process.kill()
         raise AssertionError(
-            f"the driver that was to be killed ended by itself, with {process.exitcode}: see its output"
+            f"the driver that should have been killed ended with exit code {process.exitcode}; see its output"
         )
     started = trial.start(name, 2, _KILLED)
     for number in range(_KILLED, len(trial.batches)):
@@ -272,7 +273,7 @@ def _killed(trial: SinkTrial, name: str, share: float) -> bool:
 
 
 def _until_killed(make: Make, place: str, batches: Sequence[pa.Table], share: float) -> None:
-    """Tell a sink batches up to the one in which this process ends at `share` of the lines that the one before took."""
+    """Write batches, and kill this process in the last, at `share` of the lines that the batch before it took."""
     spark = session("local[1]", "skypane-killed", {"spark.ui.enabled": "false"})
     sink = make(place)
     sink.open(QueryStart(_QUERY, _driver(1)))
@@ -286,7 +287,7 @@ def _until_killed(make: Make, place: str, batches: Sequence[pa.Table], share: fl
 
 
 class _Lines:
-    """Counts lines of Python that are run; ends the process, as a machine that fails does, at one of them."""
+    """Counts the lines of Python that are run, and kills the process at a given one, like a failing machine."""
 
     def __init__(self, last: int | None) -> None:
         self.last = last
@@ -301,15 +302,15 @@ class _Lines:
 
 
 LAWS: Final[dict[str, Law]] = {
-    "what was told is there, from the driver or in files of workers; of a batch without rows nothing": _once,
-    "a batch that is told twice is there once, from the driver and in files of workers": _twice,
-    "rejected rows are kept like answers": _rejected,
+    "a sink has the rows of each batch, from the driver or from files of workers; an empty batch adds none": _once,
+    "a batch that is written twice is there once, from the driver and from files of workers": _twice,
+    "rejected rows are written like answers": _rejected,
 }
-"""What holds for every sink."""
+"""Laws of every sink."""
 
 LASTING: Final[dict[str, Law]] = {
-    "a start goes on where the one before ended, and its last batch may come again": _again,
-    "a folder that was moved with its files is gone on with": _moved,
-    "a folder is one query's alone": _refused,
+    "a driver continues where the one before it ended, and may repeat its last batch": _again,
+    "a folder that was moved with its files can be used further": _moved,
+    "a folder belongs to one query only": _refused,
 }
-"""What holds for sinks whose rows are there after the process that wrote them."""
+"""Further laws of sinks whose rows outlive the process that has written them."""

@@ -1,4 +1,4 @@
-"""The laws of a streaming source: of its reader as Spark asks it, and of a stream of it that fails and is started again.
+"""Check the laws of a streaming source: of its reader as Spark calls it, and of a stream that fails and is restarted.
 
 def test_my_source_keeps_the_laws(spark, tmp_path):
     check_source(spark, MySource, {"path": "..."}, tmp_path)
@@ -24,41 +24,41 @@ from pyspark.sql.types import StructType
 from skypane.runtime.spark.sources import registration
 
 _MOST_BATCHES: Final = 10_000
-"""A source that has not come to its end after so many has none."""
+"""A source that has not ended after this many batches counts as endless."""
 _SECONDS: Final = 300
 
 
 @dataclass(frozen=True)
 class ReaderFactory:
-    """How readers of a source are made: each is one of a start of its own."""
+    """Makes readers of a source, each as a new driver start does."""
 
     source: type[DataSource]
     options: Mapping[str, str]
     schema: StructType | None
 
     def reader(self) -> DataSourceStreamReader:
-        """Return a new reader, as a start of a query has it."""
+        """Return a new reader."""
         one = self.source(dict(self.options))
         return one.streamReader(self.columns)
 
     @property
     def columns(self) -> StructType:
-        """The columns that its rows have."""
+        """The columns of the rows."""
         if self.schema is not None:
             return self.schema
-        told = self.source(dict(self.options)).schema()
-        return told if isinstance(told, StructType) else _columns_of(str(told))
+        schema = self.source(dict(self.options)).schema()
+        return schema if isinstance(schema, StructType) else _columns_of(str(schema))
 
 
 @dataclass(frozen=True)
 class OffsetCourse:
-    """The offsets that a reader went through, from its first one to its end."""
+    """The offsets of a reader, from the first one to the end of the source."""
 
     offsets: tuple[Any, ...]
 
     @property
     def ends(self) -> tuple[Any, Any]:
-        """The first offset and the last one."""
+        """The first and the last offset."""
         return self.offsets[0], self.offsets[-1]
 
 
@@ -73,31 +73,31 @@ def check_source(
     *,
     schema: StructType | str | None = None,
 ) -> None:
-    """Raise AssertionError, naming the law, if a source breaks one; then stream it, with a start that fails, in `folder`.
+    """Raise AssertionError, which names the law, if a source breaks one; `folder` holds a checkpoint.
 
-    options   those of a source that comes to an end and that nothing is added to while it is tried; with several
-              micro-batches, if the source takes an option that bounds them
-    schema    the columns of its rows, if the user has to tell them
+    options   options of a source that ends and does not grow during the check; they should limit the rows of a
+              micro-batch if the source has such an option, so that there are several
+    schema    the columns of the rows, if users must pass them to the source
     """
     made = ReaderFactory(source, options, _columns_of(schema) if isinstance(schema, str) else schema)
     course = _course(made)
     for law, keeps in LAWS.items():
         if not keeps(made, course):
-            raise AssertionError(f"{source.__name__} breaks a law: {law}; seen with {dict(options)}")
+            raise AssertionError(f"{source.__name__} breaks a law: {law}; with the options {dict(options)}")
     if len(course.offsets) == 1:
-        raise AssertionError(f"give check_source a source with rows; {source.__name__} has none with {dict(options)}")
+        raise AssertionError(f"options must give a source with rows; {source.__name__} has none with {dict(options)}")
     rows = _rows(made.reader(), *course.ends)
     _streamed(spark, made, folder, course, rows.total())
 
 
 def _columns_of(ddl: str) -> StructType:
     columns = StructType.fromDDL(ddl)
-    assert isinstance(columns, StructType)  # noqa: S101 - of names and types together
+    assert isinstance(columns, StructType)  # noqa: S101 - the text has names and types
     return columns
 
 
 def _course(made: ReaderFactory) -> OffsetCourse:
-    """Return the way of one reader to the end of what there is."""
+    """Return the offsets of one reader up to the end of the source."""
     reader = made.reader()
     offsets = [reader.initialOffset()]
     while len(offsets) < _MOST_BATCHES:
@@ -106,24 +106,24 @@ def _course(made: ReaderFactory) -> OffsetCourse:
             return OffsetCourse(tuple(offsets))
         offsets.append(after)
     raise AssertionError(
-        f"{made.source.__name__} breaks a law: offsets come to an end where nothing is added; after {_MOST_BATCHES} batches "
-        f"it is at {offsets[-1]!r}"
+        f"{made.source.__name__} breaks a law: the offsets of a source that does not grow end; after {_MOST_BATCHES} "
+        f"batches the offset is {offsets[-1]!r}"
     )
 
 
 def _latest(reader: DataSourceStreamReader, start: Any, rows: int | None = None) -> Any:
-    """Return how far a batch from `start` goes: readers of PySpark 4.2 and newer are told from where, and a limit."""
+    """Return the end offset of a batch from `start`; since PySpark 4.2, latestOffset() takes the start and a limit."""
     ask: Any = reader.latestOffset
     if not inspect.signature(ask).parameters:
         return ask()
-    from pyspark.sql.streaming.datasource import ReadMaxRows  # noqa: PLC0415 - not there before 4.2
+    from pyspark.sql.streaming.datasource import ReadMaxRows  # noqa: PLC0415 - new in 4.2
 
     default: Any = reader.getDefaultReadLimit  # type: ignore[attr-defined, unused-ignore]
     return ask(start, default() if rows is None else ReadMaxRows(rows))
 
 
 def _rows(reader: DataSourceStreamReader, start: Any, end: Any) -> Counter[str]:
-    """Return the rows between two offsets, read as tasks read them: each by a copy of the reader that has travelled."""
+    """Return the rows between two offsets, read as in tasks: each partition by an unpickled copy of the reader."""
     found: Counter[str] = Counter()
     for partition in reader.partitions(start, end):
         there, part = cloudpickle.loads(cloudpickle.dumps((reader, partition)))  # type: ignore[no-untyped-call]
@@ -146,19 +146,19 @@ def _begins_alike(made: ReaderFactory, course: OffsetCourse) -> bool:
 
 
 def _advances(made: ReaderFactory, course: OffsetCourse) -> bool:
-    """Between any two offsets of the way lies at least one row."""
+    """Check that there is at least one row between any two successive offsets."""
     reader = made.reader()
     return all(_rows(reader, *step) for step in _steps(course))
 
 
 def _stays_at_its_end(made: ReaderFactory, course: OffsetCourse) -> bool:
-    """A reader that has never been asked before too: a query that is started when nothing has come."""
+    """Call a new reader at the end, as in a query that starts when there are no new rows."""
     end = course.offsets[-1]
     return bool(_latest(made.reader(), end) == end)
 
 
 def _replayed(made: ReaderFactory, course: OffsetCourse) -> bool:
-    """By the reader itself, and by one that is asked for the batch at once, as Spark does after a restart."""
+    """Read each batch twice, and once with a new reader, as Spark does after a restart."""
     reader = made.reader()
     for step in _steps(course):
         rows = _rows(reader, *step)
@@ -168,7 +168,7 @@ def _replayed(made: ReaderFactory, course: OffsetCourse) -> bool:
 
 
 def _whole(made: ReaderFactory, course: OffsetCourse) -> bool:
-    """Cut as it went, at once, and (where the source takes a limit) three rows at a time."""
+    """Compare the rows of all batches, of one batch, and, if the source takes a limit, of batches of three rows."""
     whole = _rows(made.reader(), *course.ends)
     reader, start = made.reader(), course.offsets[0]
     if inspect.signature(reader.latestOffset).parameters:
@@ -195,27 +195,28 @@ def _columns(made: ReaderFactory, course: OffsetCourse) -> bool:
 
 
 def _streamed(spark: SparkSession, made: ReaderFactory, folder: Path, course: OffsetCourse, rows: int) -> None:
-    """Stream the source: the second batch (the first, of one) fails after it was read, and the next start reads it again."""
+    """Stream the source; the second batch (or the only one) fails after it was read, and is read again."""
     failing = 1 if len(_steps(course)) > 1 and _goes_by_batches(made.reader()) else 0
     tries: dict[int, list[Counter[str]]] = {}
 
-    def look(batch: DataFrame, number: int) -> None:
+    def record(batch: DataFrame, number: int) -> None:
         tried = tries.setdefault(number, [])
         tried.append(Counter(map(repr, batch.collect())))
         if number == failing and len(tried) == 1:
-            raise RuntimeError("this batch is to be read again")
+            raise RuntimeError("this batch fails on purpose, to be read again")
 
     registration.register(spark, made.source)
     reading = spark.readStream.format(made.source.name()).options(**made.options)
     frame = (reading if made.schema is None else reading.schema(made.schema)).load()
-    writer = frame.writeStream.foreachBatch(look).option("checkpointLocation", str(folder / "checkpoint"))
+    writer = frame.writeStream.foreachBatch(record).option("checkpointLocation", str(folder / "checkpoint"))
     for start in range(2):
         query = writer.trigger(availableNow=True).start()
         try:
             if not query.awaitTermination(_SECONDS):
                 query.stop()
                 raise AssertionError(
-                    f"{made.source.__name__} breaks a law: a stream of what is there now ends; it runs for {_SECONDS} s"
+                    f"{made.source.__name__} breaks a law: a stream with trigger availableNow ends; after "
+                    f"{_SECONDS} s it still runs"
                 )
         except StreamingQueryException:
             if start or len(tries.get(failing, [])) != 1:
@@ -223,29 +224,29 @@ def _streamed(spark: SparkSession, made: ReaderFactory, folder: Path, course: Of
     first, *again = tries.get(failing, [Counter()])
     if again != [first]:
         raise AssertionError(
-            f"{made.source.__name__} breaks a law: Spark reads a batch that failed again as it was; batch {failing} had "
-            f"{[one.total() for one in (first, *again)]} rows, or other ones"
+            f"{made.source.__name__} breaks a law: a failed batch is read again with the same rows; the tries of batch "
+            f"{failing} had {[one.total() for one in (first, *again)]} rows, or different ones"
         )
     streamed = sum(tried[-1].total() for tried in tries.values())
     if streamed != rows:
         raise AssertionError(
-            f"{made.source.__name__} breaks a law: a stream that fails and is started again has each row once; it had "
-            f"{streamed} of {rows}"
+            f"{made.source.__name__} breaks a law: a stream that fails and is restarted has each row once; it had "
+            f"{streamed} of {rows} rows"
         )
 
 
 def _goes_by_batches(reader: DataSourceStreamReader) -> bool:
-    """Whether a stream of what is there now has several batches; Spark makes one of it where a reader does not know that trigger."""
+    """Return whether trigger availableNow makes several batches; without this method of the reader it makes one."""
     return hasattr(reader, "prepareForTriggerAvailableNow")
 
 
 LAWS: Final[dict[str, Law]] = {
     "offsets are JSON values": _json,
-    "each start begins with the same offset": _begins_alike,
-    "an offset that is new has rows before it": _advances,
-    "where nothing has come the offset stays": _stays_at_its_end,
-    "the same offsets give the same rows, after a restart too": _replayed,
-    "however a source is cut into batches, its rows are the same": _whole,
+    "each driver start begins with the same offset": _begins_alike,
+    "there are rows before each new offset": _advances,
+    "without new rows the offset stays the same": _stays_at_its_end,
+    "the same offsets give the same rows, also after a restart": _replayed,
+    "a source gives the same rows, however it is cut into batches": _whole,
     "rows have the columns of the schema": _columns,
 }
-"""What holds for every streaming source."""
+"""Laws of every streaming source."""

@@ -1,4 +1,4 @@
-"""What every config asks of its numbers, in one wording."""
+"""Checks of numbers in configs, with uniform error messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def positive(name: str, value: float) -> None:
 
 
 def at_least(name: str, low: int, value: Any) -> None:
-    """Raise ConfigError unless `value` is a whole number of `low` or more."""
+    """Raise ConfigError unless `value` is a whole number >= `low`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
         raise ConfigError(f"need a whole number {name} >= {low}, got {name}={value}")
 
@@ -30,7 +30,7 @@ def between(name: str, low: float, high: float, value: float) -> None:
 
 
 def seconds(name: str, length: Duration) -> float:
-    """Return a length of time above 0 in seconds, or raise ConfigError."""
+    """Return a duration in seconds; raise ConfigError unless it is above 0."""
     converted = micros(length, name)
     if converted <= 0:
         raise ConfigError(f"need {name} > 0, got {name}={length!r}")

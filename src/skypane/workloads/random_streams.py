@@ -1,4 +1,4 @@
-"""Where chance comes from: one seed, and a stream of random numbers of its own for each part of a workload."""
+"""Random numbers of workloads: one seed, from which each part of a workload derives an independent generator."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from numpy.random import SFC64, Generator, SeedSequence
 
 
 def generator(seed: int, part: int) -> Generator:
-    """Return the random numbers of one numbered part of a workload.
+    """Return the random number generator of one numbered part of a workload.
 
-    Parts are independent of each other: another delay moves the same tuples, and draws no other points.
+    Parts are independent of each other: other delays apply to the same tuples and leave their points unchanged.
     """
     return Generator(SFC64(SeedSequence(entropy=seed, spawn_key=(part,))))

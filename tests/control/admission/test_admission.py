@@ -158,11 +158,11 @@ def test_what_is_no_snapshot_is_refused():
     [
         ({"strategy": "BFD"}, "strategy must be one of PAR, ARI, ARD, DRF, DRF-M, got 'BFD'"),
         ({"capacity": None}, "need capacity, the rows per second that one reader reads, or most"),
-        ({"every": "0 s"}, "every must be longer than nothing"),
+        ({"every": "0 s"}, "every must be longer than 0"),
         ({"ahead": 0}, "ahead counts periods, need at least 1, got 0"),
         ({"headroom": 1}, "headroom is a share of the capacity, need 0 <= headroom < 1, got 1"),
         ({"smoothing": 0}, "smoothing is a weight"),
-        ({"capacity": -5}, "capacity is what a reader reads in a second"),
+        ({"capacity": -5}, "capacity is in rows per second of a reader"),
     ],
 )
 def test_a_law_that_cannot_be_is_refused(wrong, said: str):

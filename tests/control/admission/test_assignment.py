@@ -87,10 +87,10 @@ def test_where_no_reader_may_be_added_streams_go_where_most_room_is_or_stay():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"capacity": 0}, "capacity is what a reader reads in a second, need more than 0 rows, got 0"),
-        ({"capacity": 1, "latency": 0}, "latency must be longer than nothing, got 0 s"),
+        ({"capacity": 0}, "capacity is in rows per second of a reader, need more than 0, got 0"),
+        ({"capacity": 1, "latency": 0}, "latency must be longer than 0, got 0 s"),
         ({"capacity": 1, "accepts": 2}, "accepts is a share of the capacity, need 0 < accepts <= 1, got 2"),
-        ({"capacity": 1, "most": 0}, "need at least one reader, got most=0"),
+        ({"capacity": 1, "most": 0}, "most must be at least 1 reader, got 0"),
     ],
 )
 def test_limits_that_cannot_be_are_refused(wrong, said: str):

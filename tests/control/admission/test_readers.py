@@ -24,7 +24,7 @@ def test_readers_are_as_many_as_rate_backlog_and_cost_ask_for_by_hand():
     assert decided(law, ReadersState(1, state.costs), 1_700)[1] == 2
     _, readers, because = decided(law, ReadersState(1, state.costs), 1_700, 8_500)
     assert readers == 4
-    assert because == "1700 rows/s and 8500 that wait x 1000.0 us, bound 5 seconds -> 4 of 8 readers, 1 -> 4"
+    assert because == "1700 rows/s and 8500 waiting x 1000.0 us, bound 5 seconds -> 4 of 8 readers, 1 -> 4"
     assert decided(law, ReadersState(1, state.costs), 1e9)[1] == 8  # no more than there may be
 
 
@@ -55,7 +55,7 @@ def test_what_a_batch_costs_by_itself_keeps_no_reader():
 def test_until_a_batch_was_seen_all_readers_read_and_then_they_are_given_back_one_at_a_time():
     law = Readers(most=4, calm=2)
     state, readers, because = decided(law, law.init(), 10)
-    assert (readers, because) == (4, "no batch was seen: all 4 readers")
+    assert (readers, because) == (4, "no batch measured yet: all 4 readers")
     state = law.observe(state, ReaderBatch(1_000, 0.1, 4))
     had = []
     for _ in range(8):

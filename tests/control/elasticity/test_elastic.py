@@ -246,7 +246,7 @@ def test_no_bound_is_ever_crossed(wanted, least, span):
     ({"least_plq": 6, "least_wlq": 5}, "the least of both stages, 6 \\+ 5, exceeds 10"),
     ({"every": 0}, "need every >= 1"),
     ({"every": "-1 second"}, "need every >= 1"),
-    ({"catch_up": "0 seconds"}, "catch_up must be longer than nothing, got '0 seconds'"),
+    ({"catch_up": "0 seconds"}, "catch_up must be longer than 0, got '0 seconds'"),
     ({"catch_up": 5}, "catch_up must be a text such as '10 minutes' or a timedelta, got 5"),
     ({"hysteresis": 1.0}, "0 <= hysteresis < 1"),
     ({"idle": -1}, "idle >= 0"),

@@ -49,10 +49,10 @@ def test_the_controllers_own_settings_are_passed_on():
     (lambda: sp.Fuzzy(max_workers=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=8, every=0), "need every >= 1"),
     (lambda: sp.Fuzzy(max_workers=8, every=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
-    (lambda: sp.Fuzzy(max_workers=8, every="soon"), "every: cannot read 'soon' as a length of time"),
+    (lambda: sp.Fuzzy(max_workers=8, every="soon"), "every: cannot read 'soon' as a duration"),
     (lambda: sp.Fuzzy(max_workers=8, idle=1.5), "whole numbers, got 1.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=float("nan")), "whole numbers, got nan"),  # type: ignore[arg-type]
-    (lambda: sp.Model(max_workers=8, latency="0 s"), "latency must be longer than nothing"),
+    (lambda: sp.Model(max_workers=8, latency="0 s"), "latency must be longer than 0"),
     (lambda: sp.Model(max_workers=8, headroom=1.0), "headroom is a share of a worker"),
     (lambda: sp.Threshold(max_workers=8, target=0), "need 0 < target <= 1"),
 ])  # fmt: skip

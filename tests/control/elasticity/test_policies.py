@@ -108,7 +108,7 @@ def test_every_policy_keeps_within_the_limit(policy, rhos, sigma, workers, rate,
 
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: ModelPolicy(headroom=1.0), "0 <= headroom < 1"),
-    (lambda: ModelPolicy(latency="0 s"), "latency must be longer than nothing"),
+    (lambda: ModelPolicy(latency="0 s"), "latency must be longer than 0"),
     (lambda: ThresholdPolicy(target=0), "0 < target <= 1"),
     (lambda: Workers(0, 1), "plq_workers must be a whole number of at least 1, got 0"),
     (lambda: Workers(1, wlq=True), "wlq_workers must be a whole number of at least 1, got True"),

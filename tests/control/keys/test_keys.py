@@ -85,7 +85,7 @@ def test_parts_of_keys_by_hand():
 def test_what_cannot_be_is_an_error():
     with pytest.raises(ConfigError, match="need a node"):
         HashRing(())
-    with pytest.raises(ConfigError, match="room for a key, got 0"):
+    with pytest.raises(ConfigError, match="room must be at least 1 key, got 0"):
         SpaceSaving(0)
-    with pytest.raises(ConfigError, match="cannot cut -1 keys"):
+    with pytest.raises(ConfigError, match="most must be at least 0 keys, got -1"):
         FrequencyAware(-1)

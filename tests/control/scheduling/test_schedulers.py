@@ -87,7 +87,7 @@ def test_a_worker_turned_off_finishes_its_task_and_gets_no_other():
 
 def test_a_report_of_a_task_that_was_not_given_is_refused():
     wlq = scheduler("WIN_FB", TUMBLING, workers=2)
-    with pytest.raises(ConfigError, match="worker 1 reports a task that it was not given"):
+    with pytest.raises(ConfigError, match="worker 1 reports a task that it does not have"):
         wlq.finished(Feedback(1, WinUpdate(0, 1)))
     wlq = scheduler("WIN_FB_MERGE", TUMBLING, workers=2)
     for result in range(3):
@@ -99,7 +99,7 @@ def test_a_report_of_a_task_that_was_not_given_is_refused():
 def test_unknown_names_and_no_workers_are_refused():
     with pytest.raises(ConfigError, match="one of WIN_RR, WIN_FB, WIN_FB_MERGE, got 'WIN'"):
         scheduler("WIN", TUMBLING, 1)
-    with pytest.raises(ConfigError, match="at least one window worker, got 0"):
+    with pytest.raises(ConfigError, match="workers must be at least 1, got 0"):
         scheduler("WIN_FB", TUMBLING, 0)
 
 
@@ -107,7 +107,7 @@ def test_windows_bound_to_workers_cannot_be_moved():
     wlq = scheduler("WIN_RR", OVERLAPPING, 2)
     wlq.scale(3)
     wlq.arrived(PaneResult(1, 0))
-    with pytest.raises(ConfigError, match="from 3 to 2 workers with windows open"):
+    with pytest.raises(ConfigError, match="from 3 to 2 workers while windows are open"):
         wlq.scale(2)
 
 

@@ -201,7 +201,7 @@ def test_a_snapshot_that_is_none_is_refused_by_field(change, field):
 
 def test_a_threshold_of_no_partitions_is_none():
     assert math.isinf(theta_base(()))
-    with pytest.raises(ConfigError, match="recent=0"):
+    with pytest.raises(ConfigError, match="recent must be at least 1 partition, got 0"):
         AdaptiveSplitting(recent=0)
 
 

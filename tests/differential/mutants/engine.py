@@ -92,8 +92,8 @@ ENGINE: Final = (
     _on_spark(
         "batch-again",
         "runtime/spark/engine/shell.py",
-        "if batch_id == self._standing.batch_id:",
-        "if batch_id == -self._standing.batch_id:",
+        "if batch_id == self._committed.batch_id:",
+        "if batch_id == -self._committed.batch_id:",
         "a batch that comes again is not known",
     ),
     _on_spark(

@@ -222,32 +222,30 @@ def test_bad_input_is_an_error_that_names_what_is_wrong():
     what, one = Aggregation(4, 2, keys=2), np.array([1])
     queues, windows, columns = MQ(2, what), WiML(1, what), ColumnarWiML(1, what)
     queues.add(0, np.array([5]), one, one)
-    with pytest.raises(BadInputError, match="input 0 goes backwards: tuple 0 is of time 1, after one of time 5"):
+    with pytest.raises(BadInputError, match="input 0 goes backwards: tuple 0 has time 1 after time 5"):
         queues.add(0, one, one, one)
-    with pytest.raises(BadInputError, match=r"a key is a whole number of 0 to 2147483647 here, got -1"):
+    with pytest.raises(BadInputError, match=r"key must be a whole number from 0 to 2147483647, got -1"):
         TuMLSC(1, what).add(0, one, -one, one)
     with pytest.raises(
-        BadInputError, match="a value is a whole number of -2147483648 to 2147483647 here, got 4294967296"
+        BadInputError, match="value must be a whole number from -2147483648 to 2147483647, got 4294967296"
     ):
         TuMLMC(1, what).add(0, one, one, one << 32)
     with pytest.raises(
-        ConfigError, match="WiML does not merge tuples, and first needs their order: use TuMLSC or TuMLMC"
+        ConfigError, match="function first needs tuples in order, but WiML does not merge them; use TuMLSC or TuMLMC"
     ):
         WiML(1, Aggregation(4, 2, "first"))
-    with pytest.raises(ConfigError, match="where='mail' looks into texts: give comments="):
+    with pytest.raises(ConfigError, match="comments is missing; where='mail' needs texts"):
         Aggregation(4, 2, where="mail")
-    with pytest.raises(ConfigError, match="TuMLMC has update threads 0 to 0, got 1"):
+    with pytest.raises(ConfigError, match="worker must be an update thread, 0 to 0, got 1"):
         TuMLMC(1, what).work(1)
     assert columns.add(0, one, one + 1, one) == 0  # where windows begin is not known yet
     columns.next_winset()
-    with pytest.raises(
-        BadInputError, match="keys are numbered from 0 to 1 here, got 2 to 2; keys= says how many there are"
-    ):
+    with pytest.raises(BadInputError, match="keys must be 0 to 1, got 2 to 2; raise keys= of the aggregation"):
         columns.add(0, one, one + 1, one)
-    with pytest.raises(ConfigError, match="need threads, ahead >= 1, got threads=0, ahead=64"):
+    with pytest.raises(ConfigError, match="threads and ahead must be at least 1, got threads=0, ahead=64"):
         ColumnarWiML(1, what, threads=0)
     windows.leave(0)
-    with pytest.raises(BadInputError, match="input 0 has left: it may not send again"):
+    with pytest.raises(BadInputError, match="input 0 has left and may not send again"):
         windows.add(0, one, one, one)
 
 
@@ -255,7 +253,7 @@ def test_a_window_with_more_keys_than_it_has_room_for_is_an_error():
     design = MQLF(1, Aggregation(4, 2, keys=2))
     design.add(0, np.zeros(5, np.int64), np.arange(5), np.arange(5))
     design.leave(0)
-    with pytest.raises(ConfigError, match="a window has more than 4 keys; say how many it may have, keys="):
+    with pytest.raises(ConfigError, match="keys is too small; a window has more than 4 keys"):
         design.next_winset()
 
 
@@ -276,6 +274,6 @@ def test_where_windows_begin_an_input_has_said_by_what_it_offered():
     design, one = ColumnarWiML(1, Aggregation(4, 2, "sum", keys=1), ahead=1), np.array([1])
     assert design.add(0, np.array([20]), one - 1, one) == 0
     assert design.next_winset() is None
-    with pytest.raises(BadInputError, match="input 0 goes backwards: tuple 0 is of time 7, after one of time 20"):
+    with pytest.raises(BadInputError, match="input 0 goes backwards: tuple 0 has time 7 after time 20"):
         design.add(0, np.array([7]), one - 1, one)
     assert design.add(0, np.array([20]), one - 1, one) == 1

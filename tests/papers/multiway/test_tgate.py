@@ -54,19 +54,19 @@ def test_an_input_that_joins_is_waited_for_and_may_not_go_back_behind_what_is_ta
     assert gate.join() == 1
     gate.insert_tuple(0, 9, 3)
     assert taken(gate) == []
-    with pytest.raises(BadInputError, match="input 1 goes backwards: tuple 0 is of time 4, after one of time 5"):
+    with pytest.raises(BadInputError, match="input 1 goes backwards: tuple 0 has time 4 after time 5"):
         gate.insert_tuple(1, 4, 7)
     assert gate.insert_tuple(1, 7, 8)
     assert taken(gate) == [(7, 1, 8)]
-    with pytest.raises(ConfigError, match="room for 2 inputs only: say how many may join, later="):
+    with pytest.raises(ConfigError, match="later is too small; the gate has room for 2 inputs only"):
         gate.join()
 
 
 def test_bad_input_is_an_error_that_names_input_and_tuple():
     gate = TGate(2)
-    with pytest.raises(BadInputError, match="input 0 goes backwards: tuple 2 is of time 3, after one of time 4"):
+    with pytest.raises(BadInputError, match="input 0 goes backwards: tuple 2 has time 3 after time 4"):
         gate.insert_tuples(0, numbers(1, 4, 3), numbers(1, 2, 3))
-    with pytest.raises(BadInputError, match="inputs are numbered from 0 to 1, got 2"):
+    with pytest.raises(BadInputError, match="input must be 0 to 1, got 2"):
         gate.insert_tuple(2, 1, 1)
     gate.leave(1)
     with pytest.raises(BadInputError, match="input 1 has left"):

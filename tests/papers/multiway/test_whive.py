@@ -128,13 +128,13 @@ def test_a_mutant_is_found_out(mutant: str):
 
 def test_bad_input_is_an_error_that_names_what_is_wrong():
     hive = WHive(1, Aggregation(size=4, advance=2))
-    with pytest.raises(BadInputError, match="thread 0 goes backwards: tuple 1 is of time 3, after one of time 4"):
+    with pytest.raises(BadInputError, match="thread 0 goes backwards: tuple 1 has time 3 after time 4"):
         hive.update_windows(0, np.array([4, 3]), np.array([0, 0]), np.array([1, 1]))
-    with pytest.raises(ConfigError, match="there is no function 'mean'; there are count, sum, max, first, avg"):
+    with pytest.raises(ConfigError, match="function must be one of count, sum, max, first, avg, got 'mean'"):
         Aggregation(size=4, advance=2, function="mean")
-    with pytest.raises(ConfigError, match="need keys >= 1 and 0 < advance <= size, got advance=5, size=4"):
+    with pytest.raises(ConfigError, match="keys must be >= 1 and 0 < advance <= size, got advance=5, size=4"):
         Aggregation(size=4, advance=5)
-    with pytest.raises(ConfigError, match="need threads, spare >= 1, got threads=0"):
+    with pytest.raises(ConfigError, match="threads and spare must be at least 1, got threads=0"):
         WHive(0, Aggregation(size=4, advance=2))
 
 

@@ -80,5 +80,5 @@ def test_more_workers_serve_more_points():
 
 @pytest.mark.parametrize("farm", [Farm(0), Farm(2, 0), Farm(2, 1, "LRU")])
 def test_a_farm_that_cannot_be_is_refused(farm: Farm):
-    with pytest.raises(ConfigError, match=r"at least 1, and an owner of RR, OD, LLW, LLW\+"):
+    with pytest.raises(ConfigError, match=r"at least 1 and owner one of RR, OD, LLW, LLW\+"):
         simulate(stream(3, 1, 1), farm, Costs(1.0, 1.0))

@@ -80,7 +80,7 @@ def test_a_pipe_is_no_parquet_file(tmp_path):
     ([], "inputs is empty; list at least one file or pattern"),
     (["a.csv", "./a.csv"], r"inputs lists '.*/a\.csv' twice"),
     ([{"path": "a.csv", "name": "x"}, {"path": "b.csv", "name": "x"}], "inputs lists 'x' twice"),
-    (["a.log"], "cannot tell from its name how .*a.log is written; need format csv or json"),
+    (["a.log"], "format of .*a.log is unknown; set format to csv or json"),
     ([{"pth": "a.csv"}], r"inputs\[0\]: an input has no 'pth'; did you mean 'path'\?"),
     ([{"name": "a"}], r"inputs\[0\] needs path"),
     ([7], r"inputs\[0\] must be a path"),

@@ -92,7 +92,7 @@ def test_a_file_that_was_cut_is_an_error_or_begun_anew_and_counted(tmp_path):
     grow(tmp_path, a=5)
     place = planner(tmp_path).latest(NOTHING, None)
     (tmp_path / "a.csv").write_text("again\n")
-    with pytest.raises(CheckpointError, match=r"a\.csv has 6 bytes, of which 40 were read.*on_loss=\"skip\""):
+    with pytest.raises(CheckpointError, match=r"a\.csv has 6 bytes, but 40 were read.*on_loss=\"skip\""):
         planner(tmp_path).latest(place, None)
     plan = planner(tmp_path, on_loss="skip")
     after = plan.latest(place, None)
@@ -139,10 +139,10 @@ def test_a_batch_that_has_begun_needs_its_inputs(tmp_path):
     plan = planner(tmp_path)
     end = plan.latest(NOTHING, None)
     (tmp_path / "a.csv").unlink()
-    with pytest.raises(CheckpointError, match="is not there any more, and a batch that has begun needs it up to 8"):
+    with pytest.raises(CheckpointError, match="is missing, but a started batch needs it up to 8"):
         planner(tmp_path).assigned(NOTHING, end)
     ((part,),) = plan.assigned(NOTHING, end)
-    with pytest.raises(CheckpointError, match=r"a\.csv ends before byte 8, which a batch that has begun needs"):
+    with pytest.raises(CheckpointError, match=r"a\.csv ends before byte 8, which a started batch needs"):
         list(growing_inputs.read([part], pa.schema([("n", pa.int64())])))
 
 

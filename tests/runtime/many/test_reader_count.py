@@ -57,8 +57,9 @@ def test_readers_go_through_an_option(tmp_path):
     given = {"inputs": json.dumps([str(tmp_path / "a.csv")])}
     law = Readers(most=8, latency="1 minute", headroom=0.2)
     reader = ManySource(given | {"readers": readers_text(law)}).streamReader(schema)
-    assert reader.planner.sizing.law == law  # type: ignore[attr-defined]
+    assert reader.planner.sizing.policy == law  # type: ignore[attr-defined]
     with pytest.raises(
-        ConfigError, match="option readers of skypane-many must be a number, or in JSON what Readers has"
+        ConfigError,
+        match="option readers of skypane-many must be a number, or a JSON object with the fields of Readers",
     ):
         ManySource(given | {"readers": '{"mst": 8}'}).streamReader(schema)

@@ -110,7 +110,7 @@ def test_what_was_removed_before_it_was_read_is_an_error_or_skipped_and_counted(
     read = Offsets({str(tmp_path): 2})
     Path(first.path).unlink()
     with pytest.raises(
-        CheckpointError, match=rf"were removed up to byte {second.begin}, of which 2 were read.*read_by"
+        CheckpointError, match=rf"were removed up to byte {second.begin}, but only 2 bytes were read.*read_by"
     ):
         planner(tmp_path).latest(read, None)
     plan = planner(tmp_path, on_loss="skip")
@@ -121,12 +121,12 @@ def test_what_was_removed_before_it_was_read_is_an_error_or_skipped_and_counted(
 
 def test_another_log_in_its_place_and_a_batch_whose_segments_have_gone_are_errors(tmp_path):
     write(tmp_path, range(4))
-    with pytest.raises(CheckpointError, match="ends at byte 8, of which 100 were read: another one is in its place"):
+    with pytest.raises(CheckpointError, match="ends at byte 8, but 100 bytes were read: it was replaced"):
         planner(tmp_path).latest(Offsets({str(tmp_path): 100}), None)
     one = listed([{"segments": str(tmp_path), "format": "csv"}])[0]
     (path,) = [part.path for part in segments_of(str(tmp_path))]
     Path(path).unlink()
-    with pytest.raises(CheckpointError, match="a batch that has begun needs what cannot be read"):
+    with pytest.raises(CheckpointError, match="a started batch needs data that cannot be read"):
         list(receiver_logs.read([OffsetRange(one, 0, 8)], COLUMNS))  # type: ignore[arg-type]
 
 

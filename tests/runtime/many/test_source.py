@@ -174,7 +174,7 @@ def test_what_cannot_be_read_is_refused_at_the_call(spark, tmp_path):
         inputs(spark, ["a.json"], "n long, m map<string, long>")
     with pytest.raises(ConfigError, match=r"column 'l' is list<.*>, which cannot be read from csv"):
         inputs(spark, ["a.csv"], "n long, l array<long>")
-    with pytest.raises(ConfigError, match="column 'n' is NOT NULL, and what does not parse has nulls"):
+    with pytest.raises(ConfigError, match="column 'n' is NOT NULL, but malformed rows have nulls"):
         ManySource({"inputs": '["a.csv"]'}).streamReader(
             StructType().add("n", "long", nullable=False).add("input", "string")
         )

@@ -88,7 +88,7 @@ def test_checksums_that_are_gone_as_a_whole_are_missed(tmp_path, lost: int):
         log.append(b"second\n")
     segments = segments_of(str(tmp_path))
     beside(segments[lost].path).unlink()
-    with pytest.raises(CheckpointError, match=rf"{segments[lost].begin:020d}\.sums, are gone: restore them"):
+    with pytest.raises(CheckpointError, match=rf"{segments[lost].begin:020d}\.sums, are missing; restore them"):
         checked(tmp_path)
     check(segments[1 - lost].path, 0, 7)
     (tmp_path / CHECKED).unlink()

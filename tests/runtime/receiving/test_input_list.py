@@ -33,27 +33,27 @@ def test_a_port_is_open_where_other_machines_reach_it_and_no_one_is_asked(host: 
     ([], "inputs is empty"),
     ("a", "inputs must be a list, got 'a'"),
     ([7], r"inputs\[0\] must be a mapping with one of listen, connect, mqtt, http"),
-    ([{"name": "a"}], r"inputs\[0\] needs one of listen, connect, mqtt, http, .* and has none"),
+    ([{"name": "a"}], r"inputs\[0\] needs exactly one of listen, connect, mqtt, http, .* got none"),
     ([{**TCP, "connect": "b:1"}], "and has listen and connect"),
     ([TCP, {"name": "a", "connect": "b:1"}], "inputs lists 'a' twice"),
     ([{"listen": "localhost:1"}], r"inputs\[0\]: needs name"),
-    ([{"name": "../a", "listen": "localhost:1"}], "name is that of a folder"),
+    ([{"name": "../a", "listen": "localhost:1"}], "name must be a folder name"),
     ([{"name": "a", "listen": "localhost"}], "listen must be host:port"),
     ([{"name": "a", "listen": "localhost:99999"}], "listen must be host:port"),
-    ([{**TCP, "acknowlege": True}], "there is no 'acknowlege'; did you mean 'acknowledge'"),
+    ([{**TCP, "acknowlege": True}], "unknown key 'acknowlege'; did you mean 'acknowledge'"),
     ([{"name": "a", "mqtt": "tcp://b", "topic": "t"}], "mqtt must be a URL such as mqtt://host"),
     ([{"name": "a", "mqtt": "mqtt://b", "topic": ""}], "topic must be a filter"),
     ([{"name": "a", "mqtt": "mqtt://b", "topic": "t", "most_topics": 0}], "most_topics must be a whole number of at least 1"),
     ([{"name": "a", "http": "file:///etc/passwd"}], "http must be a URL such as http://host"),
     ([{"name": "a", "http": "http://b:x/"}], "http must be a URL"),
     ([{"name": "a", "http": "http://b", "every": 10}], "every must be a text such as"),
-    ([{"name": "a", "http": "http://b", "timeout": "0 s"}], "timeout must be longer than nothing"),
+    ([{"name": "a", "http": "http://b", "timeout": "0 s"}], "timeout must be longer than 0"),
     ([{"name": "a", "http": "http://b", "format": "xml"}], "format must be json or lines, got 'xml'"),
-    ([{"name": "a", "http": "http://b", "header": True}], "header is for format lines"),
-    ([{"name": "a", "http": "http://b", "ca": "ca.pem"}], "ca is for encrypted connections, https://; leave it out"),
-    ([{"name": "a", "mqtt": "mqtt://b", "topic": "t", "key": "k"}], "key is for encrypted connections, mqtts://"),
-    ([{"name": "a", "connect": "b:1", "certificate": "c"}], "certificate is for encrypted connections, tls: true"),
-    ([{"name": "a", "connect": "b:1", "tls": True, "key": "k"}], "key is that of a certificate"),
+    ([{"name": "a", "http": "http://b", "header": True}], "header is only for format lines"),
+    ([{"name": "a", "http": "http://b", "ca": "ca.pem"}], "ca is only for encrypted connections; leave it out, or use https://"),
+    ([{"name": "a", "mqtt": "mqtt://b", "topic": "t", "key": "k"}], "key is only for encrypted connections; leave it out, or use mqtts://"),
+    ([{"name": "a", "connect": "b:1", "certificate": "c"}], "certificate is only for encrypted connections; leave it out, or use tls: true"),
+    ([{"name": "a", "connect": "b:1", "tls": True, "key": "k"}], "key needs certificate"),
     ([{**TCP, "ca": "ca.pem"}], "listen with ca needs certificate"),
 ])  # fmt: skip
 def test_a_list_that_cannot_be_is_refused(inputs, said: str):
@@ -62,7 +62,7 @@ def test_a_list_that_cannot_be_is_refused(inputs, said: str):
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ({"mqtt": "mqtt://b", "topic": "t", "password": "swordfish"}, r'password must be "\$NAME", with the name of'),
+    ({"mqtt": "mqtt://b", "topic": "t", "password": "swordfish"}, r'password must be "\$NAME", the name of'),
     ({"mqtt": "mqtt://b", "topic": "t", "password": "$sword-fish"}, r'password must be "\$NAME"'),
     ({"http": "http://b", "headers": {"Authorization": "Bearer swordfish"}}, r'header Authorization must be "\$NAME"'),
     ({"http": "http://b", "headers": "swordfish"}, "headers must be a mapping"),
@@ -87,7 +87,7 @@ def test_a_secret_in_a_list_is_refused_and_not_repeated(url: str):
     ({"folder": "s3://bucket/x"}, "a receiver writes files of this machine"),
     ({"segment_bytes": 1}, "segment_bytes must be a number of at least 1024"),
     ({"read_by": "state"}, "read_by must be a list"),
-    ({"fold": "x"}, "there is no 'fold'; did you mean 'folder'"),
+    ({"fold": "x"}, "unknown key 'fold'; did you mean 'folder'"),
 ])  # fmt: skip
 def test_what_is_said_of_all_inputs_is_checked(more, said: str):
     with pytest.raises(ConfigError, match=said):

@@ -1,4 +1,4 @@
-"""Many inputs read by one operator: their tuples merged into one order, deterministically, and aggregated (paper 2)."""
+"""Multiway aggregation: one operator merges many inputs deterministically and aggregates them (paper 2)."""
 
 from skypane_papers.multiway.aggregation import Aggregation, Winset
 from skypane_papers.multiway.by_columns import ColumnarTuMLSC, ColumnarWiML

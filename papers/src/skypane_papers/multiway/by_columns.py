@@ -1,4 +1,4 @@
-"""The columnar designs: batches in, winsets out; S-Merge and Update are one pass over columns each."""
+"""The columnar designs, which take batches; S-Merge and Update are one pass over columns each."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _GONE = np.iinfo(np.int64).max
 
 
 class ColumnarTuMLSC(Multiway):
-    """Inputs leave batches; the output thread merges them by columns, and updates panes in the order of time.
+    """Inputs enqueue batches; the output thread merges them by columns and updates panes in time order.
 
-    room  tuples of an input that may wait
-    ahead panes beyond a window's that may have tuples
+    room   maximum number of waiting tuples per input
+    ahead  panes beyond those of a window that may have tuples
     """
 
     def __init__(self, inputs: int, aggregation: Aggregation, *, room: int = 65_536, ahead: int = 64) -> None:
@@ -31,7 +31,7 @@ class ColumnarTuMLSC(Multiway):
         self._merge = ReadyMerge(inputs)
         self._state = self._merge.init()
         self._room = room
-        #: batches as they came: input, times, keys, values; None: the input has left
+        #: batches in order of arrival: input, and times, keys, values; None: the input has left
         self._came: deque[tuple[int, tuple[IntArray, IntArray, IntArray] | None]] = deque()
         self._put, self._taken = np.zeros(inputs, np.int64), np.zeros(inputs, np.int64)
         self._ahead = ahead
@@ -50,7 +50,7 @@ class ColumnarTuMLSC(Multiway):
         self._came.append((source, None))
 
     def next_winset(self) -> Winset | None:
-        """Merge what has come, update panes by what is ready, until a window is complete; return that."""
+        """Merge batches and update panes with ready tuples until a window is complete; return the window."""
         while True:
             times, keys, values = self._ready
             if not len(times):
@@ -70,7 +70,7 @@ class ColumnarTuMLSC(Multiway):
             self._ready = times[done:], keys[done:], values[done:]
 
     def _take(self) -> None:
-        """Merge all that has come by now."""
+        """Merge all batches that have arrived."""
         batches: list[tuple[IntArray, IntArray, IntArray]] = []
         owners: list[IntArray] = []
         gone = []
@@ -101,28 +101,29 @@ class ColumnarTuMLSC(Multiway):
 
 
 class ColumnarWiML(Multiway):
-    """Each thread adds its inputs' batches to panes of its own; windows are put together from all, without any merging.
+    """Each thread adds its inputs' batches to its own panes; windows are combined from the panes, without a merge.
 
-    threads   how many may add at once: input i adds to table i modulo threads, and waits while another input does
-    ahead     panes beyond a window's that may have tuples
+    threads  how many may add at once: input i adds to table i modulo threads, and waits while another input does
+    ahead    panes beyond those of a window that may have tuples
 
-    Nothing is taken until each input has offered tuples, or has left: only then it is known where windows begin. An input
-    may then send nothing that is older than what it offered.
+    No tuples are accepted until each input has offered some or has left, because the start of the first window is not
+    known before. After that an input may not send tuples older than those that it offered.
     """
 
     def __init__(self, inputs: int, aggregation: Aggregation, *, threads: int = 1, ahead: int = 64) -> None:
         super().__init__(inputs, aggregation)
         if aggregation.in_order:
             raise ConfigError(
-                f"WiML does not merge tuples, and {aggregation.function} needs their order: use ColumnarTuMLSC"
+                f"function {aggregation.function} needs tuples in order, but WiML does not merge them; "
+                "use ColumnarTuMLSC"
             )
         if threads < 1 or ahead < 1:
-            raise ConfigError(f"need threads, ahead >= 1, got threads={threads}, ahead={ahead}")
+            raise ConfigError(f"threads and ahead must be at least 1, got threads={threads}, ahead={ahead}")
         self._threads = threads
         self._tables = [Lock() for _ in range(threads)]
         self._ahead = ahead
         self._windows: PaneWindows | None = None
-        #: before which an input sends nothing any more
+        #: time before which an input sends no more tuples
         self._until = np.full(inputs, _NEVER)
 
     def _add(self, source: int, times: IntArray, keys: IntArray, values: IntArray) -> int:

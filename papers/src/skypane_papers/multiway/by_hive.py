@@ -1,4 +1,4 @@
-"""TuMLMC and WiML: many threads update windows, in a W-Hive (paper 2, algorithms 3 and 6)."""
+"""TuMLMC and WiML: many threads update windows in a W-Hive (paper 2, algorithms 3 and 6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TAKEN = 1_024
 
 
 class TuMLMC(Multiway):
-    """Tuple merged list, multiple consumers: each update thread gets all ready tuples, and takes those of its keys."""
+    """Tuple merged list, multiple consumers: each update thread reads all ready tuples and uses those of its keys."""
 
     def __init__(
         self, inputs: int, aggregation: Aggregation, *, workers: int = 1, room: int = 4_096, spare: int = 64
@@ -24,7 +24,7 @@ class TuMLMC(Multiway):
         self._gate = TGate(inputs, consumers=workers, room=room)
         self._hive = WHive(workers, aggregation, spare=spare)
         nothing = np.empty(0, np.int64)
-        #: of workers: the time it has come to, and its tuples that there was no room for yet
+        #: by worker: the time that it has reached, and its tuples for which there was no room yet
         self._waiting = [(0, nothing, nothing) for _ in range(workers)]
         self._finished = [False] * workers
 
@@ -35,14 +35,14 @@ class TuMLMC(Multiway):
         self._gate.leave(source)
 
     def work(self, worker: int) -> bool:
-        """Update windows by the ready tuples whose keys are this worker's; False once no tuple can come any more."""
+        """Update windows with the ready tuples of this worker's keys; return False after the last tuple."""
         if not 0 <= worker < self.workers:
-            raise ConfigError(f"TuMLMC has update threads 0 to {self.workers - 1}, got {worker}")
+            raise ConfigError(f"worker must be an update thread, 0 to {self.workers - 1}, got {worker}")
         if self._finished[worker]:
             return False
         until, times, payloads = self._waiting[worker]
         if not len(times):
-            ended = all(self._left)  # asked before: an input may send and leave meanwhile
+            ended = all(self._left)  # read first, as an input may send and leave meanwhile
             ready = self._gate.get_ready_tuples(_TAKEN, worker)
             if not len(ready.times):
                 if ended:
@@ -59,18 +59,19 @@ class TuMLMC(Multiway):
         return True
 
     def next_winset(self) -> Winset | None:
-        """Return the earliest winset that no update thread has tuples for any more."""
+        """Return the earliest winset for which no update thread has more tuples."""
         return self._hive.get_next_winset()
 
 
 class WiML(Multiway):
-    """Window merged list: each input's thread updates windows itself; for functions that need no order."""
+    """Window merged list: each input's thread updates windows itself, for functions that do not need order."""
 
     def __init__(self, inputs: int, aggregation: Aggregation, *, spare: int = 64) -> None:
         super().__init__(inputs, aggregation)
         if aggregation.in_order:
             raise ConfigError(
-                f"WiML does not merge tuples, and {aggregation.function} needs their order: use TuMLSC or TuMLMC"
+                f"function {aggregation.function} needs tuples in order, but WiML does not merge them; "
+                "use TuMLSC or TuMLMC"
             )
         self._hive = WHive(inputs, aggregation, spare=spare)
 
@@ -81,5 +82,5 @@ class WiML(Multiway):
         self._hive.finish(source)
 
     def next_winset(self) -> Winset | None:
-        """Return the earliest winset that no input has tuples for any more."""
+        """Return the earliest winset for which no input has more tuples."""
         return self._hive.get_next_winset()

@@ -1,4 +1,4 @@
-"""What the designs of paper 2 (sections 4 and 5) have in common: the same calls, made by the same kinds of threads."""
+"""Interface of the designs of paper 2 (sections 4 and 5), with the kinds of threads that call it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ VALUE_BITS = 32
 
 
 class Multiway(ABC):
-    """An aggregate of many inputs, each in the order of its times; equal input gives equal winsets, in every design.
+    """An aggregate of many inputs, each in time order; equal input gives equal winsets in every design.
 
-    add           an input's thread: tuples in, oldest first; how many there was room for, the others are the caller's
-    leave         an input's thread: there will be no more of it
-    work          an update thread, of which there are `workers`: updates windows by what is ready; False at the end
-    next_winset   the output thread: the earliest winset that no tuple contributes to any more, once; None if there is none
+    add           called by an input's thread: add tuples, oldest first; return how many were accepted
+    leave         called by an input's thread: end the input
+    work          called by one of `workers` update threads: update windows with ready tuples; return False at the end
+    next_winset   called by the output thread: return the next complete winset; None if there is none
     """
 
     workers = 0
 
     def __init__(self, inputs: int, aggregation: Aggregation) -> None:
         if inputs < 1:
-            raise ConfigError(f"need at least one input, got {inputs}")
+            raise ConfigError(f"inputs must be at least 1, got {inputs}")
         self.inputs = inputs
         self.aggregation = aggregation
         self._newest = np.full(inputs, np.iinfo(np.int64).min)
         self._left = [False] * inputs
 
     def add(self, source: int, times: IntArray, keys: IntArray, values: IntArray) -> int:
-        """Add an input's tuples; BadInputError, naming input and tuple, where time goes backwards."""
+        """Add an input's tuples; return how many were accepted.
+
+        Raise BadInputError, which names the input and the tuple, if time goes backwards.
+        """
         self._check(source)
         times, keys, values = (np.ascontiguousarray(column, np.int64) for column in (times, keys, values))
         check_order(f"input {source}", self._newest[source], times)
@@ -44,18 +47,18 @@ class Multiway(ABC):
         return done
 
     def leave(self, source: int) -> None:
-        """Wait for this input no longer."""
+        """Stop waiting for this input."""
         self._check(source)
         self._leave(source)
-        self._left[source] = True  # last: who sees that all have left takes what the queues give then for all there is
+        self._left[source] = True  # last, because a reader that sees that all have left takes the queues as complete
 
     def work(self, worker: int) -> bool:
-        """Update windows by what is ready; False once no tuple can come any more."""
-        raise ConfigError(f"{type(self).__name__} has no update threads, got worker {worker}")
+        """Update windows with ready tuples; return False after the last tuple."""
+        raise ConfigError(f"worker must not be given, as {type(self).__name__} has no update threads, got {worker}")
 
     @abstractmethod
     def next_winset(self) -> Winset | None:
-        """Return the earliest winset that is complete."""
+        """Return the earliest complete winset; None if there is none."""
 
     @abstractmethod
     def _add(self, source: int, times: IntArray, keys: IntArray, values: IntArray) -> int: ...
@@ -65,22 +68,22 @@ class Multiway(ABC):
 
     def _check(self, source: int) -> None:
         if not 0 <= source < self.inputs:
-            raise BadInputError(f"inputs are numbered from 0 to {self.inputs - 1}, got {source}")
+            raise BadInputError(f"input must be 0 to {self.inputs - 1}, got {source}")
         if self._left[source]:
-            raise BadInputError(f"input {source} has left: it may not send again")
+            raise BadInputError(f"input {source} has left and may not send again")
 
 
 def packed(keys: IntArray, values: IntArray) -> IntArray:
-    """Return keys and values in one word each; BadInputError for a key or a value that does not fit."""
+    """Return each key and value in one word; raise BadInputError if one does not fit."""
     for name, column, least, bits in (("key", keys, 0, KEY_BITS), ("value", values, -(1 << 31), VALUE_BITS)):
         wrong = (column < least) | (column >= least + (1 << bits))
         if wrong.any():
             raise BadInputError(
-                f"a {name} is a whole number of {least} to {least + (1 << bits) - 1} here, got {column[wrong][0]}"
+                f"{name} must be a whole number from {least} to {least + (1 << bits) - 1}, got {column[wrong][0]}"
             )
     return keys << VALUE_BITS | (values & 0xFFFFFFFF)
 
 
 def unpacked(payloads: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the keys and values of words."""
+    """Return the keys and values of packed words."""
     return payloads >> VALUE_BITS, payloads.astype(np.int32).astype(np.int64)

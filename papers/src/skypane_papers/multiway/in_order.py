@@ -1,4 +1,4 @@
-"""MQ, MQLF and TuMLSC: one thread updates windows, by tuples that come to it merged into one order (paper 2, algorithms 2, 3)."""
+"""MQ, MQLF and TuMLSC: one thread updates windows with merged tuples (paper 2, algorithms 2 and 3)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from skypane_papers.multiway.kernels.whive import NOTHING
 from skypane_papers.multiway.tgate import TGate
 
 _TAKEN = 4_096
-"""Ready tuples that the output thread takes at a time."""
+"""Maximum number of ready tuples that the output thread takes at a time."""
 
 
 class InOrder(Multiway):
-    """The stages Update and Output of the thread that takes ready tuples."""
+    """The stages Update and Output of the thread that takes the ready tuples."""
 
     def __init__(self, inputs: int, aggregation: Aggregation) -> None:
         super().__init__(inputs, aggregation)
@@ -34,10 +34,10 @@ class InOrder(Multiway):
         """Return the times and payloads of the next ready tuples, in order."""
 
     def next_winset(self) -> Winset | None:
-        """Update windows by ready tuples until one is complete; return that."""
+        """Update windows with ready tuples until one is complete; return it."""
         while True:
             if self._done == len(self._times):
-                ended = all(self._left)  # asked before: an input may send and leave meanwhile
+                ended = all(self._left)  # read first, as an input may send and leave meanwhile
                 self._times, payloads = self._ready()
                 self._keys, self._values = unpacked(payloads)
                 self._done = 0
@@ -45,9 +45,7 @@ class InOrder(Multiway):
                     return self._delivered() if ended else None
             done = winsets.update_in_order(self._winsets, self._times, self._keys, self._values, self._done)
             if done < 0:
-                raise ConfigError(
-                    f"a window has more than {self.aggregation.room} keys; say how many it may have, keys="
-                )
+                raise ConfigError(f"keys is too small; a window has more than {self.aggregation.room} keys")
             self._done = done
             if done < len(self._times):
                 return self._delivered()
@@ -60,9 +58,9 @@ class InOrder(Multiway):
 
 
 class MQLF(InOrder):
-    """A queue for each input, without locks; the output thread looks at all heads for each tuple.
+    """One queue per input, without locks; the output thread compares all heads for each tuple.
 
-    room  tuples of an input that may wait, rounded up to a power of two
+    room  maximum number of waiting tuples per input, rounded up to a power of two
     """
 
     locked = False
@@ -84,13 +82,13 @@ class MQLF(InOrder):
 
 
 class MQ(MQLF):
-    """The same, with a lock for each queue: what stream engines did."""
+    """MQLF with one lock per queue, as in earlier stream engines."""
 
     locked = True
 
 
 class TuMLSC(InOrder):
-    """Tuple merged list, single consumer: inputs merge their tuples themselves, in a T-Gate."""
+    """Tuple merged list, single consumer: the inputs merge their tuples in a T-Gate."""
 
     def __init__(self, inputs: int, aggregation: Aggregation, *, room: int = 4_096) -> None:
         super().__init__(inputs, aggregation)

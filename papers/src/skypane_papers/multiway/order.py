@@ -1,4 +1,4 @@
-"""Tuples of one source come in the order of their times."""
+"""Check that the tuples of a source are in time order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skypane.types import BadInputError, IntArray, Micros
 
 
 def check_order(source: str, newest: Micros, times: IntArray) -> None:
-    """Raise BadInputError, naming source and tuple, where time goes backwards; `newest` is that of the tuple before them."""
+    """Raise BadInputError, which names source and tuple, if time goes backwards; `newest` is the time before."""
     before = np.concatenate([[newest], times])[:-1]
     back = np.flatnonzero(times < before)
     if len(back):
@@ -18,4 +18,4 @@ def check_order(source: str, newest: Micros, times: IntArray) -> None:
 
 def backwards(source: str, at: int, time: Micros, before: Micros) -> BadInputError:
     """Return the error of a tuple that is older than the one before it."""
-    return BadInputError(f"{source} goes backwards: tuple {at} is of time {time}, after one of time {before}")
+    return BadInputError(f"{source} goes backwards: tuple {at} has time {time} after time {before}")

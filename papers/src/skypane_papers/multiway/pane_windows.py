@@ -1,4 +1,4 @@
-"""Windows put together from panes, all keys at once: the stage Output of the columnar designs."""
+"""Combine windows from panes, all keys at once: the stage Output of the columnar designs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from skypane_papers.multiway.kernels import pane_tables
 
 
 class PaneWindows:
-    """The panes of `tables` threads, and the window that is next: at first, the earliest that holds a time.
+    """The panes of `tables` threads, and the next window, which is at first the earliest that contains `time`.
 
-    A count or a sum slides: panes that come are added, those that go are taken away, so a window costs what its advance
-    brings. A maximum and a first value are joined from all panes of the window.
+    Counts and sums slide: new panes are added and old ones subtracted, so the cost of a window is that of its advance.
+    Maxima and first values are combined from all panes of the window.
 
-    ahead  panes beyond a window's that a thread may fill
+    ahead  panes beyond those of a window that a thread may fill
     """
 
     def __init__(self, aggregation: Aggregation, time: Micros, tables: int, ahead: int) -> None:
         if tables < 1 or ahead < 1:
-            raise ConfigError(f"need tables, ahead >= 1, got tables={tables}, ahead={ahead}")
+            raise ConfigError(f"tables and ahead must be at least 1, got tables={tables}, ahead={ahead}")
         self.aggregation = aggregation
         self.pane = gcd(aggregation.size, aggregation.advance)
         self.each = aggregation.advance // self.pane
@@ -37,25 +37,28 @@ class PaneWindows:
         self._ahead = ahead
         #: the first pane of the next window
         self.begin = self._first(time)
-        #: panes before it are in the sums
+        #: the sums include the panes before this one
         self._summed = self.begin
 
     @property
     def end(self) -> Micros:
-        """Where the next window ends."""
+        """The end of the next window."""
         return (self.begin + self.span) * self.pane
 
     def update(self, table: int, times: IntArray, keys: IntArray, values: IntArray) -> int:
-        """Update a thread's panes, in order; return for how many tuples there was room."""
+        """Update a thread's panes in order; return the number of accepted tuples."""
         if len(keys) and (keys.min() < 0 or keys.max() >= self.aggregation.keys):
             raise BadInputError(
-                f"keys are numbered from 0 to {self.aggregation.keys - 1} here, got {keys.min()} to {keys.max()}; keys= says "
-                "how many there are"
+                f"keys must be 0 to {self.aggregation.keys - 1}, got {keys.min()} to {keys.max()}; raise keys= of the "
+                "aggregation"
             )
         return pane_tables.update_panes(self._tables[table], times, keys, values, self.begin + self.span + self._ahead)
 
     def next(self, until: Micros) -> Winset | None:
-        """Return the next window that has tuples, if all before `until` have come and it ends by then."""
+        """Return the next window with tuples that ends at or before `until`; None if there is none.
+
+        All tuples before `until` must have been added.
+        """
         while self.end <= until:
             found = self._window()
             if found is not None:
@@ -65,7 +68,7 @@ class PaneWindows:
         return None
 
     def _first(self, time: Micros) -> int:
-        """Return the first pane of the earliest window that holds a time."""
+        """Return the first pane of the earliest window that contains a time."""
         return ((time // self.pane - self.span) // self.each + 1) * self.each
 
     def _window(self) -> Winset | None:
@@ -88,7 +91,7 @@ class PaneWindows:
         return self.aggregation.winset(self.begin * self.pane, keys, states, counts)
 
     def _move(self) -> None:
-        """Go on to the window after."""
+        """Advance to the next window."""
         for pane in range(self.begin, self.begin + self.each):
             for tables in self._tables:
                 if self._slides:
@@ -97,7 +100,7 @@ class PaneWindows:
         self.begin += self.each
 
     def _skip(self, until: Micros) -> None:
-        """Go on from a window without tuples to the first that may have some: of a pane that has, or of one yet to come."""
+        """Advance from an empty window to the first that may have tuples, now or later."""
         rows = self.span + self._ahead
         later = range(self.begin + self.span, self.begin + rows)
         filled = (pane for pane in later if any(tables.counts[pane % rows].any() for tables in self._tables))

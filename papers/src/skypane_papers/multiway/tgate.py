@@ -1,17 +1,18 @@
-"""T-Gate (paper 2, section 4): many threads insert tuples, each of its own input; consumers take those that are ready.
+"""T-Gate (paper 2, section 4): many threads insert tuples, each of its own input; consumers take the ready tuples.
 
     gate = TGate(inputs=2)
-    gate.insert_tuples(0, times, payloads)      in input 0's thread
-    gate.insert_tuple(1, 7, 99)                 in input 1's
-    gate.get_next_ready_tuple()                 in a consumer's: (time, input, payload), or None
+    gate.insert_tuples(0, times, payloads)      in the thread of input 0
+    gate.insert_tuple(1, 7, 99)                 in the thread of input 1
+    gate.get_next_ready_tuple()                 in a consumer's thread: (time, input, payload), or None
 
-One thread per input and one per consumer at a time; beyond that all may go on together. A call is one kernel without the
-GIL. Memory is an arena whose segments are used again; where an input's part of it is full, the call says so, and the tuples
-are the caller's to offer again once consumers have taken some: nothing is lost, and nothing waits in here.
+At most one thread per input and one per consumer may call at a time; different inputs and consumers may run
+concurrently. A call is one kernel without the GIL. Memory is an arena of reusable segments. If an input's part of it is
+full, the call returns how many tuples it has accepted, and the caller offers the others again after consumers have
+taken some.
 
-Tuples of one time: with Ready.IN_ORDER they come out by (time, input, sequence), whatever the threads do; by the paper's
-rules in the order in which they were linked. Under those rules, tuples of one single time must fit into the arena: nodes
-among which there is no order cannot be freed one before the other.
+Order of tuples of one time: with Ready.IN_ORDER they are ordered by (time, input, sequence), independently of the
+threads; with the paper's rules they are in the order in which they were linked. Under the paper's rules all tuples of
+one time must fit into the arena, because nodes without an order among them cannot be freed separately.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _LEAST_RING: Final = 3
 
 
 class ReadyTuples(NamedTuple):
-    """Tuples in their order, as columns."""
+    """Tuples in order, as columns."""
 
     times: IntArray
     inputs: IntArray
@@ -42,11 +43,11 @@ class ReadyTuples(NamedTuple):
 
 
 class TGate:
-    """A gate for `inputs` inputs, all of which are waited for from the beginning.
+    """A gate for `inputs` inputs, which waits for all of them from the start.
 
-    later      how many more may join
-    consumers  each gets every tuple
-    room       tuples of one input that may wait, rounded up to whole segments of the arena
+    later      maximum number of inputs that may join later
+    consumers  number of consumers, each of which gets every tuple
+    room       maximum number of waiting tuples per input, rounded up to whole segments of the arena
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class TGate:
     ) -> None:
         if min(inputs, consumers, room, segment) < 1:
             raise ConfigError(
-                f"need at least one input, consumer and tuple of room, got inputs={inputs}, consumers={consumers}, "
+                f"inputs, consumers, room and segment must be at least 1, got inputs={inputs}, consumers={consumers}, "
                 f"room={room}, segment={segment}"
             )
         self.inputs = inputs
@@ -72,13 +73,13 @@ class TGate:
         self._left = [False] * self._most
 
     def insert_tuple(self, source: int, time: Micros, payload: int) -> bool:
-        """Insert a tuple of an input; False if there is no room for it now."""
+        """Insert a tuple of an input; return False if there is no room for it now."""
         return self.insert_tuples(source, np.array([time]), np.array([payload])) == 1
 
     def insert_tuples(self, source: int, times: IntArray, payloads: IntArray) -> int:
-        """Insert an input's tuples, oldest first; return how many there was room for, the others are the caller's.
+        """Insert an input's tuples, oldest first; return how many were accepted. The caller keeps the rest.
 
-        BadInputError, naming input and tuple, where time goes backwards: then none of them is inserted.
+        Raise BadInputError, which names the input and the tuple, and insert none if time goes backwards.
         """
         self._check(source)
         times = np.ascontiguousarray(times, np.int64)
@@ -90,44 +91,45 @@ class TGate:
         return done
 
     def get_next_ready_tuple(self, consumer: int = 0) -> tuple[Micros, int, int] | None:
-        """Return the earliest tuple that is ready and that this consumer has not had: (time, input, payload)."""
+        """Return the consumer's next ready tuple as (time, input, payload); None if there is none."""
         found = self.get_ready_tuples(1, consumer)
         return (int(found.times[0]), int(found.inputs[0]), int(found.payloads[0])) if len(found.times) else None
 
     def get_ready_tuples(self, most: int, consumer: int = 0) -> ReadyTuples:
-        """Return up to so many ready tuples at once, in order."""
+        """Return up to `most` ready tuples in order."""
         if not 0 <= consumer < self.consumers:
-            raise BadInputError(f"consumers are numbered from 0 to {self.consumers - 1}, got {consumer}")
+            raise BadInputError(f"consumer must be 0 to {self.consumers - 1}, got {consumer}")
         columns = [np.empty(most, np.int64) for _ in range(3)]
         count = tgate.get_ready_tuples(self._gate, consumer, *columns)
         return ReadyTuples(*(column[:count] for column in columns))
 
     def join(self) -> int:
-        """Wait for one input more from now on; return its number. One thread at a time may call this.
+        """Add an input and wait for it from now on; return its number. One thread at a time may call this.
 
-        Its tuples may not be older than what consumers have taken by now: that is an error, as for time that goes backwards.
+        Tuples of the input that are older than those taken by consumers raise BadInputError, as when time goes
+        backwards.
         """
         if self.inputs == self._most:
-            raise ConfigError(f"there is room for {self._most} inputs only: say how many may join, later=")
+            raise ConfigError(f"later is too small; the gate has room for {self._most} inputs only")
         tgate.join_gate(self._gate, self.inputs)
         self.inputs += 1
         return self.inputs - 1
 
     def leave(self, source: int) -> None:
-        """Wait for this input no longer: what it has sent is merged, its last tuple too. Called in its thread."""
+        """Stop waiting for this input; all of its tuples are still merged. Call this in the input's thread."""
         self._check(source)
         self._left[source] = True
         tgate.leave_gate(self._gate, source)
 
     def _check(self, source: int) -> None:
         if not 0 <= source < self.inputs:
-            raise BadInputError(f"inputs are numbered from 0 to {self.inputs - 1}, got {source}")
+            raise BadInputError(f"input must be 0 to {self.inputs - 1}, got {source}")
         if self._left[source]:
-            raise BadInputError(f"input {source} has left: it may not send again")
+            raise BadInputError(f"input {source} has left and may not send again")
 
 
 class SkipList(TGate):
-    """For comparison (paper 2, section 7.2): the same list, whose consumer has to ask every input about every tuple.
+    """The same list for comparison (paper 2, section 7.2); its consumer checks every input for every tuple.
 
     A tuple is ready by definition 1.
     """

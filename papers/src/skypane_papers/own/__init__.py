@@ -1,1 +1,1 @@
-"""Questions of our own, in the same shape: one file each."""
+"""Our own questions in the form of figures: one file each."""

@@ -1,4 +1,4 @@
-"""What the three policies cost and miss on the same streams, beside the best constant numbers found afterwards."""
+"""Costs and misses of the three elasticity policies on the same streams, compared with the best constant numbers."""
 
 from __future__ import annotations
 

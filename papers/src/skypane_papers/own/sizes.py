@@ -1,4 +1,4 @@
-"""What it is worth to know a batch's panes before its rows move: counted exactly, or expected to be the last batch's."""
+"""The gain from knowing a batch's pane sizes before its rows move, compared with those of the last batch."""
 
 from __future__ import annotations
 

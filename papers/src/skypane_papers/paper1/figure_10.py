@@ -1,4 +1,4 @@
-"""Figure 10: how many panes are open, by delay and length of a pane."""
+"""Figure 10: the number of open panes, by delay and pane length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 12: how much of the bandwidth the whole query sustains, with windows bound to workers and with feedback."""
+"""Figure 12: the share of the bandwidth that the query sustains, with windows bound to workers and with feedback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 13: how unevenly window workers are loaded, with windows bound to workers and with feedback."""
+"""Figure 13: the imbalance of window workers, with windows bound to workers and with feedback."""
 
 from __future__ import annotations
 

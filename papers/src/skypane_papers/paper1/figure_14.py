@@ -1,4 +1,4 @@
-"""Figure 14: panes that windows share, against every window on its own."""
+"""Figure 14: shared panes compared with separate windows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def measure(quick: bool) -> pd.DataFrame:
         drawn = [DISTRIBUTIONS["independent"](pane, DIMENSIONS, rng) for _ in range(panes + WINDOWS - 1)]
         points = [np.ascontiguousarray(one) for one in drawn]
         for algorithm, skyline in (("nested loops", nested_loops), ("kernels", skyline_indices)):
-            # Windows are a pane apart: each brings one pane to be lifted.
+            # Windows start a pane apart, so each adds one pane to lift.
             lift = cpu_seconds(lambda: [one[skyline(one)] for one in points[:WINDOWS]], times)  # noqa: B023
             partials = [one[skyline(one)] for one in points]
             merge = cpu_seconds(lambda: _answers(partials, panes, skyline), times)  # noqa: B023

@@ -1,4 +1,4 @@
-"""Figure 17: how long a window takes, with a K-slack punctuation and with drop budgets."""
+"""Figure 17: the latency of windows, with a K-slack punctuation and with drop budgets."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def measure(quick: bool) -> pd.DataFrame:
 def _rows(name: str, game: Game, laws: dict[str, ProgressPolicy], seconds: float) -> list[dict[str, object]]:
     event, _ = arrivals(game, seconds)
     cut, ends = BatchedStream.of(event, WINDOWS, BATCH), window_ends(event, WINDOWS)
-    ends = ends[ends > ends[0] + (ends[-1] - ends[0]) // 4]  # once the laws have seen some of the stream
+    ends = ends[ends > ends[0] + (ends[-1] - ends[0]) // 4]  # after the policies have seen some of the stream
     rows = []
     for law, policy in laws.items():
         run = PolicyRun.of(policy, cut)
         lag, done = run.answered(ends)
-        # A window that is not answered within the stream waits at least until its end.
+        # A window that is not answered within the stream waits at least until the stream's end.
         lag = np.where(done, lag, run.newest[-1] - ends)
         length = WINDOWS.length / 1e6
         rows.append(

@@ -1,4 +1,4 @@
-"""Figure 6: the time that a tuple takes, by dimensions and size of the pane."""
+"""Figure 6: the time per tuple, by dimensions and pane size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 7: the time that a tuple takes, by the distribution of the points."""
+"""Figure 7: the time per tuple, by the distribution of the points."""
 
 from __future__ import annotations
 

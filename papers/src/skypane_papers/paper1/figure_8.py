@@ -1,4 +1,4 @@
-"""Figure 8a-h: what the splitting laws do with bursts, on 1 to 17 workers."""
+"""Figure 8a-h: the splitting policies under bursts, on 1 to 17 workers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def measure(quick: bool) -> pd.DataFrame:
     rows = []
     for dispersion in BURSTS:
         for law in POLICIES.values():
-            adaptive = law.name.startswith("AS")  # compared with each other, so over the same stretch
+            adaptive = law.name.startswith("AS")  # compared with each other, so measured over the same stretch
             settled = 1 if quick else TUNED if adaptive else STARTED
             made = streams.stream(100_000, dispersion, PANES, settled + (1 if quick else 150 if adaptive else 55))
             rows += [{"I": dispersion, "law": law.name, "n": n} | _run(made, law, n, settled) for n in workers]

@@ -1,4 +1,4 @@
-"""Figure 9: panes filled as tuples come (OOP) against a K-slack buffer that restores the order first (IOP)."""
+"""Figure 9: panes filled in order of arrival (OOP) compared with a K-slack buffer that restores the order (IOP)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def measure(quick: bool) -> pd.DataFrame:
             arrival[np.minimum(SimulatedStream.of(PANES, event, arrival, slack).closing, len(arrival) - 1)] / 1e6
         )
         buffered = _waiting(arrival, released, len(iop.held))
-        whole = slice(2, len(came) - 2 - slack // PANES.longest_pane)  # panes of which all is in the stream
+        whole = slice(2, len(came) - 2 - slack // PANES.longest_pane)  # panes that are completely within the stream
         computed = oop.computed + arrival[0] / 1e6
         rows += [
             {

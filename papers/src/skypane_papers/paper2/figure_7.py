@@ -1,4 +1,4 @@
-"""Figure 7: sorting many inputs by a T-Gate, and by a skip list that does not know which tuples are ready."""
+"""Figure 7: sorting many inputs with a T-Gate, and with a skip list that does not know which tuples are ready."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def measure(quick: bool) -> pd.DataFrame:
     """Return a row for each list and number of inputs: the median of three runs, in turn."""
     found = []
     for name in LISTS:
-        sorted_by(name, 2, 2_000)  # compiled
+        sorted_by(name, 2, 2_000)  # compiles the kernels
     for inputs in INPUTS[:1] if quick else INPUTS:
         for _ in range(1 if quick else 3):
             found += [sorted_by(name, inputs, 20_000 if quick else 500_000) for name in LISTS]

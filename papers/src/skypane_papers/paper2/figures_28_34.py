@@ -1,4 +1,4 @@
-"""Figures 28 to 34: TuMLMC with one update thread and more, on the order-sensitive queries."""
+"""Figures 28 to 34: TuMLMC with one and more update threads, on the order-sensitive queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures 8 to 12: what the operations of each kind of thread take, and latency as the rate grows, on K-OS and K-OI."""
+"""Figures 8 to 12: the time per operation of each kind of thread, and latency as the rate grows, on K-OS and K-OI."""
 
 from __future__ import annotations
 

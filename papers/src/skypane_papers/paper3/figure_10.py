@@ -1,4 +1,4 @@
-"""Figure 10: what redirections cost under each strategy."""
+"""Figure 10: the cost of redirections under each strategy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 11: how many nodes each strategy takes, against the packing bound."""
+"""Figure 11: the number of nodes of each strategy, compared with the packing bound."""
 
 from __future__ import annotations
 

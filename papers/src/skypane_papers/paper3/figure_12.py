@@ -1,4 +1,4 @@
-"""Figure 12: how evenly panes load 16 nodes when the rate jumps: round robin, and split by rate."""
+"""Figure 12: the balance of panes on 16 nodes when the rate jumps: round robin, and split by rate."""
 
 from __future__ import annotations
 

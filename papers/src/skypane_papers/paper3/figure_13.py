@@ -1,4 +1,4 @@
-"""Figure 13: keys that change their node while nodes come and go, by basic hashing and on the ring."""
+"""Figure 13: keys that change their node when nodes are added and removed, by basic hashing and on the ring."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def measure(quick: bool) -> pd.DataFrame:
             "basic hashing": float((basic(np.arange(KEYS), before) != basic(np.arange(KEYS), after)).mean()),
             "frequency-aware": float((rings[0] != rings[1]).mean()),
         }
-        # A pane during which the nodes change has tuples by both plans: each node with a part of a key sends a partial.
+        # A pane during which the nodes change has tuples by both plans; each node with tuples of a key sends a partial.
         half = len(keys) // 2
         routed = {
             "basic hashing": np.concatenate([basic(keys[:half], before), basic(keys[half:], after)]),

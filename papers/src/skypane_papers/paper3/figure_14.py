@@ -1,4 +1,4 @@
-"""Figure 14: latency under DRF-M, ARD, and 32 nodes that stay, while the load goes from 4 nodes to 32 and back; and elsewhere."""
+"""Figure 14: latency with DRF-M, ARD and 32 fixed nodes, while the load goes from 4 nodes to 32 and back, and else."""
 
 from __future__ import annotations
 

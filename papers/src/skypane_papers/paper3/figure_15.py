@@ -1,4 +1,4 @@
-"""Figure 15: how evenly 16K keys are spread over nodes, under skew, where the K most frequent are cut into sub-keys."""
+"""Figure 15: the balance of 16K keys on nodes under skew, with the K most frequent keys cut into sub-keys."""
 
 from __future__ import annotations
 

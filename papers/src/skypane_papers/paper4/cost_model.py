@@ -1,4 +1,4 @@
-"""Equations 1 to 3: the time of a point, the bandwidth of n workers, the workers that a stream needs."""
+"""Equations 1 to 3: the time of a point, the bandwidth of n workers, and the workers that a stream needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _ARRIVALS: Final = 2_000
 def scan(columns: FloatArray, times: IntArray, arrivals: FloatArray) -> np.int64:
     """Look for the youngest dominator of each arrival (n, d) in a store by attribute (d, m), and for what it dominates.
 
-    One pass over all that is stored, as the paper's workers do it, here without branches, so that compilers vectorise it.
+    One pass over all that is stored, as the paper's workers do it, here without branches, so that compilers vectorise
+    it.
     """
     d, m = columns.shape
     below = np.empty(m, np.bool_)
@@ -58,7 +59,7 @@ def measure(quick: bool) -> pd.DataFrame:
             front.step(NewPoints(some, times, times), received)
             store = front.snapshot()
             columns, coming = np.ascontiguousarray(store.points.T), points(kind, _ARRIVALS, seed=9)
-            seconds = cpu_seconds(lambda: scan(columns, store.times, coming)) / _ARRIVALS  # noqa: B023 - called here and now
+            seconds = cpu_seconds(lambda: scan(columns, store.times, coming)) / _ARRIVALS  # noqa: B023 - called at once
             rows.append({"equation": "1", "points": kind, "stored": len(store.rows), "microseconds": seconds * 1e6})
     for kind, rate, window in CHECKED:
         calm = stream(kind, rate // 20, window / 20) if quick else stream(kind, rate, window)

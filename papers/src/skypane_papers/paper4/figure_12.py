@@ -1,4 +1,4 @@
-"""Figure 12: speedup of the strategies on the three distributions, where the farm is a bottleneck."""
+"""Figure 12: the speedup of the strategies on the three distributions, with the farm as the bottleneck."""
 
 from __future__ import annotations
 

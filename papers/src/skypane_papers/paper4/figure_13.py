@@ -1,4 +1,4 @@
-"""Figure 13: the largest rate that a farm keeps up with, by workers, found by bisection."""
+"""Figure 13: the largest rate with which a farm keeps up, by workers, found by bisection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 14: the largest rate that twelve workers keep up with, by the number of criteria."""
+"""Figure 14: the largest rate with which twelve workers keep up, by the number of criteria."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _rates(rows: pd.DataFrame, kind: str) -> list[float]:
 def _falls(rows: pd.DataFrame) -> Finding:
     found = {kind: _rates(rows, kind) for kind in DRAWS}
     told = "; ".join(f"{kind} {', '.join(f'{rate / 1000:.0f}K' for rate in rates)}" for kind, rates in found.items())
-    # Where nothing is pruned any more, a few per cent of noise are all there is.
+    # Where no point is pruned any more, differences are noise of a few per cent.
     return Finding(told, all(bool((np.diff(rates) < 0.05 * np.array(rates[:-1])).all()) for rates in found.values()))
 
 

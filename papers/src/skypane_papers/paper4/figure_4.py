@@ -1,4 +1,4 @@
-"""Figure 4: how many points are stored, by how many are received in a window."""
+"""Figure 4: the number of stored points, by the number of points received in a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 6: what it gains that the owner of a point does not wait for the reduce."""
+"""Figure 6: the gain from an asynchronous reduce, for which the owner of a point does not wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures 15 and 16: a stream laid out as SensorScope's, whose distribution changes over time."""
+"""Figures 15 and 16: a stream in the layout of SensorScope's, whose distribution changes over time."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ _DAY: Final = 400_000
 def readings(n: int, seed: int = 3) -> FloatArray:
     """Return (n, 4) readings, smaller being better: solar and global current, primary and secondary voltage.
 
-    Stations report in turn. The sun rises and sets, clouds come and go by the hour; each station's panel, its battery and
-    its sensors are its own; a battery fills by day and empties by night. Readings have the steps of a 12-bit converter.
+    Stations report in turn. The sun rises and sets, clouds come and go by the hour; each station's panel, its battery
+    and its sensors are its own; a battery fills by day and empties by night. Readings have the steps of a 12-bit
+    converter.
     """
     rng = np.random.default_rng(seed)
     station, day = np.arange(n) % STATIONS, np.arange(n) / _DAY

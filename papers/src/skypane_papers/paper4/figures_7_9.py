@@ -1,4 +1,4 @@
-"""Figures 7 to 9 and table I: how evenly points are owned, by strategy and places in the queues."""
+"""Figures 7 to 9 and table I: the balance of owned points, by strategy and queue capacity."""
 
 from __future__ import annotations
 

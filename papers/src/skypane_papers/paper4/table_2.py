@@ -1,4 +1,4 @@
-"""Table II: points stored, and the pruning probability, of the streams that the strategies are compared on."""
+"""Table II: stored points and pruning probability of the streams on which the strategies are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 10: elasticity alone against both levels, under bursts."""
+"""Figure 10: elasticity alone compared with both levels, under bursts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 11: even splitting against AS_PID, by the number of workers."""
+"""Figure 11: even splitting compared with AS_PID, by the number of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 3: three models of traffic at two scales of time."""
+"""Figure 3: three traffic models at two time scales."""
 
 from __future__ import annotations
 

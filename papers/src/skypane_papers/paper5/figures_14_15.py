@@ -1,4 +1,4 @@
-"""Figures 14 and 15: Game1 in detail, and its throughput beside that of the best fixed numbers."""
+"""Figures 14 and 15: Game1 in detail, and its throughput compared with that of the best fixed numbers of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table 3: what the streams are like."""
+"""Table 3: the properties of the streams."""
 
 from __future__ import annotations
 

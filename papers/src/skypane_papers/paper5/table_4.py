@@ -1,4 +1,4 @@
-"""Table 4: every stream of table 3 with the skyline query; the same with the costs of our kernels."""
+"""Table 4: every stream of table 3 with the skyline query, also with the costs of our kernels."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Simulations that only the papers' figures run.
+"""Simulations that only the papers' figures use.
 
 inputs.py        streams that readers share (paper 3)
-skyline_farm.py  a farm of workers that keeps one skyline (paper 4)
+skyline_farm.py  a farm of workers that maintains one skyline (paper 4)
 """

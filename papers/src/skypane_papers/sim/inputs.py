@@ -1,8 +1,8 @@
-"""Many streams on few readers in virtual time, assigned by the law of admission that the engine's source uses.
+"""Many streams on few readers in virtual time, assigned by the admission policy of the engine's source.
 
-Rows are a fluid: a reader serves its capacity, what it cannot serve waits. A stream that is redirected is suspended at
-its client until what waits at its old reader has been read, and for the handover; what it sends meanwhile is buffered
-there, and comes to its new reader at once. That is what a move costs.
+Rows are a fluid: a reader serves its capacity, and the rest waits. A stream that is redirected is suspended at its
+client until its old reader has read its backlog, plus the time of the handover. Rows that are sent meanwhile are
+buffered at the client, and then go to the new reader all at once. This is the cost of a move.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from skypane.types import ConfigError, FloatArray, IntArray, micros
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What is simulated.
+    """Settings of a simulation.
 
-    rows      (ticks, streams) rows that come in each tick
-    tick      seconds of a tick
-    law       assigns streams to readers, once in its period; None: all readers there may be read, as they began
+    rows      (ticks, streams), number of rows that arrive in each tick
+    tick      length of a tick in seconds
+    law       policy that assigns streams to readers once per period; None: all `most` readers keep their first streams
     capacity  rows per second that a reader serves
-    most      readers there may be
-    meta      what is known of the streams; none given: nothing
-    handover  seconds that handing a stream's place over takes
-    start     reader, 1 to `most`, of each stream at first; None: as the law has it
-    every     seconds of a period
+    most      maximum number of readers
+    meta      meta data of the streams; empty: nothing is known
+    handover  seconds that handing over a stream takes
+    start     first reader of each stream, 1 to `most`; None: the policy decides
+    every     length of a period in seconds
     """
 
     rows: FloatArray
@@ -46,11 +46,11 @@ class Inputs:
 
     def __post_init__(self) -> None:
         if self.law is None and self.start is None:
-            raise ConfigError("without a law, `start` says which reader reads which stream")
+            raise ConfigError("start is missing; without a law it must give the reader of each stream")
         if self.law is not None and micros(self.law.every) != round(self.every * 1e6):
-            raise ConfigError(f"the law decides every {self.law.every}, the simulation every {self.every} s")
+            raise ConfigError(f"every must equal that of the law, {self.law.every}, got {self.every} s")
         if not self.capacity > 0 or not self.tick > 0:
-            raise ConfigError(f"need capacity and tick above 0, got {self.capacity} and {self.tick}")
+            raise ConfigError(f"capacity and tick must be above 0, got {self.capacity} and {self.tick}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,16 +58,16 @@ class Inputs:
 
 
 class Shown(NamedTuple):
-    """What one period showed.
+    """Results of one period.
 
-    time         its end, in seconds
-    readers      that read something
-    fewest       lower bound of the readers that the period's rates need
-    redirected   streams that moved at its beginning
-    buffered     rows that waited at clients because of it
-    delay        seconds that streams were suspended, all together
-    latency      seconds that its rows waited, on average; latency_most, at most
-    because      what the law said
+    time         end of the period in seconds
+    readers      number of readers in use
+    fewest       lower bound of the readers needed for the period's rates
+    redirected   streams that were moved at its beginning
+    buffered     rows that waited at clients because of the moves
+    delay        seconds for which streams were suspended, in total
+    latency      mean seconds for which rows waited; latency_most: maximum
+    because      reason of the decision
     """
 
     time: float
@@ -82,16 +82,16 @@ class Shown(NamedTuple):
 
 
 def simulate_inputs(setup: Inputs) -> Iterator[Shown]:
-    """Yield what each whole period showed."""
-    law, known = setup.law, dict(zip(setup.names, setup.meta or [MetaData()] * len(setup.names), strict=True))
+    """Yield the results of each complete period."""
+    policy, known = setup.law, dict(zip(setup.names, setup.meta or [MetaData()] * len(setup.names), strict=True))
     readers = _Readers(setup)
     state, because, moves = AdmissionState(), "", Assignment({})
     if setup.start is not None:
         state = _started(setup, setup.start)
     steps = round(setup.every / setup.tick)
     for period in range(len(setup.rows) // steps):
-        if law is not None:
-            state, decision = law.decide(state, known)
+        if policy is not None:
+            state, decision = policy.decide(state, known)
             moves, because = decision.value, decision.because
         suspended = readers.redirect(moves, setup.names)
         rows = setup.rows[period * steps : (period + 1) * steps]
@@ -99,12 +99,14 @@ def simulate_inputs(setup: Inputs) -> Iterator[Shown]:
         for came in rows:
             readers.step(came)
         rates = rows.sum(axis=0) / setup.every
-        if law is not None:
+        if policy is not None:
             queues = {number: float(readers.queue[number]) for number in moves.readers}
-            state = law.observe(state, PeriodObservation(dict(zip(setup.names, rates.tolist(), strict=True)), queues))
+            state = policy.observe(
+                state, PeriodObservation(dict(zip(setup.names, rates.tolist(), strict=True)), queues)
+            )
         yield Shown(
             time=(period + 1) * setup.every,
-            readers=len(moves.readers) if law is not None else setup.most,
+            readers=len(moves.readers) if policy is not None else setup.most,
             fewest=fewest_bins(rates.tolist(), setup.capacity),
             redirected=len(moves.redirected),
             buffered=readers.buffered,
@@ -130,18 +132,18 @@ class _Readers:
         self.served = setup.capacity * setup.tick
         self.queue = np.zeros(setup.most + 1 if setup.law is None or setup.law.most else setup.rows.shape[1] + 1)
         self.home = np.zeros(setup.rows.shape[1], np.int64) if setup.start is None else setup.start.copy()
-        #: seconds for which each stream is suspended still, and its rows that wait for that
+        #: remaining seconds of suspension of each stream, and its rows that wait for its end
         self.suspended = np.zeros(setup.rows.shape[1])
         self.waiting = np.zeros(setup.rows.shape[1])
         self.read = 0.0
         self.clear()
 
     def clear(self) -> None:
-        """Begin to sum up what a period shows."""
+        """Reset the sums of a period."""
         self.buffered = self.waited = self.longest = 0.0
 
     def redirect(self, assignment: Assignment, names: Sequence[str]) -> float:
-        """Let streams move; return for how many seconds they are suspended, all together."""
+        """Move streams; return the total seconds for which they are suspended."""
         number: Mapping[str, int] = {name: at for at, name in enumerate(names)}
         total = 0.0
         for move in assignment.moves:
@@ -153,7 +155,7 @@ class _Readers:
         return total
 
     def step(self, came: FloatArray) -> None:
-        """Let one tick pass."""
+        """Advance by one tick."""
         held = self.suspended > 0
         self.buffered += float(came[held].sum())
         self.waited += float((self.waiting + came)[held].sum()) * self.setup.tick
@@ -161,7 +163,7 @@ class _Readers:
         self.waiting = np.where(held, self.waiting + came, 0.0)
         self.suspended = np.maximum(self.suspended - self.setup.tick, 0.0)
         into = np.bincount(self.home, enter, minlength=len(self.queue))
-        # A row waits for those before it; those of one tick for half of each other, on average, beyond what is served.
+        # A row waits for the rows before it, and on average for half of those of its own tick that are not served.
         after = np.maximum(self.queue + into - self.served, 0.0)
         wait = (self.queue + after) / 2 / self.setup.capacity
         self.waited += float(into @ wait)
@@ -171,7 +173,7 @@ class _Readers:
 
 
 def arrivals(times: IntArray, sources: IntArray, streams: int, seconds: float, tick: float = 0.5) -> FloatArray:
-    """Return (ticks, streams) counts of rows with these times in microseconds, up to `seconds`."""
+    """Return counts of rows, (ticks, streams), by their times in microseconds, up to `seconds`."""
     ticks = round(seconds / tick)
     at = times // round(tick * 1e6)
     inside = at < ticks

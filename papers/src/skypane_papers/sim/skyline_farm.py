@@ -1,10 +1,11 @@
-"""How fast paper 4's farm is, and how evenly loaded: a recurrence over points and workers instead of messages.
+"""Speed and load of paper 4's farm, by a recurrence over points and workers instead of messages.
 
-All workers take all points in the same order, so a worker is done with a point when it is done with the one before, the
-point is in its queue, and the time it takes has passed: a fixed part, and one for each point that it has stored. Emission
-waits for room in every queue. With a synchronous reduce the owner is done only when all others are, too.
+All workers process all points in the same order. A worker starts a point when it has finished the point before and this
+one is in its queue; it takes a fixed time plus a time per stored point. Emission waits for room in every queue. With a
+synchronous reduce the owner finishes only when all others have finished.
 
-Which point prunes which does not depend on workers: `Lives` says, for each point of a stream, after which one it is gone.
+Which point prunes which does not depend on the workers; `Lives` has, for each point, the later point with which it is
+removed.
 """
 
 from __future__ import annotations
@@ -20,24 +21,25 @@ from skypane.operators.fronts.shards import SpanFront
 from skypane.types import ConfigError, FloatArray, IntArray, Micros
 
 OWNERS: Final = ("RR", "OD", "LLW", "LLW+")
-"""In turn; the first with room in its queue; the one with the fewest points stored; those that wait for it counted too."""
+"""Owner of a point: workers in turn; the first with room in its queue; the one with the fewest stored points; the one
+with the fewest stored and waiting points."""
 _OD: Final = 1
 _LLW: Final = 2
 _LLW_PLUS: Final = 3
 
 _PUSHES: Final = 5
-"""Points in a row that may find a full queue."""
+"""Maximum number of successive points that may find a full queue."""
 
 
 class Lives(NamedTuple):
-    """Points in order of arrival: times in seconds, (n,); and with the coming of which point each is gone, n for never."""
+    """Points in order of arrival: times in seconds, (n,), and the point with which each is removed, n for never."""
 
     times: FloatArray
     gone: IntArray
 
 
 class Costs(NamedTuple):
-    """Seconds for a point: to take it, for each point stored at the worker, and of a reduce from the last worker on."""
+    """Seconds per point: a fixed part, a part per point stored at the worker, and a reduce after the last worker."""
 
     point: float
     stored: float
@@ -45,7 +47,7 @@ class Costs(NamedTuple):
 
 
 class Farm(NamedTuple):
-    """A farm: its workers, the places of each queue, how owners are chosen, and whether owners wait for their reduces."""
+    """A farm: its workers, the capacity of each queue, the choice of owners, and whether reduces are asynchronous."""
 
     workers: int
     queue: int = 10_000
@@ -54,7 +56,7 @@ class Farm(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a run came to: when each point was emitted and done, (n,), and the points stored at each worker, (n, workers)."""
+    """Results of a run: when each point was emitted and done, (n,), and the points stored by worker, (n, workers)."""
 
     emitted: FloatArray
     done: FloatArray
@@ -67,13 +69,13 @@ class Run(NamedTuple):
         return spread
 
     def bandwidth(self, since: float = 0.25) -> float:
-        """Points a second that were served, from the share `since` of the points on: by then windows are full."""
+        """Return the points served per second after the share `since` of the points, when windows are full."""
         first = int(len(self.done) * since)
         return float((len(self.done) - 1 - first) / (self.done[-1] - self.done[first]))
 
 
 def lives(points: FloatArray, times: IntArray, window: Micros) -> Lives:
-    """Return when each of n points, in order of time in microseconds, is gone: pruned by a later one, or expired."""
+    """Return when each of n points, ordered by time in microseconds, is removed: pruned by a later one, or expired."""
     front = SpanFront(points.shape[1], window, len(times))
     if len(times):
         front.step(NewPoints(points, times, np.arange(len(times))), int(times[-1]) + 1)
@@ -81,14 +83,17 @@ def lives(points: FloatArray, times: IntArray, window: Micros) -> Lives:
 
 
 def simulate(stream: Lives, farm: Farm, costs: Costs) -> Run:
-    """Run a stream through a farm; ConfigError if there can be no such farm."""
+    """Run a stream through a farm; raise ConfigError if the farm is invalid."""
     workers, queue, owner, asynchronous = farm
     if workers < 1 or queue < 1 or owner not in OWNERS:
         raise ConfigError(
-            f"need workers and places of at least 1, and an owner of {', '.join(OWNERS)}: {workers}, {queue}, {owner!r}"
+            f"workers and queue must be at least 1 and owner one of {', '.join(OWNERS)}, got {workers}, {queue}, "
+            f"{owner!r}"
         )
     n = len(stream.times)
-    order = np.argsort(stream.gone, kind="stable")  # those gone with point i are order[bounds[i] : bounds[i + 1]]
+    order = np.argsort(
+        stream.gone, kind="stable"
+    )  # the points removed with point i are order[bounds[i] : bounds[i + 1]]
     bounds = np.searchsorted(stream.gone[order], np.arange(n + 1))
     run = Run(np.empty(n), np.empty(n), np.empty((n, workers), np.int32))
     _run(stream.times, (order, bounds), (queue, OWNERS.index(owner), asynchronous), np.array(costs), run)
@@ -97,7 +102,7 @@ def simulate(stream: Lives, farm: Farm, costs: Costs) -> Run:
 
 @kernel
 def _least_loaded(stored: NDArray[np.int32], seen: IntArray, waiting: IntArray) -> int:
-    """Return the worker with the fewest points: those stored, as the emitter has last seen them, and those that wait."""
+    """Return the worker with the fewest points: those stored when the emitter last looked, and those that wait."""
     least = np.int64(1) << 62
     owner = 0
     for w in range(stored.shape[1]):
@@ -110,7 +115,7 @@ def _least_loaded(stored: NDArray[np.int32], seen: IntArray, waiting: IntArray) 
 
 @kernel
 def _look(seen: IntArray, ready: FloatArray, waiting: IntArray, owners: IntArray, now: float, i: int) -> None:
-    """Let the emitter see which of the points before i each worker has done by `now`."""
+    """Update the emitter's view of the points before i that each worker has done by `now`."""
     ring = ready.shape[1]
     for w in range(seen.shape[0]):
         while seen[w] < i and ready[w, seen[w] % ring] <= now:
@@ -122,16 +127,16 @@ def _look(seen: IntArray, ready: FloatArray, waiting: IntArray, owners: IntArray
 def _run(
     times: FloatArray, gone: tuple[IntArray, IntArray], farm: tuple[int, int, bool], costs: FloatArray, run: Run
 ) -> None:
-    """Emit each point, choose its owner, let all workers take it; what is noted of queues reaches back `queue` points."""
+    """Emit each point, choose its owner and let all workers process it; records of queues reach back `queue` points."""
     emitted, done, stored = run
     queue, owner_by, asynchronous = farm
     order, bounds = gone
     n, workers = stored.shape
     begun = np.full(
         (workers, queue), -np.inf
-    )  # when the worker took the point, by its number modulo the queue's places
+    )  # when the worker started the point, by its number modulo the queue's capacity
     ring = queue + 3  # the points that may be in a queue, in work, or done since the emitter last looked
-    ready = np.full((workers, ring), -np.inf)  # when it was done with it
+    ready = np.full((workers, ring), -np.inf)  # when the worker had finished it
     free = np.zeros(workers)
     held = np.zeros(workers, np.int64)
     seen = np.zeros(workers, np.int64)  # points that the emitter knows to be done
@@ -169,7 +174,7 @@ def _run(
 
 
 def keeps_up(stream: Lives, run: Run) -> bool:
-    """Whether no more than five points in a row found a full queue (paper 4, section 6.3)."""
+    """Return whether at most five successive points found a full queue (paper 4, section 6.3)."""
     late = run.emitted > stream.times + 1e-9
     runs = np.diff(np.flatnonzero(np.concatenate(([True], ~late, [True]))))
     return bool(runs.max(initial=1) <= _PUSHES + 1)

@@ -1,4 +1,4 @@
-"""Paper 3's Algorithm 1: streams leave overloaded readers, and with the new ones they are packed into those with room."""
+"""Paper 3's Algorithm 1: move streams from overloaded readers and pack them, with new ones, into readers with room."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from skypane.control.admission.packing import best_fit
 from skypane.control.admission.strategies import Reader, ReaderCapacity, Strategy, StreamLoad
 
 _WORTH_MOVING = 0.1
-"""Share of the capacity by which another reader must have more room, where no reader takes a stream: else it stays."""
+"""Share of the capacity by which another reader must have more room for a stream to move to it, if no reader has enough
+room for the stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamMove:
-    """A stream's way to a reader; `source` is None for one that has just come."""
+    """Move of a stream to a reader; `source` is None for a new stream."""
 
     stream: str
     source: int | None
@@ -24,10 +25,10 @@ class StreamMove:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Which reader reads which streams from now on, and what changed: moves include new streams.
+    """Streams of each reader from now on, and the changes; moves include new streams.
 
-    readers   number -> names; none is empty
-    added     readers that were not there
+    readers   number of a reader -> names of its streams, at least one
+    added     new readers
     """
 
     readers: dict[int, tuple[str, ...]]
@@ -36,13 +37,13 @@ class Assignment:
 
     @property
     def redirected(self) -> tuple[StreamMove, ...]:
-        """Moves of streams that another reader read before."""
+        """Moves of streams that another reader has read before."""
         return tuple(move for move in self.moves if move.source is not None)
 
 
 @dataclass
-class _Places:
-    """Who reads what while it is changed."""
+class _Draft:
+    """Assignment that is being changed: streams by reader, and the readers that had them before (`homes`)."""
 
     strategy: Strategy
     limits: ReaderCapacity
@@ -60,7 +61,7 @@ class _Places:
         self.streams[number][stream.name] = stream
 
     def new(self) -> int | None:
-        """Return a reader more, or None if there may be none."""
+        """Add a reader and return its number, or None if there may be no more."""
         if self.limits.most is not None and len(self.streams) >= self.limits.most:
             return None
         number = next(number for number in count(1) if number not in self.streams)
@@ -74,10 +75,10 @@ def place(
 ) -> Assignment:
     """Return the assignment for the next period (Algorithm 1, line by line).
 
-    A stream that fits nowhere gets a reader of its own; where no more may be had, the one with the most room.
+    A stream that fits nowhere gets a new reader, or the reader with the most room if there may be no new one.
     """
-    places = _Places(strategy, limits, {reader.number: _by_name(reader.streams) for reader in readers})
-    places.homes = {stream.name: reader.number for reader in readers for stream in reader.streams}
+    draft = _Draft(strategy, limits, {reader.number: _by_name(reader.streams) for reader in readers})
+    draft.homes = {stream.name: reader.number for reader in readers for stream in reader.streams}
     moving: list[StreamLoad] = []
     bins: list[int] = []
     for reader in readers:  # lines 1 to 7
@@ -85,71 +86,71 @@ def place(
             picked = strategy.pick_streams_to_move(reader, limits)
             moving.extend(picked)
             for stream in picked:
-                del places.streams[reader.number][stream.name]
-            if not places.streams[reader.number]:
-                bins.append(reader.number)  # emptied: packed anew
+                del draft.streams[reader.number][stream.name]
+            if not draft.streams[reader.number]:
+                bins.append(reader.number)  # empty, so streams may be packed into it
         elif strategy.accepts_new_stream(reader, limits):
             bins.append(reader.number)
     items = strategy.placement_order([*moving, *new])  # lines 8, 9
-    _pack(places, items, bins)  # lines 10 to 13
-    return _told(places)
+    _pack(draft, items, bins)  # lines 10 to 13
+    return _assignment(draft)
 
 
-def _pack(places: _Places, items: list[StreamLoad], bins: list[int]) -> None:
-    """Put each item into the bin with the least room that takes it, and open bins for the others, one at a time."""
+def _pack(draft: _Draft, items: list[StreamLoad], bins: list[int]) -> None:
+    """Put each item into the bin with the least room in which it fits, and open bins for the others, one at a time."""
     left = items
     while left:
-        chosen = best_fit(map(places.strategy.counts, left), {number: places.room(number) for number in bins})
+        chosen = best_fit(map(draft.strategy.counts, left), {number: draft.room(number) for number in bins})
         for stream, number in zip(left, chosen, strict=False):
-            places.put(stream, number)
+            draft.put(stream, number)
         left = left[len(chosen) :]
         if left:
-            number = _elsewhere(places, left[0], bins)
-            places.put(left[0], number)
+            number = _elsewhere(draft, left[0], bins)
+            draft.put(left[0], number)
             if number not in bins:
                 bins.append(number)
             left = left[1:]
 
 
-def _elsewhere(places: _Places, stream: StreamLoad, bins: list[int]) -> int:
-    """Return the place of a stream that fits in no bin: an empty bin, a new one, its own, or that with the most room."""
-    empty = next((number for number in bins if not places.streams[number]), None)
-    number = empty if empty is not None else places.new()
+def _elsewhere(draft: _Draft, stream: StreamLoad, bins: list[int]) -> int:
+    """Return the reader of a stream that fits in no bin: an empty or new one, its own, or that with the most room."""
+    empty = next((number for number in bins if not draft.streams[number]), None)
+    number = empty if empty is not None else draft.new()
     if number is not None:
         return number
-    most = max(places.streams, key=lambda number: (places.room(number), -number))
-    home = places.homes.get(stream.name, most)
-    gained = places.room(most) - places.room(home)
-    return most if gained > _WORTH_MOVING * places.limits.capacity else home
+    most = max(draft.streams, key=lambda number: (draft.room(number), -number))
+    home = draft.homes.get(stream.name, most)
+    gained = draft.room(most) - draft.room(home)
+    return most if gained > _WORTH_MOVING * draft.limits.capacity else home
 
 
-def _told(places: _Places) -> Assignment:
-    now = {name: number for number, streams in places.streams.items() for name in streams}
-    moves = [StreamMove(name, places.homes.get(name), to) for name, to in now.items() if places.homes.get(name) != to]
-    readers = {number: tuple(sorted(streams)) for number, streams in sorted(places.streams.items()) if streams}
-    added = tuple(number for number in places.added if number in readers)
+def _assignment(draft: _Draft) -> Assignment:
+    now = {name: number for number, streams in draft.streams.items() for name in streams}
+    moves = [StreamMove(name, draft.homes.get(name), to) for name, to in now.items() if draft.homes.get(name) != to]
+    readers = {number: tuple(sorted(streams)) for number, streams in sorted(draft.streams.items()) if streams}
+    added = tuple(number for number in draft.added if number in readers)
     return Assignment(readers, tuple(sorted(moves, key=lambda move: move.stream)), added)
 
 
 def give_back(strategy: Strategy, readers: Sequence[Reader], limits: ReaderCapacity, up_to: float) -> Assignment | None:
-    """Return an assignment without the least loaded reader, if the others can take its streams; None if they cannot.
+    """Return an assignment without the least loaded reader, or None if the others cannot take its streams.
 
-    The paper adds readers and says nothing of giving them back. Here the others must have room up to `up_to`, a share of
-    the capacity, so that the streams do not come back in the next period.
+    The paper adds readers but does not describe removing them. Here the others must have room up to `up_to`, a share of
+    the capacity, so that the streams do not move back in the next period.
     """
     if len(readers) < 2:
         return None
     least = min(readers, key=lambda reader: (strategy.load(reader.streams), -reader.number))
-    places = _Places(strategy, limits, {r.number: _by_name(r.streams) for r in readers if r is not least})
-    places.homes = {stream.name: reader.number for reader in readers for stream in reader.streams}
+    draft = _Draft(strategy, limits, {r.number: _by_name(r.streams) for r in readers if r is not least})
+    draft.homes = {stream.name: reader.number for reader in readers for stream in reader.streams}
     items = strategy.placement_order(least.streams)
-    room = {number: places.room(number) - (1 - up_to) * limits.capacity for number in places.streams}
+    room = {number: draft.room(number) - (1 - up_to) * limits.capacity for number in draft.streams}
     chosen = best_fit(map(strategy.counts, items), room)
     if len(chosen) < len(items):
         return None
     for stream, number in zip(items, chosen, strict=True):
-        places.put(stream, number)
-    return _told(places)
+        draft.put(stream, number)
+    return _assignment(draft)
 
 
 def _by_name(streams: Sequence[StreamLoad]) -> dict[str, StreamLoad]:

@@ -1,4 +1,4 @@
-"""The fuzzy controller as a policy, and the line that says which rules led to its decision."""
+"""The fuzzy controller as a policy, with the rules that led to each decision as its reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skypane.control.parallelism import Workers
 from skypane.types import FloatArray
 
 TOLD = 0.05
-"""Grades and activations below it are left out of the line; the figures have all of them."""
+"""Least grade and activation that the reason mentions; the figures contain all."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class FuzzyPolicy(ScalingPolicy):
         return fitted(int(n), now.wlq if math.isnan(situation.rho_wlq) else int(m), most)
 
     def _inputs(self, situation: Situation) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the controller's inputs; a WLQ of which nothing is known, as no window was due, is acceptable."""
+        """Return the controller's inputs; a WLQ that was not measured, as no window was due, counts as acceptable."""
         rho_wlq = situation.rho_wlq
         if math.isnan(rho_wlq) and not math.isnan(situation.rho_plq):
             rho_wlq = self.controller.rho_wlq.acceptable.left
@@ -48,7 +48,10 @@ class FuzzyPolicy(ScalingPolicy):
 
 
 def told(situation: Situation, found: Inference, after: Workers, setpoint: float | None = None) -> str:
-    """Return one line: "PLQ slow 0.80 (rho 1.22), WLQ acceptable 1.00 (rho 0.90): rule 11 0.80 -> PLQ 4 -> 6, ..."."""
+    """Return the reason in one line.
+
+    "PLQ slow 0.80 (rho 1.22), WLQ acceptable 1.00 (rho 0.90): rule 11 0.80 -> PLQ 4 -> 6, ..."
+    """
     now = situation.workers
     if not found.activation.any():
         return (
@@ -70,7 +73,7 @@ def told(situation: Situation, found: Inference, after: Workers, setpoint: float
 
 
 def figures(found: Inference, rules: tuple[FuzzyRule, ...]) -> dict[str, float]:
-    """Return every grade, activation and factor by name."""
+    """Return all grades, activations and factors by name."""
     named = {"factor plq": float(found.factor_plq[0]), "factor wlq": float(found.factor_wlq[0])}
     for at, term in enumerate(SPEEDS):
         named[f"plq {term}"], named[f"wlq {term}"] = float(found.plq[0, at]), float(found.wlq[0, at])

@@ -1,9 +1,9 @@
 """Workers from a forecast of the rate and the measured cost of a tuple (paper 3, section 3.2, equations 1a and 1b).
 
-    rate c_plq / n = 1 - H                workers of the operator: its load is what the headroom H leaves
-    n capacity c_wlq / m = 1 - H          workers that merge what these give when they run close to saturation
+    rate c_plq / n = 1 - H                n workers of the operator, each with the headroom H
+    n capacity c_wlq / m = 1 - H          m workers that merge the output of n workers close to saturation
 
-What waits already must be worked off within the latency bound: it counts as backlog / bound tuples per second more.
+The backlog must be processed within the latency bound, so backlog / bound is added to the rate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skypane.types import ConfigError, Duration, micros
 
 @dataclass(frozen=True)
 class ModelPolicy(ScalingPolicy):
-    """headroom: H, the share of a worker that is kept free; latency: the bound on a result's latency."""
+    """headroom: H, the share of a worker that stays free; latency: the bound on the latency of a result."""
 
     headroom: float = 0.1
     latency: Duration = "2 seconds"
@@ -28,7 +28,7 @@ class ModelPolicy(ScalingPolicy):
         if not 0 <= self.headroom < 1:
             raise ConfigError(f"headroom is a share of a worker, need 0 <= headroom < 1, got {self.headroom}")
         if micros(self.latency, "latency") <= 0:
-            raise ConfigError(f"latency must be longer than nothing, got {self.latency!r}")
+            raise ConfigError(f"latency must be longer than 0, got {self.latency!r}")
 
     def propose(self, situation: Situation, most: int) -> Proposal:
         now, rate, cost = situation.workers, situation.rate, situation.cost_plq
@@ -38,7 +38,7 @@ class ModelPolicy(ScalingPolicy):
         plq = self._workers(rate * cost)
         wlq = now.wlq
         if situation.cost_wlq is not None and cost > 0:
-            capacity = 1 / cost  # tuples per second of a worker that runs close to saturation
+            capacity = 1 / cost  # tuples per second of a worker close to saturation
             wlq = self._workers(min(plq * capacity, rate / (1 - self.headroom)) * situation.cost_wlq)
         after = fitted(plq, wlq, most)
         because = (
@@ -49,5 +49,5 @@ class ModelPolicy(ScalingPolicy):
         return Proposal(after, because, figures)
 
     def _workers(self, load: float) -> int:
-        """Return the workers whose load, `load` worker-seconds a second in all, is 1 - H each."""
+        """Return the workers for `load` worker-seconds per second in all, with a load of 1 - H each."""
         return max(1, math.ceil(round(load / (1 - self.headroom), 9)))

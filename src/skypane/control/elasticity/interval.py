@@ -1,4 +1,4 @@
-"""What a control interval showed: sums over its sampling intervals, from which a policy's situation is made."""
+"""Measurements of a control interval: sums over its sampling intervals, from which a policy's situation is made."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from skypane.snapshots import JsonState
 
 @dataclass(frozen=True, slots=True)
 class StageSamples:
-    """What a sampling interval showed of both stages; None where it could not be measured.
+    """Measurements of both stages in a sampling interval; None for a stage that could not be measured.
 
-    arrived     tuples that came
-    backlog     tuples that wait after it
-    wlq_tasks   tasks that the WLQ had at once: more workers would have had nothing to do; None: no limit is known
-    used_plq    PLQ workers that its work would have kept busy (SamplingPeriod.needed); None: it was not for the law of splitting to
-                say who gets some
-    used_wlq    WLQ workers that its work would have kept busy, or that could be given any
+    arrived     tuples that arrived
+    backlog     tuples that wait at its end
+    wlq_tasks   tasks that the WLQ had at once, beyond which workers would be idle; None: unknown
+    used_plq    PLQ workers that the work would keep busy (SamplingPeriod.needed); None: the splitting policy did not
+                route the rows
+    used_wlq    WLQ workers that the work would keep busy, or that could get any work
     """
 
     plq: SamplingPeriod | None
@@ -32,7 +32,7 @@ class StageSamples:
 
 @dataclass(frozen=True, slots=True)
 class IntervalSums(JsonState):
-    """Sums over the sampling intervals of a control interval; counts say how many of them knew the value."""
+    """Sums over the sampling intervals of a control interval, and the number of intervals with a value for each rho."""
 
     samples: int = 0
     seconds: float = 0.0
@@ -51,7 +51,7 @@ class IntervalSums(JsonState):
     used_wlq: int | None = None
 
     def plus(self, measured: StageSamples, rho_cap: float) -> IntervalSums:
-        """Return the sums with one sampling interval more; a larger utilisation factor counts as the cap."""
+        """Return the sums with one more sampling interval; utilisation factors are cut to the cap."""
         plq, wlq = measured.plq, measured.wlq
         rho_plq, rho_wlq = (_rho(stage, rho_cap) for stage in (plq, wlq))
         return IntervalSums(

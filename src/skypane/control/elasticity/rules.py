@@ -1,4 +1,4 @@
-"""The twelve rules and the five terms that they lead to (paper 5, tables 1 and 2)."""
+"""The twelve rules and the five terms of their outputs (paper 5, tables 1 and 2)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHANGES: tuple[Change, ...] = ("decrease", "slight_decrease", "unchanged", "slig
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """What each change multiplies the number of workers by: at most halved, at most half as many again."""
+    """Factors on the number of workers for each change, from half to one and a half."""
 
     decrease: float = 0.5
     slight_decrease: float = 0.75
@@ -33,7 +33,7 @@ class Factors:
 
 
 class FuzzyRule(NamedTuple):
-    """If the PLQ, its splitting (None: whatever it is) and the WLQ are so, then change both so."""
+    """A rule: if the PLQ, its splitting (None: any) and the WLQ have these terms, change the stages as given."""
 
     plq: Speed
     splitting: Splitting | None
@@ -56,4 +56,4 @@ RULES: tuple[FuzzyRule, ...] = (
     FuzzyRule("slow", None, "acceptable", "increase", "slight_increase"),
     FuzzyRule("slow", None, "slow", "slight_increase", "increase"),
 )
-"""Table 2, in its order: the rules' numbers start at 1."""
+"""Table 2, in its order; rule numbers start at 1."""

@@ -1,4 +1,4 @@
-"""The rule that cluster managers use, for comparison: keep utilisation at a target, each stage by itself.
+"""The policy of cluster managers, for comparison: keep the utilisation of each stage at a target.
 
 workers' = ceil(workers x rho / target), unless rho is within `tolerance` of the target
 """
@@ -15,7 +15,7 @@ from skypane.types import ConfigError
 
 @dataclass(frozen=True)
 class ThresholdPolicy(ScalingPolicy):
-    """target: the utilisation to keep; tolerance: how far from it, as a share, nothing is done."""
+    """target: the utilisation to keep; tolerance: relative distance from it within which nothing changes."""
 
     target: float = 0.8
     tolerance: float = 0.1

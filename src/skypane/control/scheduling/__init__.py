@@ -1,12 +1,12 @@
-"""Who does the work of the window-level query, and when: WIN_RR, WIN_FB, WIN_FB with MERGE.
+"""Scheduling of the window-level query: WIN_RR, WIN_FB, and WIN_FB with MERGE.
 
-    window_directory.py      the window directory: what each open window waits for (WD of paper 5, Algorithms 2 and 3)
-    events.py       events in, instructions out
-    round_robin.py    WIN_RR: windows to workers in turn
-    feedback.py       WIN_FB: workers say when they are ready; with MERGE, partial results are merged while windows are busy
-    partitions.py     how many partitions a pane has, told to whom, counted by whom, while workers come and go
+    window_directory.py   the window directory: pending results of each open window (WD of paper 5, Algorithms 2 and 3)
+    events.py             input events and output instructions
+    round_robin.py        WIN_RR: windows to workers in turn
+    feedback.py           WIN_FB: workers report when they are ready; MERGE: results are merged while windows are busy
+    partitions.py         numbers of partitions of panes: announced by the PLQ, counted by the WLQ, under scaling
 
-Each is a state machine: it is told an event, and answers with what is to be done. It reads no clock and sends nothing.
+Each scheduler is a state machine: it receives an event and returns instructions. It reads no clock and sends nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCHEDULERS: dict[str, type[Scheduler]] = {
 
 
 def scheduler(name: str, windows: Windows, workers: int, first_pane: int | None = None) -> Scheduler:
-    """Return a scheduler by its name; see Scheduler for the rest."""
+    """Return a new scheduler of this name; see Scheduler for the other arguments."""
     if name not in SCHEDULERS:
         raise ConfigError(f"scheduling must be one of {', '.join(SCHEDULERS)}, got {name!r}")
     return SCHEDULERS[name](windows, workers, first_pane)

@@ -1,4 +1,4 @@
-"""Events in, instructions out: what a scheduler of window tasks is told, and what it answers."""
+"""Input events and output instructions of schedulers of window tasks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from skypane.windows import Windows
 
 
 class PaneResult(NamedTuple):
-    """The result of a pane partition came from the PLQ.
+    """Event: the PLQ has sent the result of a pane partition.
 
-    result    names it; the tuples themselves are none of the scheduler's business
-    counter   how many partitions the pane has; 0 if that was not known yet where this one was closed
+    result    identifier of the result; the scheduler does not need its tuples
+    counter   number of partitions of the pane; 0 if it was not known yet when this partition was closed
     """
 
     result: int
@@ -22,7 +22,7 @@ class PaneResult(NamedTuple):
 
 
 class WinUpdate(NamedTuple):
-    """The task to take a result into a window's; `finalized`: it is the window's last."""
+    """Task: merge a result into the result of a window; `finalized`: it is the window's last one."""
 
     window: int
     result: int
@@ -30,7 +30,7 @@ class WinUpdate(NamedTuple):
 
 
 class Merge(NamedTuple):
-    """The task to make one result of two, which both belong to a window."""
+    """Task: merge two results of a window into one."""
 
     window: int
     first: int
@@ -41,14 +41,14 @@ Task: TypeAlias = WinUpdate | Merge
 
 
 class RunTask(NamedTuple):
-    """Instruction: this worker is to execute this task, after those that it was given before."""
+    """Instruction: a worker executes a task after all its earlier tasks."""
 
     worker: int
     task: Task
 
 
 class Feedback(NamedTuple):
-    """A worker has finished a task and is ready; `result` names what a MERGE made."""
+    """Event: a worker has finished a task and is ready; `result` identifies the result of a MERGE."""
 
     worker: int
     task: Task
@@ -56,10 +56,10 @@ class Feedback(NamedTuple):
 
 
 class Scheduler(ABC):
-    """Schedules the tasks of a WLQ with workers 0 .. workers - 1.
+    """Scheduler of the tasks of a WLQ with workers 0 .. workers - 1.
 
-    Tasks of one window never run at the same time. `first_pane` is the first pane of the stream: a window that reaches
-    further back waits for no pane before it.
+    Updates of one window never run at the same time. `first_pane` is the first pane of the stream: windows do not wait
+    for panes before it.
     """
 
     def __init__(self, windows: Windows, workers: int, first_pane: int | None = None) -> None:
@@ -69,18 +69,18 @@ class Scheduler(ABC):
 
     @abstractmethod
     def arrived(self, event: PaneResult) -> list[RunTask]:
-        """Return what is to run now that a result has come."""
+        """Return the tasks to run after a result has arrived."""
 
     @abstractmethod
     def finished(self, event: Feedback) -> list[RunTask]:
-        """Return what is to run now that a worker is ready."""
+        """Return the tasks to run after a worker has become ready."""
 
     @abstractmethod
     def scale(self, workers: int) -> list[RunTask]:
-        """Return what is to run now that so many workers are active; those beyond finish what they have."""
+        """Return the tasks to run after a change to `workers` active workers; the others finish their tasks."""
 
     @staticmethod
     def _checked(workers: int) -> int:
         if workers < 1:
-            raise ConfigError(f"need at least one window worker, got {workers}")
+            raise ConfigError(f"workers must be at least 1, got {workers}")
         return workers

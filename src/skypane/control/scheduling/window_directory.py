@@ -1,4 +1,4 @@
-"""The window directory: for each open window, the results that wait for it and whether it is being updated."""
+"""Window directory: the pending results of each open window, and whether an update of it is running."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from skypane.windows import Windows
 
 @dataclass(slots=True)
 class OpenWindow:
-    """One window.
+    """State of one window.
 
-    pending   pBuffer: results that wait, oldest first
-    busy      an update of it is running
-    merging   merges for it that are running: each will bring a result
-    missing   its panes of which partitions have still to come
+    missing   panes of the window that are not complete
+    pending   pBuffer: waiting results, oldest first
+    busy      whether an update of the window is running
+    merging   number of running merges for the window, each of which will add a result
     """
 
     missing: set[int]
@@ -31,17 +31,17 @@ class OpenWindow:
 
 
 class WindowDirectory:
-    """WD of paper 5: windows enter with their first result and leave with the task that finalizes them."""
+    """WD of paper 5: a window is added with its first result and removed by the task that finalizes it."""
 
     def __init__(self, windows: Windows, first_pane: int | None) -> None:
         self._windows = windows
         self._first_pane = first_pane
         self._counts = PartitionCount()
-        #: by window, ascending: those of older panes come first unless panes overtake each other
+        #: open windows, in ascending order
         self.open: dict[int, OpenWindow] = {}
 
     def add(self, event: PaneResult) -> list[int]:
-        """Put a result into the buffers of its windows; return them, oldest first."""
+        """Add a result to the buffers of its windows; return the windows, oldest first."""
         complete = self._counts.received(event.pane, event.counter)
         windows = list(self._windows.windows_of(event.pane))
         for window in windows:
@@ -63,7 +63,7 @@ class WindowDirectory:
             self.open = dict(sorted(self.open.items()))
 
     def update(self, window: int) -> WinUpdate:
-        """Take the oldest pending result of a window that is not busy as a task; the window is busy from now on."""
+        """Return an update task with the oldest pending result of a window, and mark the window as busy."""
         entry = self.open[window]
         result = entry.pending.popleft()
         entry.busy = True
@@ -71,13 +71,13 @@ class WindowDirectory:
         return WinUpdate(window, result, finalized=final)
 
     def merge(self, window: int) -> Merge:
-        """Take the two oldest pending results of a window as a task."""
+        """Return a merge task with the two oldest pending results of a window."""
         entry = self.open[window]
         entry.merging += 1
         return Merge(window, entry.pending.popleft(), entry.pending.popleft())
 
     def updated(self, task: WinUpdate) -> None:
-        """An update has run."""
+        """Record that an update has finished."""
         if task.finalized:
             del self.open[task.window]
             self._forget()
@@ -85,12 +85,12 @@ class WindowDirectory:
             self.open[task.window].busy = False
 
     def merged(self, task: Merge, result: int) -> None:
-        """A merge has run and made `result`."""
+        """Record that a merge has finished with `result`."""
         entry = self.open[task.window]
         entry.merging -= 1
         entry.pending.append(result)
 
     def _forget(self) -> None:
-        """Forget panes that no window after the finalized ones can need."""
+        """Discard panes that no open or later window needs."""
         if self.open:
             self._counts.forget_below(self._windows.panes_of(min(self.open)).start)

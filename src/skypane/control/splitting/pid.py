@@ -1,12 +1,12 @@
-"""A discrete PID controller that moves alpha, and does not wind up (paper 1, section 4.1.2, equation 3).
+"""Discrete PID controller of alpha with anti-windup (paper 1, section 4.1.2, equation 3).
 
     e(t)       = setpoint - rho(t)
     step(t)    = Kp e(t) + Ki sum e + Kd (e(t) - e(t-1))
     alpha(t)   = alpha(t-1) + step(t)
 
-The step is bounded, alpha is clamped, and the sum takes in an error only while neither bound is in the way, or if the
-error leads away from it: conditional integration. So a stage that cannot reach the setpoint, however much it splits,
-builds up no debt that would have to be paid back later.
+The step is bounded, and alpha is clamped. An error is added to the sum only if neither bound is active, or if the error
+leads away from it (conditional integration). So the sum of a stage that cannot reach the setpoint, however much it
+splits, does not grow and does not delay the reaction when the load falls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skypane.types import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Gains(JsonState):
-    """Kp, Ki, Kd; per sampling interval, for errors of rho and steps of alpha."""
+    """Kp, Ki, Kd per sampling interval, from errors of rho to steps of alpha."""
 
     kp: float
     ki: float
@@ -34,7 +34,7 @@ class Gains(JsonState):
 
 
 FALLBACK = Gains(kp=0.25, ki=0.01, kd=0.05)
-"""Gains for when tuning found none: slow, and stable on all curves rho(alpha) with a slope of up to 3 (docs/control.md)."""
+"""Gains if tuning finds none: slow, and stable for all curves rho(alpha) with a slope of up to 3 (docs/control.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class PidState(JsonState):
 
 @dataclass(frozen=True, slots=True)
 class Pid:
-    """setpoint for rho; bounds of alpha and of one step; `rho_cap` is the largest rho that is believed."""
+    """Setpoint of rho, bounds of alpha and of one step, and `rho_cap`, to which larger values of rho are cut."""
 
     setpoint: float = 0.9
     lowest: float = 0.02
@@ -67,11 +67,11 @@ class Pid:
             raise ConfigError(f"need 1 < rho_cap < infinity, got rho_cap={self.rho_cap}")
 
     def error(self, rho: float) -> float | None:
-        """Return e; None for a rho that is none (NaN or negative); a larger one than the cap, or infinite, is cut."""
+        """Return e, with rho cut to the cap; None if rho is NaN or negative."""
         return None if math.isnan(rho) or rho < 0 else self.setpoint - min(rho, self.rho_cap)
 
     def step(self, state: PidState, gains: Gains, rho: float) -> PidState:
-        """Return the state after a measurement of rho; one that is no number leaves it as it is."""
+        """Return the state after a measurement of rho; NaN and negative values do not change it."""
         error = self.error(rho)
         if error is None:
             return state
@@ -85,6 +85,6 @@ class Pid:
         return replace(state, alpha=alpha, total=total, last=error)
 
     def moved(self, alpha: float, step: float) -> float:
-        """Return alpha after a step, both within their bounds."""
+        """Return alpha after a step, with both cut to their bounds."""
         step = min(max(step, -self.most_step), self.most_step)
         return min(max(alpha + step, self.lowest), self.highest)

@@ -1,12 +1,13 @@
-"""Tuning of a PID while it runs: the relay experiment of Astrom and Hagglund (paper 1, section 4.1.2).
+"""Online tuning of a PID: the relay experiment of Astrom and Hagglund (paper 1, section 4.1.2).
 
 During warm-up the controller is a relay: alpha goes up by `step` each interval while rho is below the setpoint, and
 down while it is above. The loop then oscillates at its ultimate period Pu; with the amplitude a of rho's oscillation,
 
     Ku = 4 step / (pi a)
 
-is the gain at which it would just not settle (with hysteresis it is more: leaving that out errs on the soft side). The gains follow by a tuning rule. What the relay drives is the step of
-alpha, not alpha itself, because that is what the PID's output is: the integration belongs to the loop that is tuned.
+is the ultimate gain, at which the loop would just oscillate. With hysteresis it is larger; neglecting this gives
+smaller, safer gains. The gains follow by a tuning rule. The relay drives the step of alpha rather than alpha, because
+the step is the PID's output: the integration belongs to the loop that is tuned.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ class TuningRule:
 
 
 def steadied(gains: Gains, ultimate: float) -> Gains:
-    """Return gains that are sound for a loop that is looked at once an interval.
+    """Return gains that are stable for a loop that is sampled once an interval.
 
-    Tuning rules are made for continuous loops. A sampled one rings from one interval to the next when
-    Kp + Ki / 2 + 2 Kd reaches Ku: half of that is kept, and a derivative over more than a quarter interval is noise.
+    Tuning rules are made for continuous loops. A sampled loop oscillates from one interval to the next when
+    Kp + Ki / 2 + 2 Kd reaches Ku; this sum is limited to half of Ku. Kd is limited to Kp / 4, since a derivative over
+    more than a quarter of an interval is noise.
     """
     kd = min(gains.kd, gains.kp / 4)
     part = min(1.0, ultimate / 2 / (gains.kp + gains.ki / 2 + 2 * kd))
@@ -45,19 +47,19 @@ def steadied(gains: Gains, ultimate: float) -> Gains:
 
 
 TYREUS_LUYBEN = TuningRule(kp=0.45, ti=2.2, td=0.16)
-"""For loops that integrate, as this one does: a quarter of the overshoot of Ziegler and Nichols."""
+"""Rule for integrating loops such as this one: a quarter of the overshoot of Ziegler and Nichols."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelayState(JsonState):
-    """An experiment under way.
+    """State of a running experiment.
 
-    up          the relay's direction
+    up          direction of the relay
     samples     intervals so far
-    since       intervals since the relay last turned up; None before it did
+    since       intervals since the relay last switched to up; None before that
     low, high   extremes of the error since then
     periods     lengths of the full oscillations so far
-    amplitudes  half the distance between the extremes of each
+    amplitudes  amplitudes of these oscillations, half the distance between the extremes
     """
 
     up: bool = True
@@ -71,7 +73,7 @@ class RelayState(JsonState):
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """The experiment: how far alpha moves in an interval, the band in which noise turns nothing, when it ends."""
+    """Settings of the experiment: step of alpha, hysteresis against noise, and when it ends."""
 
     step: float = 0.1
     hysteresis: float = 0.02
@@ -88,7 +90,7 @@ class Relay:
             )
 
     def observe(self, state: RelayState, error: float) -> RelayState:
-        """Return the experiment after an interval with this error (setpoint - rho)."""
+        """Return the state after an interval with this error (setpoint - rho)."""
         band = -self.hysteresis if state.up else self.hysteresis
         up = error > band
         before, state = (
@@ -113,17 +115,17 @@ class Relay:
         return replace(state, since=0, low=error, high=error)
 
     def change(self, state: RelayState) -> float:
-        """Return by how much alpha moves in the next interval."""
+        """Return the step of alpha in the next interval."""
         return self.step if state.up else -self.step
 
     def ended(self, state: RelayState) -> bool:
-        """Whether the experiment is over, with gains or without."""
+        """Return whether the experiment is over, with or without gains."""
         return len(state.periods) > self.oscillations or state.samples >= self.most_samples
 
     def gains(self, state: RelayState) -> Gains | None:
-        """Return the gains; None if the loop did not oscillate: rho never crossed the setpoint, or only in noise.
+        """Return the gains; None if the loop did not oscillate: rho never crossed the setpoint, or only by noise.
 
-        The first oscillation is left out: it holds the way from wherever the loop was to the setpoint.
+        The first oscillation is ignored, since it includes the approach to the setpoint.
         """
         periods, amplitudes = state.periods[1:], state.amplitudes[1:]
         if not periods:

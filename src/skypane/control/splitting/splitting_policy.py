@@ -1,9 +1,9 @@
-"""What the splitting policies share: what they are told before and after an interval, and the two forms of each.
+"""Interface of the splitting policies: their input before and after an interval, and their two forms.
 
-    send      one tuple at a time, as Algorithm 1 states it: the simulator's
-    decide    whole counts per pane: the engine's, which moves a batch at once
+    send      one tuple at a time, as in Algorithm 1; used by the simulator
+    decide    counts by pane; used by the engine, which routes a batch at once
 
-Both are one law: a batch of one tuple is sent where send() sends it.
+Both forms agree: a batch of one tuple goes where send() sends it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class UpcomingBatch:
-    """What is known of a batch before its rows move.
+    """Facts known of a batch before its rows are routed.
 
-    rows      pane -> rows, as counted or as expected
-    workers   that may own panes
-    loads     rows waiting at each worker; none given: nothing waits, as between two micro-batches
-    open_from panes below it are closed, and forgotten; None: none is
+    rows        pane -> rows, counted or expected
+    workers     number of workers that may own panes
+    loads       rows waiting at each worker; empty: no rows wait, as between two micro-batches
+    open_from   panes below it are closed and are removed from the state; None: no pane is closed
     """
 
     rows: Mapping[int, int]
@@ -38,11 +38,11 @@ class UpcomingBatch:
 
     def __post_init__(self) -> None:
         if self.workers < 1:
-            raise ConfigError(f"need at least one worker, got {self.workers}")
+            raise ConfigError(f"workers must be at least 1, got {self.workers}")
         if self.loads and len(self.loads) != self.workers:
-            raise ConfigError(f"need a load for each of {self.workers} workers, got {len(self.loads)}")
+            raise ConfigError(f"loads must have an entry for each of {self.workers} workers, got {len(self.loads)}")
         if any(rows < 0 for rows in self.rows.values()):
-            raise ConfigError(f"rows of a pane cannot be negative, got {dict(self.rows)}")
+            raise ConfigError(f"rows of a pane must not be negative, got {dict(self.rows)}")
 
     @property
     def waiting(self) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ class UpcomingBatch:
 
 @dataclass(frozen=True, slots=True)
 class SplittingSample:
-    """What a sampling interval showed: the period, None if it could not be measured; sizes of the partitions closed."""
+    """Measurements of a sampling interval: the period, None if not measured, and the sizes of closed partitions."""
 
     period: SamplingPeriod | None
     partition_sizes: tuple[int, ...] = ()
@@ -64,16 +64,16 @@ class SplittingPolicy(ControlPolicy[S, SplittingSample, UpcomingBatch, Routing])
 
     @abstractmethod
     def send(self, state: S, pane: int, loads: Sequence[int]) -> tuple[S, int]:
-        """Send one tuple of a pane; return the state after it and the worker, one of len(loads)."""
+        """Send one tuple of a pane; return the state after it, and the worker, below len(loads)."""
 
     def removed(self, state: S, workers: int, owners: Mapping[int, int]) -> S:  # noqa: ARG002
-        """Return the state after the workers from number `workers` on were turned off; `owners` of the open panes.
+        """Return the state after workers from number `workers` on were turned off; `owners` maps open panes to owners.
 
-        Where no worker owns a pane, nothing changes.
+        Policies without owners of panes return the state unchanged.
         """
         return state
 
     def route(self, workers: int) -> Routing:
-        """Return the routing over `workers` workers of a batch of which nothing is known."""
+        """Return the routing over `workers` workers for a batch of which nothing is known."""
         _, decision = self.decide(self.init(), UpcomingBatch({}, workers))
         return decision.value

@@ -1,4 +1,4 @@
-"""The static policies: panes to workers in turn, or tuples to workers in turn (paper 1, sections 4.1.2 and 4.3.3)."""
+"""Static policies: panes or tuples to workers in turn (paper 1, sections 4.1.2 and 4.3.3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RoundRobinState(JsonState):
 
 @dataclass(frozen=True)
 class PaneRoundRobin(SplittingPolicy[NoState]):
-    """PB_RR: panes to workers in turn; least merging afterwards, but a burst lands on one worker."""
+    """PB_RR: panes to workers in turn; least merging, but a burst goes to one worker."""
 
     State = NoState
     name: ClassVar[str] = "PB_RR"
@@ -29,7 +29,7 @@ class PaneRoundRobin(SplittingPolicy[NoState]):
     def init(self) -> NoState:
         return NoState()
 
-    def observe(self, state: NoState, measured: SplittingSample) -> NoState:  # noqa: ARG002 - nothing is learnt
+    def observe(self, state: NoState, measured: SplittingSample) -> NoState:  # noqa: ARG002 - there is no state
         return state
 
     def decide(self, state: NoState, known: UpcomingBatch) -> tuple[NoState, Decision[Routing]]:
@@ -41,7 +41,7 @@ class PaneRoundRobin(SplittingPolicy[NoState]):
 
 @dataclass(frozen=True)
 class TupleRoundRobin(SplittingPolicy[RoundRobinState]):
-    """TB_RR: rows to workers in turn; perfect balance, but every pane is merged from every worker."""
+    """TB_RR: rows to workers in turn; perfect balance, but every pane is merged from all workers."""
 
     State = RoundRobinState
     name: ClassVar[str] = "TB_RR"
@@ -49,7 +49,7 @@ class TupleRoundRobin(SplittingPolicy[RoundRobinState]):
     def init(self) -> RoundRobinState:
         return RoundRobinState()
 
-    def observe(self, state: RoundRobinState, measured: SplittingSample) -> RoundRobinState:  # noqa: ARG002 - nothing is learnt
+    def observe(self, state: RoundRobinState, measured: SplittingSample) -> RoundRobinState:  # noqa: ARG002
         return state
 
     def decide(self, state: RoundRobinState, known: UpcomingBatch) -> tuple[RoundRobinState, Decision[Routing]]:

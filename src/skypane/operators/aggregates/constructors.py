@@ -1,6 +1,6 @@
-"""The aggregate functions as a user writes them: sp.count(), sp.sum("amount"), sp.max_by("name", "price").
+"""The public aggregate functions: sp.count(), sp.sum("amount"), sp.max_by("name", "price").
 
-Each takes `where`, a condition on the rows that it looks at: sp.count(where="price > 100").
+Each takes `where`, a condition on the rows that it uses: sp.count(where="price > 100").
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from skypane.types import ConfigError
 
 
 def count(column: ColumnLike | None = None, *, where: str | None = None) -> Function:
-    """How many rows; or how many in which `column` is not null."""
+    """Number of rows, or of rows in which `column` is not null."""
     return CountFunction(where, None if column is None else column_name(column, "count"))
 
 
 def count_if(condition: str) -> Function:
-    """How many rows for which a condition is true."""
+    """Number of rows for which a condition is true."""
     return CountFunction(condition)
 
 
 def sum(column: ColumnLike, *, where: str | None = None) -> Function:  # noqa: A001 - as SQL calls it
-    """Sum of numbers; of integers it is one of 64 bits, and too large a sum an error, as in Spark."""
+    """Sum of numbers; a sum of integers has 64 bits, and an overflow is an error, as in Spark."""
     return SumFunction(where, column_name(column, "sum"))
 
 
@@ -59,7 +59,7 @@ def max(column: ColumnLike, *, where: str | None = None) -> Function:  # noqa: A
 
 
 def variance(column: ColumnLike, *, where: str | None = None) -> Function:
-    """Variance of a sample (divided by n - 1); null of one value."""
+    """Variance of a sample (divided by n - 1); null for a single value."""
     return VarianceFunction(where, column_name(column, "variance"))
 
 
@@ -69,7 +69,7 @@ def var_pop(column: ColumnLike, *, where: str | None = None) -> Function:
 
 
 def stddev(column: ColumnLike, *, where: str | None = None) -> Function:
-    """Standard deviation of a sample; null of one value."""
+    """Standard deviation of a sample; null for a single value."""
     return VarianceFunction(where, column_name(column, "stddev"), root=True)
 
 
@@ -79,44 +79,44 @@ def stddev_pop(column: ColumnLike, *, where: str | None = None) -> Function:
 
 
 def first(column: ColumnLike, *, order: ColumnLike | None = None, where: str | None = None) -> Function:
-    """Value of the first row in the order of a column, by default that of time, in which it is not null."""
+    """First value that is not null, in the order of the column `order`, by default the time column."""
     return ValueByOrder(where, column_name(column, "first"), _order(order), skip_nulls=True)
 
 
 def last(column: ColumnLike, *, order: ColumnLike | None = None, where: str | None = None) -> Function:
-    """Value of the last row in the order of a column, by default that of time, in which it is not null."""
+    """Last value that is not null, in the order of the column `order`, by default the time column."""
     return ValueByOrder(where, column_name(column, "last"), _order(order), largest=True, skip_nulls=True)
 
 
 def min_by(column: ColumnLike, order: ColumnLike, *, where: str | None = None) -> Function:
-    """Value of the row in which `order` is least; null only if no such row has a value."""
+    """Value of `column` in the row with the least `order`; null only if no such row has a value."""
     return ValueByOrder(where, column_name(column, "min_by"), column_name(order, "min_by"))
 
 
 def max_by(column: ColumnLike, order: ColumnLike, *, where: str | None = None) -> Function:
-    """Value of the row in which `order` is largest; null only if no such row has a value."""
+    """Value of `column` in the row with the largest `order`; null only if no such row has a value."""
     return ValueByOrder(where, column_name(column, "max_by"), column_name(order, "max_by"), largest=True)
 
 
 def collect(column: ColumnLike, *, order: ColumnLike | None = None, where: str | None = None) -> Function:
-    """All values but nulls as a list, in the order of a column, by default that of time; ties by value."""
+    """List of all values but nulls, in the order of the column `order`, by default the time column; ties by value."""
     return AccumulatedValue(where, InOrderPart(_order(order), (column_name(column, "collect"),)))
 
 
 def count_distinct(column: ColumnLike, *, where: str | None = None) -> Function:
-    """How many different values, exactly; nulls are none. It keeps them all."""
+    """Exact number of distinct values, nulls left out; the state holds all of them."""
     return AccumulatedValue(where, DistinctPart(column_name(column, "count_distinct")))
 
 
 def approx_count_distinct(column: ColumnLike, *, error: float = 0.02, where: str | None = None) -> Function:
-    """How many different values, about: `error` is the standard error, relative; exact up to 1 / error**2 values."""
+    """Approximate number of distinct values, with relative standard error `error`; exact up to 1 / error**2 values."""
     return AccumulatedValue(where, ApproxDistinct(column_name(column, "approx_count_distinct"), error))
 
 
 def approx_quantile(
     column: ColumnLike, quantile: float | Sequence[float] = 0.5, *, error: float = 0.01, where: str | None = None
 ) -> Function:
-    """A quantile, or a list of several: off by at most `error` times the true value, which is one of the column's."""
+    """Approximate quantile, or a list of several, within `error` times the true value, which is one of the column's."""
     name, single = column_name(column, "approx_quantile"), isinstance(quantile, int | float)
     quantiles = (float(quantile),) if isinstance(quantile, int | float) else tuple(quantile)
     return AccumulatedValue(where, ApproxQuantile(name, quantiles, error, single))
@@ -129,25 +129,25 @@ def in_order(
     order: ColumnLike | None = None,
     where: str | None = None,
 ) -> Function:
-    """What a function of your own makes of a key's rows in the order of a column, by default that of time.
+    """Result of your own function on a key's rows, in the order of the column `order`, by default the time column.
 
-    function  called once for each key of a window, with a pa.Table of `columns`; rows of equal order lie by their content
+    function  called once per key of a window with a pa.Table of `columns`; rows of equal order are sorted by content
     returns   the Arrow type of its result
     """
     if not columns:
-        raise ConfigError("in_order needs the columns that its function sees")
+        raise ConfigError("in_order needs at least one column for its function")
     names = tuple(column_name(column, "in_order") for column in columns)
     return AccumulatedValue(where, InOrderPart(_order(order), names, function, returns))
 
 
 def keep(accumulator: Accumulator, *, where: str | None = None) -> Function:
-    """What an Accumulator of your own keeps."""
+    """Result of your own Accumulator."""
     if not isinstance(accumulator, Accumulator):
         raise ConfigError(f"keep needs an sp.Accumulator, got {accumulator!r}")
     try:
         hash(accumulator)
     except TypeError as error:
-        raise ConfigError(f"keep needs a value, such as a frozen dataclass; {accumulator!r} has no hash") from error
+        raise ConfigError(f"keep needs a hashable value such as a frozen dataclass, got {accumulator!r}") from error
     return AccumulatedValue(where, accumulator)
 
 

@@ -1,9 +1,9 @@
-"""Aggregate functions as texts: "sum(amount)", "avg(amount, where=paid == 'card')", "count_if(amount > 10)".
+"""Aggregate functions as text: "sum(amount)", "avg(amount, where=paid == 'card')", "count_if(amount > 10)".
 
-Read by Python's own parser and never evaluated by Python: a name is a column, a text one with an unusual name, and a
-condition is as in where=. What a user has written is named with its module: "keep(traffic.QueueEnd(cabs=3))",
-"in_order(traffic.longest_rise, amount, returns=int64)". Whoever reads such texts says whether a name becomes what it names,
-and refuses it otherwise: what is named is called, where the text calls it.
+Python's parser reads the text, but Python never evaluates it: a name is a column, a string is a column with an unusual
+name, and a condition is as in where=. A user's own functions and accumulators are named with their module:
+"keep(traffic.QueueEnd(cabs=3))", "in_order(traffic.longest_rise, amount, returns=int64)". The caller resolves such
+names or refuses them; the resolved object is called where the text calls it.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from skypane.types import ConfigError
 WORDS: Final[Mapping[str, Callable[..., Function]]] = Registered(registry)
 
 Named: TypeAlias = Callable[[str], Any]
-"""What "module.name" names; ConfigError, with nothing imported, if it is not to be run, or if it names nothing."""
+"""Returns the object "module.name"; raises ConfigError, importing nothing, if it must not run, or if it is missing."""
 
 _CONDITIONS: Final = ("where", "condition")
 
 
 def function_of(text: str, named: Named) -> Function:
-    """Return the function that a text names; ConfigError, naming what is wrong, if it names none."""
+    """Return the function that a text describes; raise ConfigError, naming the fault, if it describes none."""
     try:
         call = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ConfigError(f"{shortened(text)!r} is no aggregate function: write one such as sum(amount)") from error
+        raise ConfigError(f"{shortened(text)!r} is not an aggregate function: write one such as sum(amount)") from error
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise ConfigError(f"{shortened(text)!r} is no aggregate function: write one such as sum(amount)")
+        raise ConfigError(f"{shortened(text)!r} is not an aggregate function: write one such as sum(amount)")
     word = call.func.id
     if word not in WORDS:
-        raise ConfigError(f"there is no aggregate function {word!r}; there are {', '.join(WORDS)}")
+        raise ConfigError(f"unknown aggregate function {word!r}; there are {', '.join(WORDS)}")
     function = WORDS[word]
     try:
         bound = inspect.signature(function).bind(*call.args, **{_keyword(k, text): k.value for k in call.keywords})
@@ -53,7 +53,7 @@ def function_of(text: str, named: Named) -> Function:
 
 def _keyword(keyword: ast.keyword, text: str) -> str:
     if keyword.arg is None:
-        raise ConfigError(f"{shortened(text)!r}: ** has no meaning here")
+        raise ConfigError(f"{shortened(text)!r}: ** is not allowed; name each argument")
     return keyword.arg
 
 
@@ -72,13 +72,13 @@ def _argument(name: str, node: ast.expr, text: str, named: Named) -> Any:
         return ast.literal_eval(node)
     except ValueError as error:
         raise ConfigError(
-            f"{shortened(text)!r}: {ast.unparse(node)!r} is no column and no number; expressions are computed before, "
-            f"as columns of their own"
+            f"{shortened(text)!r}: {ast.unparse(node)!r} is neither a column nor a number; compute expressions "
+            f"beforehand, as columns of their own"
         ) from error
 
 
 def _made(call: ast.Call, text: str, named: Named) -> Any:
-    """Return what a call of something of a user's own makes, from columns and numbers."""
+    """Return the result of calling a user's own object with columns and numbers."""
     make = named(ast.unparse(call.func))
     arguments = [_argument("", node, text, named) for node in call.args]
     try:
@@ -92,12 +92,12 @@ def _type(name: str, text: str) -> pa.DataType:
         return pa.type_for_alias(name)
     except ValueError as error:
         raise ConfigError(
-            f"{shortened(text)!r}: returns={name} is no type of Arrow's, such as int64 or bool"
+            f"{shortened(text)!r}: returns={name} is not an Arrow type; write one such as int64 or bool"
         ) from error
 
 
 def _signature(function: Callable[..., Function]) -> str:
-    """Return the names of the parameters, those that may be left out with a ?."""
+    """Return the names of the parameters, optional ones with a ?."""
     parameters = inspect.signature(function).parameters.values()
     return f"({', '.join(p.name if p.default is p.empty else f'{p.name}?' for p in parameters)})"
 

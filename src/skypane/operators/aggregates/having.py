@@ -1,4 +1,4 @@
-"""Which rows of an answer are told: those for which a condition holds, and of those the largest; decided before they are written."""
+"""Filters of the rows of an answer before it is written: a condition, and the rows with the largest values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skypane.types import ConfigError
 
 @dataclass(frozen=True)
 class AnswerFilter:
-    """A condition on rows, and how many of the largest by a column; None: all."""
+    """A condition on rows, and the number of rows to keep, the largest by a column; None: all rows."""
 
     having: str | None = None
     top: int | None = None
@@ -32,14 +32,14 @@ class AnswerFilter:
             raise ConfigError(f"top must be at least 1, got {self.top}")
 
     def validate(self, answers: pa.Schema) -> None:
-        """Raise ConfigError, naming the column, if rows of `answers` cannot be chosen so."""
+        """Raise ConfigError, naming the column, if the filter cannot be applied to rows of `answers`."""
         if self.having is not None:
             Condition(self.having).validate(answers)
         if self.rank_by is not None and not is_orderable(field_of(answers, self.rank_by).type):
             raise ConfigError(f"rank_by: column {self.rank_by!r} has no order")
 
     def of(self, rows: pa.Table) -> pa.Table:
-        """Return the rows that are told."""
+        """Return the rows that pass the filter."""
         if self.having is not None:
             rows = rows.filter(pa.array(Condition(self.having).holds(rows)))
         if self.top is None or self.rank_by is None or rows.num_rows <= self.top:
@@ -50,5 +50,5 @@ class AnswerFilter:
         return rows.take(pa.array(np.sort(order)))
 
     def describe(self) -> dict[str, Any]:
-        """Return what is asked for, as JSON values."""
+        """Return the settings that are not None, as JSON values."""
         return {name: value for name, value in vars(self).items() if value is not None}

@@ -1,4 +1,4 @@
-"""The keys of a queue of panes, numbered once: a pane that comes looks its keys up, however many are known."""
+"""Numbers for the keys of a queue of panes, assigned once: a new pane looks up its keys, however many are known."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from skypane.types import BoolArray, IntArray
 
 
 class KeyNumbers:
-    """Keys in the order in which they were first seen, a row of a table each; without columns there is one key."""
+    """Keys in the order in which they were first seen, one table row each; without columns there is one key."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.keys = schema.empty_table()
         self._by = list(schema.names)
-        #: as words for the table of key_table.py; texts are compared by Arrow, with all that are known
+        #: whether keys are words in the table of key_table.py; Arrow compares texts with all known keys instead
         self._in_words = all(fits(field.type) for field in schema)
         self._forget()
 
     @property
     def count(self) -> int:
-        """How many keys are known."""
+        """The number of known keys."""
         return self.keys.num_rows if self._by else 1
 
     def numbers(self, partial: pa.Table) -> IntArray:
-        """Return the number of each key of a partial, which are different ones; new ones get the next numbers."""
+        """Return the number of each key of a partial, whose keys are distinct; new keys get the next numbers."""
         keys = partial.select(self._by)
         if not self._by:
             return frozen(np.zeros(partial.num_rows, np.int64))
@@ -43,7 +43,7 @@ class KeyNumbers:
         return frozen(ids)
 
     def keep(self, needed: BoolArray) -> IntArray:
-        """Forget all other keys; return the numbers that those kept have from now on, by their old ones."""
+        """Forget all keys that are not `needed`; return the new numbers of the others, by their old numbers."""
         numbers: IntArray = np.cumsum(needed) - 1
         if self._by and not needed.all():
             self.keys = self.keys.take(pa.array(np.flatnonzero(needed)))
@@ -63,7 +63,7 @@ class KeyNumbers:
 
 
 def _words(keys: pa.Table) -> IntArray:
-    """Return keys as integers, (n, columns + 1): a word for each column, and one that says which of them are null."""
+    """Return keys as integers, (n, columns + 1): a word for each column, and a word with a bit for each null column."""
     words = np.zeros((keys.num_rows, keys.num_columns + 1), np.int64)
     for number, column in enumerate(keys.columns):
         values = whole(column)

@@ -1,4 +1,4 @@
-"""The aggregate functions there are, a line each: the package, job files, errors and docs/reference.md have them from here."""
+"""The aggregate functions, one a line; the package, job files, errors and docs/reference.md use this list."""
 
 from skypane.operators.aggregates.constructors import approx_count_distinct as approx_count_distinct
 from skypane.operators.aggregates.constructors import approx_quantile as approx_quantile

@@ -1,22 +1,22 @@
-"""The keys' states over a window that slides: sums of which panes are taken away again, and two stacks for all else.
+"""The states of keys over a sliding window: running sums, from which panes are subtracted, and two stacks for the rest.
 
-Sums are integers, those of floating-point numbers too (kernels/exact.py), so taking away what leaves a window is exact:
+Sums are integers, including those of floating-point numbers (kernels/exact.py), so subtracting a pane is exact:
 
     push    adds a pane's sums to those of its keys
-    evict   takes the oldest pane's away
+    evict   subtracts the sums of the oldest pane
 
-A maximum has no inverse, so that its states lie in a queue that knows the merger of all panes in it (two stacks). Kept as
-tables of all keys, a pane's stack would hold panes x keys states; but a pane changes only the keys that it has. So:
+A maximum has no inverse; its states are in a queue that maintains the merger of all panes in it (two stacks). With a
+table of all keys per pane, a stack would hold panes x keys states. But a pane changes only its own keys, so:
 
-    front   all keys, the merger of the older panes; for each of them what its keys were before it was merged in
+    front   all keys, the merger of the older panes; for each pane, the states of its keys before it was merged
     back    all keys, the merger of the younger panes
 
     push    merges a pane's keys into the back
-    evict   puts back what the oldest pane's keys were
-    flip    when the front is used up: the back's panes are merged into the front, the youngest first, noting what was
+    evict   restores the earlier states of the oldest pane's keys
+    flip    when the front is empty: merges the panes of the back into the front, youngest first, saving earlier states
 
-A pane's key costs an addition, a subtraction, two merges and two copies altogether, however many windows the pane is in; an
-answer costs a copy and a merge for each key in the window, which is what it writes.
+A key of a pane costs an addition, a subtraction, two merges and two copies in total, however many windows hold the
+pane. An answer costs a copy and a merge for each key in the window, which is one per row that it writes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from skypane.types import IntArray
 
 @dataclass
 class _Pane:
-    """A pane in the queue: its keys' numbers, what they come to, and what they were in the front before it, once it is there."""
+    """A pane in the queue: its keys' numbers and states, and, once it is in the front, the states there before it."""
 
     index: int
     partial: pa.Table
@@ -51,7 +51,7 @@ class _Pane:
 
 
 class SlidingStates:
-    """A queue of partials of one layout, states of integers only; as window_query.TwoStacks is for any partials."""
+    """A queue of partials of one layout with integer states only; window_query.TwoStacks accepts any partials."""
 
     def __init__(self, by: Sequence[str], layout: StateLayout, choice: AnswerFilter) -> None:
         self._choice = choice
@@ -59,12 +59,12 @@ class SlidingStates:
         self._keys = KeyNumbers(pa.schema([layout.rows.field(name) for name in by]))
         #: the oldest pane last
         self._older: list[_Pane] = []
-        #: the youngest last
+        #: the youngest pane last
         self._younger: list[_Pane] = []
         self._begin([])
 
     def push(self, pane: int, partial: pa.Table) -> None:
-        """Add a pane younger than all."""
+        """Add a pane that is younger than all others."""
         states = self._layout.states(partial)
         tops = tops_in(states, self._layout.plan)
         if not self._split.holds(tops):
@@ -72,7 +72,7 @@ class SlidingStates:
         self._push(pane, partial, states, tops)
 
     def evict_before(self, pane: int) -> None:
-        """Forget every pane older than `pane`."""
+        """Remove every pane older than `pane`."""
         while self._older and self._older[-1].index < pane:
             oldest = self._older.pop()
             sliding_states.take_away(self._totals, oldest.ids, oldest.sums)
@@ -93,12 +93,12 @@ class SlidingStates:
         return self._choice.of(self._layout.lowered(self._keys.keys.take(pa.array(ids)), taken))
 
     def _begin(self, panes: Sequence[_Pane], *more: Tops) -> None:
-        """Begin anew with some panes, all in the back, and sums divided so that theirs fit, and `more`."""
+        """Start again with these panes, all in the back, and sums split so that theirs and `more` fit."""
         self._split = StateSplit.of(self._layout.plan, [*more, *(pane.tops for pane in panes)])
         self._older, self._younger = [], []
         self._totals = np.zeros((self._split.sums_width, 0), np.int64).T
         self._front, self._back = self._split.empty_stack(0), self._split.empty_stack(0)
-        self._make_room()  # for the keys that are known, should there be no pane
+        self._make_room()  # for the known keys, even if there is no pane
         for pane in panes:
             self._push(pane.index, pane.partial, self._layout.states(pane.partial), pane.tops)
 
@@ -124,7 +124,7 @@ class SlidingStates:
             )
 
     def _flip(self, pane: int) -> None:
-        """Make the back's panes the front, those before `pane` left out; keys that no pane has any more are forgotten."""
+        """Move the panes of the back to the front, without those before `pane`; forget keys that no pane has left."""
         for one in self._younger:
             if one.index < pane:
                 sliding_states.take_away(self._totals, one.ids, one.sums)

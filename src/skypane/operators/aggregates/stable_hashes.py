@@ -1,4 +1,4 @@
-"""Hashes of values and of keys that are the same in every process: what distinct values are counted by, and keys divided by."""
+"""Hashes of values and keys that are the same in every process, to count distinct values and to divide keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skypane.types import IntArray
 
 
 def hashes_of(values: pa.Array) -> IntArray:
-    """Return 64-bit hashes that are the same in every process; equal values have equal ones."""
+    """Return 64-bit hashes that are the same in every process; equal values have equal hashes."""
     if fits(values.type):
         if pa.types.is_floating(values.type):
             values = pc.add(values, pa.scalar(0.0, values.type))  # -0.0 + 0.0 = 0.0
@@ -31,12 +31,12 @@ def hashes_of(values: pa.Array) -> IntArray:
 
 
 def can_be_hashed(kind: pa.DataType) -> bool:
-    """Whether values of the type have hashes: numbers, truth values, dates, times and texts."""
+    """Return whether values of the type have hashes: numbers, booleans, dates, times and texts."""
     return fits(kind) or is_text(kind)
 
 
 def key_hashes(rows: pa.Table, by: Sequence[str]) -> IntArray:
-    """Return a hash of each row's key; keys that agree on all columns have equal ones. The columns can be hashed."""
+    """Return a hash of each row's key; equal keys have equal hashes. All columns must be hashable."""
     hashes = np.zeros(rows.num_rows, np.int64)
     for name in by:
         column = rows.column(name)

@@ -1,4 +1,4 @@
-"""How the states of a query's functions lie in a partial: keys, one matrix of integers, and what is no integer beside it."""
+"""The layout of a query's states in a partial: keys, one matrix of integers, and other states beside it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from skypane.types import IntArray
 
 STATE = "state"
 _ROWS = b"skypane.rows"
-"""Where a partial's schema tells that of the rows it was made of."""
+"""Metadata key at which a partial's schema stores the schema of the rows that it was lifted from."""
 
 
 class Functions(Protocol):
-    """What has a layout: a query with keys and functions."""
+    """A query with keys and functions, which has a layout."""
 
     @property
     def by(self) -> tuple[str, ...]: ...
@@ -33,11 +33,11 @@ class Functions(Protocol):
 
 @dataclass(frozen=True)
 class StateLayout:
-    """What is kept for the functions of a query over rows of one schema; equal parts are kept once.
+    """The state of a query's functions over rows of one schema; equal parts are kept once.
 
-    rows     the schema of rows, the columns that the query reads only
+    rows     the schema of the rows, with only the columns that the query reads
     places   the first column of each part in the matrix; the first part counts rows
-    wide     the accumulators beside it, each with the condition on its rows
+    wide     the accumulators beside the matrix, each with the condition on its rows
     """
 
     rows: pa.Schema
@@ -53,7 +53,7 @@ class StateLayout:
         )
 
     def validate(self) -> None:
-        """Raise ConfigError, naming column and type, if a function cannot be had of the rows."""
+        """Raise ConfigError, naming column and type, if a function cannot be computed on the rows."""
         for _, function in self.functions:
             function.validate(self.rows)
 
@@ -69,7 +69,7 @@ class StateLayout:
 
     @cached_property
     def plan(self) -> IntArray:
-        """What the kernels know of the parts."""
+        """The description of the parts for the kernels."""
         return plan_of(self.parts)
 
     @cached_property
@@ -88,7 +88,7 @@ class StateLayout:
 
     @cached_property
     def lowerings(self) -> tuple[Lowering, ...]:
-        """What makes each function's values of states."""
+        """For each aggregate function, the function that computes its values from states."""
         return tuple(function.lowering(self.rows) for _, function in self.functions)
 
     @cached_property
@@ -103,7 +103,7 @@ class StateLayout:
         return pa.schema(fields, {_ROWS: self.rows.serialize().to_pybytes()})
 
     def partial(self, keys: pa.Table, states: IntArray, wide: Iterable[pa.Array] = ()) -> pa.Table:
-        """Return a partial of its columns."""
+        """Return the partial with these keys and states."""
         matrix = pa.FixedSizeListArray.from_arrays(pa.array(states.reshape(-1)), self.width)
         return pa.Table.from_arrays([*keys.columns, matrix, *wide], schema=self.schema)
 
@@ -113,18 +113,18 @@ class StateLayout:
         return frozen(states.flatten().to_numpy(zero_copy_only=False).reshape(-1, self.width))
 
     def lowered(self, keys: pa.Table, states: IntArray, wide: Callable[[int], pa.Array] | None = None) -> pa.Table:
-        """Return the answer of states, (n, width) in any order of memory; `wide` gives those of an accumulator."""
+        """Return the answer of states, (n, width) in any memory order; `wide` returns the states of an accumulator."""
         lowered = LoweredStates(self, states, wide)
         values = [lower(lowered) for lower in self.lowerings]
         return pa.Table.from_arrays([*keys.columns, *values], schema=self.answers)
 
     def wide_states(self, partial: pa.Table, number: int) -> pa.Array:
-        """Return what the accumulator of this number keeps for each key."""
+        """Return the states of the accumulator with this number, one per key."""
         return whole(partial.column(len(self.by) + 1 + number))
 
 
 class LoweredStates:
-    """The states of some keys, as functions ask for them."""
+    """The states of keys, as functions read them."""
 
     def __init__(self, layout: StateLayout, matrix: IntArray, wide: Callable[[int], pa.Array] | None) -> None:
         self._layout = layout
@@ -132,7 +132,7 @@ class LoweredStates:
         self._wide = wide
 
     def __getitem__(self, part: StatePart) -> tuple[IntArray, int]:
-        """Return the matrix of states, and the first column of the part."""
+        """Return the matrix of states and the first column of the part."""
         return self._matrix, self._layout.places[part]
 
     def wide(self, accumulator: Accumulator, where: str | None) -> pa.Array:

@@ -1,13 +1,13 @@
-"""What is kept of the rows of a key, in integers: counts, sums, least and largest values; merged by kernels/keyed.py.
+"""The integer state of a key: counts, sums, least and largest values; kernels/keyed.py merges them.
 
-Each part says which columns of the state it takes and how they are merged, and fills them from rows.
+Each part specifies its columns of the state and how they are merged, and fills them from rows.
 
-| part | state | why it is merged so |
+| part | state | reason |
 |---|---|---|
 | CountPart | the number | an integer |
-| IntegerSumPart | upper and lower 32 bits | an integer beyond 64 bits, so that only an answer can overflow, never what it is made of |
-| NumberSumPart | exact.py's limbs | float64 addition is not associative: the answer would depend on the order of arrival |
-| LeastPart | whether there is one, and its keys | compared as integers, which any value of 64 bits becomes |
+| IntegerSumPart | upper and lower 32 bits | an integer beyond 64 bits: only an answer can overflow, not its parts |
+| NumberSumPart | exact.py's limbs | float64 addition is not associative: answers would depend on the order of arrival |
+| LeastPart | whether there is one, and its keys | compared as integers, to which any 64-bit value is converted |
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from skypane.types import BoolArray, FloatArray, IntArray
 
 
 class EvaluatedRows:
-    """Rows to be summed up, their columns and conditions evaluated once each."""
+    """Rows to aggregate; each column and condition is evaluated once."""
 
     def __init__(self, table: pa.Table, ids: IntArray) -> None:
         self._table = table
@@ -45,7 +45,7 @@ class EvaluatedRows:
         return whole(self._table.column(name))
 
     def _keep(self, where: str | None, *valid: str) -> BoolArray:
-        """Return the rows for which `where` is true and no column of `valid` is null."""
+        """Return the mask of the rows for which `where` is true and no column of `valid` is null."""
         keep = np.ones(len(self.ids), np.bool_) if where is None else Condition(where).holds(self._table)
         for name in valid:
             if self.column(name).null_count:
@@ -53,7 +53,7 @@ class EvaluatedRows:
         return frozen(keep)
 
     def _numbers(self, name: str) -> FloatArray:
-        values = self.column(name).cast(pa.float64(), safe=False)  # whole numbers beyond 2**53 are rounded, as in Spark
+        values = self.column(name).cast(pa.float64(), safe=False)  # integers beyond 2**53 are rounded, as in Spark
         if values.null_count:
             values = pc.fill_null(values, 0.0)
         return frozen(np.ascontiguousarray(values.to_numpy(zero_copy_only=False)))
@@ -62,7 +62,7 @@ class EvaluatedRows:
         return frozen(keys_of(self.column(name)))
 
     def _places(self, name: str) -> IntArray:
-        """Return keys by which rows are ordered: of an order, -0.0 is 0.0."""
+        """Return the keys by which rows are ordered; in an order, -0.0 equals 0.0."""
         column = self.column(name)
         if not pa.types.is_floating(column.type):
             return self.keys(name)
@@ -70,7 +70,7 @@ class EvaluatedRows:
 
 
 class StatePart(Protocol):
-    """A part of a state; frozen, and equal to another exactly when it keeps the same."""
+    """A part of a state; frozen, and equal to another part exactly when both keep the same."""
 
     @property
     def way(self) -> int: ...
@@ -78,13 +78,13 @@ class StatePart(Protocol):
     def width(self) -> int: ...
 
     def fill(self, states: Any, at: int, rows: EvaluatedRows) -> None:
-        """Sum up `rows` into columns [at, at + width) of their groups' states, which are empty."""
+        """Aggregate `rows` into columns [at, at + width) of their groups' states, which are empty."""
         ...
 
 
 @dataclass(frozen=True)
 class CountPart:
-    """How many rows there are, or how many with a value in `column`."""
+    """The number of rows, or of rows with a value in `column`."""
 
     column: str | None = None
     where: str | None = None
@@ -132,16 +132,16 @@ class NumberSumPart:
 
 @dataclass(frozen=True)
 class LeastPart:
-    """The row that comes first by `order`, and of several such the one of the least `value`; values may be null.
+    """The first row by `order`, and of several such rows the one with the least `value`; values may be null.
 
-    largest  the row that comes last, instead
+    largest  the last row instead
     """
 
     order: str
     value: str | None = None
     where: str | None = None
     largest: bool = False
-    #: rows of a null value are left out
+    #: whether rows with a null value are left out
     skip_nulls: bool = False
 
     way = keyed.LEAST
@@ -162,7 +162,7 @@ class LeastPart:
 
 
 def plan_of(parts: Sequence[StatePart]) -> IntArray:
-    """Return what the kernels have to know of parts beside each other: way of merging, first column, columns."""
+    """Return the parts as kernels read them, a row for each: way of merging, first column, number of columns."""
     at, lines = 0, []
     for part in parts:
         lines.append((part.way, at, part.width))

@@ -1,4 +1,4 @@
-"""What is kept of the rows of a key beside the integers: texts, lists, states of a user's own; one Arrow value per key."""
+"""The states of a key that are not integers: texts, lists, user-defined states; one Arrow value per key."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from skypane.types import IntArray
 
 @runtime_checkable
 class Accumulator(Protocol):
-    """A state of your own, one Arrow value per group; implement it to run an aggregate of your own.
+    """A user-defined state, one Arrow value per group; implement it to run your own aggregate.
 
-    Laws, as for a query: any way to cut a group's rows into states gives the same answer, in any order of combining.
-    `groups` are the group numbers of rows or states, in [0, n), in no order; a group may have none. Instances are frozen,
-    and are pickled to Spark's workers.
+    Laws, as for a query: every division of a group's rows into states gives the same answer, in any order of combining.
+    `groups` are the group numbers of rows or states, in [0, n), in any order; a group may be empty. Instances are
+    frozen, and are pickled and sent to Spark's workers.
     """
 
     @property
     def columns(self) -> Sequence[str]:
-        """The columns that it looks at."""
+        """The columns that the accumulator reads."""
         ...
 
     def state_type(self, schema: pa.Schema) -> pa.DataType:
-        """Return the type of a state, where rows have `schema`; ConfigError, naming column and type, if they will not do."""
+        """Return the type of a state for rows of `schema`; raise ConfigError, naming column and type, if unusable."""
         ...
 
     def output_type(self, schema: pa.Schema) -> pa.DataType:
-        """Return the type of what lower() makes of states."""
+        """Return the type of the values that lower() returns."""
         ...
 
     def lift(self, rows: pa.Table, groups: IntArray, n: int) -> pa.Array:
@@ -49,13 +49,13 @@ class Accumulator(Protocol):
         ...
 
     def lower(self, states: pa.Array) -> pa.Array:
-        """Return what the user sees of each state."""
+        """Return the value that the user sees for each state."""
         ...
 
 
 @dataclass(frozen=True)
 class WideLeastPart:
-    """parts.Least for values of any type that has an order: the value of the row that comes first (or last) by `order`."""
+    """LeastPart for values of any type that has an order: the value of the first (or last) row by `order`."""
 
     order: str
     value: str
@@ -99,9 +99,9 @@ class WideLeastPart:
 
 @dataclass(frozen=True)
 class InOrderPart:
-    """All rows of a group by `order`, rows of equal order by their content; then what `function` makes of them.
+    """All rows of a group by `order`, rows of equal order by content; the answer is the result of `function` on them.
 
-    function  of a pa.Table of `taken`, to a Python value; None: the values of `taken`, one column, as a list
+    function  takes a pa.Table of `taken` and returns a Python value; None: a list of the values of `taken`, one column
     """
 
     order: str
@@ -152,7 +152,7 @@ class InOrderPart:
 
 @dataclass(frozen=True)
 class DistinctPart:
-    """The different values of a column, nulls left out; NaN is one value, and -0.0 is 0.0."""
+    """The distinct values of a column, nulls left out; all NaNs are one value, and -0.0 equals 0.0."""
 
     column: str
 

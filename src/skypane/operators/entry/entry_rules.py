@@ -1,4 +1,4 @@
-"""The gate: every row of a batch is either usable, or rejected with a reason and counted."""
+"""Entry rules: every row of a batch is either usable, or rejected with a reason and counted."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from skypane.types import TICKS_PER_SECOND, BoolArray, ConfigError, IntArray, Mi
 from skypane.windows import Windows
 
 _SECONDS = (-62_135_596_800, 253_402_300_800)
-"""The years 1 to 9999, half-open: neither Python nor SQL writes other times, and none overflows the arithmetic."""
+"""The years 1 to 9999, half-open: Python and SQL write no other times, and none of these overflows the arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What became of the rows of one table."""
+    """The rows of one table, divided into usable and rejected rows."""
 
     usable: tuple[PaneRows, ...]
     rejection: Rejection
-    #: the rows with a credible time by source, where the source column is named
+    #: counts of the rows with a valid time by source; empty if no source column is named
     sources: Mapping[str, SourceCount] = field(default_factory=dict)
 
     @property
     def counts(self) -> tuple[PaneCount, ...]:
-        """What progress has to know: the panes of all rows with a credible time, late ones included."""
+        """The panes of all rows with a valid time, including late rows: the input of the progress policy."""
         return (*(part.count for part in self.usable), *self.rejection.late)
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRules:
-    """The rules by which rows enter: a time of the years 1 to 9999, criteria that can be compared, an open pane.
+    """The rules by which rows enter: a time in the years 1 to 9999, criteria that can be compared, an open pane.
 
-    time        the event-time column: a timestamp with or without zone
-    required    columns in which neither null nor NaN can be ranked; infinities are ordered and may enter
-    source      the column that names a row's source, to count late rows by, or None
-    first_open  rows of older panes are late; None: none is
-    limit       rows of panes that start beyond it (microseconds) are far in the future; None: none is
-    keep        hand the rejected rows back too, with their reason in an added column
+    time        the event-time column: a timestamp with or without time zone
+    required    columns in which null and NaN are rejected; infinities are ordered and may enter
+    source      the column that names a row's source, for counts by source, or None
+    first_open  rows of older panes are late; None: no row is late
+    limit       rows of panes that start after it (microseconds) are far in the future; None: no row is
+    keep        whether to return the rejected rows too, with their reason in an added column
     """
 
     windows: Windows
@@ -56,7 +56,7 @@ class EntryRules:
     keep: bool = False
 
     def after(self, punctuation: Micros | None) -> EntryRules:
-        """Return the gate through which a batch goes that comes after `punctuation`: what it has closed is late."""
+        """Return the rules for a batch that comes after `punctuation`: rows of the panes that it closed are late."""
         return replace(self, first_open=None if punctuation is None else self.windows.first_open(punctuation))
 
     def validate(self, schema: pa.Schema) -> None:
@@ -69,11 +69,11 @@ class EntryRules:
             raise ConfigError(f"time column {self.time!r} is of type {kind}; cast it to a timestamp first")
 
     def panes_of(self, rows: pa.Table) -> IntArray:
-        """Return the pane of each row; of times that are no times, the one of the epoch."""
+        """Return the pane of each row; rows with invalid times get the pane of the epoch."""
         return self.windows.panes_at(_times(rows.combine_chunks().column(self.time))[0])
 
     def split(self, rows: pa.Table) -> Entry:
-        """Sort rows into panes; reject what is unusable, what is late, and what lies beyond the limit."""
+        """Sort rows into panes; reject unusable rows, late rows, and rows beyond the limit."""
         rows = rows.combine_chunks()
         times, null_time, absurd_time = _times(rows.column(self.time))
         panes = self.windows.panes_at(times)
@@ -105,12 +105,12 @@ class EntryRules:
 
 
 def times_of(column: pa.ChunkedArray) -> IntArray:
-    """Return the times of rows that have entered, in microseconds."""
+    """Return the event times of rows that have entered, in microseconds."""
     return _times(column)[0]
 
 
 def _times(column: pa.ChunkedArray) -> tuple[IntArray, BoolArray | None, BoolArray | None]:
-    """Return times in microseconds, where they are null, and where they are out of range (both are 0 there)."""
+    """Return times in microseconds, and the masks of nulls and of times out of range (the time of both is 0)."""
     nulls = is_null(column) if column.null_count else None
     ticks: IntArray = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
     per_second = TICKS_PER_SECOND[column.type.unit]

@@ -1,4 +1,4 @@
-"""How many rows came of which pane, and the times that they span; rows sorted into panes."""
+"""Counts of rows by pane, with the times that they span; rows sorted into panes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skypane.types import BoolArray, IntArray, Micros
 
 @dataclass(frozen=True, slots=True)
 class PaneCount:
-    """How many rows of a pane arrived, and the times that they span; used for late rows too."""
+    """The number of rows of a pane that arrived, and the times that they span; also used for late rows."""
 
     pane: int
     rows: int
@@ -23,7 +23,7 @@ class PaneCount:
     newest: Micros
 
     def merge(self, other: PaneCount) -> PaneCount:
-        """Return the count of both; they must be of one pane."""
+        """Return the count of both; they must be of the same pane."""
         return PaneCount(
             self.pane, self.rows + other.rows, min(self.oldest, other.oldest), max(self.newest, other.newest)
         )
@@ -70,7 +70,7 @@ def counts_of(panes: IntArray, times: IntArray) -> Iterator[PaneCount]:
 def by_source(
     source: pa.ChunkedArray, times: IntArray, bad: BoolArray | None, late: BoolArray | None
 ) -> dict[str, SourceCount]:
-    """Return what each source sent, of the rows that are usable or late; rows without a source count as one, named None."""
+    """Return the counts of usable and late rows by source; rows without a source count as the source "None"."""
     where = np.ones(len(times), bool) if bad is None else ~bad if late is None else ~bad | late
     encoded = pc.dictionary_encode(source, null_encoding="encode").combine_chunks()
     codes = encoded.indices.to_numpy()[where]
@@ -84,7 +84,7 @@ def by_source(
 
 
 def merged_sources(parts: Iterable[Mapping[str, SourceCount]]) -> dict[str, SourceCount]:
-    """Return what each source sent in all parts together."""
+    """Return the counts by source of all parts together."""
     merged: dict[str, SourceCount] = {}
     for part in parts:
         for name, count in part.items():
@@ -93,7 +93,7 @@ def merged_sources(parts: Iterable[Mapping[str, SourceCount]]) -> dict[str, Sour
 
 
 def late_of(sources: Mapping[str, SourceCount]) -> dict[str, int]:
-    """Return how many late rows each source sent, of those that sent any."""
+    """Return the number of late rows by source, without sources that have none."""
     return {name: count.late for name, count in sources.items() if count.late}
 
 
@@ -109,7 +109,7 @@ def _runs(panes: IntArray, times: IntArray) -> Iterator[PaneCount]:
 
 
 def _order(panes: IntArray) -> IntArray | None:
-    """Return a stable order by pane, or None where the rows are in it already."""
+    """Return a stable order by pane, or None if the rows are in that order already."""
     if not (np.diff(panes) < 0).any():
         return None
     low = panes.min()

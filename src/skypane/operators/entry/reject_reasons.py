@@ -1,4 +1,4 @@
-"""Why rows may not enter a query: one reason a row, the first that applies."""
+"""The reasons why rows may not enter a query: one reason per row, the first that applies."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from skypane.types import BoolArray
 LATE = "late"
 FUTURE = "future"
 REASON = "reason"
-"""Name of the column that says why a row was rejected."""
+"""Name of the column with the reason why a row was rejected."""
 
 _FLOATS = (pa.types.is_float64, pa.types.is_float32, pa.types.is_float16)
 
 
 def rankable(rows: pa.Table, required: tuple[str, ...]) -> tuple[pa.Table, dict[str, int]]:
-    """Return the rows whose `required` columns are neither null nor NaN, and how many of the others have which reason."""
+    """Return the rows without null or NaN in the `required` columns, and the number of other rows by reason."""
     rows = rows.combine_chunks()
     reasons = RejectReasons(rows.num_rows)
     reasons.add_unrankable(rows, required)
@@ -27,7 +27,7 @@ def rankable(rows: pa.Table, required: tuple[str, ...]) -> tuple[pa.Table, dict[
 
 
 class RejectReasons:
-    """Why rows may not enter: one reason per row at most, the first that applies."""
+    """The reasons why rows may not enter: at most one per row, the first that applies."""
 
     def __init__(self, row_count: int) -> None:
         self._row_count = row_count
@@ -67,7 +67,7 @@ class RejectReasons:
         return {name: int(n) for name, n in zip(self._names, counts[1:], strict=True) if n}
 
     def rejected(self, rows: pa.Table) -> pa.Table:
-        """Return the rejected rows with their reason."""
+        """Return the rejected rows with their reasons."""
         codes = np.zeros(self._row_count, np.uint16) if self._codes is None else self._codes
         where = np.flatnonzero(codes)
         names = pa.array(self._names, pa.string()).take(pa.array(codes[where] - np.uint16(1)))
@@ -75,7 +75,7 @@ class RejectReasons:
 
 
 def is_null(column: pa.ChunkedArray) -> BoolArray:
-    """Return where a column is null."""
+    """Return the mask of the nulls in a column."""
     where: BoolArray = pc.is_null(column).to_numpy()
     return where
 

@@ -1,4 +1,4 @@
-"""What was rejected, as one value: how many rows for which reason, what progress must know of them, the rows."""
+"""Rejected rows as one value: their numbers by reason, the counts that progress policies need, and the rows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from skypane.snapshots import from_json, to_json
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Rows that did not enter; of one table, one task or one batch.
+    """Rows that did not enter, of one table, one task or one micro-batch.
 
-    reasons    how many rows there are of each reason
-    late       the panes of those that are late, oldest first: unlike the others they have a credible time
-    by_source  how many late rows each source sent, where the gate knows of sources
-    rows       the rows with their reason, in as many tables as there were, where they are kept
+    reasons    the number of rows by reason
+    late       the counts of late rows by pane, oldest pane first: unlike other rejected rows, they have a valid time
+    by_source  the number of late rows by source, if a source column is named
+    rows       the rows with their reasons, in as many tables as there were, if they are kept
     """
 
     reasons: Mapping[str, int] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Rejection:
         return cls({reason: rows.num_rows}, rows=(rows.append_column(REASON, column),))
 
     def merge(self, *others: Rejection) -> Rejection:
-        """Return all of them as one."""
+        """Return this rejection and `others` as one."""
         parts = (self, *others)
         return Rejection(
             reasons=_added(part.reasons for part in parts),
@@ -51,16 +51,16 @@ class Rejection:
 
     @property
     def quarantined(self) -> dict[str, int]:
-        """How many rows were rejected for each reason other than LATE."""
+        """The number of rows rejected for each reason other than LATE."""
         return {reason: rows for reason, rows in self.reasons.items() if reason != LATE}
 
     def snapshot(self) -> dict[str, Any]:
-        """Return a JSON value of all but the rows."""
+        """Return everything but the rows as a JSON value."""
         return {"reasons": dict(self.reasons), "late": to_json(self.late), "by_source": dict(self.by_source)}
 
     @classmethod
     def restored(cls, value: Mapping[str, Any]) -> Self:
-        """Return the counts of a snapshot(); there are no rows with them."""
+        """Return the rejection of a snapshot(), which has counts but no rows."""
         return cls(value["reasons"], tuple(from_json(PaneCount, count) for count in value["late"]), value["by_source"])
 
 

@@ -1,16 +1,16 @@
-"""The continuous skyline (paper 4): the front of a sliding window kept current, and every change of it as it happens.
+"""The continuous skyline (paper 4): the front of a sliding window, kept up to date, and each of its changes.
 
-What is true, stated once:
-  - A point that arrives at t is in the window during [t, t + w): closed at its begin, open at its end.
-  - At every instant the front is the skyline of what is in the window. Equal points do not dominate each other: all stay.
-  - Points that arrive at the same instant are there together; in which order they come makes no difference.
-  - An update (time, action, row) says that a row enters the front (ADD) or leaves it (DEL). A stay of no length is none.
-  - Updates come in order of time; in one instant DEL before ADD, then by row. A row enters at most once.
+Invariants:
+  - A point that arrives at t is in the window during [t, t + w), including t and excluding t + w.
+  - At every instant the front is the skyline of the points in the window. Equal points do not dominate each other.
+  - Points that arrive at the same instant are in the window together; their order makes no difference.
+  - In an update (time, action, row), a row enters the front (ADD) or leaves it (DEL). A stay of length zero has none.
+  - Updates are ordered by time; in one instant DEL comes before ADD, then by row. A row enters at most once.
 
-front.py is over points, a batch at a time, and prefilter.py what it need not look at (tests/operators/fronts/eager.py is the
-definition, a point at a time);
-grouped_fronts.py has one for each group; shards.py and group_shards.py are the same in parts that are asked; fronts.py is all of these;
-row_front.py is the same over tables; continuous_skyline.py says which rows of a pane are worth keeping until their time has come.
+front.py computes the front of points, one batch at a time, without the arrivals that prefilter.py drops
+(tests/operators/fronts/eager.py is the definition, one point at a time). grouped_fronts.py has a front for each group;
+shards.py and group_shards.py divide the work into shards; fronts.py switches between these forms. row_front.py works on
+tables; continuous_skyline.py selects the rows of a pane that must be kept until their time has come.
 """
 
 from skypane.operators.fronts.continuous_skyline import ContinuousSkyline

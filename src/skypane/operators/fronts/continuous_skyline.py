@@ -1,4 +1,4 @@
-"""The continuous skyline as a query: of the rows of a pane, those that can ever be part of the front are lifted."""
+"""The continuous skyline as a query: lift keeps the rows of a pane that can ever be on the front."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from skypane.types import IntArray, Length, Micros
 class ContinuousSkyline(ByPreference):
     """The front of the last `window` microseconds of `time`, as it changes (paper 4); one for each group.
 
-    A partial is the rows whose stay on the front of the rows lifted so far has a length. Rows that are left out make no
-    difference to others: what dominates such a row c, first or later, dominates all that c dominates, and bounds their
-    stays more tightly than c. So combine is associative, commutative and idempotent, and which rows are left of a table
-    depends on the table alone.
+    A partial has the rows whose stay on the front of the rows lifted so far is longer than zero. Rows that are left out
+    make no difference to others: the rows that dominate such a row c, earlier or later, dominate all rows that c
+    dominates, and bound their stays more tightly than c. combine is therefore associative, commutative and idempotent,
+    and the rows kept of a table depend on the table alone.
     """
 
     time: str
@@ -44,7 +44,7 @@ class ContinuousSkyline(ByPreference):
         return times_of(rows.column(self.time))
 
     def stays(self, rows: pa.Table) -> Stays:
-        """Return from when until when each row is on the front of its group, of these rows."""
+        """Return the span in which each row is on the front of its group, among these rows."""
         points = self.preference.points(rows).values
         return stays(points, self.times(rows), self.window, group_codes(rows, self.groups))
 
@@ -59,5 +59,5 @@ class ContinuousSkyline(ByPreference):
         }
 
     def __str__(self) -> str:
-        """The query in a few words."""
+        """Return a short description of the query."""
         return f"skyline of {self.preference} over the last {Length(self.window).words}{one_per(self.by)}"

@@ -1,4 +1,4 @@
-"""The exact batch form of the continuous skyline: arrivals in order of time go in, updates up to a punctuation come out."""
+"""The exact batch form of the continuous skyline: computes the updates up to a punctuation from arrivals."""
 
 from __future__ import annotations
 
@@ -19,65 +19,66 @@ from skypane.operators.fronts.updates import Updates, check_window
 from skypane.types import BadInputError, FloatArray, IntArray, Micros
 
 _LEAST_SPARE: Final = 16 * BLOCK
-"""Slots that are kept free for arrivals at least: few, so that a small store stays in the nearest cache."""
+"""Minimum number of free slots for arrivals: few, so that a small store stays in the nearest cache."""
 
 _SPARE: Final = 48 * BLOCK
-"""Slots that are enough, unless more are stored: a rebuild is then paid for by as many arrivals."""
+"""Number of free slots that is enough unless more points are stored: a rebuild then serves as many arrivals."""
 
 _MANY: Final = 4_096
-"""Arrivals of a step from which on it pays to look for those that make no difference."""
+"""Number of arrivals in a step from which it pays to look for arrivals that make no difference."""
 
 _CROWDED: Final = 40
-"""Ranks may be coarser than a single skyline needs: arrivals are ranked one by one, and tables are quicker than cuts."""
+"""Allows coarser ranks than a single skyline needs: arrivals are ranked one by one, and tables are faster than cuts."""
 
 _CLOSE: Final = 16
-"""Places per number up to which a mark at each is quicker than to sort."""
+"""Places per number up to which marking places is faster than sorting."""
 
 BEGIN: Final[Micros] = -(2**62)
-"""Before all times."""
+"""A time before all others."""
 
 
 class NewPoints(NamedTuple):
-    """New points, in any order: (n, d) float64, smaller is better; times in microseconds; row numbers, never used before."""
+    """New points, in any order: (n, d) float64, smaller is better; times in microseconds; new row numbers."""
 
     points: FloatArray
     times: IntArray
     rows: IntArray
 
     def at(self, which: Any) -> NewPoints:
-        """Return some of them, by index or slice."""
+        """Return some of the points, by index or slice."""
         return NewPoints(self.points[which], self.times[which], self.rows[which])
 
 
 class FrontContents(NamedTuple):
-    """All that a front must remember between two steps: the points that are or may yet be part of it (non-obsolete ones).
+    """The state of a front between two steps: the points that are or may yet be on it (non-obsolete points).
 
-    By order of arrival; `starts` say when each enters the front, should nothing that dominates it come before.
+    They are in order of arrival; `starts` has the time at which each enters the front, unless a point that dominates it
+    comes before.
     """
 
     points: FloatArray  # (n, d)
     times: IntArray
     rows: IntArray
     starts: IntArray
-    clock: Micros  # updates before are told
+    clock: Micros  # all updates before this time have been returned
 
     def at(self, which: Any) -> FrontContents:
-        """Return some of them, by index, mask or slice."""
+        """Return some of the points, by index, mask or slice."""
         points, times, rows, starts, clock = self
         return FrontContents(points[which], times[which], rows[which], starts[which], clock)
 
 
 def joined(parts: Sequence[FrontContents]) -> FrontContents:
-    """Return the points of all parts, at least one, which have one clock; the first part's first."""
+    """Return the points of all parts in order; there is at least one part, and all have the same clock."""
     points, times, rows, starts = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:4])
     return FrontContents(points, times, rows, starts, parts[0].clock)
 
 
 class Front:
-    """The front of a sliding window of `window` microseconds over points of d criteria.
+    """The front of a sliding window of `window` microseconds over points with d criteria.
 
-    Each step takes the arrivals of [clock, until) and tells the updates of that span, so that where a stream is cut makes
-    no difference. What comes later than its step is for the caller to reject; here it is an error.
+    Each step takes the arrivals of [clock, until) and returns the updates of that span, so the division of a stream
+    into steps makes no difference. The caller must reject arrivals that come after their step; here they are an error.
     """
 
     def __init__(self, d: int, window: Micros) -> None:
@@ -91,14 +92,14 @@ class Front:
     def step(self, arrivals: NewPoints, until: Micros) -> Updates:
         """Take the arrivals of [clock, until), move the clock to `until`, and return the updates of that span.
 
-        BadInputError if a time is outside the span, if a point is NaN, or if the clock would go back.
+        Raise BadInputError if a time is outside the span, if a point is NaN, or if the clock would go back.
         """
         span = (self.clock, until)
         parts = self._advance(arrivals, until)
         return Updates.merged([*parts, self._updates(slice(None), span)])
 
     def take(self, arrivals: NewPoints, until: Micros) -> None:
-        """Do as step(), without telling the updates; of arrivals of one time, none dominates another."""
+        """Do as step(), without returning updates; no arrival may dominate another of the same time."""
         arrivals = self._checked(arrivals, until)
         begin = 0
         while begin < len(arrivals.rows):
@@ -111,12 +112,12 @@ class Front:
         self.clock = until
 
     def current(self) -> IntArray:
-        """Return the rows on the front once all updates before the clock are applied, ascending."""
+        """Return the rows on the front after all updates before the clock, ascending."""
         _, starts, ends = self._slots.clocks[:, : self._size]
         return ascending(self._rows[: self._size][(starts < self.clock) & (self.clock <= ends) & (starts < ends)])
 
     def __len__(self) -> int:
-        """Count the points stored, |DB| in paper 4."""
+        """Return the number of points stored, |DB| in paper 4."""
         return int(np.count_nonzero(self._kept(self.clock)))
 
     def kept(self) -> IntArray:
@@ -124,20 +125,20 @@ class Front:
         return ascending(self._rows[: self._size][self._kept(self.clock)])
 
     def snapshot(self) -> FrontContents:
-        """Return what a front must remember from here on."""
+        """Return the state that a front must remember from now on."""
         kept = np.flatnonzero(self._kept(self.clock))
         return self._stored(kept)
 
     @classmethod
     def restore(cls, stored: FrontContents, window: Micros) -> Front:
-        """Return a front that goes on where the one that gave `stored` was."""
+        """Return a front that continues from a snapshot()."""
         front = cls(stored.points.shape[1], window)
         front.clock = stored.clock
         front._store(stored)
         return front
 
     def _advance(self, arrivals: NewPoints, until: Micros) -> list[Updates]:
-        """Take the arrivals and move the clock; return the updates of what has been forgotten meanwhile."""
+        """Take the arrivals and move the clock; return the updates of points discarded meanwhile."""
         arrivals = self._checked(arrivals, until)
         parts = self._take(self._seen(arrivals), (self.clock, until))
         self.clock = until
@@ -157,14 +158,14 @@ class Front:
         return arrivals
 
     def _seen(self, arrivals: NewPoints) -> NewPoints:
-        """Leave out arrivals, in order of time, that come and go within the step unseen."""
+        """Drop the arrivals that are never on the front; arrivals are in order of time."""
         if len(arrivals.rows) < _MANY:
             return arrivals
         unseen, self._strong = passing(arrivals.points, arrivals.times, self._strong, self.window)
         return arrivals.at(np.flatnonzero(~unseen))
 
     def _take(self, arrivals: NewPoints, span: tuple[Micros, Micros]) -> list[Updates]:
-        """Take arrivals in order of time; return the updates of what has been forgotten to make room for them."""
+        """Take arrivals in order of time; return the updates of points discarded to make room for them."""
         parts = []
         begin = 0
         while begin < len(arrivals.rows):
@@ -184,9 +185,9 @@ class Front:
         self._size = end
 
     def _write(self, begin: int, arrivals: NewPoints, *, together: bool = False) -> IntArray | slice:
-        """Put arrivals into slots from `begin` on, with stays that nothing has cut short yet; return their order there.
+        """Put arrivals into slots from `begin` on, with stays of full length; return their order there.
 
-        It is by time as they are; of one time, those that are near one another are in one block, if they are put `together`.
+        The order is that of the arrivals; with `together`, near points of one time are put into the same block.
         """
         columns = columns_of(arrivals.points)
         if self._ranking is None:
@@ -209,14 +210,14 @@ class Front:
         return order
 
     def _make_room(self, span: tuple[Micros, Micros]) -> Updates:
-        """Keep what may yet matter, its ranks made for it; return the updates of all else."""
+        """Keep the points that may still matter, with new ranks; return the updates of all others."""
         needed = self._needed()
         updates = self._updates(~needed, span)
         self._keep(needed)
         return updates
 
     def _needed(self) -> Any:
-        """Which slots may yet matter, after the last arrival."""
+        """Return the mask of the slots that may still matter after the last arrival."""
         return self._kept(int(self._slots.clocks[TIME, self._size - 1]) + 1)
 
     def _keep(self, which: Any) -> None:
@@ -229,7 +230,7 @@ class Front:
     def _store(self, stored: FrontContents) -> None:
         n, d = stored.points.shape
         room = _room_for(n)
-        if not room <= len(self._rows) <= 2 * room:  # else the memory in use serves, which is mapped already
+        if not room <= len(self._rows) <= 2 * room:  # otherwise reuse the memory, which is mapped already
             self._allocate(room, d)
         self._size = n
         self._ranking = None
@@ -239,18 +240,18 @@ class Front:
         rebuild(self._slots, self._index, n)
 
     def _kept(self, clock: Micros) -> Any:
-        """Which slots are not pruned, and in the window at `clock` or leave it right then."""
+        """Return the mask of the slots that are not pruned and are in the window at `clock`, or leave it then."""
         bits = np.unpackbits(self._index.present.view(np.uint8), bitorder="little", count=self._size).view(np.bool_)
         return bits & (self._slots.clocks[END, : self._size] >= clock)
 
     def _updates(self, at: Any, span: tuple[Micros, Micros]) -> Updates:
-        """Updates of some slots, by mask or slice over those in use."""
+        """Return the updates of some slots, by mask or slice over the slots in use."""
         _, starts, ends = self._slots.clocks[:, : self._size]
         return Updates.of_stays(self._rows[: self._size][at], starts[at], ends[at], span)
 
 
 def ascending(numbers: IntArray) -> IntArray:
-    """Return different numbers in order; most come so, and most others lie close together."""
+    """Return distinct numbers in order; most inputs are in order already, and most others are dense."""
     if not (numbers[1:] < numbers[:-1]).any():
         return numbers
     least, span = numbers.min(), np.ptp(numbers) + 1
@@ -263,7 +264,7 @@ def ascending(numbers: IntArray) -> IntArray:
 
 
 def check_arrivals(arrivals: NewPoints, d: int, span: tuple[Micros, Micros]) -> None:
-    """Raise BadInputError unless they are points of d criteria at times of the half-open span, which may not be reversed."""
+    """Raise BadInputError unless they are points with d criteria at times in the half-open, forward span."""
     points, times, rows = arrivals
     clock, until = span
     if points.shape != (len(times), d) or len(times) != len(rows):
@@ -278,6 +279,6 @@ def check_arrivals(arrivals: NewPoints, d: int, span: tuple[Micros, Micros]) -> 
 
 
 def _room_for(stored: int) -> int:
-    """Slots for the points stored and for arrivals, in whole blocks."""
+    """Return the number of slots for the points stored and for arrivals, in whole blocks."""
     spare = max(stored, min(3 * stored + _LEAST_SPARE, _SPARE))
     return -(-(stored + spare) // BLOCK) * BLOCK

@@ -1,8 +1,9 @@
-"""Rows and their fronts: what keeps the points of one step comparable with those of the next, and one row apart from another.
+"""Rows and their fronts: keeps the points of successive steps comparable, and numbers the rows.
 
-A front knows points and numbers; the number of a row is its place here. Values are compared as they are, while what has
-ranks only within one table (decimals, whole numbers beyond 2**53, chains) is ranked anew with all that is stored, and the
-front made again from it. So it is, too, when many rows are here that nothing needs any more: the others get new numbers then.
+A front has points and row numbers; the number of a row is its place here. Values are compared as they are. Values that
+have ranks only within one table (decimals, integers beyond 2**53, chains) are ranked again together with all stored
+rows, and the front is rebuilt from them. It is also rebuilt when many rows here are no longer needed; the others then
+get new numbers.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from skypane.preference import Preference
 from skypane.types import FloatArray, IntArray, Micros
 
 _PIECES: Final = 16
-"""Pieces in which the rows may lie in memory, each of which is looked into for an answer."""
+"""Maximum number of pieces of rows in memory; an answer searches each of them."""
 
 _SPARE: Final = 50_000
-"""Rows and keys that nothing needs any more, kept because to copy the others would cost more."""
+"""Number of unneeded rows and keys that are kept because copying the others would cost more."""
 
 
 class FrontRows:
-    """Rows of `schema`, and their front under a preference of one level; one for each value of the columns `groups`."""
+    """Rows of `schema` and their front under a preference with one level; one for each value of columns `groups`."""
 
     def __init__(self, preference: Preference, groups: tuple[str, ...], window: Micros, schema: pa.Schema) -> None:
         self._preference = preference
@@ -40,18 +41,18 @@ class FrontRows:
         self._window = window
         self._fronts = Fronts(len(preference.levels[0]), window, grouped=bool(groups))
         self._rows = ChunkedTable(schema)
-        self.keys = schema.empty_table().select(groups)  # the row of group g is its key
+        self.keys = schema.empty_table().select(groups)  # row g is the key of group g
         self._lasting = True
 
     def step(self, rows: pa.Table, times: IntArray, until: Micros, asking: ShardPlan = NOBODY) -> Updates:
-        """Take the rows of [clock, until), in any order; return the updates of that span, rows by number."""
+        """Take the rows of [clock, until), in any order; return the updates of that span, with row numbers."""
         arrivals, groups = self._arrivals(rows, times)
         updates = self._fronts.step(arrivals, groups, until, asking)
-        self._add(rows, times)  # not before: what is refused leaves nothing
+        self._add(rows, times)  # after the step, so that rejected rows leave no trace
         return updates
 
     def currents(self, rows: pa.Table, times: IntArray, clocks: Sequence[Micros]) -> Iterator[pa.Table]:
-        """Take the rows of [clock, clocks[-1]), in order of time; yield, until the next step, what is current at each clock."""
+        """Take the rows of [clock, clocks[-1]), in order of time; yield current() at each clock until the next step."""
         arrivals, groups = self._arrivals(rows, times)
         found = self._fronts.currents(arrivals, groups, clocks)
         self._add(rows, times)
@@ -62,15 +63,15 @@ class FrontRows:
         return self._rows.at(numbers)
 
     def current(self) -> pa.Table:
-        """Return the rows on the front, once all updates before the clock are applied."""
+        """Return the rows on the front after all updates before the clock."""
         return self._rows.at(self._fronts.current())
 
     def stored(self) -> pa.Table:
-        """Return the rows that are or may yet be on the front: all that must be remembered, beside the clock."""
+        """Return the rows that are or may yet be on the front; with the clock, these are the whole state."""
         return self._rows.at(self._fronts.kept())
 
     def __len__(self) -> int:
-        """Count the rows stored."""
+        """Return the number of rows stored."""
         return len(self._fronts)
 
     def _add(self, rows: pa.Table, times: IntArray) -> None:
@@ -90,7 +91,7 @@ class FrontRows:
         return NewPoints(values, times, np.arange(first, first + rows.num_rows)), groups
 
     def _begin_anew(self, rows: pa.Table) -> FloatArray:
-        """Forget rows that nothing needs, and rank the others together with those that come; return the points of these."""
+        """Discard unneeded rows, and rank the others together with the new rows; return the points of the new rows."""
         stored, groups = self._fronts.snapshot()
         kept = np.sort(stored.rows)
         before = self._rows.at(kept)
@@ -99,7 +100,7 @@ class FrontRows:
             self._rows.add(before, int(stored.times.max()))
         points = self._preference.points(pa.concat_tables([before, rows]))
         self._lasting = points.lasting
-        if groups is not None:  # those that have vanished are forgotten
+        if groups is not None:  # drop groups without rows
             present, groups = np.unique(groups, return_inverse=True)
             self.keys = self.keys.take(pa.array(present))
         numbers = np.searchsorted(kept, stored.rows)
@@ -108,7 +109,7 @@ class FrontRows:
         return points.values[len(kept) :]
 
     def _groups_of(self, rows: pa.Table) -> IntArray:
-        """Return the group of each row; one that is known has the number that it had."""
+        """Return the group of each row; a known group keeps its number."""
         keys = pa.concat_tables([self.keys, rows.select(self._groups)])
         codes, size = dense_codes(keys, self._groups)
         numbers, firsts = keyed.number_groups(frozen(codes), size, frozen(np.zeros(1, np.int64)))
@@ -126,9 +127,9 @@ class _Piece(NamedTuple):
 
 
 class ChunkedTable:
-    """A table that grows at its end and goes at its beginning: in pieces, not many, of which long ones are seldom copied.
+    """A table that grows at its end and shrinks at its beginning, in a few pieces; long pieces are rarely copied.
 
-    A row is known by its number, which stays the same.
+    A row is identified by its number, which never changes.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -140,23 +141,23 @@ class ChunkedTable:
 
     @property
     def count(self) -> int:
-        """How many rows are here."""
+        """The number of rows in the table."""
         return self.end - self._begin
 
     def add(self, rows: pa.Table, newest: Micros) -> None:
-        """Put rows after those that are there, at least one; none has a later time than `newest`."""
+        """Append rows, at least one; none has a later time than `newest`."""
         self._pieces.append(_Piece(rows.combine_chunks(), newest))
         self.end += rows.num_rows
         if len(self._pieces) > _PIECES:
             self._join()
 
     def forget_before(self, time: Micros) -> None:
-        """Forget the first pieces, as long as they have no row from that time on."""
+        """Discard the first pieces, as long as all their rows are before `time`."""
         while self._pieces and self._pieces[0].newest < time:
             self._begin += self._pieces.popleft().rows.num_rows
 
     def _join(self) -> None:
-        """Join the last pieces, and each before them that is not twice as long as all after it."""
+        """Join the last pieces, and each piece before them that is less than twice as long as all after it."""
         last: deque[_Piece] = deque()
         after = 0
         while self._pieces and (
@@ -168,7 +169,7 @@ class ChunkedTable:
         self._pieces.append(_Piece(rows, max(piece.newest for piece in last)))
 
     def at(self, numbers: IntArray) -> pa.Table:
-        """Return the rows of some numbers, of which some may come twice; those in order are gathered piece by piece."""
+        """Return the rows with these numbers, which may repeat; ascending numbers are gathered piece by piece."""
         places, tables = numbers - self._begin, [piece.rows for piece in self._pieces]
         if (places[1:] < places[:-1]).any():
             return _taken(pa.concat_tables(tables), places)

@@ -1,6 +1,6 @@
-"""One front, or one for each group, in the form that a step asks for: whole and indexed, or in shards that are asked.
+"""One front, or one for each group, in the form that a step requests: whole and indexed, or in shards.
 
-Each form goes on where another one is, so that whoever steps it may choose anew each time.
+Each form can continue from any other, so the caller can choose again in each step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skypane.types import IntArray, Micros
 
 
 class ShardPlan(NamedTuple):
-    """How many shards are asked, and by what; none: nobody is, the front is whole."""
+    """The number of shards, and the functions that run them; with 0 shards the front is whole."""
 
     shards: int = 0
     ask: Ask = one_by_one
@@ -32,14 +32,14 @@ _Form: TypeAlias = Front | ShardedFront | GroupedFronts | ShardedGroups
 
 
 class Fronts:
-    """The front of points of d criteria, or of each group of them."""
+    """The front of points with d criteria, or the front of each group of points."""
 
     def __init__(self, d: int, window: Micros, *, grouped: bool) -> None:
         self._form: _Form = GroupedFronts(d, window) if grouped else Front(d, window)
 
     @classmethod
     def restore(cls, stored: FrontContents, groups: IntArray | None, window: Micros) -> Self:
-        """Return what goes on where that which gave `stored` and `groups` was."""
+        """Return fronts that continue from a snapshot()."""
         fronts = cls(stored.points.shape[1], window, grouped=groups is not None)
         fronts._form = (
             Front.restore(stored, window) if groups is None else GroupedFronts.restore(stored, groups, window)
@@ -47,7 +47,7 @@ class Fronts:
         return fronts
 
     def snapshot(self) -> tuple[FrontContents, IntArray | None]:
-        """Return all that must be remembered, and the group of each point, None if there are none."""
+        """Return the state to remember, and the group of each point, None without groups."""
         form = self._form
         if isinstance(form, GroupedFronts | ShardedGroups):
             return form.snapshot()
@@ -55,11 +55,11 @@ class Fronts:
 
     @property
     def clock(self) -> Micros:
-        """Updates before are told."""
+        """The time before which all updates have been returned."""
         return self._form.clock
 
     def __len__(self) -> int:
-        """Count the points stored."""
+        """Return the number of points stored."""
         return len(self._form)
 
     def current(self) -> IntArray:
@@ -71,7 +71,7 @@ class Fronts:
         return self._form.kept()
 
     def step(self, arrivals: NewPoints, groups: IntArray | None, until: Micros, asking: ShardPlan = NOBODY) -> Updates:
-        """Take the arrivals of [clock, until), each of a group if there are groups; return the updates of that span."""
+        """Take the arrivals of [clock, until), with `groups` if there are groups; return the updates of that span."""
         form = self._form = _in_shards(self._form) if asking.shards else _whole(self._form)
         groups = np.empty(0, np.int64) if groups is None else groups
         if isinstance(form, ShardedFront):
@@ -81,7 +81,7 @@ class Fronts:
         return form.step(arrivals, until) if isinstance(form, Front) else form.step(arrivals, groups, until)
 
     def currents(self, arrivals: NewPoints, groups: IntArray | None, clocks: Sequence[Micros]) -> list[IntArray]:
-        """Take the arrivals of [clock, clocks[-1]), in order of time; return what current() is at each clock in turn."""
+        """Take the arrivals of [clock, clocks[-1]), in order of time; return current() at each clock."""
         form = self._form = _whole(self._form)
         if isinstance(form, Front):
             return currents_of(form, arrivals, clocks)

@@ -1,4 +1,4 @@
-"""One front per group of rows, which share a clock: small groups together in one compiled call, each large one by itself."""
+"""One front per group of rows, with a common clock: one compiled call for all small groups, one per large group."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from skypane.operators.fronts.updates import Updates, check_window
 from skypane.types import IntArray, Micros
 
 LARGE: Final = 512
-"""Points, stored and new, from which a group has a Front of its own, whose index costs a fixed time to build: with a hundred
-groups of 900 points three times as fast as at 2,048, and nowhere slower (measure/bench/continuous.py)."""
+"""Number of points, stored and new, from which a group has its own Front, whose index takes a fixed time to build: with
+a hundred groups of 900 points three times as fast as 2,048, and nowhere slower (measure/bench/continuous.py)."""
 
 
 class _Shares(NamedTuple):
-    """Arrivals of one step, those of a group in order of time: those of small groups, and those of each large one."""
+    """The arrivals of one step, in order of time within a group: those of small groups, and of each large group."""
 
     small: NewPoints
     groups: IntArray
@@ -27,7 +27,7 @@ class _Shares(NamedTuple):
 
 
 class GroupedFronts:
-    """Fronts by group, a group being a number that always means the same one, from 0 on and without large gaps."""
+    """Fronts by group; a group is a number that never changes, from 0 on and without large gaps."""
 
     def __init__(self, d: int, window: Micros) -> None:
         self.d = d
@@ -37,11 +37,11 @@ class GroupedFronts:
 
     @property
     def clock(self) -> Micros:
-        """Updates before are told."""
+        """The time before which all updates have been returned."""
         return self._small.clock
 
     def step(self, arrivals: NewPoints, groups: IntArray, until: Micros) -> Updates:
-        """Take the arrivals of [clock, until), each of a group, (n,); return the updates of that span, as Front.step."""
+        """Take the arrivals of [clock, until), with groups (n,); return the updates of that span, as Front.step."""
         check_arrivals(arrivals, self.d, (self.clock, until))
         if (arrivals.times[1:] < arrivals.times[:-1]).any():
             order = np.argsort(arrivals.times, kind="stable")
@@ -53,9 +53,9 @@ class GroupedFronts:
         return Updates.merged(updates)
 
     def currents(self, arrivals: NewPoints, groups: IntArray, clocks: Sequence[Micros]) -> list[IntArray]:
-        """Do as step() until the last clock, without telling the updates; return what current() is at each clock.
+        """Do as step() until the last clock, without returning updates; return current() at each clock.
 
-        Arrivals of a group are in order of time; of those of one time, none dominates another.
+        Arrivals of a group must be in order of time, and none may dominate another of the same time.
         """
         check_arrivals(arrivals, self.d, (self.clock, clocks[-1]))
         small, groups, large = self._shared_out(arrivals, groups)
@@ -74,11 +74,11 @@ class GroupedFronts:
         return ascending(np.concatenate([self._small.kept(), *(front.kept() for front in self._large.values())]))
 
     def __len__(self) -> int:
-        """Count the points stored, of all groups."""
+        """Return the number of points stored in all groups."""
         return len(self._small) + sum(map(len, self._large.values()))
 
     def snapshot(self) -> tuple[FrontContents, IntArray]:
-        """Return what must be remembered from here on, and the group of each point; those of a group by arrival."""
+        """Return the state to remember and the group of each point; points of a group are in order of arrival."""
         parts = [self._small.snapshot()]
         for group, front in self._large.items():
             stored = front.snapshot()
@@ -87,7 +87,7 @@ class GroupedFronts:
 
     @classmethod
     def restore(cls, stored: FrontContents, groups: IntArray, window: Micros) -> Self:
-        """Return fronts that go on where those that gave `stored` and `groups` were."""
+        """Return fronts that continue from a snapshot()."""
         fronts = cls(stored.points.shape[1], window)
         fronts._small.go_on(stored, groups)
         fronts._let_grow(groups[:0])
@@ -102,14 +102,14 @@ class GroupedFronts:
         return _Shares(arrivals.at(others), groups[others], self._by_group(arrivals.at(~others), groups[~others]))
 
     def _let_grow(self, coming: IntArray) -> bool:
-        """Give groups that are no longer small, with arrivals of these groups, a Front each; return whether there are any."""
+        """Give each group that outgrows the small ones with these arrivals its own Front; return whether any does."""
         outgrown = self._small.outgrown(coming, LARGE).tolist()
         for group in outgrown:
             self._large[group] = Front.restore(self._small.give_up(group), self.window)
         return bool(outgrown)
 
     def _by_group(self, arrivals: NewPoints, groups: IntArray) -> dict[int, NewPoints]:
-        """Return the arrivals of each large group, which may be none."""
+        """Return the arrivals of each large group, which may be empty."""
         order = np.argsort(groups, kind="stable")
         arrivals, groups = arrivals.at(order), groups[order]
         large = sorted(self._large)
@@ -121,7 +121,7 @@ class GroupedFronts:
 
 
 def currents_of(front: Front, arrivals: NewPoints, clocks: Sequence[Micros]) -> list[IntArray]:
-    """Let a front take arrivals, in order of time, as far as each of some clocks in turn; return what is current at each."""
+    """Advance a front to each of `clocks` with the arrivals, in order of time, before it; return current() at each."""
     edges = [0, *np.searchsorted(arrivals.times, clocks).tolist()]
     found = []
     for clock, edge in zip(clocks, pairwise(edges), strict=True):

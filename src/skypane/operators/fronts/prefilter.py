@@ -1,14 +1,14 @@
-"""Arrivals that come and go unseen within one step: left out, they make no difference, and need not be compared.
+"""Arrivals that a step can drop without comparing them: they are never on the front, and no update depends on them.
 
-Let an early point e be stored when arrival p comes, and a late one l come in the same step, not before p, with
+Let an early point e be stored when arrival p comes, and let a late point l come in the same step, not before p, with
 
     e dominates p, l dominates p, and l comes before e expires.
 
-Then p is never on the front: it may not enter while e is in the window, and l has pruned it by then. And whatever p
-dominates, both dominate, too: l prunes those before it, and bounds the stays of those after it more tightly than p, and those in
-between are themselves dominated by e and l. So all updates are the same without p.
+Then p is never on the front: it may not enter while e is in the window, and l has pruned it by then. Both e and l also
+dominate all points that p dominates: l prunes those before it and bounds the stays of those after it more tightly than
+p, and those in between are themselves dominated by e and l. All updates are therefore the same without p.
 
-It is worth looking for such arrivals with one strong e and l for each piece of a step, in a few passes over its columns.
+The search uses one strong e and one strong l for each piece of a step, in a few passes over its columns.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ import numpy as np
 from skypane.types import BoolArray, FloatArray, IntArray, Micros
 
 PIECE: Final = 8_192
-"""Arrivals that share an early and a late point: few enough for the nearest caches."""
+"""Number of arrivals that share an early and a late point: few enough for the nearest caches."""
 
 _LATE: Final = 512
-"""Arrivals at the end of a piece among which the late point is looked for."""
+"""Number of arrivals at the end of a piece from which the late point is chosen."""
 
 
 class StrongPoint(NamedTuple):
-    """A point that dominates much, and when it came."""
+    """A point that dominates many others, and its time of arrival."""
 
     point: FloatArray  # (d,)
     time: Micros
 
 
 class Prefiltered(NamedTuple):
-    """Which arrivals come and go unseen, (n,), and a strong one of those seen so far, for the next step."""
+    """The mask of the arrivals that are never on the front, (n,), and a strong point so far, for the next step."""
 
     unseen: BoolArray
     strong: StrongPoint | None
 
 
 def passing(points: FloatArray, times: IntArray, strong: StrongPoint | None, window: Micros) -> Prefiltered:
-    """Look for arrivals (n, d), in order of time, that come and go unseen; `strong` is a point from before, if there is one."""
+    """Find arrivals (n, d), in order of time, that are never on the front; `strong` is a point from before, if any."""
     n, d = points.shape
     unseen = np.zeros(n, np.bool_)
     scale = _scale(points)
@@ -64,7 +64,7 @@ def passing(points: FloatArray, times: IntArray, strong: StrongPoint | None, win
 
 
 def _scale(points: FloatArray) -> FloatArray:
-    """Return a factor for each column by which columns can be added up."""
+    """Return a factor for each column that makes columns comparable in a sum."""
     some = points[:: max(1, len(points) // 512)]
     with np.errstate(invalid="ignore"):
         spread = some.max(axis=0) - some.min(axis=0)
@@ -73,7 +73,7 @@ def _scale(points: FloatArray) -> FloatArray:
 
 
 def _scores(points: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return a number for each point: the less, the more it dominates, or so one may guess."""
+    """Return a score for each point: a low score suggests that the point dominates many others."""
     with np.errstate(invalid="ignore", over="ignore"):
         sums: FloatArray = np.nan_to_num((points * scale).sum(axis=1), nan=np.inf)
     return sums

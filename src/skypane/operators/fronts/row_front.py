@@ -1,4 +1,4 @@
-"""The front of rows: tables in, tables of updates out; one front for each group where there are groups."""
+"""The front of rows: computes tables of updates from tables of rows; one front for each group if there are groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTION_TIME = "action_time"
 
 
 class RowFront:
-    """The front of `query` over rows of `schema`, and every change of it."""
+    """The front of `query` over rows of `schema`, and all of its changes."""
 
     def __init__(self, query: ContinuousSkyline, schema: pa.Schema) -> None:
         self._query = query
@@ -28,7 +28,7 @@ class RowFront:
 
     @classmethod
     def of(cls, query: ContinuousSkyline, schema: pa.Schema, tables: Iterable[pa.Table], clock: Micros | None) -> Self:
-        """Return a front that has come to `clock` with these rows: all that are stored then, and any others before."""
+        """Return a front at `clock` made of these rows: all that are stored then, and possibly others before."""
         front = cls(query, schema)
         if clock is not None:
             front.step(pa.concat_tables([schema.empty_table(), *tables]), clock)
@@ -36,21 +36,21 @@ class RowFront:
 
     def step(self, rows: pa.Table, until: Micros, asking: ShardPlan = NOBODY) -> pa.Table:
         """Take the rows of [clock, until), in any order; return the updates of that span: action, its time, the row."""
-        return self._told(self._rows.step(rows, self._query.times(rows), until, asking))
+        return self._update_table(self._rows.step(rows, self._query.times(rows), until, asking))
 
     def current(self) -> pa.Table:
-        """Return the rows on the front, once all updates before the clock are applied."""
+        """Return the rows on the front after all updates before the clock."""
         return self._rows.current()
 
     def stored(self) -> pa.Table:
-        """Return the rows that are or may yet be on the front: all that must be remembered, beside the clock."""
+        """Return the rows that are or may yet be on the front; with the clock, these are the whole state."""
         return self._rows.stored()
 
     def __len__(self) -> int:
-        """Count the rows stored."""
+        """Return the number of rows stored."""
         return len(self._rows)
 
-    def _told(self, updates: Updates) -> pa.Table:
+    def _update_table(self, updates: Updates) -> pa.Table:
         rows = self._rows.numbered(updates.rows)
         actions = pa.array(["DEL", "ADD"]).take(pa.array((updates.actions == ADD).astype(np.int8)))
         times = pa.array(updates.times).cast(self._updates.field(ACTION_TIME).type)
@@ -58,8 +58,8 @@ class RowFront:
 
 
 def update_schema(query: ContinuousSkyline, schema: pa.Schema) -> pa.Schema:
-    """Return the schema of updates of rows of `schema`; ConfigError if a column has a name that updates need."""
-    # Spark tells columns apart without regard to case.
+    """Return the schema of updates of rows of `schema`; raise ConfigError if a column has a name that updates use."""
+    # Spark's column names are case-insensitive.
     taken = [name for name in schema.names if name.lower() in (ACTION, ACTION_TIME)]
     if taken:
         raise ConfigError(f"updates add columns {ACTION} and {ACTION_TIME}: rename {', '.join(taken)}")

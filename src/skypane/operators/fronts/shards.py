@@ -1,12 +1,12 @@
-"""DB in shards: each answers for all arrivals of a step, and the answers are reduced by max and min (paper 4, section 4).
+"""DB in shards: each processes all arrivals of a step, and results are reduced by max and min (paper 4, section 4).
 
     SIT(p)   = max over shards of SIT by the points of the shard
     prune(p) = min over shards
 
-Each arrival is stored in one shard while the step lasts, and visits the others: there it is compared with what is stored, in
-order of time. So each pair of points is compared in one shard. An answer needs the question alone: it may come from
-a thread or a task, and the number of shards may change with each step. New points that are left after a step go to the shard
-with the fewest (LLW+: those that it has just been given are counted too).
+During a step, each arrival is stored in one shard and visits the others, where it is compared with the stored points in
+order of time. Each pair of points is thus compared in one shard. A response depends on its request alone, so a thread
+or a task can compute it, and the number of shards may change with each step. New points that remain after a step go to
+the shard with the fewest points (LLW+: points that it has just received are counted too).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Runs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class Spans(NamedTuple):
-    """From when until when points are on the front, as far as one shard can tell: those stored, then the arrivals."""
+    """The spans in which points are on the front, as far as one shard knows: stored points, then arrivals."""
 
     starts: IntArray
     ends: IntArray
@@ -37,19 +37,19 @@ class Spans(NamedTuple):
 
 
 class SpanFront(Front):
-    """A front whose points are numbered from 0, and which notes the span of each, whether it is ever on the front or not."""
+    """A front whose points are numbered from 0; it records the span of each, even of points never on the front."""
 
     def __init__(self, d: int, window: Micros, points: int) -> None:
         super().__init__(d, window)
         self.spans = Spans(np.empty(points, np.int64), np.empty(points, np.int64))
 
     def go_on(self, stored: FrontContents) -> None:
-        """Go on where the front that gave `stored` was."""
+        """Continue from a snapshot()."""
         self.clock = stored.clock
         self._store(stored)
 
     def meet(self, arrivals: NewPoints, hosted: Runs, until: Micros) -> None:
-        """Take arrivals in order of time, of which those of the runs `hosted` are stored, and move the clock."""
+        """Take arrivals in order of time, store those of the runs `hosted`, and move the clock."""
         span = (self.clock, until)
         begin = 0
         for first, last in hosted:
@@ -76,7 +76,7 @@ class SpanFront(Front):
             begin = end
 
     def _seen(self, arrivals: NewPoints) -> NewPoints:
-        return arrivals  # each has a span
+        return arrivals  # each needs a span
 
     def _updates(self, at: Any, span: tuple[Micros, Micros]) -> Updates:
         rows = self._rows[: self._size][at]
@@ -86,7 +86,7 @@ class SpanFront(Front):
 
 
 class ShardRequest(NamedTuple):
-    """What one shard is asked: its points, and the arrivals of [clock, until), in order of time; it stores the runs `hosted`."""
+    """The input of one shard: its points, the arrivals of [clock, until) by time, and the runs `hosted` to store."""
 
     stored: FrontContents
     arrivals: NewPoints
@@ -95,9 +95,9 @@ class ShardRequest(NamedTuple):
     until: Micros
 
 
-def answer(question: ShardRequest) -> Spans:
+def answer(request: ShardRequest) -> Spans:
     """Return the spans that follow from the points of one shard."""
-    stored, arrivals, hosted, window, until = question
+    stored, arrivals, hosted, window, until = request
     known, new = len(stored.rows), len(arrivals.rows)
     front = SpanFront(stored.points.shape[1], window, known + new)
     front.go_on(stored._replace(rows=np.arange(known)))
@@ -106,16 +106,16 @@ def answer(question: ShardRequest) -> Spans:
 
 
 Ask: TypeAlias = Callable[[Sequence[ShardRequest]], Iterable[Spans]]
-"""How shards are asked, such as several at once; answers come in order."""
+"""Runs shards, for example several at once; returns their spans in order."""
 
 
-def one_by_one(questions: Sequence[ShardRequest]) -> Iterable[Spans]:
-    """Ask here and now."""
-    return map(answer, questions)
+def one_by_one(requests: Sequence[ShardRequest]) -> Iterable[Spans]:
+    """Run the shards in this process, one after the other."""
+    return map(answer, requests)
 
 
 class ShardedFront:
-    """A front as in front.py, its points in as many shards as each step says."""
+    """A front as in front.py, with its points in as many shards as each step requests."""
 
     def __init__(self, d: int, window: Micros) -> None:
         none = np.empty(0, np.int64)
@@ -124,27 +124,27 @@ class ShardedFront:
 
     @classmethod
     def of(cls, front: Front) -> Self:
-        """Return what goes on where a front is, its points in one shard for now."""
+        """Return a sharded front that continues from `front`, with its points in one shard for now."""
         stored = front.snapshot()
         sharded = cls(stored.points.shape[1], front.window)
         sharded.shards = [stored]
         return sharded
 
     def whole(self) -> Front:
-        """Return a front that goes on where this one is."""
+        """Return a front that continues from this one."""
         return Front.restore(self.snapshot(), self.window)
 
     def snapshot(self) -> FrontContents:
-        """Return what must be remembered, as Front.snapshot."""
+        """Return the state to remember, as Front.snapshot."""
         return _by_arrival(self.shards)
 
     @property
     def clock(self) -> Micros:
-        """Updates before are told."""
+        """The time before which all updates have been returned."""
         return self.shards[0].clock
 
     def __len__(self) -> int:
-        """Count the points stored, in all shards."""
+        """Return the number of points stored in all shards."""
         return sum(len(shard.rows) for shard in self.shards)
 
     def current(self) -> IntArray:
@@ -156,31 +156,31 @@ class ShardedFront:
         return np.sort(np.concatenate([shard.rows for shard in self.shards]))
 
     def step(self, arrivals: NewPoints, until: Micros, shards: int | None = None, ask: Ask = one_by_one) -> Updates:
-        """Take the arrivals of [clock, until), in that many shards from now on; return the updates of that span."""
+        """Take the arrivals of [clock, until), in `shards` shards from now on; return the updates of that span."""
         clock = self.clock
         check_arrivals(arrivals, self.shards[0].points.shape[1], (clock, until))
         if shards is not None and shards != len(self.shards):
             self.shards = _divided(self.shards, shards)
         arrivals = arrivals.at(np.argsort(arrivals.times, kind="stable"))
-        questions = [
+        requests = [
             ShardRequest(shard, arrivals, runs, self.window, until)
             for shard, runs in zip(self.shards, _runs(len(arrivals.rows), len(self.shards)), strict=True)
         ]
-        spans = list(ask(questions))
+        spans = list(ask(requests))
         arrived = [span.at(slice(len(shard.rows), None)) for shard, span in zip(self.shards, spans, strict=True)]
         new = Spans(
             np.stack([span.starts for span in arrived]).max(axis=0),
             np.stack([span.ends for span in arrived]).min(axis=0),
         )
-        told = [Updates.of_stays(arrivals.rows, *new, (clock, until))]
+        updates = [Updates.of_stays(arrivals.rows, *new, (clock, until))]
         kept = []
         for shard, span in zip(self.shards, spans, strict=True):
             ends = span.ends[: len(shard.rows)]
-            told.append(Updates.of_stays(shard.rows, shard.starts, ends, (clock, until)))
+            updates.append(Updates.of_stays(shard.rows, shard.starts, ends, (clock, until)))
             kept.append(shard.at(ends >= until)._replace(clock=until))
         fresh = FrontContents(arrivals.points, arrivals.times, arrivals.rows, new.starts, until)
         self.shards = _given(kept, fresh.at(new.ends >= until))
-        return Updates.merged(told)
+        return Updates.merged(updates)
 
 
 def _divided(shards: Sequence[FrontContents], n: int) -> list[FrontContents]:
@@ -195,15 +195,15 @@ def _by_arrival(shards: Sequence[FrontContents]) -> FrontContents:
 
 
 def _given(shards: list[FrontContents], new: FrontContents) -> list[FrontContents]:
-    """Give new points, younger than all, to the shards with the fewest, one after the other."""
+    """Assign new points, younger than all stored ones, to the shard with the fewest points, one after the other."""
     owners = _least_loaded(np.array([len(shard.rows) for shard in shards]), len(new.rows))
     return [joined([shard, new.at(owners == index)]) for index, shard in enumerate(shards)]
 
 
 def _runs(n: int, shards: int) -> list[Runs]:
-    """Return the runs of n arrivals that each shard stores: of three, the first and the last, the second and the fifth, ...
+    """Return the two runs of n arrivals that each shard stores: of six runs, the first and the last, then inward.
 
-    What is stored early is visited by more arrivals than what is stored late: an early run and a late one make up for that.
+    Points stored early are visited by more arrivals than points stored late; an early and a late run balance this.
     """
     bounds = [n * part // (2 * shards) for part in range(2 * shards + 1)]
     runs = list(pairwise(bounds))
@@ -211,8 +211,8 @@ def _runs(n: int, shards: int) -> list[Runs]:
 
 
 def _least_loaded(loads: IntArray, n: int) -> IntArray:
-    """Return the owner of each of n points, each the least loaded when its turn comes; of equals the first."""
-    levels = np.arange(n)[:, None] + loads  # the k-th point of a worker comes when its load is loads + k
+    """Return the owner of each of n points: the least loaded worker when the point is assigned, the first of equals."""
+    levels = np.arange(n)[:, None] + loads  # a worker gets its k-th point when its load is loads + k
     order = np.lexsort((np.broadcast_to(np.arange(len(loads)), levels.shape).ravel(), levels.ravel()))[:n]
     owners: IntArray = order % len(loads)
     return owners

@@ -1,6 +1,6 @@
-"""The fronts of many small groups at once: all their points in order of arrival, those of a group compared in one call for all.
+"""The fronts of many small groups: all points are stored in order of arrival, and one call compares all groups.
 
-Nothing but numbers is sorted for it: what an arrival costs depends on its group alone, however many groups there are.
+Only numbers are sorted: the cost of an arrival depends on its group alone, however many groups there are.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from skypane.operators.fronts.updates import Updates
 from skypane.types import IntArray, Micros
 
 _LEAST_SPARE: Final = 4_096
-"""Slots that are kept free for arrivals at least."""
+"""Minimum number of free slots for arrivals."""
 
 
 class SmallFronts:
-    """Fronts by group as in grouped_fronts.py, none of them indexed; arrivals of a group come in order of time, and are not checked."""
+    """Fronts by group as in grouped_fronts.py, not indexed; arrivals of a group must be in order of time."""
 
     def __init__(self, d: int, window: Micros) -> None:
         self.window = window
@@ -43,21 +43,21 @@ class SmallFronts:
         #: slots in use
         self._size = 0
         self._members = NO_MEMBERS
-        #: points that each group has at most
+        #: upper bound of the points of each group
         self._sizes: IntArray = np.zeros(0, np.int64)
         self._allocate(_LEAST_SPARE)
 
     def step(self, arrivals: NewPoints, groups: IntArray, until: Micros) -> Updates:
-        """Take the arrivals of [clock, until), each of a group, (n,); return the updates of that span, as Front.step."""
+        """Take the arrivals of [clock, until), with groups (n,); return the updates of that span, as Front.step."""
         span = (self.clock, until)
         self.take(arrivals, groups, until)
         _, starts, ends = self._clocks[:, : self._size]
         return Updates.of_stays(self._rows[: self._size], starts, ends, span)
 
     def take(self, arrivals: NewPoints, groups: IntArray, until: Micros) -> None:
-        """Do as step(), without telling the updates."""
+        """Do as step(), without returning updates."""
         if len(groups):
-            if (groups[1:] < groups[:-1]).any():  # what is compared lies side by side
+            if (groups[1:] < groups[:-1]).any():  # points to compare are put side by side
                 order = by_code(frozen(groups))
                 points = take_points(columns_of(arrivals.points), order).T
                 arrivals = NewPoints(points, arrivals.times[order], arrivals.rows[order])
@@ -67,21 +67,21 @@ class SmallFronts:
         self.clock = until
 
     def go_on(self, stored: FrontContents, groups: IntArray) -> None:
-        """Go on where fronts were that gave these points, while none are here; those of a group by arrival."""
+        """Continue, while empty, from fronts with these points; points of a group are in order of arrival."""
         self.clock = stored.clock
         self._write(NewPoints(stored.points, stored.times, stored.rows))
         self._clocks[START, : self._size] = stored.starts
         self._members = members_of(groups, 0) if len(groups) else NO_MEMBERS
 
     def outgrown(self, groups: IntArray, largest: int) -> IntArray:
-        """Return the groups that have more points than that, with arrivals of these groups."""
+        """Return the groups with more than `largest` points, including arrivals of `groups`."""
         self._sizes = _with(self._sizes, groups)
         if self._sizes.max(initial=0) > largest:
             self._sizes = _with(np.bincount(groups_of(self._kept)), groups)
         return np.flatnonzero(self._sizes > largest)
 
     def give_up(self, group: int) -> FrontContents:
-        """Forget a group; return its points."""
+        """Remove a group and return its points."""
         self._members = self._kept
         mine = groups_of(self._members) == group
         stored = self._stored(self._members[mine])
@@ -95,7 +95,7 @@ class SmallFronts:
         return self.current_at(self.clock)
 
     def current_at(self, clock: Micros) -> IntArray:
-        """Return what current() was, or would have been, at a clock of the last step."""
+        """Return current() as of `clock`, a time in the last step."""
         return ascending(rows_at(self._clocks, self._rows[: self._size], clock))
 
     def kept(self) -> IntArray:
@@ -103,11 +103,11 @@ class SmallFronts:
         return np.sort(self._rows[slots_of(self._kept)])
 
     def __len__(self) -> int:
-        """Count the points stored, of all groups."""
+        """Return the number of points stored in all groups."""
         return len(self._kept)
 
     def snapshot(self) -> tuple[FrontContents, IntArray]:
-        """Return what must be remembered from here on, those of a group by arrival, and the group of each point."""
+        """Return the state to remember, points of a group in order of arrival, and the group of each point."""
         kept = self._kept
         return self._stored(kept), groups_of(kept)
 
@@ -122,7 +122,7 @@ class SmallFronts:
         )
 
     def _write(self, arrivals: NewPoints) -> int:
-        """Put arrivals into free slots, with stays that nothing has cut short yet; return the first."""
+        """Put arrivals into free slots, with stays of full length; return the first slot."""
         if self._size + len(arrivals.rows) > len(self._rows):
             self._make_room(len(arrivals.rows))
         begin, end = self._size, self._size + len(arrivals.rows)
@@ -135,7 +135,7 @@ class SmallFronts:
         return begin
 
     def _make_room(self, coming: int) -> None:
-        """Keep what may yet matter, where it is if there is room."""
+        """Keep the points that may still matter, in the same memory if there is room."""
         self._members = members = self._kept
         points, clocks, rows, size = self._points, self._clocks, self._rows, len(members)
         move_together(points, clocks, rows[: self._size], members)
@@ -155,7 +155,7 @@ class SmallFronts:
 
 
 def _with(sizes: IntArray, groups: IntArray) -> IntArray:
-    """Return sizes by group, with those of more points."""
+    """Return sizes by group, increased by further points of `groups`."""
     more = np.bincount(groups, minlength=len(sizes))
     more[: len(sizes)] += sizes
     return more

@@ -1,4 +1,4 @@
-"""The history of a front over a table that is there as a whole: from when until when each row is part of it."""
+"""The history of a front over a complete table: the span in which each row is on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skypane.types import FloatArray, IntArray, Micros
 
 
 class Stays(NamedTuple):
-    """Rows of a front and the span [start, end) of each, (n,) each, by row; what never enters has none."""
+    """Rows of a front and the span [start, end) of each, (n,) each, by row; rows that never enter are left out."""
 
     rows: IntArray
     starts: IntArray
@@ -21,9 +21,9 @@ class Stays(NamedTuple):
 
 
 def stays(points: FloatArray, times: IntArray, window: Micros, groups: IntArray | None = None) -> Stays:
-    """Return when each of some points (n, d), arriving at `times` in microseconds, is on the front of a sliding window.
+    """Return when each of the points (n, d), arriving at `times` in microseconds, is on the front of a sliding window.
 
-    groups   a code for each point, (n,), if there is a front for each group
+    groups   a code for each point, (n,), if each group has its own front
     """
     arrivals = NewPoints(points, times, np.arange(len(times)))
     until = int(times.max(initial=0)) + window + 1

@@ -14,18 +14,18 @@ ADD: Final = 1
 DEL: Final = -1
 
 LONGEST: Final[Micros] = 100 * 366 * 86_400_000_000
-"""A window of a hundred years; no sum of a time and a window overflows."""
+"""The longest window, a hundred years; no sum of a time and a window overflows."""
 
 
 def check_window(window: Micros) -> Micros:
-    """Return `window`, or raise ConfigError if no window can be that long."""
+    """Return `window`; raise ConfigError if a window cannot have that length."""
     if not 0 < window <= LONGEST:
         raise ConfigError(f"window must be longer than 0 and at most 100 years, got {window} microseconds")
     return window
 
 
 class Updates(NamedTuple):
-    """Changes of a front, (n,) each, in the order that the package states."""
+    """Changes of a front, (n,) each, in the order that the docstring of the package defines."""
 
     times: IntArray
     actions: NDArray[np.int8]  # ADD or DEL
@@ -33,7 +33,7 @@ class Updates(NamedTuple):
 
     @classmethod
     def of_stays(cls, rows: IntArray, starts: IntArray, ends: IntArray, span: tuple[Micros, Micros]) -> Self:
-        """What stays [start, end) change at times in [span[0], span[1]), in any order; a stay of no length is none."""
+        """Return the updates of stays [start, end) in [span[0], span[1]), in any order; empty stays have none."""
         low, high = span
         real = starts < ends
         enter = real & (low <= starts) & (starts < high)

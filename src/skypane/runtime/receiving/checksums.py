@@ -1,12 +1,13 @@
-"""Checksums of a segment, in a file beside it: one for each block of whole appends, of 64 KiB and more.
+"""Checksums of a segment, in a file beside it: one for each block of whole appends, of at least 64 KiB.
 
     00000000000000000000.segment     lines
-    00000000000000000000.sums        where each block ends in the segment and its CRC-32, twice each
+    00000000000000000000.sums        where each block ends in the segment and its CRC-32, each twice
 
-The last block grows, and its checksum is overwritten: said twice, one who reads meanwhile can tell. It is written when the
-lines are on disk, before anyone is told of them, and is not synced until the segment is full: what a power cut takes of
-it, the next start of a receiver makes anew from the lines. The file `checked` says from which place on segments have
-checksums: where they are gone there, that is told. Those before it, as older versions wrote them, are read as they are.
+The last block grows, and its checksum is overwritten; readers detect a write in progress because it is stored twice. A
+checksum is written when the lines are on disk, before they are acknowledged, and synced only when the segment is full.
+If a power cut loses it, the receiver computes it again from the lines when it starts. The file `checked` holds the
+offset from which on segments have checksums; a missing checksum file after it is an error. Earlier segments, written by
+older versions, are read unchecked.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from skypane.types import CheckpointError
 
 SUFFIX = ".sums"
 CHECKED = "checked"
-"""The file that says where the first segment with checksums begins."""
+"""The file that holds the offset of the first segment with checksums."""
 BLOCK = 1 << 16
-"""Bytes after which another block begins."""
+"""Bytes after which a new block begins."""
 
 _LOOKS = 10
-"""Looks at a block that is being added to."""
-_SAID = re.compile(rb"(\d{12}) ([0-9a-f]{8})\n\1 \2\n")
+"""Attempts to check a block that is being written."""
+_ENTRY = re.compile(rb"(\d{12}) ([0-9a-f]{8})\n\1 \2\n")
 _LENGTH = 2 * (12 + 1 + 8 + 1)
 
 
@@ -46,7 +47,7 @@ class ChecksumBlock(NamedTuple):
         return f"{self.end:012d} {self.crc:08x}\n".encode() * 2
 
     def with_more(self, lines: bytes) -> ChecksumBlock:
-        """Return the block with more at its end."""
+        """Return the block with lines appended."""
         return ChecksumBlock(self.begin, self.end + len(lines), zlib.crc32(lines, self.crc))
 
 
@@ -56,29 +57,29 @@ def beside(segment: str) -> Path:
 
 
 def remove(segment: str) -> None:
-    """Remove a segment with its checksums: a segment without any would be read unchecked, and checksums alone by no one."""
+    """Remove a segment and its checksums; the segment goes first, because alone it might be read unchecked."""
     Path(segment).unlink()
     beside(segment).unlink(missing_ok=True)
 
 
 def blocks_of(segment: str) -> list[ChecksumBlock] | None:
-    """Return the blocks whose checksums can be read, up to the first one that cannot; None if there is no file of them."""
+    """Return the blocks with readable checksums, up to the first unreadable one; None without a file of checksums."""
     try:
         text = beside(segment).read_bytes()
     except FileNotFoundError:
         return None
     found: list[ChecksumBlock] = []
     for at in range(0, len(text), _LENGTH):
-        said = _SAID.fullmatch(text, at, at + _LENGTH)
+        entry = _ENTRY.fullmatch(text, at, at + _LENGTH)
         begin = found[-1].end if found else 0
-        if said is None or int(said[1]) <= begin:
+        if entry is None or int(entry[1]) <= begin:
             break
-        found.append(ChecksumBlock(begin, int(said[1]), int(said[2], 16)))
+        found.append(ChecksumBlock(begin, int(entry[1]), int(entry[2], 16)))
     return found
 
 
 def check(segment: str, start: int, end: int) -> None:
-    """Raise CheckpointError, naming the place, if bytes [start, end) of a segment are not what was written there."""
+    """Raise CheckpointError, naming the offset, if bytes [start, end) of a segment do not match their checksums."""
     for _ in range(_LOOKS):
         blocks = blocks_of(segment)
         if blocks is None:
@@ -88,23 +89,23 @@ def check(segment: str, start: int, end: int) -> None:
         if wrong is None:
             return
     raise CheckpointError(
-        f"{segment} is damaged after its byte {wrong:,}: its checksums in {beside(segment).name} are others; restore both "
-        f"from a copy, or remove the checksums, and {CHECKED} beside them, to read what is there"
+        f"{segment} is damaged after its byte {wrong:,}: it does not match the checksums in {beside(segment).name}; "
+        f"restore both from a copy, or remove the checksums and {CHECKED} beside them to read what is there"
     )
 
 
 def _check_never_there(segment: Path) -> None:
-    """Raise CheckpointError if a segment once had checksums, and has none now."""
+    """Raise CheckpointError if a segment has lost its checksums."""
     since = checked_from(segment.parent)
     if since is not None and int(segment.stem) >= since and segment.exists():
         raise CheckpointError(
-            f"the checksums of {segment}, {beside(str(segment)).name}, are gone: restore them from a copy, or remove "
-            f"{CHECKED} beside them to read what is there"
+            f"the checksums of {segment}, {beside(str(segment)).name}, are missing; restore them from a copy, or "
+            f"remove {CHECKED} beside them to read what is there"
         )
 
 
 def checked_from(folder: Path) -> int | None:
-    """Return where the first segment of a log begins that has checksums; None if that is not known."""
+    """Return where the first segment with checksums of a log begins; None if unknown."""
     try:
         text = (folder / CHECKED).read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
@@ -113,7 +114,7 @@ def checked_from(folder: Path) -> int | None:
 
 
 def note_checked(folder: Path, begin: int) -> None:
-    """Note that segments have checksums from the one on that begins there, unless an earlier one is noted."""
+    """Record that the segment at `begin` and all later ones have checksums, unless an earlier one is recorded."""
     if checked_from(folder) is None:
         with whole(folder / CHECKED) as draft:
             draft.write_text(f"{begin}\n", encoding="ascii")
@@ -133,7 +134,7 @@ def _as_written(file: GrowingFile, block: ChecksumBlock) -> bool:
 
 
 class ChecksumWriter:
-    """Writes the checksums of one segment, which has `length` bytes; those that there are go on."""
+    """Writes the checksums of one segment, which has `length` bytes now; existing checksums are continued."""
 
     def __init__(self, segment: str, length: int) -> None:
         self._file: int | None = os.open(beside(segment), os.O_RDWR | os.O_CREAT, 0o644)
@@ -144,7 +145,7 @@ class ChecksumWriter:
             self.add(lines)
 
     def add(self, lines: bytes) -> None:
-        """Note what the segment has more of; OSError, with nothing noted, if that cannot be."""
+        """Add the checksum of appended lines; raise OSError, with nothing added, if it cannot be written."""
         number, last = self._number, self._last
         if last.end - last.begin >= BLOCK:
             number, last = number + 1, ChecksumBlock(last.end, last.end)
@@ -153,14 +154,14 @@ class ChecksumWriter:
         self._number, self._last = number, last
 
     def restore(self) -> None:
-        """Say again what was noted last: what failed may have been written."""
-        assert self._file is not None  # noqa: S101 - closed by who made it
+        """Write the last valid checksum again, because a failed write may have changed the file."""
+        assert self._file is not None  # noqa: S101 - closed by its owner
         os.ftruncate(self._file, (self._number + bool(self._last.end)) * _LENGTH)
         if self._last.end:
             self._write(self._number, self._last)
 
     def close(self, *, full: bool = False) -> None:
-        """Let go of the file; where the segment is full, all is on disk for good."""
+        """Close the file, after a sync if the segment is full."""
         if self._file is not None:
             if full:
                 os.fsync(self._file)
@@ -168,7 +169,7 @@ class ChecksumWriter:
             self._file = None
 
     def _write(self, number: int, block: ChecksumBlock) -> None:
-        assert self._file is not None  # noqa: S101 - closed by who made it
+        assert self._file is not None  # noqa: S101 - closed by its owner
         os.pwrite(self._file, block.said, number * _LENGTH)
 
 

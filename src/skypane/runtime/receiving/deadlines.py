@@ -1,6 +1,6 @@
-"""A bound on how long one exchange with a server may last, whatever it says meanwhile.
+"""A bound on the total time of one exchange with a server.
 
-A socket's own timeout is for each piece that comes: a server that says a byte of its headers now and then never meets it.
+A socket's timeout applies to each piece of data, so a server that sends single bytes of its headers never exceeds it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.request import HTTPHandler, HTTPSHandler, Request
 
 
 class Deadline:
-    """Ends the connections that it is told of when `seconds` have passed; `over` says whether they have."""
+    """Shuts the watched connections down after `seconds`; `over` is True from then on."""
 
     def __init__(self, seconds: float) -> None:
         self.over = False
@@ -38,14 +38,14 @@ class Deadline:
             self._sockets.clear()
 
     def watch(self, one: socket.socket) -> None:
-        """End this connection, too, when the time is over."""
+        """Shut this connection down, too, when the time is over."""
         with self._lock:
             self._sockets.append(one)
             if self.over:
                 _cut(one)
 
     def handlers(self, context: SSLContext | None) -> tuple[HTTPHandler, HTTPSHandler]:
-        """Return what opens connections that are watched."""
+        """Return the handlers that open watched connections."""
         return _Plain(self), _Encrypted(self, context)
 
     def _end(self) -> None:
@@ -56,8 +56,8 @@ class Deadline:
 
 
 def _cut(one: socket.socket) -> None:
-    """Let whoever reads there come to the end; of an encrypted connection, of what is below the encryption."""
-    with suppress(OSError):  # it has ended by itself
+    """Shut a connection down, so that its reader reaches the end; with TLS, below the encryption."""
+    with suppress(OSError):  # it has already ended
         socket.socket.shutdown(one, socket.SHUT_RDWR)
 
 
@@ -77,7 +77,7 @@ class _EncryptedConnection(HTTPSConnection):
         self._limit = limit
 
     def connect(self) -> None:
-        super().connect()  # of a handshake all is within one timeout
+        super().connect()  # the whole handshake is within one timeout
         self._limit.watch(self.sock)
 
 

@@ -1,4 +1,4 @@
-"""One receiver at a time in a folder: the kernel holds it for a process, and lets go when that dies, however it dies."""
+"""Lock of a folder for one receiver at a time; the kernel releases it when the process ends, even after a kill."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HELD = ".receiver"
 
 
 class FolderLock:
-    """Takes a folder, which is made if it is not there; ConfigError, with who has it, if it is taken."""
+    """Locks a folder, which is created if missing; raises ConfigError, with the holder's process, if it is locked."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -23,13 +23,13 @@ class FolderLock:
             who = os.pread(self._file, 100, 0).decode(errors="replace").strip() or "unknown"
             self.release()
             raise ConfigError(
-                f"{folder} is held by another receiver (process {who}): stop that one, or name another folder"
+                f"{folder} is locked by another receiver (process {who}); stop that one, or use another folder"
             ) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let go of the folder; nothing if that was done."""
+        """Unlock the folder; repeated calls do nothing."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -1,4 +1,4 @@
-"""From many senders into one log: what they hand in while a sync is under way is synced together after it."""
+"""Group commit of many senders into one log: lines that arrive during a sync are synced together after it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ log = logging.getLogger(__name__)
 
 
 class GroupCommit:
-    """The way into the log of one input, on one event loop."""
+    """The intake of one input's log, on one event loop."""
 
     def __init__(self, log: SegmentLog, seen: ReceivedInput) -> None:
         self.log = log
         self.seen = seen
         self._waiting: list[tuple[bytes, Future[None]]] = []
         self._writer: Task[None] | None = None
-        #: why the last lines could not be written, if they could not
-        self._told = ""
+        #: why the last lines could not be written; empty if they were
+        self._failure = ""
 
     def put(self, lines: bytes) -> Future[None]:
-        """Hand in whole lines, in order; what is returned is done when they are on disk for good.
+        """Hand in whole lines, in order; return a future that is done when they are durable.
 
-        It has an OSError if they are not: nothing of them is in the log then.
+        It raises OSError if they cannot be written: then none of them are in the log.
         """
         if not lines.endswith(b"\n"):
-            raise ValueError("a log holds whole lines, and these end within one")
+            raise ValueError("lines must end with a line end")
         done = asyncio.get_running_loop().create_future()
         self._waiting.append((lines, done))
         if self._writer is None:
@@ -38,11 +38,11 @@ class GroupCommit:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing that was handed in is left to be written."""
+        """Whether all lines that were handed in are written."""
         return self._writer is None
 
     async def close(self) -> None:
-        """Write what was handed in, then let go of the log."""
+        """Write all lines that were handed in, then close the log."""
         while self._writer is not None:
             await asyncio.wait({self._writer})
         self.log.close()
@@ -61,22 +61,22 @@ class GroupCommit:
         try:
             await asyncio.to_thread(self.log.append, lines)
             self.seen.wrote(lines)
-            self._told = ""
+            self._failure = ""
         except OSError as raised:
             error = raised
-            self._tell(raised)
+            self._report(raised)
         for _, done in group:
-            if done.cancelled():  # who handed it in has gone
+            if done.cancelled():  # the sender no longer waits
                 continue
             if error is None:
                 done.set_result(None)
             else:
                 done.set_exception(error)
 
-    def _tell(self, error: OSError) -> None:
-        """Say why nothing is written, once: who sends tries again and again."""
+    def _report(self, error: OSError) -> None:
+        """Log why nothing is written, once per reason, since senders retry."""
         reason = f"cannot be written: {error.strerror or error}"
-        if self._told != reason:
+        if self._failure != reason:
             log.warning("input %s: %s", self.seen.name, reason)
-        self._told = reason
+        self._failure = reason
         self.seen.failed(reason)

@@ -1,4 +1,4 @@
-"""What a user lists to be received: one frozen value per input, and the folder that all of them are written to.
+"""The user's list of inputs to receive: one frozen value per input, and the folder that they are written to.
 
     folder: received
     inputs:
@@ -7,8 +7,8 @@
       - {name: meters, mqtt: "mqtts://broker.example", topic: "meters/+", user: skypane, password: $METERS_PASSWORD}
       - {name: prices, http: "https://prices.example/now.json", every: 10 seconds}
 
-The key that says where an input comes from chooses its kind. A secret is "$NAME", with the environment variable that
-holds it: a list, a log and a state hold names only.
+The key that names an input's origin (listen, connect, mqtt, http) chooses its kind. A secret is given as "$NAME", the
+environment variable that holds it, so lists, logs and states hold names only.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from skypane.types import ConfigError, Duration, micros
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _SMALLEST = 1 << 10
 MOST_TOPICS = 10_000
-"""Topics of one input, each a folder: whoever may publish names them."""
+"""The largest number of topics of one input: each has a folder, and publishers choose the topics."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listen(Certificates):
-    """Lines that clients send over TCP to a port of ours.
+    """Lines that clients send over TCP to a port of the receiver.
 
-    listen       "address:port"; 0.0.0.0 is every address of this machine
-    acknowledge  tell a client after each block how many of its connection's lines are on disk, a number a line
+    listen       "address:port"; 0.0.0.0 means all addresses of this machine
+    acknowledge  send a client, after each block, the number of its connection's lines that are on disk, as a line
 
-    With a certificate it is TLS, and with ca as well only clients with a certificate of that authority are let in.
-    A client that sends on from what it was told of loses nothing when a receiver dies; what was written and not told is in
-    the log twice then. Without acknowledge a client cannot know what was received.
+    With a certificate the connection uses TLS; with ca as well, only clients with a certificate of that authority are
+    admitted. A client that resumes after its last acknowledged line loses nothing if the receiver dies; lines that were
+    written but not acknowledged are then in the log twice. Without acknowledge a client cannot know what was received.
     """
 
     kind: ClassVar = "listen"
@@ -57,7 +57,7 @@ class Listen(Certificates):
         _check_name(self.name)
         address(self.listen, "listen")
         if self.ca is not None and self.certificate is None:
-            raise ConfigError("listen with ca needs certificate: who checks clients' certificates shows one of his own")
+            raise ConfigError("listen with ca needs certificate: a server that checks clients must present its own")
         self.settle()
 
     @property
@@ -66,16 +66,16 @@ class Listen(Certificates):
 
     @property
     def is_open(self) -> bool:
-        """Whether other machines reach the port, and no one is asked who he is."""
+        """Whether other machines reach the port and clients are not authenticated."""
         return self.ca is None and not _is_here(address(self.listen, "listen")[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connect(Certificates):
-    """Lines that a server sends over TCP to whoever connects: from which line on, when we come back, is its affair.
+    """Lines that a server sends over TCP; after a reconnect the server decides at which line it continues.
 
     connect  "host:port"
-    tls      whether the connection is encrypted; the server's certificate must be that of its host
+    tls      whether the connection is encrypted; the server's certificate must match its host
     """
 
     kind: ClassVar = "connect"
@@ -91,15 +91,15 @@ class Connect(Certificates):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mqtt(Certificates):
-    """Messages of an MQTT 5 broker, a line each, acknowledged (QoS 1) when they are on disk.
+    """Messages of an MQTT 5 broker, one line each, acknowledged (QoS 1) when they are on disk.
 
-    mqtt          "mqtt://host:port", or mqtts:// for TLS; ports are 1883 and 8883 if not given
-    topic         the filter to subscribe to: +, # and $share/... as MQTT has them
-    by_topic      whether each topic is an input of its own, in a folder below that of the name
-    client        what the broker keeps what it holds for us by: no other client of the broker's may have it
-    user, password   what to log in with; the password, "$NAME", stands in the environment, and the user may
-    most_topics   by_topic: of how many topics at most a log is kept; one more is an error, and its messages wait with the broker
-    held_for      how long the broker is to keep what comes while no receiver runs
+    mqtt          "mqtt://host:port", or mqtts:// for TLS; default ports are 1883 and 8883
+    topic         the filter to subscribe to, with MQTT's +, # and $share/...
+    by_topic      whether each topic is a separate input, in a subfolder of the input's folder
+    client        the client identifier under which the broker keeps the session; it must be unique at the broker
+    user, password   the login; the password must be "$NAME", an environment variable, and the user may be
+    most_topics   by_topic: the largest number of topics; one more is an error, and its messages stay at the broker
+    held_for      how long the broker keeps messages while no receiver runs
     """
 
     kind: ClassVar = "mqtt"
@@ -139,15 +139,15 @@ class Mqtt(Certificates):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Http(Certificates):
-    """What an address answers, asked for again and again; an answer that is as before adds nothing.
+    """Responses of a URL that is polled; an unchanged response adds nothing.
 
     http        http:// or https://
-    every       how often to ask, unless the server says how long to wait
-    timeout     how long to wait for an answer
-    format      "json": an object is a line, a list is a line for each of its values; "lines": as they are
-    header      lines: the first names columns, and is left out; another than before is an error
-    headers     of the request by name, each "$NAME": they may hold what to log in with
-    redirects   whether a server may send us to another host; that one is not told the headers
+    every       interval between requests, unless the server sends Retry-After
+    timeout     how long to wait for a response
+    format      "json": an object is one line, a list is one line per value; "lines": lines as they are
+    header      lines: whether the first line names the columns; it is left out, and a change of it is an error
+    headers     headers of the request by name, each "$NAME", since they may hold a login
+    redirects   whether redirects to another host are followed; the headers are not sent there
     """
 
     kind: ClassVar = "http"
@@ -168,7 +168,7 @@ class Http(Certificates):
         if self.format not in {"json", "lines"}:
             raise ConfigError(f"format must be json or lines, got {self.format!r}")
         if self.header and self.format == "json":
-            raise ConfigError("header is for format lines; leave it out")
+            raise ConfigError("header is only for format lines; leave it out")
         _check_headers(self.headers)
         self.settle_for("https://")
 
@@ -183,11 +183,12 @@ KINDS: tuple[type[Received], ...] = (Listen, Connect, Mqtt, Http)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedInputs:
-    """All that one process receives.
+    """All inputs that one process receives.
 
-    folder         where each input has a folder of its own, by its name
-    segment_bytes  of which size a segment is followed by a new one
-    read_by        checkpoints of the queries that read here: what all of them have passed is removed; none: all is kept
+    folder         the folder in which each input has a subfolder, named as the input
+    segment_bytes  size at which a segment is followed by a new one
+    read_by        checkpoints of the queries that read the logs: segments that all of them have passed are removed;
+                   empty: all segments are kept
     """
 
     inputs: tuple[Received, ...]
@@ -211,16 +212,16 @@ class ReceivedInputs:
 
     @classmethod
     def of(cls, given: object) -> ReceivedInputs:
-        """Return what a mapping, as it comes from YAML, means; ConfigError naming the field if it means nothing."""
+        """Return the list that a mapping from YAML describes; raise ConfigError, naming the field, if it is invalid."""
         if not isinstance(given, Mapping):
-            raise ConfigError(f"what is received is told by a mapping with folder and inputs, got {given!r}")
+            raise ConfigError(f"the list of inputs must be a mapping with folder and inputs, got {given!r}")
         listed = _listed(given.get("inputs", ()), "inputs")
         inputs = tuple(received(one, f"inputs[{at}]") for at, one in enumerate(listed))
         return _built(cls, {**given, "inputs": inputs}, "")
 
 
 def received(given: object, where: str) -> Received:
-    """Return the input that a mapping means; ConfigError, naming `where`, if it means none."""
+    """Return the input that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
     if isinstance(given, KINDS):
         return given
     kinds = [one.kind for one in KINDS]
@@ -228,8 +229,8 @@ def received(given: object, where: str) -> Received:
         raise ConfigError(f"{where} must be a mapping with one of {', '.join(kinds)}, got {given!r}")
     chosen = [one for one in KINDS if one.kind in given]
     if len(chosen) != 1:
-        said = "none" if not chosen else " and ".join(one.kind for one in chosen)
-        raise ConfigError(f"{where} needs one of {', '.join(kinds)}, which say where it comes from, and has {said}")
+        got = "none" if not chosen else " and ".join(one.kind for one in chosen)
+        raise ConfigError(f"{where} needs exactly one of {', '.join(kinds)}, the input's origin, got {got}")
     return _built(chosen[0], given, f"{where}: ")
 
 
@@ -238,7 +239,7 @@ def _built(kind: type[T], given: Mapping[Any, Any], where: str) -> T:
     names = [one.name for one in known]
     for name in given:
         if name not in names:
-            raise ConfigError(f"{where}there is no {name!r}; {instead(str(name), names)}")
+            raise ConfigError(f"{where}unknown key {name!r}; {instead(str(name), names)}")
     for one in known:
         if one.default is MISSING and one.default_factory is MISSING and one.name not in given:
             raise ConfigError(f"{where}needs {one.name}")
@@ -249,7 +250,7 @@ def _built(kind: type[T], given: Mapping[Any, Any], where: str) -> T:
 
 
 def address(text: object, name: str) -> tuple[str, int]:
-    """Return host and port of "host:port"; ConfigError, naming the field, if it is none."""
+    """Return host and port of "host:port"; raise ConfigError, naming the field, for other text."""
     host, _, port = text.rpartition(":") if isinstance(text, str) else ("", "", "")
     if not host or not port.isdecimal() or int(port) >= 1 << 16:
         raise ConfigError(f"{name} must be host:port, such as localhost:7001, got {text!r}")
@@ -257,7 +258,7 @@ def address(text: object, name: str) -> tuple[str, int]:
 
 
 def _is_here(host: str) -> bool:
-    """Return whether only this machine reaches an address; a name is what this machine takes it for, which may change."""
+    """Return whether only this machine reaches an address; of names only localhost counts, since others may change."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -266,11 +267,11 @@ def _is_here(host: str) -> bool:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ConfigError(f"name is that of a folder, letters, digits and _ . - in it, got {name!r}")
+        raise ConfigError(f"name must be a folder name of letters, digits and _ . -, got {name!r}")
 
 
 def _check_url(name: str, url: object, schemes: tuple[str, ...], remedy: str) -> None:
-    """Refuse what is no URL, and what has a password in it, without repeating it."""
+    """Raise ConfigError for an invalid URL, or one with a password, without repeating it."""
     try:
         parts = urlsplit(url if isinstance(url, str) else "")
         known = parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
@@ -295,7 +296,7 @@ def _check_text(name: str, text: Any, what: str) -> None:
 
 def _check_headers(given: Any) -> None:
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise ConfigError('headers must be a mapping, {Authorization: "$NAME"}')  # it may hold a secret: not repeated
+        raise ConfigError('headers must be a mapping, {Authorization: "$NAME"}')  # not repeated: it may hold a secret
     for name, value in given.items():
         check_named(value, f"header {name}")
 
@@ -313,5 +314,5 @@ def _check_topics(given: Any) -> None:
 def _set_length(of: Any, name: str) -> None:
     length = micros(getattr(of, name), name)
     if length <= 0:
-        raise ConfigError(f"{name} must be longer than nothing, got {getattr(of, name)!r}")
+        raise ConfigError(f"{name} must be longer than 0, got {getattr(of, name)!r}")
     object.__setattr__(of, name, length)

@@ -1,7 +1,7 @@
-"""How what is not lines becomes lines: a message or a JSON value is one, its text as it was said.
+"""Turn messages and JSON values into lines, one line each, with their text unchanged.
 
-A program as well, which is run for long answers (line_splitting.py): `python message_lines.py json` reads one and writes its lines. It
-needs nothing but Python's own modules.
+This file is also a program for long responses (line_splitting.py): `python message_lines.py json` reads a response and
+writes its lines. It imports only the standard library.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def line_of(message: bytes) -> bytes:
-    """Return a message as one line, nothing for an empty one. Ends of lines within it become blanks, as JSON may have them."""
+    """Return a message as one line, b"" for an empty one; line ends within it become blanks, which JSON permits."""
     text = message.strip(b"\r\n").translate(_ENDS)
     return text + b"\n" if text.strip() else b""
 
 
 def lines_of(text: bytes) -> bytes:
-    """Return the lines of a text that are not empty, each with its end."""
+    """Return the lines of a text that are not empty, each with a line end."""
     return b"".join(line + b"\n" for line in text.split(b"\n") if line.strip())
 
 
 def values_of(text: bytes) -> bytes:
-    """Return a line for each value of a JSON list, one for another JSON value; what is no JSON as its lines.
+    """Return a line for each value of a JSON list, or one line for another JSON value.
 
-    What it cannot be read as is told where it is read, with its place. So is what is nested more deeply than Python goes.
+    Invalid JSON, and JSON nested more deeply than Python's recursion limit, is returned as its lines; the query that
+    reads them reports the error with its offset.
     """
     try:
         return b"".join(line_of(value.encode()) for value in _values(text.decode()))
@@ -39,14 +40,14 @@ def values_of(text: bytes) -> bytes:
 
 
 FORMS: Mapping[str, Callable[[bytes], bytes]] = {"json": values_of, "lines": lines_of}
-"""How answers are written, and what makes lines of them."""
+"""Formats of responses, and the functions that turn them into lines."""
 
 MEMORY = 2 << 30
-"""Bytes of memory that a program that cuts an answer may have."""
+"""Memory limit in bytes of the process that splits a response."""
 
 
 def _values(text: str) -> Iterator[str]:
-    """Yield the texts of the values; not what they mean, which for a number may have fewer digits."""
+    """Yield the texts of the values, because a parsed number may have fewer digits than its text."""
     read = json.JSONDecoder().raw_decode
     at = _after_space(text, 0)
     if not text.startswith("[", at):
@@ -64,7 +65,7 @@ def _values(text: str) -> Iterator[str]:
         more = text.startswith(",", at)
         at = _after_space(text, at + 1) if more else at
     if not text.startswith("]", at) or _after_space(text, at + 1) < len(text):
-        raise ValueError("no list, or more than one value")
+        raise ValueError("not a list, or more than one value")
 
 
 def _after_space(text: str, at: int) -> int:
@@ -73,7 +74,7 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _limit_memory() -> None:
-    import resource  # noqa: PLC0415 - where it is run as a program
+    import resource  # noqa: PLC0415 - only needed when run as a program
 
     with suppress(ValueError, OSError):  # not every system has such limits
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

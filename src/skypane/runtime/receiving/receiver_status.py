@@ -1,4 +1,4 @@
-"""What a receiver says of one input: counts since it started, and how it stands."""
+"""Status of one received input: its state, and counts since the receiver started."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ WAITING, RECEIVING, FAILED = "waiting", "receiving", "failed"
 
 @dataclass(slots=True)
 class ReceivedInput:
-    """One input. Written by its receiver, read by whoever looks.
+    """Status of one input; its receiver writes it, any thread may read it.
 
-    lines       that are in the log since the start
-    received    bytes of them
-    again       messages that a sender says it may have sent before: they may be in the log twice
-    unfinished  ends of connections within a line, which is no line then
-    failures    how often it has failed; `reason` is the last one's, in a sentence
+    lines       lines written to the log since the start
+    received    bytes of these lines
+    again       messages that the sender marked as possible duplicates: they may be in the log twice
+    unfinished  connections that ended within a line; this part of a line is dropped
+    failures    number of failures; `reason` describes the last one
     """
 
     name: str
@@ -34,18 +34,18 @@ class ReceivedInput:
     last: float | None = None
 
     def wrote(self, lines: bytes) -> None:
-        """Count what is in the log now."""
+        """Count lines that were written to the log."""
         self.lines += lines.count(b"\n")
         self.received += len(lines)
         self.last = self.now()
         self.answers()
 
     def answers(self) -> None:
-        """Note that the other side is there, whether or not it has something to tell."""
+        """Record that the other side responds, with or without data."""
         self.state, self.reason = RECEIVING, ""
 
     def failed(self, reason: str) -> None:
-        """Note why nothing comes."""
+        """Record why nothing is received."""
         self.state, self.reason = FAILED, shortened(reason)
         self.failures += 1
 

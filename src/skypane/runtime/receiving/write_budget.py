@@ -1,4 +1,4 @@
-"""How much may wait to be written: whoever brings more waits, in a thread of his own."""
+"""A bound on unwritten bytes; threads that bring more wait."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 
 
 class WriteBudget:
-    """Room for so many bytes; something larger comes in when nothing else is there."""
+    """A budget of `most` bytes; a larger item is admitted when the budget is unused."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -14,13 +14,13 @@ class WriteBudget:
         self._changed = threading.Condition()
 
     def take(self, size: int) -> None:
-        """Wait until there is room."""
+        """Take `size` bytes; wait until they are available."""
         with self._changed:
             self._changed.wait_for(lambda: not self._taken or self._taken + size <= self._most)
             self._taken += size
 
     def give(self, size: int) -> None:
-        """Make room again."""
+        """Return `size` bytes to the budget."""
         with self._changed:
             self._taken -= size
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""The arrays of a pane-level farm, and how they grow."""
+"""Allocation and growth of the arrays of a pane-level farm."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import FloatArray
 
 _SPARE = 4
-"""Control messages for each partition at first: it is closed once, and by force as often as its worker is turned off."""
+"""Initial control messages per partition: it is closed once, and by force whenever its worker is turned off."""
 
 
 def room(farm: FarmState) -> int:
-    """Return how many control messages may still be sent."""
+    """Return the number of control messages for which there is room."""
     return len(farm.control) - int(farm.counts[pane_events.CONTROLS])
 
 
 def roomier(farm: FarmState) -> FarmState:
-    """Return the farm with room for twice the control messages, and as many results."""
+    """Return the farm with room for twice as many control messages and results."""
     results = [name for name in FarmState._fields if name.startswith("result_")]
     more: dict[str, Any] = {
         name: np.concatenate([getattr(farm, name), np.zeros_like(getattr(farm, name))]) for name in results
@@ -32,7 +32,7 @@ def roomier(farm: FarmState) -> FarmState:
 
 
 def made(stream: SimulatedStream, cost: FloatArray, most: int) -> FarmState:
-    """Return the arrays of a farm of up to `most` workers at its start."""
+    """Return the initial arrays of a farm of up to `most` workers."""
     tuples, panes = len(stream.arrival), stream.panes
     partitions = panes * most
     controls = _SPARE * partitions + panes

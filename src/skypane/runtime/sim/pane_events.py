@@ -1,7 +1,7 @@
-"""The pane-level farm in virtual time: an emitter, PLQ workers with unbounded queues, partition results out.
+"""The pane-level farm in virtual time: an emitter sends tuples to the queues of PLQ workers, which send results.
 
-One loop over two kinds of event: a tuple arrives, a worker finishes one. All that the farm knows is in arrays that the
-caller made; pane_farm.py makes them, and tests/sim/plain.py says the same in plain Python.
+One loop handles two kinds of event: a tuple arrives, or a worker finishes one. The whole state of the farm is in
+arrays, which farm_arrays.py allocates; tests/sim/plain.py implements the same farm in plain Python.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ TB_RR: Final = 1
 THRESHOLD: Final = 2
 
 ARRIVED, CLOSED, CONTROLS, RESULTS, DROPPED, TURN = range(6)
-"""Where the counters stand in `FarmState.counts`: tuples so far, panes so far, control messages, results, drops, TB_RR's turn."""
+"""Indices into `FarmState.counts`: tuples arrived, panes closed, control messages, results, drops, TB_RR's position."""
 
 
 class FarmState(NamedTuple):
-    """The stream (N tuples, P panes), the workers (W), and what has happened.
+    """The state of a farm: the stream (N tuples, P panes), the workers (W), queues, partitions and results.
 
-    arrival, work     (N,) seconds at which each tuple comes; by what its service is longer than usual
+    arrival, work     (N,) arrival of each tuple in seconds; factor by which its service is longer than usual
     pane              (N,) its pane
     closing           (P,) index of the tuple on whose arrival the pane is closed; N: not within the stream
-    cost              (K,) seconds of a tuple in a partition that has taken k before; the last holds beyond
+    cost              (K,) seconds of a tuple in a partition with k tuples before it; the last value holds beyond
     first, last       (W,) items at the ends of each queue, -1 for none; `first` is being served
-    load              (W,) tuples in each queue, with the one being served
-    began             (W,) when the service, or this interval's part of it, began
+    load              (W,) tuples in each queue, including the one being served
+    began             (W,) time at which the service, or its part in this interval, began
     busy, done, sent  (W,) phi, q and lambda of this interval
-    after             (N + C,) the item behind each in its queue: tuples, then C control messages
+    after             (N + C,) the next item in the queue of each item: tuples, then C control messages
     control           (C,) pane to close; ~pane: closed by force
-    to, taken         (P, W) tuples sent to, and processed of, each partition
+    to, taken         (P, W) tuples sent to, and processed in, each partition
     holds             (P, W) whether a worker has, or will have, the partition
-    owner, parts      (P,) the owner, -1 for none; partitions so far
-    computed          (P,) when its last tuple so far was processed
-    points            (N, d) values of the tuples, where results are exact; else (0, 0)
-    level             (P, W) what a tuple's cost goes by: rows in the partition's result, where results are exact; else `taken`
-    head, behind      (P, W), (N,) the results themselves: see partition.py
-    result_*          of each partition result: when, which pane, which worker, how many tuples, the partition counter,
-                      rows and first row where results are exact
-    clock             (1,) when the last tuple was sent, or the next one may be, if it waits for room in a queue
+    owner, parts      (P,) the owner, -1 for none; number of partitions so far
+    computed          (P,) time at which the latest tuple was processed
+    points            (N, d) values of the tuples if results are exact, else (0, 0)
+    level             (P, W) index into `cost`: rows in the partition's result if results are exact, else `taken`
+    head, behind      (P, W), (N,) the exact results, see partition.py
+    result_*          for each partition result: time, pane, worker, tuples, partition counter; rows and first row if
+                      results are exact
+    clock             (1,) time at which the last tuple was sent, or at which one that waits for room may be sent next
     """
 
     arrival: FloatArray
@@ -86,7 +86,7 @@ class FarmState(NamedTuple):
 
 @kernel
 def least_loaded(load: IntArray, workers: int, pane: int) -> int:
-    """Return the LLW; of equals the first in the order in which the pane asks (control/splitting/loads.py)."""
+    """Return the LLW; among equals, the first one from pane % workers on (control/splitting/loads.py)."""
     found = pane % workers
     for step in range(1, workers):
         worker = (pane + step) % workers
@@ -97,7 +97,7 @@ def least_loaded(load: IntArray, workers: int, pane: int) -> int:
 
 @kernel
 def _emit(farm: FarmState, now: float, worker: int, item: int) -> None:
-    """A control message has come to the head of a queue: the partition's result goes out."""
+    """Send the result of a partition, whose control message has reached the head of its queue."""
     code = farm.control[item - farm.arrival.shape[0]]
     pane = code if code >= 0 else ~code
     at = farm.counts[RESULTS]
@@ -116,7 +116,7 @@ def _emit(farm: FarmState, now: float, worker: int, item: int) -> None:
 
 @kernel
 def _pass_on(farm: FarmState, now: float, worker: int) -> None:
-    """Let the messages at the head of a queue through; they take no time."""
+    """Process the control messages at the head of a queue; they take no time."""
     tuples = farm.arrival.shape[0]
     while farm.first[worker] >= tuples:
         item = farm.first[worker]
@@ -147,7 +147,7 @@ def _hold(farm: FarmState, pane: int, worker: int) -> None:
 
 @kernel
 def close_next(farm: FarmState, now: float, workers: int) -> None:
-    """Close the first open pane: its holders are told; a pane without tuples is opened, empty, at the LLW."""
+    """Close the first open pane by control messages to its holders; without tuples, it is opened at the LLW first."""
     pane = farm.counts[CLOSED]
     farm.counts[CLOSED] += 1
     if farm.parts[pane] == 0:
@@ -161,12 +161,13 @@ def close_next(farm: FarmState, now: float, workers: int) -> None:
 def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as an event
     farm: FarmState, until: float, policy: int, theta: float, workers: int, room: int
 ) -> None:
-    """Let everything happen up to a time, an infinite one until the last tuple is sent; services count as busy up to it.
+    """Process all events up to the time `until`; services count as busy up to it.
 
-    A queue has room for so many tuples, with the one that is served. A tuple whose worker has none waits, and those behind
-    it: with each service that ends it is looked again where it would go.
+    An infinite `until` stands for the time at which the last tuple is sent. A queue has room for `room` tuples,
+    including the one being served. A tuple for a full queue waits, as do all tuples behind it; whenever a service ends,
+    its worker is chosen again.
 
-    The loop's arrays have names of their own: to take one out of the farm costs as much as an event.
+    The arrays of the loop are local variables, since taking one out of the farm costs as much as an event.
     """
     arrival, work, panes, closing, cost = farm.arrival, farm.work, farm.pane, farm.closing, farm.cost
     first, last, load, after, count = farm.first, farm.last, farm.load, farm.after, farm.counts
@@ -182,7 +183,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
             break
         arriving = max(arrival[item], clock[0]) if item < tuples else np.inf
         if use[0] > 0 and time[0] <= min(arriving, until):
-            # A worker finishes a tuple, and goes on with the next in its queue.
+            # A worker finishes a tuple and starts the next one of its queue.
             now = time[0]
             worker = item_of[0]
             item = first[worker]
@@ -207,7 +208,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
             else:
                 pop(time, sequence, item_of, use)
         elif arriving <= until:
-            # A tuple arrives: panes that it completes are closed, then it is sent to a worker.
+            # A tuple arrives: close the panes that it completes, then send it to a worker.
             while count[CLOSED] < closing.shape[0] and closing[count[CLOSED]] <= item:
                 close_next(farm, arriving, workers)
             pane = panes[item]
@@ -259,8 +260,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as
 def turn_off(farm: FarmState, now: float, before: int, workers: int) -> None:
     """Turn off the workers from `workers` up to `before` (paper 5, Algorithm 4).
 
-    They close what they hold by force; a pane whose owner is among them goes to the LLW, which opens an EMPTY partition
-    of it if it has none.
+    They close their partitions by force. A pane whose owner is turned off is assigned to the LLW, which opens an EMPTY
+    partition of it if it has none.
     """
     for worker in range(workers, before):
         for pane in range(farm.counts[CLOSED], farm.closing.shape[0]):

@@ -1,4 +1,4 @@
-"""The pane-level farm as an object that advances by intervals."""
+"""The pane-level farm as an object that advances interval by interval."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from skypane.types import ConfigError, FloatArray, IntArray
 
 
 class PartitionResults(NamedTuple):
-    """Partition results: seconds, pane, worker, tuples, partition counter (0: closed by force); each (r,).
+    """r partition results by column: seconds, pane, worker, tuples, partition counter (0: closed by force); each (r,).
 
-    rows   where the stream has points, the tuples of each result by their number
+    rows   the tuple numbers of each result, if the stream has points
     """
 
     time: FloatArray
@@ -30,7 +30,7 @@ class PartitionResults(NamedTuple):
 
 
 class FarmInterval(NamedTuple):
-    """What an interval showed: what the splitting law is told, the period in it, and the results that came out."""
+    """The outcome of an interval: the sample for the splitting policy, the sampling period, the partition results."""
 
     sample: SplittingSample
     period: SamplingPeriod
@@ -40,9 +40,9 @@ class FarmInterval(NamedTuple):
 class PaneFarm:
     """A PLQ of up to `most` workers.
 
-    cost   (K,) seconds of a tuple in a partition that has taken k before it; of a stream with points, whose result has k rows
-    room   tuples that a worker's queue has room for, with the one that is served; None: any number. The source waits
-           while there is none where the next tuple goes
+    cost   (K,) seconds of a tuple in a partition with k tuples before it; with points, with k rows in its result
+    room   capacity of a worker's queue in tuples, including the one being processed; None: unbounded. The source waits
+           while the queue for the next tuple is full
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class PaneFarm:
         if not 1 <= workers <= most:
             raise ConfigError(f"need 1 <= workers <= {most}, got {workers}")
         if not len(cost) or not (cost >= 0).all():
-            raise ConfigError("a tuple's cost must be known, and not negative")
+            raise ConfigError("cost must have at least one value, and all values must be >= 0 seconds")
         if room is not None and room < 1:
-            raise ConfigError(f"a queue needs room for at least one tuple, got {room}")
+            raise ConfigError(f"room must be at least one tuple, got {room}")
         self._arrays = farm_arrays.made(stream, cost, most)
         self._exact = stream.points is not None
         self._room = 2**62 if room is None else room
@@ -62,35 +62,35 @@ class PaneFarm:
         self.now = 0.0
         self._taken = self._closed = 0
 
-    def advance(self, until: float, law: Splitting, state: object = None) -> FarmInterval:
-        """Go on to a time; return what was measured since the last one, and the results that came out."""
+    def advance(self, until: float, policy: Splitting, state: object = None) -> FarmInterval:
+        """Advance to the time `until`; return the measurements and the partition results of the interval."""
         if until <= self.now:
-            raise ConfigError(f"time goes on: from {self.now} to {until} is no interval")
-        policy, theta = _routing(law, state)
-        self._advance(until, policy, theta)
+            raise ConfigError(f"until must be later than the current time, {self.now}, got {until}")
+        routing, theta = _routing(policy, state)
+        self._advance(until, routing, theta)
         period, sizes = self._measured(until - self.now)
         self.now = until
         return FarmInterval(SplittingSample(period, sizes), period, self._results())
 
-    def finish(self, law: Splitting, state: object = None) -> PartitionResults:
-        """Take what is left of the stream, close all panes, and work off what waits."""
-        policy, theta = _routing(law, state)
+    def finish(self, policy: Splitting, state: object = None) -> PartitionResults:
+        """Process the rest of the stream, close all panes, and process the backlog; return the partition results."""
+        routing, theta = _routing(policy, state)
         if not self.ended:
-            self._advance(np.inf, policy, theta)
+            self._advance(np.inf, routing, theta)
         self.now = max(self.now, float(self._arrays.clock[0]))
-        self._advance(self.now, policy, theta)
+        self._advance(self.now, routing, theta)
         while self._arrays.counts[pane_events.CLOSED] < len(self._arrays.closing):
             pane_events.close_next(self._arrays, self.now, self.workers)
         while self._arrays.heap.use[0]:
             self.now = max(self.now, float(self._arrays.heap.time[: self._arrays.heap.use[0]].max()))
-            self._advance(self.now, policy, theta)
+            self._advance(self.now, routing, theta)
         return self._results()
 
-    def _advance(self, until: float, policy: int, theta: float) -> None:
-        pane_events.advance(self._arrays, until, policy, theta, self.workers, self._room)
+    def _advance(self, until: float, routing: int, theta: float) -> None:
+        pane_events.advance(self._arrays, until, routing, theta, self.workers, self._room)
 
     def scale(self, workers: int) -> None:
-        """Go on with so many workers."""
+        """Change the number of workers."""
         if not 1 <= workers <= len(self._arrays.first):
             raise ConfigError(f"need 1 <= workers <= {len(self._arrays.first)}, got {workers}")
         if workers < self.workers:
@@ -102,20 +102,20 @@ class PaneFarm:
 
     @property
     def backlog(self) -> int:
-        """Tuples in the queues, and those that have come and wait for room in one."""
+        """Tuples in the queues, and arrived tuples that wait for room in a queue."""
         farm = self._arrays
         come = int(np.searchsorted(farm.arrival, self.now, side="right"))
         return int(farm.load.sum()) + max(0, come - int(farm.counts[pane_events.ARRIVED]))
 
     @property
     def open_partitions(self) -> IntArray:
-        """Tuples processed of each partition whose result has not gone out."""
+        """Tuples processed in each partition whose result has not been sent."""
         taken = self._arrays.taken
         return taken[taken > 0]
 
     @property
     def computed(self) -> FloatArray:
-        """By pane, when its last tuple so far was processed; 0 if none was."""
+        """The time at which the latest tuple of each pane was processed; 0 if none was."""
         return self._arrays.computed.copy()
 
     @property
@@ -124,7 +124,7 @@ class PaneFarm:
 
     @property
     def ended(self) -> bool:
-        """Whether all tuples have come."""
+        """Whether all tuples have arrived."""
         return bool(self._arrays.counts[pane_events.ARRIVED] == len(self._arrays.arrival))
 
     def _measured(self, seconds: float) -> tuple[SamplingPeriod, tuple[int, ...]]:
@@ -162,11 +162,12 @@ class PaneFarm:
         return tuple(members(farm.behind, first, count) for first, count in found)
 
 
-def _routing(law: Splitting, state: object) -> tuple[int, float]:
-    if isinstance(law, ThresholdSplitting):
-        return pane_events.THRESHOLD, law.theta(law.init() if state is None else state)
-    if isinstance(law, PaneRoundRobin):
+def _routing(policy: Splitting, state: object) -> tuple[int, float]:
+    """Return the code of a policy in pane_events.py, and its threshold."""
+    if isinstance(policy, ThresholdSplitting):
+        return pane_events.THRESHOLD, policy.theta(policy.init() if state is None else state)
+    if isinstance(policy, PaneRoundRobin):
         return pane_events.PB_RR, np.inf
-    if isinstance(law, TupleRoundRobin):
+    if isinstance(policy, TupleRoundRobin):
         return pane_events.TB_RR, np.inf
-    raise ConfigError(f"the simulator has no compiled form of {law.name}")
+    raise ConfigError(f"splitting policy {policy.name} is not supported by the simulator")

@@ -1,4 +1,4 @@
-"""A stream made ready for the pane-level farm."""
+"""A stream prepared for the pane-level farm."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from skypane.windows import Windows
 
 @dataclass(frozen=True, eq=False)
 class SimulatedStream:
-    """Tuples in order of arrival: seconds since the start, pane (from 0), work (1 is usual); closing as in Farm.
+    """Tuples in order of arrival: seconds since the start, pane (from 0), work (1 is usual); closing as in FarmState.
 
-    points   (n, d) their values, smaller is better: results are those of the values; None: they are fitted
+    points   (n, d) values of the tuples, smaller is better, for exact results; None: the sizes of results are estimated
     """
 
     arrival: FloatArray
@@ -28,7 +28,10 @@ class SimulatedStream:
     def of(
         cls, windows: Windows, event: IntArray, arrival: IntArray, slack: Micros, points: FloatArray | None = None
     ) -> SimulatedStream:
-        """Return the stream of these event and arrival times (microseconds), closed by a constant slack (tp = tmax - K)."""
+        """Return the stream of given event and arrival times (microseconds).
+
+        Panes are closed by a constant slack K, `slack` (tp = tmax - K).
+        """
         if len(event) != len(arrival) or not len(event):
             raise ConfigError(f"need an event and an arrival time for each tuple, got {len(event)} and {len(arrival)}")
         panes = windows.panes_at(event)
@@ -49,12 +52,12 @@ class SimulatedStream:
 
     @cached_property
     def begun(self) -> FloatArray:
-        """By pane, when its first tuple comes; infinite if none does."""
+        """The arrival of each pane's first tuple; infinite for a pane without tuples."""
         found = np.full(self.panes, np.inf)
-        found[self.pane[::-1]] = self.arrival[::-1]  # of several tuples, the one that is written last stays
+        found[self.pane[::-1]] = self.arrival[::-1]  # in reverse order, so that the first tuple is written last
         return found
 
     @cached_property
     def closed(self) -> FloatArray:
-        """By pane, when it is closed; the end of the stream if that is not within it."""
+        """The time at which each pane is closed; the end of the stream if it is not closed within it."""
         return self.arrival[np.minimum(self.closing, len(self.arrival) - 1)]

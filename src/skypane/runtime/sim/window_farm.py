@@ -1,4 +1,4 @@
-"""The window-level farm in virtual time: a scheduler decides, workers take as long as the results are large."""
+"""The window-level farm in virtual time: a scheduler assigns tasks, whose durations depend on the sizes of results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skypane.types import FloatArray, IntArray
 
 
 class WindowResult(NamedTuple):
-    """A result by what it stands for: how many tuples, how many of them are left, and which, where tuples have points."""
+    """A result: the tuples it was computed from, its size, and, if tuples have points, its rows."""
 
     tuples: float
     size: float
@@ -27,7 +27,7 @@ _NOTHING: Final = WindowResult(0, 0, np.empty(0, np.int64))
 
 
 class CompletedWindow(NamedTuple):
-    """A window that is done: when, which, how large."""
+    """An answered window: time, window, size of the answer."""
 
     time: float
     window: int
@@ -36,7 +36,7 @@ class CompletedWindow(NamedTuple):
 
 @dataclass
 class _Interval:
-    """What is counted from one measurement to the next; lists by worker."""
+    """Counters between two measurements; lists are by worker."""
 
     busy: list[float]
     done: list[int]
@@ -47,9 +47,9 @@ class _Interval:
 
 
 class WindowFarm:
-    """A WLQ whose emitter is a Scheduler; the collector gives answers in window order.
+    """A WLQ whose emitter is a Scheduler; the collector returns answers in window order.
 
-    points   (n, d) values of the tuples, by which results are united; None: how large they are is fitted
+    points   (n, d) values of the tuples, from which results are merged exactly; None: sizes of results are estimated
     """
 
     def __init__(self, scheduler: Scheduler, cost: CostModel, most: int, points: FloatArray | None = None) -> None:
@@ -67,18 +67,18 @@ class WindowFarm:
         return _Interval([0.0] * self._most, [0] * self._most, [0] * self._most)
 
     def arrive(self, time: float, pane: int, result: WindowResult, counter: int) -> None:
-        """A partition result comes from the PLQ."""
+        """Take a partition result from the PLQ."""
         self.until(time)
         self.now = max(self.now, time)
         name = self._name(result, uses=len(self._scheduler.windows.windows_of(pane)))
         self._start(self._scheduler.arrived(PaneResult(name, pane, counter)))
 
     def scale(self, workers: int) -> None:
-        """Go on with so many workers."""
+        """Change the number of workers."""
         self._start(self._scheduler.scale(workers))
 
     def until(self, time: float) -> None:
-        """Let tasks end up to a time."""
+        """Execute tasks up to a time."""
         while self._events and self._events[0][0] <= time:
             self.now, _, run, seconds = heapq.heappop(self._events)
             self._counted.busy[run.worker] += seconds
@@ -95,7 +95,7 @@ class WindowFarm:
             heapq.heappush(self._events, (end, self._sequence, run, seconds))
 
     def _seconds(self, run: RunTask) -> float:
-        """Return how long a task takes; an update has its effect on the window here, since updates keep their order."""
+        """Return the duration of a task; an update changes the window here already, since updates keep their order."""
         task = run.task
         if isinstance(task, Merge):
             return self._cost.merge(self._results[task.first].size, self._results[task.second].size)
@@ -123,7 +123,7 @@ class WindowFarm:
         return WindowResult(tuples, len(rows), rows)
 
     def _name(self, result: WindowResult, uses: int) -> int:
-        """Keep a result that so many windows will take."""
+        """Store a result that `uses` windows or merges will take; return its name."""
         self._made += 1
         self._results[self._made], self._uses[self._made] = result, uses
         return self._made
@@ -133,9 +133,9 @@ class WindowFarm:
         return self._results[name] if self._uses[name] else self._results.pop(name)
 
     def measured(self, seconds: float) -> tuple[SamplingPeriod, list[CompletedWindow], int, int]:
-        """Return what was measured in so many seconds: the period, answers, merges and updates.
+        """Return the measurements of the last `seconds` seconds: the sampling period, answers, merges and updates.
 
-        A task counts where it ends: one that is longer than an interval makes its worker busier than the interval is long.
+        A task counts in the interval in which it ends, so a task longer than an interval makes the busy time exceed it.
         """
         counted, self._counted = self._counted, self._fresh()
         workers = slice(0, self._scheduler.workers)
@@ -149,5 +149,5 @@ class WindowFarm:
 
     @property
     def waiting(self) -> int:
-        """Results that some window still needs."""
+        """The number of results that windows still need."""
         return len(self._results)

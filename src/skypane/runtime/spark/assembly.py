@@ -1,4 +1,4 @@
-"""What the doors of streams share: a plan and a user's arguments become the setting of a job."""
+"""Build the settings of a job from a plan and the user's arguments, for stream() and continuous_skyline()."""
 
 from __future__ import annotations
 
@@ -39,34 +39,34 @@ def setting_of(
     splitting: str | Splitting,
     front: Output | None = None,
 ) -> JobSettings:
-    """Return what a job over `rows`, of `schema` in Arrow, needs; ConfigError for what cannot be."""
+    """Return the settings of a job over `rows` of Arrow schema `schema`; raise ConfigError if they are invalid."""
     answers = plan.output_schema(schema)
-    spark_schema(answers)  # a sink may want a DataFrame of them
+    spark_schema(answers)  # raises for a type that Spark lacks: a sink may need a DataFrame of the answers
     if late is not None and REASON in schema.names:
-        raise ConfigError(f"late rows get a column {REASON!r} that says why: rename yours")
-    taker, late_taker = sinks(output, late, answers, schema_of(schema))
+        raise ConfigError(f"late rows get a column {REASON!r} with the reason: rename yours")
+    output_sink, late_sink = sinks(output, late, answers, schema_of(schema))
     return JobSettings(
         plan=plan,
         schema=schema,
         answer_schema=answers,
-        # Absolute, because Java resolves a relative path against the folder that it was started in.
+        # Absolute, because Java resolves a relative path against the folder in which it was started.
         checkpoint=DocumentStore.at(checkpoint or "", "checkpoint").root,
-        output=taker,
-        late=late_taker,
+        output=output_sink,
+        late=late_sink,
         splitting=policies.splitting(splitting),
         costs=costs_of(rows.sparkSession),
-        front=None if front is None else _front_sink(front, schema, {"output": taker, "late": late_taker}),
+        front=None if front is None else _front_sink(front, schema, {"output": output_sink, "late": late_sink}),
     )
 
 
 def workers_of(rows: DataFrame, plq: int | None, wlq: int | None) -> Workers:
-    """Return the numbers of workers asked for, the default parallelism where there is none."""
+    """Return the numbers of workers, with the default parallelism in place of None."""
     cores = parallelism(rows.sparkSession)
     return Workers(cores if plq is None else plq, cores if wlq is None else wlq)
 
 
 def _front_sink(front: Output, rows: pa.Schema, others: dict[str, Sink | None]) -> Sink:
-    taker = Current(os.fspath(front)) if isinstance(front, str | os.PathLike) else sink(front, "front")
-    taker.check(rows)
-    apart({"front": taker, **others})
-    return taker
+    front_sink = Current(os.fspath(front)) if isinstance(front, str | os.PathLike) else sink(front, "front")
+    front_sink.check(rows)
+    apart({"front": front_sink, **others})
+    return front_sink

@@ -1,4 +1,4 @@
-"""The door of the continuous skyline: updates as they happen of a streaming DataFrame, the whole history of a static one."""
+"""The public API of the continuous skyline: live updates of a streaming DataFrame, or the history of a static one."""
 
 from __future__ import annotations
 
@@ -75,36 +75,37 @@ def continuous_skyline(
     wlq_workers: int | None = None,
     invalid: front_history.Invalid = "error",
 ) -> Job | DataFrame:
-    """Keep the skyline of the last `window` of event time, and tell every change of it as it happens (paper 4).
+    """Maintain the skyline of the last `window` of event time, and emit each change of it as an update (paper 4).
 
-    Of a streaming DataFrame this is a Job, whose output is a stream of updates: action ("ADD" or "DEL"), action_time, and
-    the row with all its columns, in order of time. Late rows wait for the punctuation, as in stream(). The front itself
-    is in StreamHandle.front(), and in `front`. Of a static DataFrame it is the history: the rows that are ever on the
-    front, with front_from and front_to, between which (the end not included) they are.
+    For a streaming DataFrame this returns a Job. Its output is a stream of updates in order of time: action ("ADD" or
+    "DEL"), action_time, and the row with all its columns. As in stream(), late rows are awaited until the punctuation
+    passes. StreamHandle.front() returns the front itself, and `front` stores it. For a static DataFrame this returns
+    the history: the rows that are ever on the front, each with the interval [front_from, front_to) in which it is on
+    it.
 
     time         event-time column, a timestamp
     window       how long a row counts, such as "10 seconds"
-    by           a front for each value of these columns
+    by           keeps one front for each value of these columns
 
-    A stream needs both of these, and may have the others, which mean what they mean in stream():
-    checkpoint   folder for Spark's checkpoint and the engine's
-    output       where updates go: a path or Directory, Console(), Memory(), or a function of (DataFrame, batch id)
-    front        folder that always holds the current front, whole; or what takes it after each batch that changes it
-    every        span of event time that is told at once, when the punctuation has passed its end; a second, or a tenth
-                 of the window if that is less, if left out
-    progress     when a span of time counts as complete: KSlack() if left out, AqKSlack(0.01), Watermark("1 hour")
-    source       column that names a row's source, to count late rows by
-    late         where late and quarantined rows go, with their reason; they are only counted, if left out
-    splitting    where rows are exchanged, over how many tasks: as in stream()
-    plq_workers  tasks that lift, where rows are exchanged; the default parallelism, if left out
-    wlq_workers  shards of the front, at most; it is whole, and in the driver, while to compare its rows there is sooner
-                 done; the default parallelism, if left out
+    A stream requires the first two of these arguments; the others are optional, and mean the same as in stream():
+    checkpoint   folder for the checkpoints of Spark and of the engine
+    output       sink of the updates: a path or Directory, Console(), Memory(), or a function of (DataFrame, batch id)
+    front        folder that always holds the whole current front, or a sink that receives it when a batch changes it
+    every        span of event time whose updates are emitted together, when the punctuation has passed its end;
+                 defaults to one second or a tenth of the window, whichever is less
+    progress     policy that decides when a span of time is complete: KSlack(), the default, AqKSlack(0.01),
+                 Watermark("1 hour")
+    source       column that names a row's source; late rows are counted by it
+    late         sink of late and quarantined rows, with their reason; without one they are only counted
+    splitting    how rows are exchanged, if they are: as in stream()
+    plq_workers  tasks that lift when rows are exchanged; defaults to the default parallelism
+    wlq_workers  maximum number of shards of the front, which stays whole in the driver while comparing its rows there
+                 is faster; defaults to the default parallelism
 
-    A static DataFrame may have:
-    invalid      "error": a null or NaN criterion, or a null time, fails the query when it runs; "drop": such rows are
-                 left out
+    A static DataFrame takes one optional argument:
+    invalid      "error" fails the query at run time on a null or NaN criterion or a null time; "drop" skips such rows
 
-    Raises ConfigError, naming argument, value and remedy, for what cannot be asked.
+    Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
     if not getattr(rows, "isStreaming", False):
         _check_static({"checkpoint": checkpoint, "output": output, "front": front, "progress": progress, "late": late})
@@ -132,24 +133,24 @@ def _plan(
     source: ColumnLike | None,
 ) -> ContinuousPlan:
     check_needed({"time": time, "window": window})
-    length, named = micros(window or "", "window"), column_name(time, "time")
-    query = ContinuousSkyline(preference, named, length, by)
+    length, time_column = micros(window or "", "window"), column_name(time, "time")
+    query = ContinuousSkyline(preference, time_column, length, by)
     span = Length(max(1, min(length // 10, _SECOND))) if every is None else micros(every, "every")
     if not 0 < span <= length:
         raise ConfigError(f"every must be longer than 0 and at most the window, {length!r}, got {span!r}")
     return ContinuousPlan(
         query=query,
         windows=Windows(span, span),
-        time=named,
+        time=time_column,
         progress=policy_of(progress),
         source=None if source is None else column_name(source, "source"),
     )
 
 
 def _check_static(given: Mapping[str, object]) -> None:
-    """Refuse what only a stream can have."""
+    """Raise ConfigError for an argument that only a stream can have."""
     for name, value in given.items():
         if value is not None:
             raise ConfigError(
-                f"{name}= is for a stream, and this DataFrame is static: leave it out, or read it by spark.readStream"
+                f"{name}= is for a stream, and this DataFrame is static: leave it out, or use spark.readStream"
             )

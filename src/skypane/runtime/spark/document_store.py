@@ -1,7 +1,7 @@
-"""A folder of files: small documents with a checksum that are replaced atomically, and parquet.
+"""A folder of files: small documents with a checksum, replaced atomically, and parquet files.
 
-Any file system that pyarrow.fs reaches will do. On a local disk documents are synchronised, and with sync() other files:
-what was there before a power cut is there after it.
+It can be on any file system that pyarrow.fs reaches. On a local disk documents are synchronised, and so are the files
+passed to sync(): they survive a power cut.
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ from skypane.runtime.table_batching import gathered
 
 DRAFT = ".draft-"
 ROW_GROUP = 100_000
-"""Rows that are gathered for a row group: windows may have a few rows each, and a row group costs a millisecond."""
+"""Rows gathered for a row group: windows may have only a few rows, and each row group costs a millisecond."""
 
 _DOCUMENT = re.compile(rb'\{"crc32": "([0-9a-f]{8})", "document": (.*)\}', re.DOTALL)
 
 
 @dataclass(frozen=True)
 class DocumentStore:
-    """A folder, named by a path or a URI; the value travels to the workers, the connection does not."""
+    """A folder, named by a path or a URI; workers receive the name and open a connection of their own."""
 
     root: str
 
     @classmethod
     def at(cls, where: str | os.PathLike[str], field: str = "path") -> DocumentStore:
-        """Return the store at a path or URI, made absolute; raise ConfigError, naming `field`, if there can be none."""
+        """Return the store at a path or URI, made absolute.
+
+        Raises ConfigError, naming `field`, if pyarrow does not support the file system.
+        """
         place = Location.of(where, field)
         place.check_writable(field)
         return cls(str(place))
@@ -62,7 +65,7 @@ class DocumentStore:
         return DocumentStore(str(self.place.child(name)))
 
     def make(self) -> None:
-        """Create the folder, with its parents."""
+        """Create the folder and its parents."""
         self._fs[0].create_dir(self._fs[1], recursive=True)
 
     @property
@@ -74,17 +77,17 @@ class DocumentStore:
         return self.has("")
 
     def names(self) -> list[str]:
-        """Return the names of the files right in the folder, in order."""
+        """Return the names of the files directly in the folder, sorted."""
         return self._listed(fs.FileType.File)
 
     def folders(self) -> list[str]:
-        """Return the names of the folders right in the folder, in order."""
+        """Return the names of the folders directly in the folder, sorted."""
         return self._listed(fs.FileType.Directory)
 
     def _listed(self, kind: fs.FileType) -> list[str]:
         try:
             entries = self._fs[0].get_file_info(fs.FileSelector(self._fs[1], allow_not_found=True))
-        except FileNotFoundError:  # pyarrow minds a folder that comes while it looks
+        except FileNotFoundError:  # pyarrow raises if the folder appears while it is listed
             return []
         return sorted(info.base_name for info in entries if info.type == kind)
 
@@ -95,7 +98,7 @@ class DocumentStore:
         return self._fs[0].open_output_stream(self.path(name))
 
     def remove(self, names: Iterable[str]) -> None:
-        """Delete files; those that are gone already are no error."""
+        """Delete files; missing ones are ignored."""
         for name in names:
             try:
                 self._fs[0].delete_file(self.path(name))
@@ -103,17 +106,17 @@ class DocumentStore:
                 continue
 
     def remove_folder(self, name: str) -> None:
-        """Delete a folder and what is in it; one that is gone already is no error."""
+        """Delete a folder with its contents; a missing folder is ignored."""
         with suppress(FileNotFoundError):
             self._fs[0].delete_dir(self.path(name))
 
     def clear(self) -> None:
-        """Delete what is in the folder; one that is gone already is no error."""
+        """Delete the contents of the folder; a missing folder is ignored."""
         with suppress(FileNotFoundError):
             self._fs[0].delete_dir_contents(self._fs[1])
 
     def sync(self, *names: str) -> None:
-        """Wait until files, or the folder's list of them (""), are on the disk; elsewhere than on a local disk do nothing."""
+        """Wait until files, or the folder's list of files (""), are on disk; does nothing unless the disk is local."""
         for name in names if self.is_local else ():
             handle = os.open(self.path(name), os.O_RDONLY)
             try:
@@ -122,24 +125,24 @@ class DocumentStore:
                 os.close(handle)
 
     def move(self, name: str, target: DocumentStore, target_name: str) -> None:
-        """Move a file within one file system, over what may be there."""
+        """Move a file within one file system, replacing the target if it exists."""
         self._fs[0].move(self.path(name), target.path(target_name))
 
     def read_json(self, name: str) -> Any:
-        """Return a document; raise FileNotFoundError, or ValueError if it is not as it was written."""
+        """Return a document; raise FileNotFoundError if it is missing, ValueError if it is damaged."""
         with self._fs[0].open_input_stream(self.path(name)) as stream:
             text = stream.read()
         match = _DOCUMENT.fullmatch(text)
         if match is None:
             raise ValueError(f"{len(text)} bytes that are not one document")
         if zlib.crc32(match[2]) != int(match[1], 16):
-            raise ValueError("its checksum is another")
+            raise ValueError("its checksum does not match")
         return json.loads(match[2])
 
     def write_json(self, name: str, value: Any, *, drafts: DocumentStore | None = None) -> None:
-        """Replace a document atomically: a reader finds the old one or the new one, whole.
+        """Replace a document atomically: a reader finds the whole old document or the whole new one.
 
-        It is written in the folder `drafts`, or else here under another name, and then moved.
+        It is written in the folder `drafts`, or else here under a temporary name, and then moved.
         """
         draft = f"{DRAFT}{name}.{uuid.uuid4().hex}"
         document = json.dumps(value).encode()
@@ -151,7 +154,7 @@ class DocumentStore:
         self.sync("")
 
     def write_parquet(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
-        """Write tables as they come, in row groups that are worth one; dictionaries only for text, where they pay."""
+        """Write tables in order, gathered into row groups; only text columns get dictionaries, where they pay off."""
         texts = [field.name for field in schema if _is_text(field.type)]
         with pq.ParquetWriter(self.path(name), schema, filesystem=self._fs[0], use_dictionary=texts or False) as writer:
             for group in gathered(tables, ROW_GROUP):
@@ -161,11 +164,11 @@ class DocumentStore:
         return pq.read_table(self.path(name), schema=schema, filesystem=self._fs[0])
 
     def url(self, name: str) -> str:
-        """Return a file's name as Spark takes it."""
+        """Return the location of a file in the form that Spark accepts."""
         return self.place.child(name).spark
 
     def open_input(self, name: str) -> pa.NativeFile:
-        """Open a file for reading at any place; on a local disk it is mapped, not copied."""
+        """Open a file for random access; on a local disk it is memory-mapped instead of copied."""
         return pa.memory_map(self.path(name)) if self.is_local else self._fs[0].open_input_file(self.path(name))
 
 

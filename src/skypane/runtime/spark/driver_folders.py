@@ -1,7 +1,8 @@
-"""Folders of drivers, side by side: each start has one of its own, and takes those of the starts before it away.
+"""The drivers' own folders: each driver that starts creates one, and removes those of earlier drivers.
 
-A file of a shared folder comes out of a driver's own folder or goes into it before it is deleted. So a driver whose folder
-was taken away neither adds a file, nor replaces or removes one, however long it slept: the move fails.
+Every file of a shared folder is moved there from a driver's own folder, and is moved into that folder before it is
+deleted. A fenced driver has lost its folder, so every such move fails: it adds, replaces and removes no file, however
+late it resumes.
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ from skypane.runtime.spark.document_store import DocumentStore
 
 
 def end(parent: DocumentStore, other: str, mine: DocumentStore) -> None:
-    """Take a driver's folder away, at one stroke where the file system can: a file that is just written would hold it."""
+    """Remove another driver's folder; on a local disk with one move, as a file being written could stop a deletion."""
     if not parent.is_local:
         parent.remove_folder(other)
         return
-    with suppress(FileNotFoundError):  # another that starts now has taken it
+    with suppress(FileNotFoundError):  # a third driver that starts now has removed it
         parent.move(other, mine, other)
 
 
 def remove(names: Iterable[str], shared: DocumentStore, mine: DocumentStore) -> None:
-    """Delete files of a shared folder; raise FileNotFoundError, with nothing changed, if the driver's own folder is gone.
+    """Delete files of a shared folder; missing ones are ignored.
 
-    Files that are gone already are no error. An object store copies what it moves: there they are deleted where they are.
+    Raises FileNotFoundError, with nothing changed, if the driver's own folder is missing. An object store moves files
+    by copying them, so there they are deleted in place.
     """
     if not shared.is_local:
         shared.remove(names)

@@ -1,6 +1,6 @@
-"""The history of a front over a static DataFrame: from when until when each row is on it.
+"""The history of a front over a static DataFrame: the interval in which each row is on it.
 
-Each partition leaves out the rows that can never be on the front; the others meet in one task, or by group.
+Each partition drops the rows that can never be on the front; one task, or one per group, compares the others.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ FRONT_TO = "front_to"
 
 
 def of(rows: DataFrame, schema: pa.Schema, plan: ContinuousPlan, invalid: Invalid) -> DataFrame:
-    """Return the rows that are ever on the front, with the span of time; `schema` is the rows' in Arrow."""
+    """Return the rows that are ever on the front, each with its interval; `schema` is the rows' Arrow schema."""
     check_invalid(invalid)
     stamped = _stamped(schema, plan)
     if invalid == "error":
         rows = without_gaps(rows, (plan.time, *plan.query.required))
     lifted = rows.mapInArrow(_LiftAll(plan, schema, invalid), rows.schema)
     groups = plan.query.groups
-    together = lifted.repartition(*(lifted[name] for name in groups)) if groups else lifted.repartition(1)
-    return together.mapInArrow(_Stays(plan, schema, stamped), answer_schema(stamped, rows, schema))
+    gathered_rows = lifted.repartition(*(lifted[name] for name in groups)) if groups else lifted.repartition(1)
+    return gathered_rows.mapInArrow(_Intervals(plan, schema, stamped), answer_schema(stamped, rows, schema))
 
 
 def _stamped(schema: pa.Schema, plan: ContinuousPlan) -> pa.Schema:
-    # Spark tells columns apart without regard to case.
+    # Spark's column names are case-insensitive.
     taken = [name for name in schema.names if name.lower() in (FRONT_FROM, FRONT_TO)]
     if taken:
         raise ConfigError(f"the history adds columns {FRONT_FROM} and {FRONT_TO}: rename {', '.join(taken)}")
@@ -59,7 +59,7 @@ def _stamped(schema: pa.Schema, plan: ContinuousPlan) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class _LiftAll:
-    """Leaves out the rows of a partition that can never be on the front."""
+    """Drops the rows of a partition that can never be on the front."""
 
     plan: ContinuousPlan
     schema: pa.Schema
@@ -79,8 +79,8 @@ class _LiftAll:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stays:
-    """Says of all rows, or all of some groups, when they are on the front."""
+class _Intervals:
+    """Yields the rows that are ever on the front, of all rows or of whole groups, with their intervals."""
 
     plan: ContinuousPlan
     schema: pa.Schema
@@ -88,18 +88,18 @@ class _Stays:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with limited("the history", NARROWER):
-            rows = pa.Table.from_batches(self._taken(batches), self.schema)
+            rows = pa.Table.from_batches(self._affordable(batches), self.schema)
             stays = self.plan.query.stays(rows)
             kind = self.stamped.field(FRONT_FROM).type
             spans = (pa.array(times).cast(kind) for times in (stays.starts, stays.ends))
             columns = rows.take(pa.array(stays.rows)).columns
             yield from pieces(pa.Table.from_arrays([*spans, *columns], schema=self.stamped), PIECE)
 
-    def _taken(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches, as long as there is memory for what is made of all of them."""
-        room, taken, step = Headroom(NARROWER), 0, 0
+    def _affordable(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches; raise MemoryLimitError when there is not enough memory to process all of them."""
+        room, seen, step = Headroom(NARROWER), 0, 0
         for batch in from_spark(batches):
-            taken += batch.nbytes
+            seen += batch.nbytes
             step += step_bytes([pa.Table.from_batches([batch])])
-            room.require(batch.nbytes, step, f"the history ({size(taken)} of rows so far)")
+            room.require(batch.nbytes, step, f"the history ({size(seen)} of rows so far)")
             yield batch

@@ -1,4 +1,4 @@
-"""What the source of many inputs says of them, as it comes out of Spark: in the progress of the query."""
+"""Status of many inputs, which their source reports through Spark's query progress."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SCHEMA = pa.schema([
 
 
 EVERY = 2.0
-"""Seconds between looks at the progress from within batches: a look takes a tenth of a small batch with 300 inputs."""
+"""Seconds between reads of the progress from within batches; with 300 inputs a read takes a tenth of a small batch."""
 
 
 class InputStatus:
-    """What is told of a query's inputs, as of its last batch; nothing for a query of other sources.
+    """Status of the query's inputs after the last micro-batch; empty for a query of other sources.
 
-    Whether it has many inputs is known after the first progress: others are not asked again.
+    The first progress shows whether the query has many inputs; if not, progress is not read again.
     """
 
     def __init__(self) -> None:
@@ -39,32 +39,32 @@ class InputStatus:
         self._last: tuple[float, InputReport] | None = None
 
     def __call__(self) -> InputReport:
-        """Return what was told at most some seconds ago: for batches, which may be many a second."""
+        """Return a report at most EVERY seconds old, for batches, of which there may be many a second."""
         now = time.monotonic()
         if self._last is None or now - self._last[0] >= EVERY:
-            told = self.now()
-            self._last = (now, told) if told.inputs else None
-            return told
+            report = self.now()
+            self._last = (now, report) if report.inputs else None
+            return report
         return self._last[1]
 
     def now(self) -> InputReport:
-        """Return what is told now."""
+        """Return the current report."""
         if self.query is None or not self._has_inputs:
             return InputReport()
         progress = self.query.lastProgress
         if progress is None:
             return InputReport()
         sources = progress["sources"]
-        told = [one for source in sources if (one := from_json(_value(source.get("latestOffset")))) is not None]
-        # A batch that comes again after a start is not planned, and tells nothing.
-        self._has_inputs = bool(told) or any("PythonMicroBatchStream" in source["description"] for source in sources)
+        reports = [one for source in sources if (one := from_json(_value(source.get("latestOffset")))) is not None]
+        # A batch that is replayed after a start is not planned, so its progress has no report.
+        self._has_inputs = bool(reports) or any("PythonMicroBatchStream" in source["description"] for source in sources)
         return InputReport(
-            tuple(row for one in told for row in one.inputs),
-            tuple(decision for one in told for decision in one.decisions),
+            tuple(row for report in reports for row in report.inputs),
+            tuple(decision for report in reports for decision in report.decisions),
         )
 
     def table(self) -> pa.Table:
-        """Return the same as a table."""
+        """Return the inputs of the current report as a table."""
         rows = self.now().inputs
         return pa.table({name: [getattr(row, name) for row in rows] for name in SCHEMA.names}, schema=SCHEMA)
 

@@ -1,4 +1,4 @@
-"""The schema of the same rows in Arrow and in Spark."""
+"""Conversion between the Arrow schema and the Spark schema of the same rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pyspark.sql.types import StructField, StructType
 from skypane.types import ConfigError
 
 _NO_TYPE = (PySparkException, AssertionError, TypeError)
-"""What PySpark raises for a type that Arrow does not have: it depends on the type."""
+"""Errors that PySpark raises for a type that Arrow does not have; which one depends on the type."""
 
 
 def arrow_schema(rows: DataFrame) -> pa.Schema:
-    """Return the schema that the rows of a DataFrame, static or streaming, have in Arrow, their times in UTC.
+    """Return the Arrow schema of the rows of a static or streaming DataFrame, with times in UTC.
 
-    Raise ConfigError where they have none, or where Spark would not tell two columns apart.
+    Raises ConfigError if a column has a type that Arrow does not have, or if Spark cannot distinguish two columns.
     """
     _check_case(rows)
     try:
@@ -27,7 +27,7 @@ def arrow_schema(rows: DataFrame) -> pa.Schema:
     except _NO_TYPE as error:
         for field in rows.schema:
             _check_type(rows.sparkSession, field)
-        raise ConfigError(f"the rows cannot go to Python: {error}") from error
+        raise ConfigError(f"the rows cannot be transferred to Python: {error}") from error
 
 
 def _check_case(rows: DataFrame) -> None:
@@ -37,11 +37,11 @@ def _check_case(rows: DataFrame) -> None:
     for name in rows.columns:
         other = by_lower.setdefault(name.lower(), name)
         if other != name:
-            raise ConfigError(f"Spark does not tell columns {other!r} and {name!r} apart: rename or drop one")
+            raise ConfigError(f"columns {other!r} and {name!r} are the same to Spark: rename or drop one")
 
 
 def _sent(spark: SparkSession, schema: StructType) -> pa.Schema:
-    """Return the schema that Spark gives rows on their way into Python."""
+    """Return the Arrow schema in which Spark sends the rows to Python."""
     sent: pa.Schema = spark.createDataFrame([], schema).toArrow().schema
     return sent
 
@@ -52,15 +52,16 @@ def _check_type(spark: SparkSession, field: StructField) -> None:
     except _NO_TYPE as error:
         kind = field.dataType.simpleString()
         raise ConfigError(
-            f"column {field.name!r} is of type {kind}, which cannot go to Python: drop it, or cast it to a number or a text"
+            f"column {field.name!r} is of type {kind}, which cannot be transferred to Python: drop it, or cast it to a "
+            f"number or a text"
         ) from error
 
 
 def from_spark(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield batches as Spark sends them, their times named in UTC: every way of rows into Python leads through here.
+    """Yield batches from Spark, with UTC as the zone of their times; all rows enter Python through this function.
 
-    A time with zone is a point in time, counted from the epoch in UTC; Spark sends it with the name of the session's
-    zone beside it, whichever that is now. Nothing is moved or copied.
+    A time with zone is a point in time, counted from the epoch in UTC; Spark labels it with the session's current zone.
+    Only the label changes: no value is shifted or copied.
     """
     known = wanted = None
     for batch in batches:
@@ -70,7 +71,7 @@ def from_spark(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the batch in another schema; only columns of another type are touched."""
+    """Return the batch in another schema; only columns of another type are cast."""
     pairs = zip(batch.columns, schema.types, strict=True)
     return pa.RecordBatch.from_arrays([c if c.type == kind else c.cast(kind) for c, kind in pairs], schema=schema)
 
@@ -80,7 +81,7 @@ def _in_utc(schema: pa.Schema) -> pa.Schema:
 
 
 def _utc(kind: pa.DataType) -> pa.DataType:
-    """Return the same type with each zone in it, however deep, replaced by UTC."""
+    """Return the type with every time zone in it, at any depth, replaced by UTC."""
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return pa.timestamp(kind.unit, "UTC")
     if pa.types.is_struct(kind):
@@ -93,10 +94,10 @@ def _utc(kind: pa.DataType) -> pa.DataType:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """Return the schema that rows of an Arrow schema have in Spark.
+    """Return the Spark schema of rows of an Arrow schema.
 
-    A time without zone is a TIMESTAMP_NTZ: Spark gives its other timestamps the session's zone when they go to Arrow.
-    createDataFrame() by itself would take the one for the other, and move it by the zone.
+    A time without zone becomes a TIMESTAMP_NTZ, because Spark adds the session's zone to its other timestamps when it
+    converts them to Arrow. createDataFrame() would infer a zoned timestamp and shift the time by the session's zone.
     Raises ConfigError, naming the column, for a type that Spark does not have.
     """
     return StructType([_spark_field(field) for field in schema])
@@ -107,13 +108,13 @@ def _spark_field(field: pa.Field) -> StructField:
         return from_arrow_schema(pa.schema([field]), prefer_timestamp_ntz=True)[0]
     except _NO_TYPE as error:
         raise ConfigError(
-            f"column {field.name!r} of the answers is of type {field.type}, which Spark does not have: leave it out, or "
+            f"column {field.name!r} of the answers is of type {field.type}, which Spark does not have: drop it, or "
             f"cast it to a number or a text"
         ) from error
 
 
 def answer_schema(answers: pa.Schema, rows: DataFrame, schema: pa.Schema) -> StructType:
-    """Return the schema of `answers` in Spark; the columns of `rows`, whose schema in Arrow is `schema`, keep theirs."""
+    """Return the Spark schema of `answers`; columns of `rows`, of Arrow schema `schema`, keep their Spark type."""
     kept = {field.name for field in answers if field in list(schema)}
     return StructType([
         rows.schema[field.name] if field.name in kept else field for field in spark_schema(answers)

@@ -1,10 +1,10 @@
-r"""The streams of paper 3, section 6.1.1: 80 sources whose rates are constant, fluctuate in pairs, vary together, or burst.
+r"""The streams of paper 3, section 6.1.1: 80 sources with rates that are constant, vary in pairs or together, or burst.
 
 constw   constant rates, uniform between `low` and `high`
-psfcw    pairs of sources swap a low and a high rate in steps, so that the total stays the same     _|-|_   -|_|-
-ptfcw    the same, but with a trend from one to the other                                          /\/\   \/\/
+psfcw    pairs of sources swap a low and a high rate in steps, so that the total stays constant     _|-|_   -|_|-
+ptfcw    as psfcw, with linear trends instead of steps                                             /\/\   \/\/
 sfvar    all sources step between low and high at the same times, so that the total varies
-tfvar    the same with a trend
+tfvar    as sfvar, with linear trends instead of steps
 bursty   on/off: evenly spaced tuples while active, none while idle, both periods exponential
 """
 
@@ -25,12 +25,12 @@ from skypane.workloads.arrivals.sent import SentTuples
 STREAMS: Final = 80
 
 _GRAIN: Final = 64
-"""Pieces per period of a fluctuation: a trend is drawn as a staircase this fine, exact at each piece's middle."""
+"""Pieces per period of a fluctuation: a trend is a staircase of so many steps, exact at the middle of each piece."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantFleet:
-    """Poisson sources with rates drawn once, uniform in [low, high] tuples per second (constw)."""
+    """Poisson sources with constant rates, drawn uniformly from [low, high] tuples per second (constw)."""
 
     low: float
     high: float
@@ -52,11 +52,11 @@ class ConstantFleet:
 
 @dataclass(frozen=True, slots=True)
 class FluctuatingFleet:
-    """Poisson sources that go between two rates each, drawn once, uniform in [low, high] tuples per second.
+    """Poisson sources that each alternate between two rates, drawn once, uniformly from [low, high] tuples per second.
 
     A source is high for half of each `period`. `shape`: "step" jumps, "trend" moves linearly. `total`: with "constant",
-    sources 2i and 2i+1 have the same two rates at opposite times (psfcw, ptfcw) and each pair its own phase; with
-    "varying", all go up and down together (sfvar, tfvar).
+    sources 2i and 2i+1 have the same two rates at opposite times (psfcw, ptfcw), and each pair has its own phase; with
+    "varying", all rise and fall together (sfvar, tfvar).
     """
 
     low: float
@@ -89,7 +89,7 @@ class FluctuatingFleet:
             bounds = rng.uniform(self.low, self.high, (self.streams, 2))
             phases = np.zeros(self.streams)
         lowest, highest = bounds.min(axis=1), bounds.max(axis=1)
-        # On the grain, so that a step falls on the end of a piece and opposite streams step at once.
+        # Rounded to the grain, so that steps fall on the ends of pieces and opposite sources step at the same time.
         phases = np.floor(phases * _GRAIN) / _GRAIN
         places = (np.arange(_GRAIN)[:, None] + 0.5) / _GRAIN + phases[None, :]
         rates = lowest + (highest - lowest) * self._height(places % 1.0)
@@ -98,7 +98,7 @@ class FluctuatingFleet:
             yield RateSegments(lengths, rates)
 
     def _height(self, place: FloatArray) -> FloatArray:
-        """Return 0 (low) to 1 (high) at a place in [0, 1) of the period."""
+        """Return the height, 0 (low) to 1 (high), at a position in [0, 1) of the period."""
         if self.shape == "step":
             return np.asarray((place >= 0.5).astype(np.float64))
         return np.asarray(1 - np.abs(2 * place - 1))

@@ -1,4 +1,4 @@
-"""Arrivals of one rate: evenly spaced, or Poisson."""
+"""Arrivals with a constant rate: evenly spaced, or Poisson."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What arrival generators yield: who sent a tuple, and when; and the two kinds of them."""
+"""The interfaces of arrival generators, which yield the event time and the source of each tuple."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from skypane.types import FloatArray, IntArray, Micros
 from skypane.workloads.argument_checks import SECOND
 
 CHUNK: Final = 1 << 14
-"""Tuples made at a time: their columns stay in the caches of one core."""
+"""Tuples generated at a time; their columns fit the caches of one core."""
 
 
 class SentTuples(NamedTuple):
-    """Some tuples in the order of their event times: (n,) microseconds since the start, (n,) source numbers from 0."""
+    """Tuples in the order of their event times: (n,) microseconds since the start, (n,) source numbers from 0."""
 
     times: IntArray
     sources: IntArray
@@ -32,11 +32,11 @@ class Process(Protocol):
 
 @runtime_checkable
 class Fleet(Protocol):
-    """Streams of several sources, merged."""
+    """Event times of several sources, merged into one stream."""
 
     @property
     def streams(self) -> int:
-        """How many sources: they are numbered from 0."""
+        """The number of sources; they are numbered from 0."""
         ...
 
     def sent(self, rng: np.random.Generator) -> Iterator[SentTuples]:
@@ -50,7 +50,7 @@ def whole_micros(seconds: FloatArray) -> IntArray:
 
 
 def until(sent: Iterator[SentTuples], end: Micros) -> Iterator[SentTuples]:
-    """Yield the tuples before `end`, in microseconds since the start."""
+    """Yield the tuples before `end`, which is in microseconds since the start."""
     for times, sources in sent:
         n = int(np.searchsorted(times, end))
         yield SentTuples(times[:n], sources[:n])
@@ -59,7 +59,7 @@ def until(sent: Iterator[SentTuples], end: Micros) -> Iterator[SentTuples]:
 
 
 def at_most(sent: Iterator[SentTuples], rows: int) -> Iterator[SentTuples]:
-    """Yield the first `rows` tuples; draw no chunk more than that takes."""
+    """Yield the first `rows` tuples, drawing only as many chunks as needed."""
     left = rows
     while left > 0:
         chunk = next(sent, None)

@@ -1,4 +1,4 @@
-"""Who sends: shares of one stream's tuples, and sources that join, leave and stall."""
+"""Senders of tuples: sources that share one stream, and sources that join, leave and stall."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from skypane.workloads.content.keys import zipf_shares
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A process whose tuples come from `streams` sources, each tuple's drawn alone.
+    """A process whose tuples come from `streams` sources; the source of each tuple is drawn independently.
 
-    Source i has a share proportional to 1 / (i + 1)^exponent: 0 is equal shares. Of a Poisson process this makes
-    independent Poisson sources.
+    Source i has a share proportional to 1 / (i + 1)^exponent; exponent 0 means equal shares. A Poisson process is split
+    into independent Poisson sources.
     """
 
     process: Process
@@ -46,13 +46,13 @@ def _draw(ends: np.ndarray[tuple[int], np.dtype[np.float64]], n: int, rng: np.ra
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """When sources are there: what an absent or stalled source would have sent is never sent.
+    """The times in which sources are present; tuples of an absent or stalled source are never sent.
 
-    join_within: sources join at times uniform in this; none: all are there from the start.
-    stay: mean time from joining until a source leaves for good, exponential; none: it never leaves.
-    stall_every, stall_for: mean time between stalls, and of a stall, both exponential; none: no stalls.
+    join_within: sources join at times uniform in this duration; None: all are present from the start.
+    stay: mean time from joining until a source leaves for good, exponential; None: it never leaves.
+    stall_every, stall_for: mean time between stalls, and mean length of a stall, both exponential; None: no stalls.
 
-    A stall is silence. For a source that goes on measuring and delivers later, see delays.HeldBack.
+    A stalled source sends nothing. For a source that goes on measuring and delivers later, see held.HeldBack.
     """
 
     join_within: Duration | None = None
@@ -71,9 +71,9 @@ class Presence:
             )
 
     def thinned(self, sent: Iterator[SentTuples], streams: int, rng: np.random.Generator) -> Iterator[SentTuples]:
-        """Yield the tuples of those of the `streams` sources that are there when they send.
+        """Yield the tuples whose source, one of `streams`, is present at their time.
 
-        Ends when all sources have left for good.
+        The iterator ends when all sources have left for good.
         """
         joined, left = self._life(streams, rng)
         stalls = self._stalls(streams, rng)

@@ -1,4 +1,4 @@
-"""What a stream is like, whether made or recorded: one statistic per module, over plain arrays."""
+"""Estimators of the properties of synthetic or recorded streams: one statistic per module, over plain arrays."""
 
 from skypane.workloads.estimators.correlation import mean_correlation
 from skypane.workloads.estimators.counts import counts

@@ -1,4 +1,4 @@
-"""The share of skyline points: what decides the cost of a preference query."""
+"""The share of skyline points, which determines the cost of a preference query."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from skypane.types import FloatArray
 
 
 def skyline_share(points: FloatArray) -> float:
-    """Return the share of (n, d) points that no other one dominates; smaller is better. 0 of no points."""
+    """Return the share of (n, d) points that no other point dominates, 0 without points; smaller is better."""
     return len(skyline_indices(points)) / len(points) if len(points) else 0.0

@@ -1,1 +1,1 @@
-"""Kernels of the multiway designs: atomics, the T-Gate, the W-Hive, and what they share."""
+"""Kernels of the multiway designs: atomics, T-Gate, W-Hive, queues, winsets, pane tables and texts."""

@@ -1,7 +1,8 @@
 """Atomic operations on int64 arrays, for kernels that run in several threads without the GIL.
 
-All are sequentially consistent but publish(), a release, which costs a plain store. Arrays are one-dimensional, contiguous
-int64; any other is an error when the kernel is compiled. None checks bounds: the caller guarantees that the index exists.
+All are sequentially consistent except publish(), which is a release and costs a plain store. Arrays must be
+one-dimensional, contiguous int64; others raise an error when the kernel is compiled. Indices are not checked; the
+caller guarantees them.
 """
 
 from __future__ import annotations
@@ -47,19 +48,19 @@ def load(_context: Any, array: Any, _at: Any) -> Any:
 
 @intrinsic
 def store(_context: Any, array: Any, _at: Any, _word: Any) -> Any:
-    """Store a word (array, index, word), before whatever this thread loads later."""
+    """Store a word (array, index, word) before all later loads of this thread."""
     return _stored(array, "seq_cst")
 
 
 @intrinsic
 def publish(_context: Any, array: Any, _at: Any, _word: Any) -> Any:
-    """Store a word (array, index, word): who loads it sees all that this thread has written before."""
+    """Store a word (array, index, word); a thread that loads it sees all earlier writes of this thread."""
     return _stored(array, "release")
 
 
 @intrinsic
 def swap_if(_context: Any, array: Any, _at: Any, _old: Any, _new: Any) -> Any:
-    """Compare and swap (array, index, old, new): whether `old` stood there, and `new` does now."""
+    """Compare and swap (array, index, old, new); return whether `old` was replaced by `new`."""
     _checked(array)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -72,7 +73,7 @@ def swap_if(_context: Any, array: Any, _at: Any, _old: Any, _new: Any) -> Any:
 
 @intrinsic
 def add(_context: Any, array: Any, _at: Any, _amount: Any) -> Any:
-    """Add to a word (array, index, amount), and return what it was."""
+    """Add to a word (array, index, amount), and return its previous value."""
     _checked(array)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:

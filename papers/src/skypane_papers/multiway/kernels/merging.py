@@ -1,4 +1,4 @@
-"""Kernels of the columnar merge: how far inputs have come, and the order of tuples of many inputs."""
+"""Kernels of the columnar merge: the progress of inputs, and the order of tuples of many inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIGITS: Final = 1 << _BITS
 
 @kernel
 def advance(newest: IntArray, times: IntArray, inputs: IntArray) -> int:
-    """Move on how far each input has come, row by row; return the first row that goes backwards, -1 if none does."""
+    """Advance the newest time of each input row by row; return the first row that goes backwards, or -1."""
     for row in range(times.size):
         if times[row] < newest[inputs[row]]:
             return row
@@ -25,7 +25,7 @@ def advance(newest: IntArray, times: IntArray, inputs: IntArray) -> int:
 
 @inlined
 def pass_digit(keys: IntArray, order: IntArray, to_keys: IntArray, to_order: IntArray, shift: int) -> None:
-    """Sort by one digit, and leave equal ones as they are."""
+    """Sort stably by one digit."""
     begins = np.zeros(_DIGITS + 1, np.int64)
     for at in range(keys.size):
         begins[((keys[at] >> shift) & (_DIGITS - 1)) + 1] += 1
@@ -40,9 +40,9 @@ def pass_digit(keys: IntArray, order: IntArray, to_keys: IntArray, to_order: Int
 
 @kernel
 def sorted_order(times: IntArray, inputs: IntArray) -> IntArray:
-    """Return the order by (time, input, sequence), digit by digit from the lowest: inputs first, then times.
+    """Return the order by (time, input, sequence), by a radix sort from the lowest digit: first inputs, then times.
 
-    As many passes as the numbers of inputs, and the span of the times, have digits of 11 bits; inputs are 0 or more.
+    There is one pass per 11 bits of the largest input and of the span of times; inputs must not be negative.
     """
     order = np.arange(times.size)
     if times.size < 2:

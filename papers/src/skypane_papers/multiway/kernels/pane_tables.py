@@ -1,7 +1,7 @@
-"""Panes of keys that are numbers: what a worker's tuples come to, as a row of a table for each pane (columnar WiML).
+"""Aggregates of a worker's tuples per pane and numbered key, as one table row per pane (columnar WiML).
 
-Keys are 0 to K - 1, so a key is a place and no table of keys is searched. A tuple changes one state, that of its pane; a
-window's states are put together from its panes when it is complete, all keys at once. Pane p lies in row p modulo the rows.
+Keys are 0 to K - 1 and used as indices, without a search. A tuple changes one state, that of its pane; the states of a
+window are combined from its panes when it is complete, all keys at once. Pane p is in row p modulo the number of rows.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class PaneTables(NamedTuple):
     where: int
     offsets: IntArray
     data: BytesArray
-    #: (rows, keys): tuples, and what they come to
+    #: (rows, keys): numbers of tuples, and states
     counts: Any
     states: Any
 
 
 @inlined
 def change(tables: Any, row: int, key: int, value: int) -> None:
-    """Change a pane's state by a tuple."""
+    """Update a pane's state with a tuple."""
     first = tables.counts[row, key] == 0
     tables.counts[row, key] += 1
     if tables.function == COUNT:
@@ -47,7 +47,7 @@ def change(tables: Any, row: int, key: int, value: int) -> None:
 
 @kernel
 def update_panes(tables: Any, times: IntArray, keys: IntArray, values: IntArray, end: int) -> int:
-    """Update panes by tuples, in order; return how far it went: to the first of pane `end` or later, or to the end."""
+    """Update panes with tuples in order; return the row of the first tuple of pane `end` or later, or the length."""
     for row in range(times.size):
         pane = times[row] // tables.pane
         if pane >= end:
@@ -59,7 +59,7 @@ def update_panes(tables: Any, times: IntArray, keys: IntArray, values: IntArray,
 
 @kernel
 def add_pane(tables: Any, pane: int, sign: int, counts: IntArray, states: IntArray) -> None:
-    """Add a pane to a window, or (sign = -1) take it from it: counts and sums alone can be taken away again."""
+    """Add a pane to a window, or subtract it (sign = -1), which is possible for counts and sums only."""
     row = pane % tables.counts.shape[0]
     for key in range(tables.keys):
         counts[key] += sign * tables.counts[row, key]
@@ -68,7 +68,7 @@ def add_pane(tables: Any, pane: int, sign: int, counts: IntArray, states: IntArr
 
 @kernel
 def join_pane(tables: Any, pane: int, counts: IntArray, states: IntArray) -> None:
-    """Join a pane to a window of earlier ones, for maxima and firsts."""
+    """Combine a pane with the earlier panes of a window, for maxima and first values."""
     row = pane % tables.counts.shape[0]
     for key in range(tables.keys):
         if tables.counts[row, key] == 0:
@@ -82,7 +82,7 @@ def join_pane(tables: Any, pane: int, counts: IntArray, states: IntArray) -> Non
 
 @kernel
 def clear_pane(tables: Any, pane: int) -> None:
-    """Make room for a later pane."""
+    """Clear a pane's row for a later pane."""
     row = pane % tables.counts.shape[0]
     tables.counts[row] = 0
     tables.states[row] = 0
@@ -96,6 +96,6 @@ def new_tables(
     where: int = ANY,
     texts: tuple[IntArray, BytesArray] = NO_TEXTS,
 ) -> PaneTables:
-    """Return empty tables of so many panes at a time."""
+    """Return empty tables for `rows` panes at a time."""
     states = np.zeros((rows, keys), np.int64)
     return PaneTables(function, pane, keys, where, *texts, np.zeros_like(states), states)

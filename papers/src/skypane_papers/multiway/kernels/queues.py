@@ -1,10 +1,10 @@
-"""The usual way to merge inputs (paper 2, section 5.3): a queue for each, and a look at all of them for every tuple.
+"""The usual way to merge inputs (paper 2, section 5.3): one queue per input, all of which are compared for every tuple.
 
-MQ's queues have a lock each. MQLF's have none: a queue has one producer and one consumer, for whom a ring with two counters
-is a lock-free queue; the paper's is Michael and Scott's, which any number may use.
+MQ's queues have one lock each. MQLF's have none: with one producer and one consumer, a ring with two counters is a
+lock-free queue. The paper uses that of Michael and Scott, which supports any number of threads.
 
-    tail[input]   tuples that were ever put, written by the input's thread
-    head[input]   tuples that were ever taken, written by the output thread
+    tail[input]   number of tuples put so far, written by the input's thread
+    head[input]   number of tuples taken so far, written by the output thread
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ END: Final = -1
 
 
 class Queues(NamedTuple):
-    """The queues of all inputs, and where each column begins in their one array of words."""
+    """The queues of all inputs: one array of words, and the offset of each column in it."""
 
     words: IntArray
     locked: bool
     inputs: int
-    #: of a queue; a power of two
+    #: capacity of a queue, a power of two
     room: int
-    #: of inputs and places
+    #: by input and place
     times: int
     payloads: int
-    #: of inputs, PAD apart
+    #: by input, PAD apart
     heads: int
     tails: int
     locks: int
@@ -42,7 +42,7 @@ class Queues(NamedTuple):
 
 @inlined
 def lock(queues: Any, source: int) -> None:
-    """Wait until the queue is free, and take it."""
+    """Acquire the lock of a queue, if queues have locks."""
     if queues.locked:
         while not swap_if(queues.words, queues.locks + source * PAD, 0, 1):
             pass
@@ -50,14 +50,14 @@ def lock(queues: Any, source: int) -> None:
 
 @inlined
 def unlock(queues: Any, source: int) -> None:
-    """Let others have the queue."""
+    """Release the lock of a queue."""
     if queues.locked:
         publish(queues.words, queues.locks + source * PAD, 0)
 
 
 @kernel
 def put_tuples(queues: Any, source: int, times: IntArray, payloads: IntArray) -> int:
-    """Put an input's tuples into its queue, oldest first; return for how many there was room (Add)."""
+    """Put an input's tuples into its queue, oldest first; return how many were accepted (Add)."""
     done = 0
     tail = load(queues.words, queues.tails + source * PAD)
     while done < times.size:
@@ -77,7 +77,7 @@ def put_tuples(queues: Any, source: int, times: IntArray, payloads: IntArray) ->
 
 @inlined
 def least_queue(queues: Any) -> int:
-    """Return the input whose first tuple is the oldest; END if one that has not left has none."""
+    """Return the input with the oldest first tuple; END if an input that has not left has no tuple."""
     least, oldest = END, 0
     for source in range(queues.inputs):
         lock(queues, source)
@@ -96,7 +96,7 @@ def least_queue(queues: Any) -> int:
 
 @kernel
 def take_ready(queues: Any, times: IntArray, payloads: IntArray) -> int:
-    """Fill the arrays with the next ready tuples, in order of time and input; return how many there were."""
+    """Fill the arrays with the next ready tuples, in order of time and input; return their number."""
     count = 0
     while count < times.size:
         source = least_queue(queues)
@@ -114,12 +114,12 @@ def take_ready(queues: Any, times: IntArray, payloads: IntArray) -> int:
 
 @kernel
 def leave_queue(queues: Any, source: int) -> None:
-    """Wait for an input no longer."""
+    """Stop waiting for an input."""
     publish(queues.words, queues.left + source * PAD, 1)
 
 
 def new_queues(inputs: int, room: int, locked: bool) -> Queues:
-    """Return empty queues, with room for so many tuples each, a power of two."""
+    """Return empty queues with a capacity of `room` tuples each, a power of two."""
     sizes = [inputs * room, inputs * room, *[inputs * PAD] * 4]
     begins = np.concatenate([[0], np.cumsum(sizes)]).tolist()
     return Queues(np.zeros(begins[-1], np.int64), locked, inputs, room, *begins[:-1])

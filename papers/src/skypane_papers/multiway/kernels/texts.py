@@ -1,6 +1,6 @@
-"""What a text holds: a mail address, an IP address; the costly functions of paper 2, table 2.
+"""Search texts for mail and IP addresses, the costly functions of paper 2, table 2.
 
-Texts lie one after the other in an array of bytes: text i is data[offsets[i]:offsets[i + 1]].
+Texts are stored one after the other in an array of bytes: text i is data[offsets[i]:offsets[i + 1]].
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ _DOT, _AT = 46, 64
 
 @inlined
 def is_digit(byte: int) -> bool:
-    """Whether a byte is one of 0 to 9."""
+    """Return whether a byte is 0 to 9."""
     return 48 <= byte <= 57
 
 
 @inlined
 def is_letter(byte: int) -> bool:
-    """Whether a byte is one of a to z, A to Z."""
+    """Return whether a byte is a to z or A to Z."""
     return 97 <= byte | 32 <= 122
 
 
 @inlined
 def is_name(byte: int) -> bool:
-    """Whether a byte may be in a label of a domain: a letter, a digit, a hyphen."""
+    """Return whether a byte may be in a label of a domain: a letter, digit or hyphen."""
     return is_letter(byte) or is_digit(byte) or byte == 45
 
 
 @kernel
 def has_mail(data: Any, begin: int, end: int) -> bool:
-    """Whether there is name@label.label, the last label of two letters or more."""
+    """Return whether a text contains name@label.label, with at least two letters in the last label."""
     for at in range(begin + 1, end):
         if data[at] != _AT:
             continue
@@ -58,7 +58,7 @@ def has_mail(data: Any, begin: int, end: int) -> bool:
 
 @kernel
 def has_ip(data: Any, begin: int, end: int) -> bool:
-    """Whether there are four numbers of 0 to 255 with dots between, and no digit before or behind."""
+    """Return whether a text contains four numbers of 0 to 255, separated by dots, without digits around them."""
     for at in range(begin, end):
         if not is_digit(data[at]) or (at > begin and (is_digit(data[at - 1]) or data[at - 1] == _DOT)):
             continue
@@ -80,7 +80,7 @@ def has_ip(data: Any, begin: int, end: int) -> bool:
 
 @kernel
 def contributes(where: int, offsets: Any, data: Any, row: int) -> bool:
-    """Whether a tuple counts: all do, or those whose text, by its row, holds what is looked for."""
+    """Return whether a tuple counts: all do, or those whose text, by its row, matches the condition `where`."""
     if where == ANY:
         return True
     begin, end = offsets[row], offsets[row + 1]

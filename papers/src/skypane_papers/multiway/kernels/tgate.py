@@ -1,20 +1,21 @@
-"""T-Gate's kernels (paper 2, algorithm 4): a skip list in the order of time, that many threads insert into without a lock.
+"""Kernels of the T-Gate (paper 2, algorithm 4): a skip list in time order, with lock-free inserts by many threads.
 
-A node is a cache line of an array, for a search looks at a node's time, owner and links together, and at most nodes once;
-links lead to later nodes only. Each input has a ring of segments in an arena; a segment's nodes are an input's tuples in
-order, and are freed together. Were segments shared, fast inputs could take all, and the slow one that everybody waits for
-would find none.
+A node is one cache line of an array, because a search reads a node's time, owner and links together, and most nodes
+only once. Links lead to later nodes only. Each input has a ring of segments in an arena; the nodes of a segment are
+tuples of one input in order and are freed together. Segments are not shared, because fast inputs could take all of
+them, and the slow input for which all others wait would have none.
 
     entry -> ... consumed ... -> head of a consumer -> ready ... -> not ready
 
-    insert   finds its place from the input's last one on, links the node level by level from the lowest, and only then
-             says so in written[input]: what is not said has not come
-    take     looks at the node after its head, and at whether a tuple that belongs before it can still come
-    free     entry moves to a node of full height that every consumer has passed; segments before it wait until no thread
-             is left that began before it moved, for such a thread may stand on one of their nodes
+    insert   search from the input's last place on, link the node level by level from the lowest, and publish it in
+             written[input]: a tuple counts as arrived only then
+    take     check the node after the head, and whether a tuple that belongs before it can still arrive
+    free     move the entry to a node of full height that every consumer has passed; free segments before it when all
+             calls that began before the move have ended, because such a call may still use their nodes
 
-An input is silent until its first tuple; a silent input holds back all. One whose last tuple has been taken is exhausted.
-What looks at all inputs or segments (free) is done once in so many tuples, or when an input has no room.
+An input is silent until its first tuple, and a silent input holds back all tuples. An input whose last tuple has been
+taken is exhausted. Work on all inputs or segments (free) is done once per that many tuples, or when an input has no
+room.
 """
 
 from __future__ import annotations
@@ -29,29 +30,29 @@ from skypane_papers.multiway.kernels.atomics import add, load, publish, store, s
 
 LEVELS: Final = 6
 PAD: Final = 8
-"""Words of a cache line: what one thread writes and others read lies a line apart."""
+"""Words of a cache line; words that one thread writes and others read are a line apart."""
 END: Final = 0
-"""Where no node is: the first node, before all others, to which no link leads."""
+"""Index that stands for no node: that of the first node, to which no link leads."""
 GONE: Final = 1 << 62
 
 IN_ORDER: Final = 0
 DEFINITION_1: Final = 1
 LAST_HELD: Final = 2
 ASKED: Final = 3
-"""What a list has to do that knows nothing of ready tuples (section 7.2): ask every input, for every tuple."""
+"""Rule of a list without ready tuples (section 7.2): check every input for every tuple."""
 
 SILENT, CLOCK, ENTRY, RECLAIMING, WANTED = 0, PAD, 2 * PAD, 3 * PAD, 4 * PAD
 NEWEST = 2
-"""Where the time of an input's last tuple lies, behind its next free node and the end of that one's segment."""
+"""Offset of the time of an input's last tuple, after its next free node and the end of that node's segment."""
 OWNER, NEXT = 1, 2
-"""Words of a node, which is a line: its time, its owner, and as many links as are left."""
+"""Words of a node, which is a line: the time, the owner, and links in the other words."""
 SERIAL: Final = 43
-"""Bits of an owner that number an input's tuples; those above are the input."""
+"""Bits of an owner for the serial number of a tuple; the bits above are the input."""
 LAST: Final = (1 << SERIAL) - 1
 
 
 class Gate(NamedTuple):
-    """A T-Gate: one array of words, and where each of its columns begins in it (one array, for each is counted in every call)."""
+    """A T-Gate: one array of words, and the offset of each column in it. A further array would slow down every call."""
 
     words: IntArray
     rule: int
@@ -60,33 +61,34 @@ class Gate(NamedTuple):
     inputs: int
     consumers: int
     segments: int
-    #: of nodes, PAD apart
+    #: by node, PAD apart
     nodes: int
-    #: of nodes
+    #: by node
     payload: int
-    #: of inputs, PAD apart: tuples that have come, and the clock at which a call began, 0 between calls
+    #: by input, PAD apart: number of arrived tuples, and the clock at which a call began, 0 between calls
     written: int
     active: int
-    #: of inputs, written by the input's own thread, PAD apart: next free node, the end of its segment, the time of the last
+    #: by input, written by the input's thread, PAD apart: next free node, the end of its segment, the time of the last
     #: tuple; the last node passed on each level, its time and its input
     room: int
     hints: int
     hint_times: int
     hint_sources: int
-    #: of segments: whether it is in use, and full; the clock since which it waits to be freed
+    #: by segment: whether it is in use, whether it is full, and the clock since which it waits to be freed
     used: int
     full: int
     limbo: int
-    #: of consumers, PAD apart: the last node taken, the last of full height, odd while it reads
+    #: by consumer, PAD apart: the last node taken, the last one of full height, and a counter that is odd during a read
     heads: int
     passed: int
     reading: int
-    #: of consumers, PAD apart: inputs whose last tuple the consumer has taken, how many; tuples taken since it freed segments
+    #: by consumer, PAD apart: number of exhausted inputs, and of tuples taken since it freed segments
     counts: int
-    #: of consumers and inputs: those inputs; by input the serial of that tuple and 1, 0 if it is not among them
+    #: by consumer and input: the list of exhausted inputs; by input the serial of the last tuple plus 1, or 0
     exhausted: int
     exhausted_serials: int
-    #: inputs that are silent, the clock, the entry, whether somebody frees segments, whether an input waits for room; PAD apart
+    #: number of silent inputs, clock, entry, whether a thread frees segments, whether an input waits for room; PAD
+    #: apart
     shared: int
 
 
@@ -98,19 +100,19 @@ def time_of(gate: Any, node: int) -> int:
 
 @inlined
 def owner_of(gate: Any, node: int) -> int:
-    """Return the input and the serial of a node's tuple in one word, in the order of both."""
+    """Return the input and the serial of a node's tuple in one word, which sorts by both."""
     return gate.words[gate.nodes + node * PAD + OWNER]
 
 
 @inlined
 def link_of(gate: Any, node: int, level: int) -> int:
-    """Return where a node's link of a level is."""
+    """Return the index of a node's link on a level."""
     return gate.nodes + node * PAD + NEXT + level
 
 
 @inlined
 def belongs_before(gate: Any, node: int, time: int, source: int) -> bool:
-    """Whether a node stays before a new tuple: by time, and then by input; or, of equal times, by arrival."""
+    """Return whether a node precedes a new tuple: by time, then by input, or by arrival under the paper's rules."""
     return time_of(gate, node) < time or (
         time_of(gate, node) == time and (gate.rule != IN_ORDER or owner_of(gate, node) >> SERIAL <= source)
     )
@@ -118,9 +120,9 @@ def belongs_before(gate: Any, node: int, time: int, source: int) -> bool:
 
 @inlined
 def height_of(gate: Any, node: int) -> int:
-    """Return how many levels a node has: one more with a chance of a quarter, the same in every run.
+    """Return the number of levels of a node: each further one with a probability of 1/4, the same in every run.
 
-    The last of a segment has all: a place for the entry to move to, so that a segment that is full can be freed one day.
+    The last node of a segment has all levels, so that the entry can move to it and full segments can be freed.
     """
     owner = owner_of(gate, node)
     word = ((owner & 0xFFFFFF) * 2_654_435_761 + (owner >> SERIAL) * 40_503) & 0x7FFFFFFF
@@ -135,7 +137,7 @@ def height_of(gate: Any, node: int) -> int:
 
 @inlined
 def new_node(gate: Any, source: int) -> int:
-    """Return the next node of the input's ring; END if it is in use yet: the arena is full."""
+    """Return the next node of the input's ring; END if it is still in use because the arena is full."""
     room = source * PAD
     if gate.words[gate.room + room] == gate.words[gate.room + room + 1]:
         ring = gate.segments // gate.inputs
@@ -153,7 +155,7 @@ def new_node(gate: Any, source: int) -> int:
 
 @inlined
 def remember(gate: Any, source: int, level: int, node: int) -> None:
-    """Begin the next search on this level here."""
+    """Start the next search on this level at this node."""
     at = source * PAD + level
     gate.words[gate.hints + at], gate.words[gate.hint_times + at], gate.words[gate.hint_sources + at] = (
         node,
@@ -164,7 +166,7 @@ def remember(gate: Any, source: int, level: int, node: int) -> None:
 
 @inlined
 def begin(gate: Any, source: int) -> None:
-    """Say that the input's thread is at work, and forget places that may be freed."""
+    """Mark the input's thread as active, and drop remembered places that may be freed."""
     store(gate.words, gate.active + source * PAD, load(gate.words, gate.shared + CLOCK))
     entry = load(gate.words, gate.shared + ENTRY)
     time, owner = time_of(gate, entry), owner_of(gate, entry) >> SERIAL
@@ -177,7 +179,7 @@ def begin(gate: Any, source: int) -> None:
 
 @inlined
 def find_places(gate: Any, source: int, time: int) -> None:
-    """Find the last node on each level that a new tuple comes after, from the highest level down."""
+    """Find the last node before a new tuple on each level, from the highest level down."""
     place = gate.words[gate.hints + source * PAD + LEVELS - 1]
     for level in range(LEVELS - 1, -1, -1):
         hint = source * PAD + level
@@ -192,7 +194,7 @@ def find_places(gate: Any, source: int, time: int) -> None:
 
 @inlined
 def link(gate: Any, node: int, source: int, level: int) -> None:
-    """Put a node into the list of a level: again, from where the place is by then, if another was put there first."""
+    """Link a node into the list of a level; retry from the new place if another node was linked there first."""
     place = gate.words[gate.hints + source * PAD + level]
     while True:
         following = load(gate.words, link_of(gate, place, level))
@@ -207,7 +209,7 @@ def link(gate: Any, node: int, source: int, level: int) -> None:
 
 @inlined
 def insert_tuple(gate: Any, source: int, time: int, payload: int) -> bool:
-    """Insert a tuple not older than the input's last (insertTuple); whether there was room."""
+    """Insert a tuple not older than the input's last one (insertTuple); return False if there was no room."""
     node = new_node(gate, source)
     if node == END:
         return False
@@ -232,15 +234,15 @@ def insert_tuple(gate: Any, source: int, time: int, payload: int) -> bool:
 
 @kernel
 def newest_time(gate: Any, source: int) -> int:
-    """Return the time of an input's last tuple; for its own thread."""
+    """Return the time of an input's last tuple; called by the input's thread."""
     return gate.words[gate.room + source * PAD + NEWEST]
 
 
 @kernel
 def insert_tuples(gate: Any, source: int, times: IntArray, payloads: IntArray) -> int:
-    """Insert an input's tuples, oldest first; return how many there was room for.
+    """Insert an input's tuples, oldest first; return how many were inserted.
 
-    Where time goes backwards none is inserted: return -1 - row of the first that is older than the one before it.
+    If time goes backwards, insert none and return -1 - row of the first tuple that is older than the one before.
     """
     newest = newest_time(gate, source)
     for row in range(times.size):
@@ -257,7 +259,7 @@ def insert_tuples(gate: Any, source: int, times: IntArray, payloads: IntArray) -
 
 @inlined
 def somebody_is_behind(gate: Any, time: int) -> bool:
-    """Whether the last tuple of some input is older."""
+    """Return whether the last tuple of any input is older than `time`."""
     for source in range(gate.inputs):
         if load(gate.words, gate.room + source * PAD + NEWEST) < time:
             return True
@@ -266,20 +268,20 @@ def somebody_is_behind(gate: Any, time: int) -> bool:
 
 @inlined
 def held_back(gate: Any, consumer: int, node: int) -> bool:
-    """Whether a tuple that belongs before this one may still come, as far as inputs have spoken."""
+    """Return whether a tuple that belongs before this one may still arrive, given the tuples of all inputs so far."""
     if gate.rule == ASKED:
         return somebody_is_behind(gate, time_of(gate, node))
     if gate.rule == LAST_HELD:
         owner = owner_of(gate, node)
         return load(gate.words, gate.written + (owner >> SERIAL) * PAD) == (owner & LAST) + 1
-    # Exhausted inputs spoke last at or before the head's time; of the node's own time, definition 1 lets it pass, even if
-    # it is one of theirs that is linked and not yet said to have come: it may hide others that have.
+    # The last tuples of exhausted inputs are at or before the head's time. Definition 1 lets a node of that time pass,
+    # even one of theirs that is linked but not yet published, because it may hide others that are.
     if gate.rule == DEFINITION_1 and time_of(gate, load(gate.words, gate.heads + consumer * PAD)) == time_of(
         gate, node
     ):
         return False
     first, count = consumer * gate.inputs, gate.words[gate.counts + consumer * PAD]
-    while count > 0:  # one that has not spoken since is enough: the others are looked at when it has
+    while count > 0:  # one input without a new tuple is enough; the others are checked after it has sent one
         source = gate.words[gate.exhausted + first + count - 1]
         if load(gate.words, gate.written + source * PAD) <= gate.words[gate.exhausted_serials + first + source]:
             break
@@ -297,7 +299,7 @@ def ready_node(gate: Any, consumer: int) -> int:
         node = load(gate.words, link_of(gate, head, 0))
         if node == END or load(gate.words, gate.shared + SILENT) > 0 or held_back(gate, consumer, node):
             return END
-        # One that belongs before it may have come since: before its input was seen to have spoken.
+        # A node that belongs before this one may have been linked before its input was seen to have sent a tuple.
         if load(gate.words, link_of(gate, head, 0)) == node:
             return node
 
@@ -307,17 +309,17 @@ def take(gate: Any, consumer: int, node: int) -> None:
     """Move a consumer's head to a ready node."""
     owner = owner_of(gate, node)
     source, serial = owner >> SERIAL, owner & LAST
-    said = load(gate.words, gate.written + source * PAD)
-    if gate.rule < LAST_HELD and said <= serial + 1:
+    arrived = load(gate.words, gate.written + source * PAD)
+    if gate.rule < LAST_HELD and arrived <= serial + 1:
         note_exhausted(gate, consumer, source, serial)
     publish(gate.words, gate.heads + consumer * PAD, node)
-    if said > serial and height_of(gate, node) == LEVELS:  # what has not been said may not be linked on every level
+    if arrived > serial and height_of(gate, node) == LEVELS:  # before it is published, it may lack links on some levels
         publish(gate.words, gate.passed + consumer * PAD, node)
 
 
 @inlined
 def note_exhausted(gate: Any, consumer: int, source: int, serial: int) -> None:
-    """Note that a consumer has taken an input's last tuple; an input is in the list once."""
+    """Record that a consumer has taken an input's last tuple; an input is in the list at most once."""
     first, count = consumer * gate.inputs, gate.words[gate.counts + consumer * PAD]
     if gate.words[gate.exhausted_serials + first + source] == 0:
         gate.words[gate.exhausted + first + count] = source
@@ -327,7 +329,7 @@ def note_exhausted(gate: Any, consumer: int, source: int, serial: int) -> None:
 
 @kernel
 def get_ready_tuples(gate: Any, consumer: int, times: IntArray, sources: IntArray, payloads: IntArray) -> int:
-    """Fill the arrays with a consumer's next ready tuples, in order (getNextReadyTuple); return how many there were."""
+    """Fill the arrays with a consumer's next ready tuples, in order (getNextReadyTuple); return their number."""
     count = 0
     add(gate.words, gate.reading + consumer * PAD, 1)
     while count < times.size:
@@ -353,9 +355,9 @@ def get_ready_tuples(gate: Any, consumer: int, times: IntArray, sources: IntArra
 
 @kernel
 def leave_gate(gate: Any, source: int) -> None:
-    """Wait for an input no longer; called by its own thread."""
+    """Stop waiting for an input; called by the input's thread."""
     silent = load(gate.words, gate.written + source * PAD) == 0
-    store(gate.words, gate.written + source * PAD, GONE)  # no tuple is its last any more
+    store(gate.words, gate.written + source * PAD, GONE)  # none of its tuples counts as the last one any more
     publish(gate.words, gate.room + source * PAD + NEWEST, GONE)
     if silent:
         add(gate.words, gate.shared + SILENT, -1)
@@ -363,9 +365,9 @@ def leave_gate(gate: Any, source: int) -> None:
 
 @kernel
 def join_gate(gate: Any, source: int) -> int:
-    """Wait for an input from now on; return the time of the last tuple taken, before which it may send none.
+    """Wait for a new input from now on; return the time of the last tuple taken, before which it may send none.
 
-    No consumer takes anything until it has spoken; a call that was under way when it came is waited for.
+    No consumer takes a tuple until the input has sent one; this function waits for calls that are under way.
     """
     add(gate.words, gate.shared + SILENT, 1)
     last = time_of(gate, load(gate.words, gate.heads + 0))
@@ -380,7 +382,7 @@ def join_gate(gate: Any, source: int) -> int:
 
 @inlined
 def comes_before(gate: Any, node: int, other: int) -> bool:
-    """Whether a node stands before another on every level; those of one time may stand otherwise on each, but in order."""
+    """Return whether a node precedes another on every level; without IN_ORDER the order of one time may differ."""
     if time_of(gate, node) != time_of(gate, other) or gate.rule != IN_ORDER:
         return time_of(gate, node) < time_of(gate, other)
     return owner_of(gate, node) < owner_of(gate, other)
@@ -388,7 +390,7 @@ def comes_before(gate: Any, node: int, other: int) -> bool:
 
 @inlined
 def next_entry(gate: Any) -> int:
-    """Return the last node of full height that all consumers have passed; the entry as it is, where that is a tie."""
+    """Return the last node of full height that all consumers have passed; the current entry in case of a tie."""
     least = load(gate.words, gate.passed + 0)
     for consumer in range(1, gate.consumers):
         node = load(gate.words, gate.passed + consumer * PAD)
@@ -405,7 +407,7 @@ def next_entry(gate: Any) -> int:
 
 @inlined
 def oldest_call(gate: Any) -> int:
-    """Return the clock at which the oldest of the calls under way began."""
+    """Return the clock at which the oldest call under way began."""
     oldest = load(gate.words, gate.shared + CLOCK)
     for source in range(gate.inputs):
         began = load(gate.words, gate.active + source * PAD)
@@ -416,7 +418,7 @@ def oldest_call(gate: Any) -> int:
 
 @kernel
 def free_segments(gate: Any) -> None:
-    """Free what nobody can reach any more; if another thread is at it, leave it to that."""
+    """Free segments that no thread can reach any more, unless another thread is doing so."""
     if not swap_if(gate.words, gate.shared + RECLAIMING, 0, 1):
         return
     entry = next_entry(gate)
@@ -441,10 +443,10 @@ def free_segments(gate: Any) -> None:
 
 
 def new_gate(inputs: int, consumers: int, ring: int, segment: int, rule: int, later: int = 0) -> Gate:
-    """Return an empty T-Gate of so many inputs, all silent, with `ring` segments of `segment` nodes each.
+    """Return an empty T-Gate of `inputs` silent inputs, with `ring` segments of `segment` nodes per input.
 
-    The last `later` of them are not waited for until they join. Three segments are needed: one that the entry lies in, one
-    that holds the input's last tuple, one to go on in.
+    The last `later` inputs are not waited for until they join. An input needs at least three segments: for the entry,
+    for its last tuple, and for new ones.
     """
     segments, never = inputs * ring, np.iinfo(np.int64).min
     nodes, lines, readers = segments * segment + 1, inputs * PAD, consumers * PAD
@@ -452,7 +454,7 @@ def new_gate(inputs: int, consumers: int, ring: int, segment: int, rule: int, la
     sizes += [consumers * inputs, consumers * inputs, 5 * PAD]
     begins = np.concatenate([[0], np.cumsum([-(-size // PAD) * PAD for size in sizes])]).tolist()
     words = np.zeros(begins[-1] + PAD, np.int64)
-    words = words[-(words.ctypes.data // words.itemsize) % PAD :][: begins[-1]]  # from the beginning of a line on
+    words = words[-(words.ctypes.data // words.itemsize) % PAD :][: begins[-1]]  # align to a cache line
     gate = Gate(words, rule, segment, inputs, consumers, segments, *begins[:-1])
 
     def column(begin: int, size: int) -> IntArray:

@@ -1,16 +1,17 @@
-"""W-Hive's kernels (paper 2, algorithm 5): winsets in the order of their start, that many threads update without a lock.
+"""Kernels of the W-Hive (paper 2, algorithm 5): winsets in the order of their start, updated lock-free by many threads.
 
-A winset is a slot: its start, a link to the next, and a table of keys with open addressing, a state for each. Windows of one
-aggregate overlap by their ratio, some ten or twenty: the list is short, and has no levels to skip by.
+A winset is a slot: its start, a link to the next, and a table of keys with open addressing and one state per key. At
+most ten or twenty windows of an aggregate overlap, so the list is short and needs no skip levels.
 
     head (delivered) -> winset 4 -> winset 6 -> winset 8 ...
 
-    update    says in written[thread] which windows it is done with, then finds or makes each winset and key, and adds
-    deliver   the winset after the head, if every thread is done with it; the head moves there, and the table can be read
-    free      the slot before the head, once no thread is left that began before the head moved
+    update    publish in written[thread] which windows the thread has finished; find or create each winset and key; add
+    deliver   if every thread has finished the winset after the head, move the head there and read the table
+    free      free the slot before the head when all calls that began before the head moved have ended
 
-A state is one word, changed by a compare-and-swap: a count, a sum, a maximum, or the first value, which one thread alone may
-see the tuples of. An average is a sum and, in a word of its own, a count: both are complete when they are read.
+A state is one word, changed by compare-and-swap: a count, sum, maximum or first value; for first values, a single
+thread must process all tuples of a key. An average is a sum and, in a second word, a count; both are complete when they
+are read.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PAD: Final = 8
 END: Final = -1
 FREE, MAKING, LISTED = 0, 1, 2
 NOTHING: Final = np.iinfo(np.int64).min
-"""In the place of a key, of a state, of a time: none yet."""
+"""Value that stands for a missing key, state or time."""
 DONE: Final = np.iinfo(np.int64).max
 
 COUNT: Final = 0
@@ -40,11 +41,11 @@ AVG: Final = 4
 
 HEAD, CLOCK = 0, PAD
 KEPT: Final = 3
-"""Slots kept for the slowest thread beyond those of its windows: the head, and what is about to be free."""
+"""Slots reserved for the slowest thread beyond those of its windows: the head, and slots about to be freed."""
 
 
 class Hive(NamedTuple):
-    """A W-Hive: one array of words, and where each of its columns begins in it (one array, for each is counted in every call)."""
+    """A W-Hive: one array of words, and the offset of each column in it. A further array would slow down every call."""
 
     words: IntArray
     function: int
@@ -52,40 +53,40 @@ class Hive(NamedTuple):
     advance: int
     threads: int
     slots: int
-    #: slots for windows of the slowest thread alone
+    #: number of slots reserved for windows of the slowest thread
     kept: int
-    #: keys that a winset has room for, a power of two
+    #: capacity of a winset in keys, a power of two
     room: int
-    #: which tuples count, by their texts: a value is then the row of its text
+    #: condition on texts by which tuples count; a value is then the row of its text
     where: int
     offsets: IntArray
     data: BytesArray
-    #: of slots
+    #: by slot
     start: int
     next: int
     mode: int
     retired: int
-    #: of slots and keys, slot * room + place
+    #: by slot and key, at slot * room + place
     keys: int
     states: int
-    #: for averages: the same, else one word
+    #: for averages as above, else one word
     counts: int
-    #: of threads, PAD apart: the start before which it updates no window; the clock at which its call began, or 0
+    #: by thread, PAD apart: the start before which it updates no window, and the clock at which its call began, or 0
     written: int
     active: int
-    #: the last delivered slot, and the clock; PAD apart
+    #: the last delivered slot and the clock, PAD apart
     shared: int
 
 
 @inlined
 def first_window(hive: Any, time: int) -> int:
-    """Return the start of the earliest window that holds a time; windows start at multiples of the advance."""
+    """Return the start of the earliest window that contains a time; windows start at multiples of the advance."""
     return ((time - hive.size) // hive.advance + 1) * hive.advance
 
 
 @inlined
 def claimed(hive: Any, begin: int, end: int) -> int:
-    """Claim one of some slots; END if none is free."""
+    """Claim a free slot from `begin` to `end`; return END if there is none."""
     for slot in range(begin, end):
         if load(hive.words, hive.mode + slot) == FREE and swap_if(hive.words, hive.mode + slot, FREE, MAKING):
             return slot
@@ -94,9 +95,10 @@ def claimed(hive: Any, begin: int, end: int) -> int:
 
 @inlined
 def free_slot(hive: Any, start: int) -> int:
-    """Claim a slot for a new winset; END if there is none.
+    """Claim a slot for a new winset; return END if there is none.
 
-    Some are kept for the windows of the slowest thread: were they taken by threads ahead of it, nothing could be delivered.
+    Some slots are reserved for the windows of the slowest thread. If threads ahead of it took them, no winset could
+    complete.
     """
     slot = claimed(hive, hive.kept, hive.slots)
     if slot == END:
@@ -110,7 +112,7 @@ def free_slot(hive: Any, start: int) -> int:
 
 @inlined
 def winset_from(hive: Any, place: int, start: int) -> int:
-    """Return the slot of a window's winset, looked for from a slot before it on, made if there is none; END if no room."""
+    """Return the slot of a window's winset, searched from slot `place` on and created if missing; END without room."""
     made = END
     found = END
     while found == END:
@@ -129,14 +131,14 @@ def winset_from(hive: Any, place: int, start: int) -> int:
             if swap_if(hive.words, hive.next + place, following, made):
                 publish(hive.words, hive.mode + made, LISTED)
                 return made
-    if made != END:  # another thread was first: its winset is used
+    if made != END:  # another thread was first, so its winset is used
         store(hive.words, hive.mode + made, FREE)
     return found
 
 
 @inlined
 def place_of(hive: Any, slot: int, key: int) -> int:
-    """Return where a key's state is in a winset, making room for it; END if the table is full."""
+    """Return the place of a key's state in a winset, and add the key if it is missing; END if the table is full."""
     first = slot * hive.room
     at = place_in(hive.room, key)
     for _ in range(hive.room):
@@ -151,7 +153,7 @@ def place_of(hive: Any, slot: int, key: int) -> int:
 
 @inlined
 def process_tuple(hive: Any, place: int, value: int) -> None:
-    """Change a state by a tuple (processTuple)."""
+    """Update a state with a tuple (processTuple)."""
     if hive.function == AVG:
         add(hive.words, hive.counts + place, 1)
     while True:
@@ -169,14 +171,14 @@ def process_tuple(hive: Any, place: int, value: int) -> None:
 
 @inlined
 def update_windows(hive: Any, thread: int, time: int, key: int, value: int) -> bool:
-    """Update the windows that a tuple contributes to (updateWindows); False, and nothing changed, if there is no room."""
+    """Update the windows of a tuple (updateWindows); return False and change no state if there is no room."""
     first = first_window(hive, time)
     store(hive.words, hive.written + thread * PAD, first)
     if hive.where != ANY and not contributes(hive.where, hive.offsets, hive.data, value):
         return True
     place = load(hive.words, hive.shared + HEAD)
     start = first
-    while start <= time:  # all winsets and keys first: a tuple counts in all of its windows or in none
+    while start <= time:  # all winsets and keys first, so that a tuple counts in all of its windows or in none
         slot = winset_from(hive, place, start)
         if slot == END or place_of(hive, slot, key) == END:
             return False
@@ -192,7 +194,7 @@ def update_windows(hive: Any, thread: int, time: int, key: int, value: int) -> b
 
 @kernel
 def update_all(hive: Any, thread: int, times: IntArray, keys: IntArray, values: IntArray) -> int:
-    """Update windows by a thread's tuples, oldest first; return for how many there was room."""
+    """Update windows with a thread's tuples, oldest first; return how many were accepted."""
     store(hive.words, hive.active + thread * PAD, load(hive.words, hive.shared + CLOCK))
     done = 0
     while done < times.size and update_windows(hive, thread, times[done], keys[done], values[done]):
@@ -203,35 +205,35 @@ def update_all(hive: Any, thread: int, times: IntArray, keys: IntArray, values: 
 
 @kernel
 def pass_time(hive: Any, thread: int, time: int) -> None:
-    """Say that a thread has no tuples before a time any more."""
+    """Report that a thread has no more tuples before a time."""
     store(hive.words, hive.written + thread * PAD, first_window(hive, time))
 
 
 @kernel
 def finish(hive: Any, thread: int) -> None:
-    """Say that a thread updates no window any more."""
+    """Report that a thread updates no more windows."""
     store(hive.words, hive.written + thread * PAD, DONE)
 
 
 @inlined
 def next_winset(hive: Any) -> int:
-    """Return the slot after the head if every thread is done with it, else END."""
+    """Return the slot after the head if every thread has finished it, else END."""
     slot = load(hive.words, hive.next + load(hive.words, hive.shared + HEAD))
     if slot == END:
         return END
     for thread in range(hive.threads):
         if load(hive.words, hive.written + thread * PAD) <= hive.words[hive.start + slot]:
             return END
-    # One that starts before it may have been made since, by a thread that is done with both by now.
+    # An earlier winset may have been created meanwhile, by a thread that has finished both.
     return slot if load(hive.words, hive.next + load(hive.words, hive.shared + HEAD)) == slot else END
 
 
 @kernel
 def get_next_winset(hive: Any, keys: IntArray, states: IntArray, counts: IntArray) -> tuple[int, int]:
-    """Return the start of the earliest winset that no tuple contributes to any more, and how many keys it has.
+    """Return the start and the number of keys of the earliest complete winset; (NOTHING, 0) if there is none.
 
-    They are written to `keys`, `states` and, for averages, `counts`, which have room for hive.room; (NOTHING, 0) if there is
-    none (getNextWinSet). For one thread.
+    Write it to `keys`, `states` and, for averages, `counts`, arrays of hive.room words (getNextWinSet). One thread only
+    may call this.
     """
     slot = next_winset(hive)
     if slot == END:
@@ -255,7 +257,7 @@ def get_next_winset(hive: Any, keys: IntArray, states: IntArray, counts: IntArra
 
 @inlined
 def free_slots(hive: Any) -> None:
-    """Free what was delivered before the head, and no call under way can stand on."""
+    """Free delivered slots before the head that no call under way can use."""
     oldest = load(hive.words, hive.shared + CLOCK)
     for thread in range(hive.threads):
         began = load(hive.words, hive.active + thread * PAD)
@@ -284,7 +286,7 @@ def new_hive(
     where: int = ANY,
     texts: tuple[IntArray, BytesArray] = NO_TEXTS,
 ) -> Hive:
-    """Return an empty W-Hive of `slots` winsets at a time: those that one time has, KEPT, and more for threads ahead."""
+    """Return an empty W-Hive of `slots` slots: those for one time, KEPT, and more for threads ahead."""
     cells = slots * room
     sizes = [*[slots] * 4, cells, cells, cells if function == AVG else 1, threads * PAD, threads * PAD, 2 * PAD]
     begins = np.concatenate([[0], np.cumsum([-(-size // PAD) * PAD for size in sizes])]).tolist()

@@ -1,7 +1,7 @@
-"""Winsets that one thread updates, by tuples in the order of time: no more is needed behind MQ and TuMLSC.
+"""Winsets that a single thread updates with tuples in time order, for MQ and TuMLSC.
 
-Winset i, of the windows that start at i * advance, lies at i modulo the winsets that one time has: an older one has been
-delivered by then. A winset is a table of keys with open addressing.
+Winset i, of the windows that start at i * advance, uses slot i modulo the number of slots; the older winset in that
+slot has been delivered by then. A winset is a table of keys with open addressing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skypane_papers.multiway.kernels.texts import ANY, contributes
 from skypane_papers.multiway.kernels.whive import COUNT, END, FIRST, MAX, NO_TEXTS, NOTHING
 
 OLDEST: Final = 0
-"""In `at`: the number of the oldest winset that may have tuples."""
+"""Index in `at` of the number of the oldest winset that may have tuples."""
 
 
 class Winsets(NamedTuple):
@@ -26,16 +26,16 @@ class Winsets(NamedTuple):
     function: int
     size: int
     advance: int
-    #: keys that a winset has room for, a power of two
+    #: capacity of a winset in keys, a power of two
     room: int
     where: int
     offsets: IntArray
     data: BytesArray
     slots: int
     at: IntArray
-    #: of slots: keys there are
+    #: by slot: number of keys
     filled: IntArray
-    #: of slots and keys, slot * room + place
+    #: by slot and key, at slot * room + place
     keys: IntArray
     states: IntArray
     counts: IntArray
@@ -43,7 +43,7 @@ class Winsets(NamedTuple):
 
 @inlined
 def place_of(winsets: Any, slot: int, key: int) -> Any:
-    """Return where a key's state is in a winset; END if the table is full."""
+    """Return the place of a key's state in a winset; END if the table is full."""
     first = slot * winsets.room
     at = place_in(winsets.room, key)
     for _ in range(winsets.room):
@@ -60,7 +60,7 @@ def place_of(winsets: Any, slot: int, key: int) -> Any:
 
 @inlined
 def process_tuple(winsets: Any, place: int, value: int) -> None:
-    """Change a state by a tuple (processTuple)."""
+    """Update a state with a tuple (processTuple)."""
     before = winsets.states[place]
     winsets.counts[place] += 1
     if before == NOTHING:
@@ -75,13 +75,13 @@ def process_tuple(winsets: Any, place: int, value: int) -> None:
 
 @inlined
 def first_number(winsets: Any, time: int) -> Any:
-    """Return the number of the earliest window that holds a time."""
+    """Return the number of the earliest window that contains a time."""
     return (time - winsets.size) // winsets.advance + 1
 
 
 @inlined
 def oldest_number(winsets: Any, before: int) -> Any:
-    """Return the number of the oldest winset that has tuples, or `before`: none that is older has."""
+    """Return the number of the oldest winset with tuples before the number `before`; `before` if there is none."""
     number = winsets.at[OLDEST]
     last = min(before, number + winsets.slots)
     while number < last and winsets.filled[number % winsets.slots] == 0:
@@ -91,10 +91,10 @@ def oldest_number(winsets: Any, before: int) -> Any:
 
 @kernel
 def update_in_order(winsets: Any, times: IntArray, keys: IntArray, values: IntArray, begin: int) -> int:
-    """Update windows by tuples in their order, from `begin` on; return how far it went.
+    """Update windows with tuples in order, from row `begin` on; return the first row that was not processed.
 
-    It stops at the first that comes after the end of a winset, which is to be delivered first (Update, Output); and at
-    END - place, at one for whose key there is no room.
+    A tuple after the end of a winset is not processed, because the winset must be delivered first (Update, Output). For
+    a tuple whose key finds no room, return END - row.
     """
     for row in range(begin, times.size):
         first, last = first_number(winsets, times[row]), times[row] // winsets.advance
@@ -113,7 +113,7 @@ def update_in_order(winsets: Any, times: IntArray, keys: IntArray, values: IntAr
 
 @kernel
 def deliver(winsets: Any, keys: IntArray, states: IntArray, counts: IntArray) -> tuple[int, int]:
-    """Take the oldest winset: its start, and how many keys it has; (NOTHING, 0) if no winset has any."""
+    """Take the oldest winset; return its start and number of keys, or (NOTHING, 0) if all winsets are empty."""
     if winsets.at[OLDEST] == NOTHING:
         return NOTHING, 0
     end = winsets.at[OLDEST] + winsets.slots

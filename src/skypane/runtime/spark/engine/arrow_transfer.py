@@ -1,6 +1,6 @@
-"""How the rows of a stream cross into Python: the quickest way, until they show that it does not hold them.
+"""Transfer of a stream's rows to Python, in the fastest way that can hold them.
 
-A stage for which there is not enough memory says so by its report: of an exception Spark would make pages of trace.
+A stage without enough memory reports so as a value, because Spark would turn an exception into pages of trace.
 """
 
 from __future__ import annotations
@@ -21,46 +21,48 @@ from skypane.types import MemoryLimitError
 log = logging.getLogger(__name__)
 
 Stage: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""Takes the rows of a task, and yields rows of one text, its reports."""
+"""Receives the rows of a task, and yields its reports: rows of one text each."""
 
 _REPORT = StructType([StructField("report", StringType())])
-"""A text would be sent to Java to be read, in every batch."""
+"""As an object: a schema as text would be sent to Java for parsing in every batch."""
 _REFUSED: Final = "refused: "
-"""What a report begins with that says why a stage has given up; the others are JSON."""
-_NOT_ASKED: Final = ""
+"""Prefix of a report that contains the reason why a stage has failed; the other reports are JSON."""
+_UNREAD: Final = ""
 _INCOMPLETE: Final = pa.RecordBatch.from_arrays([pa.nulls(1, pa.string())], ["report"])
 
 
 class ArrowTransfer:
     """Sends rows of one schema to stages in Python.
 
-    A way that did not hold the rows of one batch is not tried again. That is known in this process alone: it says how rows
-    go, and nothing of what comes of them.
+    A way that could not hold the rows of one batch is not tried again. Only this process remembers that; the way of
+    sending rows does not affect the results.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
         self._ways = list(ways(schema))
-        #: the bound on the bytes of a batch that the session has set itself; None: Spark's default
-        self._bound: str | None = _NOT_ASKED
+        #: the session's own bound on the bytes of a batch; None: Spark's default
+        self._bound: str | None = _UNREAD
 
     def run(self, rows: DataFrame, stage: Stage, forget: Callable[[list[str]], None]) -> list[str]:
-        """Return what the tasks of a stage report, having seen every row.
+        """Return the reports of a stage whose tasks have seen every row.
 
-        forget   called with the reports of tasks that have not all seen every row, before all of them run again
+        forget   called with the reports when some task has not seen every row, before all tasks run again
+
+        Raises MemoryLimitError if a task did not have enough memory.
         """
         while True:
-            told = self._sent(rows, _Refusing(stage))
-            reports = [report for report in told if report is not None]
+            answers = self._sent(rows, _Refusing(stage))
+            reports = [report for report in answers if report is not None]
             for refused in (report for report in reports if report.startswith(_REFUSED)):
                 raise MemoryLimitError(refused.removeprefix(_REFUSED))
-            if len(reports) == len(told):
+            if len(reports) == len(answers):
                 return reports
             forget(reports)
-            log.info("rows with more than %d bytes of text: sent another way from now on", self._ways.pop(0).room)
+            log.info("rows with more than %d bytes of text are sent in another way from now on", self._ways.pop(0).room)
 
     def _sent(self, rows: DataFrame, stage: Stage) -> list[str | None]:
         way, spark = self._ways[0], rows.sparkSession
-        if self._bound == _NOT_ASKED:  # once: from then on the session says what the last way has set
+        if self._bound == _UNREAD:  # read only once, because settle() changes it
             self._bound = spark.conf.get(BYTES, None)
         way.settle(spark, self._bound)
         if way.texts:
@@ -70,9 +72,9 @@ class ArrowTransfer:
 
 @dataclass(frozen=True, slots=True)
 class _Refusing:
-    """A stage that says, in place of a report, that it has not enough memory; travels to the workers.
+    """A stage that yields a refusal in place of a report when it has not enough memory; travels to the workers.
 
-    Rows are left unread then, so Spark ends the worker, and what it holds is free.
+    The remaining rows are then left unread, so Spark ends the worker and its memory is freed.
     """
 
     stage: Stage
@@ -87,7 +89,10 @@ class _Refusing:
 
 @dataclass(frozen=True, slots=True)
 class _Unmarking:
-    """A stage whose rows come marked; travels to the workers. A null among its reports says that it has not seen all rows."""
+    """A stage that receives marked rows; travels to the workers.
+
+    A null among its reports means that it has not seen all rows.
+    """
 
     stage: Stage
 
@@ -99,7 +104,7 @@ class _Unmarking:
 
 
 class _Rows:
-    """Batches of marked rows up to the first mark; the rest is read, as a worker that leaves rows unread is ended."""
+    """Batches of marked rows up to the first mark; later ones are read too, as Spark ends workers that leave rows."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = batches

@@ -1,4 +1,4 @@
-"""Puts together what is said of a micro-batch: what came, what was decided and why, how long it took."""
+"""Assemble the metrics of a micro-batch: its rows, the decisions and their reasons, and the seconds of each step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def batch_metrics(
     answers: BatchRows,
     measured: BatchMeasurements,
 ) -> BatchMetrics:
-    """Return the metrics of the batch that led to the state `after`; its seconds are not all over yet."""
+    """Return the metrics of the batch that led to the state `after`; the seconds cover only the steps so far."""
     steering = batch.steering
     rejection = level.rejection.merge(step.rejection)
     return BatchMetrics(
@@ -77,7 +77,7 @@ def batch_metrics(
 def _decisions(
     plan: Plan, steering: BatchDecisions, step: ProgressStep, placement: Decision[PlacementChoice]
 ) -> Iterator[Decision[Any]]:
-    """Yield what was decided for the batch, with values of JSON."""
+    """Yield the decisions for the batch, with JSON values."""
     policy, state = plan.progress, step.state
     yield Decision("progress", state.punctuation, policy.explain(state), dict(policy.figures(state)))
     for decision in (steering.splitting, steering.exchange, placement, steering.elastic):

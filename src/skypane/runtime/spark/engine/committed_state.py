@@ -1,4 +1,4 @@
-"""What is true after the last committed batch, and its form in the ledger."""
+"""The committed state, and its form in the ledger."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from skypane.snapshots import from_json, to_json
 
 @dataclass(frozen=True, slots=True)
 class CommittedState:
-    """What is true after `batch_id`, the last batch committed (-1: none yet)."""
+    """The state after `batch_id`, the last committed batch (-1 before the first one)."""
 
     batch_id: int
     state: ProgramState
     control: ControlState
-    #: of the last batch that was Spark's: a drain is not, and brings no rows
+    #: fingerprint of the last batch of Spark; a drain is not one, and has no rows
     fingerprint: Fingerprint
-    #: how many of the batches were drains
+    #: number of drains among the batches
     drains: int = 0
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Where the laws of control meet the engine: they decide before a batch, observe after it, and are saved with it."""
+"""The control policies of a query: they decide before a batch, observe after it, and are saved with it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from skypane.types import CheckpointError, ConfigError
 
 @dataclass(frozen=True, slots=True)
 class ControlState:
-    """The laws' states, and the workers.
+    """The states of the policies, and the workers.
 
-    asked      the numbers that the job asks for
-    workers    those in force: the job's, or what scale() or the elastic law has made of them since
-    splitting  the splitting law's own state
-    expected   the panes of the next batch
-    elastic    the elastic law's own state, if there is one
-    sized      whether the source has said that it sets the readers of each batch; not saved: it says so again
+    asked      the numbers that the job requests
+    workers    the numbers in force: the job's, or those set since by scale() or the elastic policy
+    splitting  state of the splitting policy
+    expected   the panes expected in the next batch
+    elastic    state of the elastic policy, if there is one
+    sized      whether the source has reported that it sets the readers of each batch; not saved, as it reports it again
     """
 
     asked: Workers
@@ -45,11 +45,12 @@ class ControlState:
 
 @dataclass(frozen=True, slots=True)
 class BatchDecisions:
-    """What is decided for one batch; no routing: its rows stay where they are read.
+    """The decisions for one batch.
 
-    splitting the law of splitting, by its name, and why panes have the owners that they have
-    tasks     where they stay, no more tasks than these read them; None: one for each of the source's partitions
-    elastic   the elastic law's decision, where a control interval has ended
+    routing    the worker of each pane; None: rows stay where they are read
+    splitting  name of the splitting policy, with the reason for the panes' owners
+    tasks      maximum number of tasks that read rows without a routing; None: one per partition of the source
+    elastic    decision of the elastic policy, if a control interval has ended
     """
 
     workers: Workers
@@ -62,10 +63,10 @@ class BatchDecisions:
 
 @dataclass(frozen=True, slots=True)
 class ControlLoop:
-    """The laws of one query, and the workers that its job asks for.
+    """The policies of one query, and the workers that its job requests.
 
-    limits   whether the job itself says how many tasks lift, so that there are no more of them
-    growth   of the query's partials with their rows
+    limits   whether the job sets the number of tasks that lift, which is then their maximum
+    growth   exponent with which the query's partials grow with their rows
     """
 
     splitting: Splitting
@@ -77,7 +78,7 @@ class ControlLoop:
 
     @classmethod
     def of(cls, setting: JobSettings, workers: Workers) -> Self:
-        """Return the laws of a job that asks for these workers."""
+        """Return the policies of a job that requests these workers."""
         query = setting.plan.query
         growth = query.growth if isinstance(query, GrowingQuery) else DEFAULT_GROWTH
         return cls(setting.splitting, workers, setting.costs, setting.elastic, setting.limits, growth)
@@ -107,88 +108,88 @@ class ControlLoop:
         return {"law": self.elastic.policy.name, "state": self.elastic.snapshot(state.elastic)}
 
     def restore(self, snapshot: Mapping[str, Any]) -> ControlState:
-        """Return the state whose snapshot this is.
+        """Return the state from its snapshot; raise CheckpointError if it cannot be read.
 
-        A job that asks for the numbers that it asked for before goes on with those that scale() or the elastic law has
-        set; a job that asks for other ones gets them, and so does one that has given up its elastic law. Another law
-        than before begins anew, an elastic one with the workers there are.
+        A job that requests the same numbers as before keeps those set by scale() or the elastic policy. A job that
+        requests other numbers gets them, and so does a job that has dropped its elastic policy. A policy of another
+        kind than before starts from its initial state; an elastic one starts with the current workers.
         """
         try:
             asked, workers = Workers(**snapshot["asked"]), Workers(**snapshot["workers"])
             exchange = self.exchange.restore(snapshot["exchange"])
-            law, splitting = snapshot["splitting"]["law"], snapshot["splitting"]["state"]
-            known = snapshot.get("elastic") or {"law": None, "state": None}
-            elastic, elastic_state = known["law"], known["state"]
+            splitting_name, splitting = snapshot["splitting"]["law"], snapshot["splitting"]["state"]
+            saved = snapshot.get("elastic") or {"law": None, "state": None}
+            elastic_name, elastic = saved["law"], saved["state"]
         except (KeyError, TypeError, ConfigError) as error:
-            raise CheckpointError(f"the state of control in the checkpoint cannot be read: {error!r}") from error
-        given_up = elastic is not None and self.elastic is None
+            raise CheckpointError(f"the control state in the checkpoint cannot be read: {error!r}") from error
+        dropped = elastic_name is not None and self.elastic is None
         state = ControlState(
             self.asked,
-            workers if asked == self.asked and not given_up else self.asked,
+            workers if asked == self.asked and not dropped else self.asked,
             exchange,
-            self.splitting.restore(splitting) if law == self.splitting.name else self.splitting.init(),
+            self.splitting.restore(splitting) if splitting_name == self.splitting.name else self.splitting.init(),
             from_json(ExpectedPanes, snapshot.get("expected")),
         )
         if self.elastic is None:
             return state
-        same = elastic == self.elastic.policy.name
-        begun = self.elastic.restore(elastic_state) if same else self.elastic.init()
-        bounded = self.elastic.bounded(state.workers, self.elastic.most)  # by bounds that may be others than before
-        if bounded != begun.workers:
-            begun = self.elastic.moved(begun, bounded)
-        return replace(state, workers=bounded, elastic=begun)
+        same = elastic_name == self.elastic.policy.name
+        elastic_state = self.elastic.restore(elastic) if same else self.elastic.init()
+        bounded = self.elastic.bounded(state.workers, self.elastic.most)  # the bounds may have changed
+        if bounded != elastic_state.workers:
+            elastic_state = self.elastic.moved(elastic_state, bounded)
+        return replace(state, workers=bounded, elastic=elastic_state)
 
     def scaled(self, state: ControlState, request: Workers) -> ControlState:
-        """Return the state with other workers; ConfigError if the elastic law's bounds forbid them.
+        """Return the state with other workers; raise ConfigError if they are out of the elastic policy's bounds.
 
-        The law goes on from them: it decides again at the end of a new control interval.
+        The policy continues from them: it decides again at the end of a new control interval.
         """
         if self.elastic is None or state.elastic is None:
             return replace(state, workers=request)
         return replace(state, workers=request, elastic=self.elastic.moved(state.elastic, request))
 
     def decide(self, state: ControlState) -> tuple[ControlState, BatchDecisions]:
-        """Return what holds for the next batch, by the panes that it is expected to have, and the state after that."""
-        state, elastic = self._elastically(state)
-        moved, exchange = self.exchange.decide(state.exchange)
-        state = replace(state, exchange=moved)
+        """Return the state after the decisions for the next batch, and the decisions, based on the expected panes."""
+        state, elastic = self._elastic_decision(state)
+        exchange_state, exchange = self.exchange.decide(state.exchange)
+        state = replace(state, exchange=exchange_state)
         if not exchange.value:
-            law = Decision("splitting", self.splitting.name, "rows stay where they are read")
+            split = Decision("splitting", self.splitting.name, "rows stay where they are read")
             tasks = state.workers.plq if self._limited(state) else None
-            return state, BatchDecisions(state.workers, exchange, None, law, tasks, elastic)
+            return state, BatchDecisions(state.workers, exchange, None, split, tasks, elastic)
         expected = state.expected.next()
-        # A task's partitions end with its batch: no pane of the batch before is being filled any more.
+        # The partitions of a task end with its batch, so no pane of an earlier batch is still being filled.
         panes = UpcomingBatch(expected, state.workers.plq, open_from=max(expected, default=0) + 1)
         splitting, routing = self.splitting.decide(state.splitting, panes)
-        law = Decision(routing.what, self.splitting.name, routing.because, routing.figures)
+        split = Decision(routing.what, self.splitting.name, routing.because, routing.figures)
         return replace(state, splitting=splitting), BatchDecisions(
-            state.workers, exchange, routing.value, law, elastic=elastic
+            state.workers, exchange, routing.value, split, elastic=elastic
         )
 
     def _limited(self, state: ControlState) -> bool:
-        """Return whether no more tasks than there are workers may read a batch whose rows stay where they are read.
+        """Return whether the number of workers limits the tasks that read a batch without an exchange.
 
-        Tasks that a default would give are no wish of anybody's: the source's partitions are left as they are. So are those
-        of a source that sets its readers by what waits now: the elastic law knows what waited a batch ago.
+        A default number does not limit them: the source's partitions stay as they are. They also stay if the source
+        sets its readers by the current backlog, because the elastic policy only knows the backlog of the batch before.
         """
         if self.limits or self.elastic is None:
             return self.limits or state.workers.plq != self.asked.plq
         return not state.sized
 
-    def _elastically(self, state: ControlState) -> tuple[ControlState, Decision[Workers] | None]:
-        """Return the state with the workers that the elastic law decides on, and its decision if it made one."""
+    def _elastic_decision(self, state: ControlState) -> tuple[ControlState, Decision[Workers] | None]:
+        """Return the state with the workers that the elastic policy sets, and its decision if it made one."""
         if self.elastic is None or state.elastic is None or not self.elastic.due(state.elastic):
             return state, None
         after, decision = self.elastic.decide(state.elastic)
         return replace(state, workers=decision.value, elastic=after), decision
 
     def explained(self, state: ControlState) -> str:
-        """Return why there are as many workers as there are, in one line."""
+        """Return the reason for the current numbers of workers, in one line."""
         now = f"PLQ {state.workers.plq}, WLQ {state.workers.wlq}"
         if self.elastic is None or state.elastic is None:
-            return f"{now}: as asked for, nothing changes them by itself (elastic=None)"
+            return f"{now}: as requested; no policy changes them (elastic=None)"
         if not state.elastic.because:
-            return f"{now}: {self.elastic.so_far(state.elastic, 'batches')} measured, nothing decided yet"
+            return f"{now}: {self.elastic.so_far(state.elastic, 'batches')} measured, no decision yet"
         return state.elastic.because
 
     def observe(self, state: ControlState, measured: BatchMeasurements) -> ControlState:
@@ -198,7 +199,7 @@ class ControlLoop:
         for work in partitions:
             row_counts[work.pane] += work.rows
         spread = None if measured.exchanged else _spread(measured, len(row_counts), len(partitions), state.workers.plq)
-        # Where rows stayed where they were read, the source cut the panes, not the law: it learns how large they are.
+        # Without an exchange the source has split the panes, so the splitting policy learns the sizes of whole panes.
         sizes = (work.rows for work in partitions) if measured.exchanged else row_counts.values()
         sample = SplittingSample(period_of(measured) if measured.exchanged else None, tuple(sizes))
         return replace(

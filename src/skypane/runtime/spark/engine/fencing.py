@@ -1,4 +1,4 @@
-"""How a start comes to own its checkpoint and the places of its sinks: everything is checked, then taken, then tidied."""
+"""Take over a checkpoint at start: check everything, fence the previous driver, then remove leftovers."""
 
 from __future__ import annotations
 
@@ -17,78 +17,84 @@ from skypane.types import CheckpointError
 
 
 def take_over(ledger: Ledger, store: DocumentStore, setting: JobSettings) -> None:
-    """Take over the checkpoint and the places of the sinks, if they are this query's; delete nothing before that."""
+    """Fence the previous driver, and claim the checkpoint and the sinks' locations; nothing is deleted before that.
+
+    Raises CheckpointError if one of them belongs to another query, is damaged or cannot be used.
+    """
     definition = _definition(setting)
     with _usable("checkpoint", store.root):
         spark_files.check(DocumentStore.at(setting.checkpoint))
         query = ledger.claim(definition)
     owned = ledger.ownership
     with owned.in_charge():
-        places = _claim_places(setting, query, ledger.latest(), QueryDefinition.free_of(store).get("places", {}), owned)
-        # Not sooner: a place that could not be claimed is none that the checkpoint goes on from.
-        replace(definition, free={**definition.free, "places": places}).settle(store, owned)
-        owned.check()  # another driver may have come while the sinks were opened
+        last, noted = ledger.latest(), QueryDefinition.free_of(store).get("places", {})
+        locations = _claim_locations(setting, query, last, noted, owned)
+        # Noted only now: the checkpoint must not refer to a location that could not be claimed.
+        replace(definition, free={**definition.free, "places": locations}).settle(store, owned)
+        owned.check()  # another driver may have started while the sinks were opened
 
 
-def _claim_places(
+def _claim_locations(
     setting: JobSettings, query: str, last: Manifest | None, noted: dict[str, str], owned: Ownership
 ) -> dict[str, str | None]:
-    """Have each sink claim its place, and return the places; `noted` are those that the last start claimed.
+    """Let each sink claim its location, and return the locations; `noted` are those claimed by the previous start.
 
-    Before the first batch is committed nothing hangs on them: whatever lies in one of a start that failed counts for nothing.
+    Before the first committed batch `noted` is ignored, because no location has committed output yet.
     """
-    places: dict[str, str | None] = {}
+    locations: dict[str, str | None] = {}
     for role, sink in setting.sinks.items():
-        place = sink.place()
-        places[role] = None if place is None else str(place)
-        before = None if last is None or place is None else noted.get(role)
-        with _usable(role, str(place)):
+        location = sink.place()
+        locations[role] = None if location is None else str(location)
+        before = None if last is None or location is None else noted.get(role)
+        with _usable(role, str(location)):
             sink.open(QueryStart(query, owned.driver, 0 if last is None else last.batch_id + 1, before, owned.check))
-    return places
+    return locations
 
 
 def tidy(
-    ownership: Ownership, partials: DocumentStore, needed: frozenset[str], passing: tuple[DocumentStore, ...]
+    ownership: Ownership, partials: DocumentStore, needed: frozenset[str], transient: tuple[DocumentStore, ...]
 ) -> None:
-    """Remove what tries that were never committed have left; raise CheckpointError if a file that is needed is gone.
+    """Remove the files of attempts that were never committed; raise CheckpointError if a needed file is missing.
 
-    passing   folders that hold nothing between two batches
-    Another driver may take over at any moment, whose files would look the same: they go by way of the driver's own folder.
+    transient   folders that are empty between two batches
+
+    Another driver may fence this one at any moment, and its files cannot be told from leftovers. Files are therefore
+    removed through the driver's own folder, which a fenced driver has lost.
     """
-    for store in (partials, *passing):
+    for store in (partials, *transient):
         store.make()
-    there = set(partials.names())
-    gone = sorted(needed - there)
-    if gone:
+    found = set(partials.names())
+    missing = sorted(needed - found)
+    if missing:
         raise CheckpointError(
-            f"{partials.path(gone[0])} is gone, and {len(gone) - 1} more files of open panes: restore the "
+            f"{partials.path(missing[0])} is gone, and {len(missing) - 1} more files of open panes: restore the "
             f"whole checkpoint from a copy, or start with a new one"
         )
-    ownership.remove(partials, sorted(there - needed))
-    for store in passing:
+    ownership.remove(partials, sorted(found - needed))
+    for store in transient:
         ownership.remove(store, store.names())
 
 
 @contextmanager
-def _usable(role: str, place: str) -> Iterator[None]:
-    """Say in one sentence whose folder cannot be read or written."""
+def _usable(role: str, location: str) -> Iterator[None]:
+    """Turn an OSError into a CheckpointError that names the folder."""
     try:
         yield
     except OSError as error:
         raise CheckpointError(
-            f"{role} {place} cannot be used ({error}): it must be a folder that this user can read, write and create "
-            f"files in"
+            f"{role} {location} cannot be used ({error}): it must be a folder in which this user can read, write and "
+            f"create files"
         ) from error
 
 
 def _definition(setting: JobSettings) -> QueryDefinition:
-    """Return what may and what may not change on a checkpoint; of a policy's numbers it can take others."""
-    asked = setting.plan.describe()
-    progress = asked["progress"]
+    """Return the fixed and the free part of the query's definition; the numbers of a policy are in the free part."""
+    plan = setting.plan.describe()
+    progress = plan["progress"]
     columns = {
         "columns": {field.name: str(field.type) for field in setting.schema},
         "column order": setting.schema.names,
     }
     if "policy" in progress:
-        asked["progress"] = {"policy": progress["policy"]}
-    return QueryDefinition({**asked, **columns}, {"progress": progress})
+        plan["progress"] = {"policy": progress["policy"]}
+    return QueryDefinition({**plan, **columns}, {"progress": progress})

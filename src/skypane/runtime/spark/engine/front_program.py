@@ -1,13 +1,13 @@
-"""The program of a continuous skyline (paper 4): what it makes of one micro-batch.
+"""The program of a continuous skyline (paper 4): the processing of one micro-batch.
 
-lift      rows become partials of open panes: those that can ever be on the front     ingest.py
-advance   the punctuation closes panes; the clock is the start of the first open one  ingest.py
-place     where they are compared: in the driver, or by shards of the front on workers         control/placement.py
-step      the front takes the rows of closed panes, and tells the updates before the clock   shard_stage.py
-remember  the rows that it was made of, as references to partials
+lift      rows that can ever be on the front become partials of open panes                   ingest.py
+advance   the punctuation closes panes; the clock is the start of the first open one         ingest.py
+place     rows are compared in the driver, or by shards of the front on workers              control/placement.py
+step      the front takes the rows of closed panes, and emits the updates before the clock   shard_stage.py
+remember  references to the partials from which the front was built are kept
 
-The front lies in the driver, and is a cache: what it was made of makes it again. All that is remembered is partials of
-closed panes, which are there already; when they hold much that nothing needs any more, what is stored is written anew.
+The front in the driver is a cache, which can be rebuilt from its partials. The state only refers to partials of closed
+panes, which exist already; when many of their rows are no longer needed, the stored rows are written to a new file.
 """
 
 from __future__ import annotations
@@ -42,19 +42,20 @@ from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.types import CheckpointError, Micros
 
 STORED: Final = 99_998
-"""Task number, in a file's name, of the rows that the driver writes anew."""
+"""Task number, in a file's name, of the stored rows that the driver rewrites."""
 
 _SPARE: Final = 50_000
+"""Rows beyond twice the stored rows above which the stored rows are rewritten."""
 _REFERENCES: Final = 64
-"""Rows and references beyond those needed from which what is stored is written anew."""
+"""References above which the stored rows are rewritten."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContinuousState:
-    """What waits, and what the front is made of.
+    """State of a continuous skyline.
 
     waiting   progress, and the rows of open panes
-    told      partials whose rows the front has taken: all that are stored, and others that came before
+    told      partials whose rows the front has taken: all rows that it stores, and earlier ones
     current   the rows on the front
     """
 
@@ -73,12 +74,12 @@ class ContinuousState:
 
     @property
     def clock(self) -> Micros | None:
-        """Updates before are told; None: none is."""
+        """The time before which all updates have been emitted; None if none have."""
         return self.waiting.open.begin
 
     @property
     def files(self) -> frozenset[str]:
-        """The files with rows that wait, that are held, or that are stored."""
+        """The files with rows of open panes, held rows, or rows of the front."""
         return self.waiting.files | {ref.file for ref in self.told}
 
     def snapshot(self) -> dict[str, Any]:
@@ -87,7 +88,7 @@ class ContinuousState:
 
 
 class ContinuousProgram:
-    """Lifts rows into panes, and lets the front take those that progress closes; `update_schema` is that of what it tells."""
+    """Lifts rows into panes, and adds the rows of closed panes to the front; `update_schema` is that of the updates."""
 
     def __init__(
         self, plan: ContinuousPlan, intake: Ingest, update_schema: pa.Schema, costs: Costs = DEFAULT_COSTS
@@ -96,9 +97,9 @@ class ContinuousProgram:
         self._plan = plan
         self._intake = intake
         self._update_schema = update_schema
-        #: the front after the last batch, and the state that it belongs to
-        self._known: tuple[ContinuousState, RowFront] | None = None
-        #: whether a sink of the current front has been told since the start
+        #: the front after the last batch, and its state
+        self._cached: tuple[ContinuousState, RowFront] | None = None
+        #: whether the sink of the current front has received it since the driver started
         self._shown = False
 
     def init(self) -> ContinuousState:
@@ -114,7 +115,7 @@ class ContinuousProgram:
         )
         front = self._front_of(state)
         state = replace(state, current=front.current())
-        self._known = state, front
+        self._cached = state, front
         return state
 
     def run(self, batch: MicroBatch, state: ContinuousState) -> BatchOutcome[ContinuousState]:
@@ -122,7 +123,7 @@ class ContinuousProgram:
         return self._complete(batch, state, *self._intake.lift(batch, state.waiting))
 
     def drain(self, batch: MicroBatch, state: ContinuousState) -> BatchOutcome[ContinuousState]:
-        """Tell all updates up to the end of the last pane that holds a row; the front stays as it is then."""
+        """Emit all updates up to the end of the last pane that holds a row; the front stays as it is at that time."""
         step = drained(self._plan.progress, state.progress, state.waiting.open)
         return self._complete(batch, state, LiftReports(()), step)
 
@@ -138,19 +139,19 @@ class ContinuousProgram:
             waiting = intake.after(level, step, state.waiting, tasks, still)
         with timer("wlq"):
             front = self._front_of(state)
-            coming, grouped = sum(ref.rows for ref in due), bool(self._plan.query.groups)
-            known = DueRows(coming, len(front), batch.steering.workers.wlq, grouped)
+            due_rows, grouped = sum(ref.rows for ref in due), bool(self._plan.query.groups)
+            known = DueRows(due_rows, len(front), batch.steering.workers.wlq, grouped)
             _, placement = self._placement.decide(self._placement.init(), known)
             shards = ShardClient(batch.rows.sparkSession, intake.partials, batch.batch_id)
-            asking = shards.asking(placement.value.runs) if placement.value.where == "spark" else NOBODY
-            updates = self._step(front, due, still, asking)
+            shard_plan = shards.asking(placement.value.runs) if placement.value.where == "spark" else NOBODY
+            updates = self._step(front, due, still, shard_plan)
             told, written = self._remembered((*state.told, *due), front, batch.batch_id)
         with timer("sink"):
             rejected = intake.rejected(level, step, state.waiting)
             ahead, fresh = intake.ahead(batch, step, state.waiting)
         current = front.current() if updates.num_rows else state.current
         after = ContinuousState(replace(waiting, ahead=ahead), told, current)
-        self._known = after, front
+        self._cached = after, front
         answers = BatchRows(self._update_schema, row_count=updates.num_rows, tables=(updates,))
         measured = BatchMeasurements(
             tasks=level.work,
@@ -175,35 +176,35 @@ class ContinuousProgram:
         )
 
     def _front_of(self, state: ContinuousState) -> RowFront:
-        """Return the front as it is in `state`; made again, unless it is the one that is known."""
-        known, self._known = self._known, None  # the caller will change it
-        if known is not None and known[0] is state:
-            return known[1]
+        """Return the front of `state`: the cached one if it belongs to `state`, or else one built from its partials."""
+        cached, self._cached = self._cached, None  # the caller changes the front
+        if cached is not None and cached[0] is state:
+            return cached[1]
         read = PartialReader(self._intake.partials)
         return RowFront.of(self._plan.query, self._intake.schema, map(read, state.told), state.clock)
 
     def _step(
-        self, front: RowFront, due: tuple[PartialReference, ...], still: OpenPanes[PartialReference], asking: ShardPlan
+        self, front: RowFront, due: tuple[PartialReference, ...], still: OpenPanes[PartialReference], shards: ShardPlan
     ) -> pa.Table:
         if still.begin is None:
             return self._update_schema.empty_table()
         read = PartialReader(self._intake.partials)
         rows = pa.concat_tables([self._intake.schema.empty_table(), *map(read, due)])
-        return front.step(rows, still.begin, asking)
+        return front.step(rows, still.begin, shards)
 
     def _remembered(
-        self, told: tuple[PartialReference, ...], front: RowFront, batch_id: int
+        self, taken: tuple[PartialReference, ...], front: RowFront, batch_id: int
     ) -> tuple[tuple[PartialReference, ...], frozenset[str]]:
-        """Return partials from which the front can be made again, and the names of the files written for that."""
-        rows = sum(ref.rows for ref in told)
-        if len(told) <= _REFERENCES and rows <= 2 * len(front) + _SPARE:
-            return told, frozenset()
+        """Return partials from which the front can be rebuilt, and the names of the files written for that."""
+        rows = sum(ref.rows for ref in taken)
+        if len(taken) <= _REFERENCES and rows <= 2 * len(front) + _SPARE:
+            return taken, frozenset()
         name = attempt_name(batch_id, STORED)
         refs = partials.write(self._intake.partials, name, [front.stored()])
         return tuple(refs), frozenset([name])
 
     def _shown_anew(self, current: pa.Table, *, changed: bool) -> BatchRows | None:
-        """Return the current front for its sink, if it has changed, or has not been told since the start."""
+        """Return the current front for its sink if it has changed or was not delivered since the driver started."""
         if self._shown and not changed:
             return None
         self._shown = True

@@ -1,10 +1,10 @@
-"""What every program does with the rows of a batch before it answers: lift them into panes, keep them, reject the rest.
+"""The steps that all programs share: rows of a batch are lifted into panes and kept, or rejected.
 
-lift      one job: rows -> partials in files, reports                          plq.py
-advance   the policy sees what came and moves the punctuation                  operators/advance.py
-add       partials join the open panes, scattered ones merged                  partials.py
-count     every row is somewhere, and in one place                             operators/row_account.py
-reject    what may not enter, with its reason, for the late sink               late_rows.py
+lift      one job turns rows into partials in files, and reports               plq.py
+advance   the policy receives the counts and moves the punctuation             operators/advance.py
+add       partials join the open panes; scattered ones are merged              partials.py
+count     every row is accounted for exactly once                              operators/row_account.py
+reject    rejected rows go to the late sink with their reason                  late_rows.py
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.types import Micros
 
 DRIVER_ROWS = 400_000
-"""Rows that the driver merges for keeping, at most; more of them lie in partials that are large enough as they are."""
+"""Maximum rows that the driver merges into larger partials; with more rows, the partials are large enough already."""
 MERGED = 99_999
 """Task number, in a file's name, of the partials that the driver merged."""
 
 
 @dataclass(frozen=True)
 class Ingest:
-    """How the rows of a plan are taken in.
+    """Intake of the rows of a plan.
 
-    schema          of the rows that come
-    store           where partials are kept
+    schema          schema of the rows
+    store           folder of the partials
     keep_rejected   whether there is a late sink
-    crossing        sends rows to the workers
+    crossing        transfers rows to the workers
     """
 
     plan: Plan
@@ -55,7 +55,7 @@ class Ingest:
         return self.store.child(PARTIALS)
 
     def lift(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
-        """Lift the batch's rows, and move progress."""
+        """Lift the batch's rows, and advance the punctuation."""
         gate = replace(self.plan.gate.after(state.progress.punctuation), keep=self.keep_rejected)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
         with batch.timer("plq"):
@@ -70,6 +70,7 @@ class Ingest:
         """Add the batch's partials to the open panes; merge the partials of panes that have many small ones.
 
         closed_by   the punctuation, if the panes that it closes are kept for later windows
+
         Returns the panes, and the names of the files of merged partials.
         """
         panes = state.open.without(step.given_up).add((pane.count.pane, pane.ref) for pane in level.panes)
@@ -89,9 +90,9 @@ class Ingest:
         due: Iterable[WindowTask[PartialReference]],
         still: OpenPanes[PartialReference],
     ) -> WindowState:
-        """Return the state after a batch that answers the windows `due` and leaves the panes `still` open, but for `ahead`.
+        """Return the state, still without `ahead`, after a batch that answers `due` and leaves the panes `still` open.
 
-        Raises SkypaneError if a row is lost by it, or counted twice.
+        Raises SkypaneError if the batch loses a row or counts it twice.
         """
         rejection = level.rejection.merge(step.rejection)
         entered = (pane.count for pane in level.panes)
@@ -103,7 +104,7 @@ class Ingest:
     def ahead(
         self, batch: MicroBatch, step: ProgressStep, state: WindowState
     ) -> tuple[tuple[PartialReference, ...], tuple[PartialReference, ...]]:
-        """Return references to the held rows that are kept for the late sink: all of them, and those of this batch alone."""
+        """Return references to the held rows kept for the late sink: first all of them, then those of this batch."""
         fresh: tuple[PartialReference, ...] = ()
         if not self.keep_rejected:
             return (), fresh
@@ -114,7 +115,7 @@ class Ingest:
         return (*still, *fresh), fresh
 
     def rejected(self, level: LiftReports, step: ProgressStep, state: WindowState) -> BatchRows | None:
-        """Return the rows that are rejected with a batch, for the late sink."""
+        """Return the rows that a batch rejects, for the late sink; None without one."""
         if not self.keep_rejected:
             return None
         future = late_rows.given_up(self.plan.gate, self.partials, state.ahead, step.given_up) if step.given_up else ()

@@ -1,4 +1,4 @@
-"""All that is needed to run a plan on Spark."""
+"""The settings of a job: everything that the engine needs to run a plan on Spark."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from skypane.runtime.spark.sinks.sink import Sink
 
 @dataclass(frozen=True)
 class JobSettings:
-    """A plan and all that is needed to run it on Spark; `schema` is that of the rows that come.
+    """A plan and everything needed to run it on Spark.
 
-    elastic   what changes the numbers of workers; None: nobody but scale()
-    limits    whether the job says how many tasks lift, so that there are no more of them
+    schema    schema of the rows
+    elastic   policy that changes the numbers of workers; None: only scale() changes them
+    limits    whether the job sets the number of tasks that lift, which is then their maximum
     """
 
     plan: Plan
@@ -31,11 +32,11 @@ class JobSettings:
     costs: Costs = DEFAULT_COSTS
     elastic: Elastic | None = None
     limits: bool = False
-    #: where the current front of a continuous skyline is kept
+    #: sink of the current front of a continuous skyline
     front: Sink | None = None
 
     @property
     def sinks(self) -> dict[str, Sink]:
-        """The sinks by the name of the option that names them."""
-        named = {"output": self.output, "late": self.late, "front": self.front}
-        return {role: sink for role, sink in named.items() if sink is not None}
+        """The sinks by the name of their option."""
+        by_role = {"output": self.output, "late": self.late, "front": self.front}
+        return {role: sink for role, sink in by_role.items() if sink is not None}

@@ -24,13 +24,13 @@ from skypane.runtime.spark.spark_schema import from_spark
 
 
 def schema_of(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of rejected rows: the rows', and why they were rejected."""
+    """Return the schema of rejected rows: that of the rows, and the reason."""
     return schema.append(pa.field(REASON, pa.string()))
 
 
 @dataclass(frozen=True, slots=True)
 class FarAheadStage:
-    """Writes the rows beyond the gate's limit, which are held, and yields references to them; travels to the workers."""
+    """Writes the held rows, which are beyond the gate's limit, and yields references to them; travels to workers."""
 
     gate: EntryRules
     store: DocumentStore
@@ -47,13 +47,13 @@ class FarAheadStage:
         yield pa.RecordBatch.from_pydict({"report": [json.dumps([ref.snapshot() for ref in refs])]})
 
 
-def write_ahead(rows: DataFrame, stage: FarAheadStage, crossing: ArrowTransfer) -> tuple[PartialReference, ...]:
-    """Write the held rows of a batch, which the late sink gets if they are given up one day.
+def write_ahead(rows: DataFrame, stage: FarAheadStage, transfer: ArrowTransfer) -> tuple[PartialReference, ...]:
+    """Write the held rows of a batch, which the late sink receives if they are quarantined later.
 
-    Only the driver can tell which they are, when it has seen the whole batch; they are rare, and for them the batch is
-    read once more.
+    Only the driver, which sees the reports of the whole batch, knows which rows are held. They are rare, so the batch
+    is read once more to find them.
     """
-    return _refs(crossing.run(rows, stage, lambda reports: stage.store.remove({ref.file for ref in _refs(reports)})))
+    return _refs(transfer.run(rows, stage, lambda reports: stage.store.remove({ref.file for ref in _refs(reports)})))
 
 
 def _refs(reports: Iterable[str]) -> tuple[PartialReference, ...]:
@@ -63,13 +63,13 @@ def _refs(reports: Iterable[str]) -> tuple[PartialReference, ...]:
 def given_up(
     gate: EntryRules, store: DocumentStore, refs: Iterable[PartialReference], panes: Collection[int]
 ) -> list[pa.Table]:
-    """Return the rows of these panes that were held, with their reason."""
+    """Return the held rows of the panes `panes`, with their reason."""
     tables = map(PartialReader(store), refs)
     return [table.filter(_in_panes(gate, table, panes)) for table in tables]
 
 
 def gather(schema: pa.Schema, level: LiftReports, store: DocumentStore, future: Iterable[pa.Table]) -> BatchRows:
-    """Return all rows that are rejected with a batch: those that the tasks wrote, late or unusable, and `future`."""
+    """Return all rows that a batch rejects: the late and unusable ones that the tasks wrote, and `future`."""
     tables = [*map(PartialReader(store.child(REJECTED)), level.rejected_rows), *future]
     tables = [table.cast(schema_of(schema)) for table in tables]
     return BatchRows(schema_of(schema), row_count=sum(table.num_rows for table in tables), tables=tuple(tables))

@@ -1,6 +1,6 @@
-"""Files of partials: immutable, named by attempt, each partial with a checksum in the reference to it.
+"""Files of partials: immutable and named by task attempt; each reference to a partial has its checksum.
 
-A file is a row of Arrow streams, one a partial, each whole in itself, so that a reader maps just those that it needs.
+A file is a sequence of independent Arrow streams, one per partial, so a reader maps only the partials that it needs.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from skypane.wording import count, size
 PARTIALS = "partials"
 
 _MERGING = 3
-"""What a partial takes, as a multiple of its bytes: as it is read, and as what is made of it."""
+"""Memory that a partial takes, as a multiple of its bytes: the partial itself, and the tables made from it."""
 
 _NAME = re.compile(r"\d{12}-\d{5}-[0-9a-f]{32}\.arrow")
 
 
 @dataclass(frozen=True, slots=True)
 class PartialReference:
-    """One partial in a file of the store: bytes [start, start + size), with the checksum `crc`; it has `rows` rows."""
+    """One partial of `rows` rows: the bytes [start, start + size) of a file of the store, with the checksum `crc`."""
 
     file: str
     start: int
@@ -43,9 +43,9 @@ class PartialReference:
 
     @classmethod
     def restored(cls, value: Any) -> Self:
-        """Return the reference; raise CheckpointError unless it names a file as attempt_name() does, and nothing else.
+        """Return the reference; raise CheckpointError unless its file has a name as attempt_name() returns it.
 
-        The file will be deleted one day: it must be one of the engine's own.
+        The engine deletes the file later, so it must be one of its own.
         """
         try:
             ref = cls(*value)
@@ -54,17 +54,17 @@ class PartialReference:
         except TypeError:
             sound = None
         if not sound:
-            raise CheckpointError(f"{value!r} is no reference to a partial: the manifest has been changed by hand")
+            raise CheckpointError(f"{value!r} is not a reference to a partial: the manifest was changed by hand")
         return ref
 
 
 def attempt_name(batch_id: int, task: int) -> str:
-    """Return a file name for one attempt of one task: no other attempt has it, now or after a restart."""
+    """Return a file name for one attempt of one task; no other attempt uses it, even after a restart."""
     return f"{batch_id:012d}-{task:05d}-{uuid.uuid4().hex}.arrow"
 
 
 def write(store: DocumentStore, name: str, partials: Sequence[pa.Table]) -> list[PartialReference]:
-    """Write a file of partials under a name that no other attempt uses; whoever commits one synchronises it."""
+    """Write a file of partials, and return references to them; the commit synchronises the file to disk."""
     refs, start = [], 0
     with store.open_output(name) as stream:
         for partial in partials:
@@ -76,9 +76,9 @@ def write(store: DocumentStore, name: str, partials: Sequence[pa.Table]) -> list
 
 
 class PartialReader:
-    """Reads partials, each file opened once; raises CheckpointError where one is not as it was written.
+    """Reads partials, and opens each file once.
 
-    Raises MemoryLimitError where there is not enough memory for what is made of them.
+    Raises CheckpointError if a partial is damaged or missing, MemoryLimitError without enough memory to process it.
     """
 
     def __init__(self, store: DocumentStore) -> None:
@@ -90,7 +90,7 @@ class PartialReader:
         self._room.require(ref.size, _MERGING * ref.size, f"the {count(ref.rows)} rows of a partial ({size(ref.size)})")
         data = self._bytes(ref)
         if data.size != ref.size or zlib.crc32(data) != ref.crc:
-            raise self._lost(ref, "is damaged: its bytes are not those that were written")
+            raise self._lost(ref, "is damaged: its checksum does not match")
         return decoded(data)
 
     def _bytes(self, ref: PartialReference) -> pa.Buffer:

@@ -1,4 +1,4 @@
-"""Which program runs a plan."""
+"""The choice of the program that runs a plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skypane.runtime.spark.engine.window_program import WindowedProgram
 
 
 def program_of(setting: JobSettings, store: DocumentStore, staged: DocumentStore) -> Program[Any]:
-    """Return the program of a setting's plan; partials are kept in `store`, and workers write answers to `staged`."""
+    """Return the program of a job's plan; partials are kept in `store`, and workers write answers to `staged`."""
     plan = setting.plan
     intake = Ingest(plan, setting.schema, store, setting.late is not None, ArrowTransfer(setting.schema))
     if isinstance(plan, ContinuousPlan):

@@ -1,4 +1,4 @@
-"""What is asked of a checkpoint: the part that may never change while it lives, and the part that may."""
+"""The definition of a checkpoint's query: a part that can never change, and a part that can."""
 
 from __future__ import annotations
 
@@ -25,56 +25,56 @@ MAY_CHANGE = (
 class QueryDefinition:
     """The definition of a query, as JSON objects.
 
-    fixed   another value is another query: what is kept in the checkpoint would not mean the same
-    free    noted, so that one who looks finds it; what it says nothing of stays as it was noted
+    fixed   identifies the query; with another value, the state in the checkpoint would have another meaning
+    free    recorded for information; settle() keeps recorded keys that it lacks
     """
 
     fixed: Mapping[str, Any]
     free: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self, root: DocumentStore, *, begun: bool) -> None:
-        """Raise CheckpointError, naming each difference, if the checkpoint is another query's; change nothing.
+        """Raise CheckpointError, naming each difference, if the checkpoint belongs to another query; change nothing.
 
-        begun   whether the checkpoint has manifests: then it must have a definition
+        begun   whether the checkpoint has manifests, and therefore must have a definition
         """
-        there = _read(root)
-        if there is None:
+        saved = _read(root)
+        if saved is None:
             if begun:
                 raise CheckpointError(
                     f"{root.path(DEFINITION)} is gone, while the ledger beside it has batches: restore it from a copy, "
                     f"or start again with a new checkpoint"
                 )
             return
-        differences = list(_differences("", there["fixed"], _as_read(self.fixed)))
+        differences = list(_differences("", saved["fixed"], _as_read(self.fixed)))
         if differences:
             raise CheckpointError(
                 f"the checkpoint {root.root} belongs to another query: {'; '.join(differences)}. "
-                f"Use another checkpoint, or put the query back. {MAY_CHANGE}"
+                f"Use another checkpoint, or restore the query. {MAY_CHANGE}"
             )
 
     def settle(self, root: DocumentStore, ownership: Ownership) -> str:
-        """Write the definition down for the driver in charge; return the name of the query."""
-        there = _read(root)
-        name = uuid.uuid4().hex if there is None else str(there["name"])
-        free = {**({} if there is None else there["free"]), **self.free}
+        """Write the definition as the driver in charge, and return the name of the query."""
+        saved = _read(root)
+        name = uuid.uuid4().hex if saved is None else str(saved["name"])
+        free = {**({} if saved is None else saved["free"]), **self.free}
         wanted = _as_read({"format": FORMAT, "name": name, "fixed": self.fixed, "free": free})
-        if there != wanted:
+        if saved != wanted:
             ownership.write(root, DEFINITION, wanted)
         return name
 
     @staticmethod
     def free_of(root: DocumentStore) -> dict[str, Any]:
-        """Return the free part that the last start has noted; nothing, before the first."""
-        there = _read(root)
-        return {} if there is None else dict(there["free"])
+        """Return the free part that the previous start recorded; empty before the first start."""
+        saved = _read(root)
+        return {} if saved is None else dict(saved["free"])
 
 
 def _read(root: DocumentStore) -> dict[str, Any] | None:
     try:
-        there = root.read_json(DEFINITION)
+        saved = root.read_json(DEFINITION)
         version, parts = (
-            there["format"],
-            {"name": str(there["name"]), "fixed": {**there["fixed"]}, "free": {**there["free"]}},
+            saved["format"],
+            {"name": str(saved["name"]), "fixed": {**saved["fixed"]}, "free": {**saved["free"]}},
         )
     except FileNotFoundError:
         return None
@@ -86,23 +86,23 @@ def _read(root: DocumentStore) -> dict[str, Any] | None:
     if version != FORMAT:
         raise CheckpointError(
             f"{root.path(DEFINITION)} is of format {version!r}, and this version of skypane reads format {FORMAT}: "
-            f"go on with the version that wrote it, or start again with a new checkpoint"
+            f"use the version that wrote it, or start again with a new checkpoint"
         )
     return {"format": FORMAT, **parts}
 
 
 def _as_read(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value as JSON gives it back: a tuple is a list there."""
+    """Return the value after a round trip through JSON, which turns tuples into lists."""
     read: dict[str, Any] = json.loads(json.dumps(value))
     return read
 
 
-def _differences(path: str, there: Any, wanted: Any) -> list[str]:
-    if isinstance(there, dict) and isinstance(wanted, dict):
-        keys = sorted({*there, *wanted})
+def _differences(path: str, saved: Any, wanted: Any) -> list[str]:
+    if isinstance(saved, dict) and isinstance(wanted, dict):
+        keys = sorted({*saved, *wanted})
         return [
             line
             for key in keys
-            for line in _differences(f"{path}.{key}" if path else key, there.get(key), wanted.get(key))
+            for line in _differences(f"{path}.{key}" if path else key, saved.get(key), wanted.get(key))
         ]
-    return [] if there == wanted else [f"{path or 'definition'} was {there!r}, is {wanted!r}"]
+    return [] if saved == wanted else [f"{path or 'definition'} was {saved!r}, is {wanted!r}"]

@@ -1,7 +1,7 @@
-"""Shards of a front, asked as one Arrow map stage: questions and answers lie in files beside the partials, a task a shard.
+"""Shards of a front as one Arrow map stage, a task per shard; requests and responses are files beside the partials.
 
-A question is the points of a shard and the arrivals; they are numbers, whatever the rows are. Nothing of it is remembered:
-a shard's points are dealt from the driver with each batch, so that there may be more or fewer of them with the next one.
+A request has the points of a shard and the arriving points, as numbers. Shards keep no state: the driver distributes
+the points anew in each batch, so the number of shards may change with every batch.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.types import CheckpointError, FloatArray, IntArray, Micros
 
 ASKED: Final = 99_997
-"""Task number, in a file's name, of the questions."""
+"""Task number, in a file's name, of the requests."""
 
 
-_Asked: TypeAlias = tuple[tuple[PartialReference, PartialReference], tuple[Any, ...]]
-"""References to arrivals and stored points; the clock, and the rest of the question."""
+_Request: TypeAlias = tuple[tuple[PartialReference, PartialReference], tuple[Any, ...]]
+"""References to arrivals and stored points; then the clock, and the other parameters of the request."""
 _Answer: TypeAlias = Callable[[pa.Table, pa.Table, tuple[Any, ...]], list[pa.Table]]
 
 
 @dataclass
 class ShardClient:
-    """Asks the shards of one batch.
+    """Sends the requests of one batch to its shards.
 
-    store     of partials
-    written   the files that questions and answers are in
+    store     store of the partials
+    written   files of the requests and responses
     busy      seconds that each shard took
     """
 
@@ -53,37 +53,37 @@ class ShardClient:
     busy: tuple[float, ...] = ()
 
     def asking(self, shards: int) -> ShardPlan:
-        """Return how so many shards are asked."""
-        return ShardPlan(shards, self._ask, self._ask_groups)
+        """Return a plan that sends requests to `shards` shards."""
+        return ShardPlan(shards, self._send, self._send_groups)
 
-    def _ask(self, questions: Sequence[ShardRequest]) -> list[Spans]:
-        tables = [_table(questions[0].arrivals), *(_table(q.stored) for q in questions)]  # all have the same arrivals
+    def _send(self, requests: Sequence[ShardRequest]) -> list[Spans]:
+        tables = [_table(requests[0].arrivals), *(_table(r.stored) for r in requests)]  # all have the same arrivals
         arrivals, *stored = self._write(tables)
-        asked = [
-            ((arrivals, ref), (q.stored.clock, q.hosted, q.window, q.until))
-            for q, ref in zip(questions, stored, strict=True)
+        sent = [
+            ((arrivals, ref), (r.stored.clock, r.hosted, r.window, r.until))
+            for r, ref in zip(requests, stored, strict=True)
         ]
-        answers = self._answers(_answer, asked)
+        answers = self._answers(_answer, sent)
         return [Spans(_column(spans, "starts"), _column(spans, "ends")) for (spans,) in answers]
 
-    def _ask_groups(self, questions: Sequence[GroupShardRequest]) -> list[GroupShardResponse]:
+    def _send_groups(self, requests: Sequence[GroupShardRequest]) -> list[GroupShardResponse]:
         tables = [
             table
-            for q in questions
-            for table in (_table(q.arrivals, q.arrival_groups), _table(q.stored, q.stored_groups))
+            for r in requests
+            for table in (_table(r.arrivals, r.arrival_groups), _table(r.stored, r.stored_groups))
         ]
         refs = self._write(tables)
-        asked = [
-            ((arrivals, stored), (q.stored.clock, q.window, q.until))
-            for q, arrivals, stored in zip(questions, refs[::2], refs[1::2], strict=True)
+        sent = [
+            ((arrivals, stored), (r.stored.clock, r.window, r.until))
+            for r, arrivals, stored in zip(requests, refs[::2], refs[1::2], strict=True)
         ]
         return [
             GroupShardResponse(
-                Updates(*(_column(told, name) for name in Updates._fields)),
+                Updates(*(_column(updates, name) for name in Updates._fields)),
                 _column(left, "rows"),
                 _column(left, "starts"),
             )
-            for told, left in self._answers(_answer_groups, asked)
+            for updates, left in self._answers(_answer_groups, sent)
         ]
 
     def _write(self, tables: Sequence[pa.Table]) -> list[PartialReference]:
@@ -91,31 +91,31 @@ class ShardClient:
         self.written.add(name)
         return partials.write(self.store, name, tables)
 
-    def _answers(self, answer: _Answer, asked: list[_Asked]) -> list[list[pa.Table]]:
-        """Return the tables of each answer: one job, a task a shard."""
-        stage = ShardStage(self.store, self.batch_id, answer, tuple(asked))
-        rows = self.spark.range(0, len(asked), 1, len(asked)).mapInArrow(stage, "answer string").collect()
-        told = sorted((json.loads(row.answer) for row in rows), key=lambda said: said["shard"])
-        for damage in (said["damage"] for said in told if said["damage"]):
+    def _answers(self, answer: _Answer, requests: list[_Request]) -> list[list[pa.Table]]:
+        """Return the tables of each response, computed by one job with one task per shard."""
+        stage = ShardStage(self.store, self.batch_id, answer, tuple(requests))
+        rows = self.spark.range(0, len(requests), 1, len(requests)).mapInArrow(stage, "answer string").collect()
+        reports = sorted((json.loads(row.answer) for row in rows), key=lambda report: report["shard"])
+        for damage in (report["damage"] for report in reports if report["damage"]):
             raise CheckpointError(damage)
-        refs = [[PartialReference.restored(ref) for ref in said["refs"]] for said in told]
-        self.written |= {ref.file for answered in refs for ref in answered}
-        self.busy = tuple(said["busy"] for said in told)
+        refs = [[PartialReference.restored(ref) for ref in report["refs"]] for report in reports]
+        self.written |= {ref.file for response in refs for ref in response}
+        self.busy = tuple(report["busy"] for report in reports)
         read = PartialReader(self.store)
-        return [[read(ref) for ref in answered] for answered in refs]
+        return [[read(ref) for ref in response] for response in refs]
 
 
 @dataclass(frozen=True, slots=True)
 class ShardStage:
-    """What a task has to know to answer for its shard; travels to the workers."""
+    """Answers the requests to its shards; travels to the workers."""
 
     store: DocumentStore
     batch_id: int
     answer: _Answer
-    asked: tuple[_Asked, ...]
+    asked: tuple[_Request, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Answer for the shards whose numbers come in; yield where each answer lies, or what is damaged."""
+        """Answer for the shards whose numbers are received; yield references to each response, or the damage found."""
         for shard in (index for batch in batches for index in batch.column(0).to_pylist()):
             refs: list[PartialReference] = []
             damage, began = None, time.perf_counter()
@@ -124,10 +124,10 @@ class ShardStage:
                 read = PartialReader(self.store)
                 answers = self.answer(read(arrivals), read(stored), setting)
                 refs = partials.write(self.store, attempt_name(self.batch_id, shard), answers)
-            except CheckpointError as error:  # as a value: of an exception Spark would make a page of trace
+            except CheckpointError as error:  # returned as a value: Spark would turn an exception into a page of trace
                 damage = str(error)
-            told = {"shard": shard, "refs": [ref.snapshot() for ref in refs], "damage": damage}
-            yield pa.RecordBatch.from_pydict({"answer": [json.dumps(told | {"busy": time.perf_counter() - began})]})
+            report = {"shard": shard, "refs": [ref.snapshot() for ref in refs], "damage": damage}
+            yield pa.RecordBatch.from_pydict({"answer": [json.dumps(report | {"busy": time.perf_counter() - began})]})
         keep_loaded(type(self))
 
 
@@ -139,21 +139,21 @@ def _answer(arrivals: pa.Table, stored: pa.Table, setting: tuple[Any, ...]) -> l
 
 def _answer_groups(arrivals: pa.Table, stored: pa.Table, setting: tuple[Any, ...]) -> list[pa.Table]:
     clock, *rest = setting
-    known, coming = _column(stored, "groups"), _column(arrivals, "groups")
-    told = group_shards.answer_groups(
-        GroupShardRequest(_stored(stored, clock), known, _arrivals(arrivals), coming, *rest)
+    stored_groups, arrival_groups = _column(stored, "groups"), _column(arrivals, "groups")
+    response = group_shards.answer_groups(
+        GroupShardRequest(_stored(stored, clock), stored_groups, _arrivals(arrivals), arrival_groups, *rest)
     )
-    return [pa.table(told.updates._asdict()), pa.table({"rows": told.rows, "starts": told.starts})]
+    return [pa.table(response.updates._asdict()), pa.table({"rows": response.rows, "starts": response.starts})]
 
 
 def handed_over(store: DocumentStore, stored: FrontContents) -> FrontContents:
-    """Write points for a shard and read them, as a question and its answer do together."""
+    """Write points for a shard and read them again: the work of a request and its response, for calibration."""
     (ref,) = partials.write(store, attempt_name(0, ASKED), [_table(stored)])
     return _stored(PartialReader(store)(ref), stored.clock)
 
 
 def _table(part: NewPoints | FrontContents, groups: IntArray | None = None) -> pa.Table:
-    """Return points as a table; a clock, which is the same for all, is left out."""
+    """Return points as a table, without the clock, which is the same for all points."""
     points, *_ = part
     flat = pa.array(np.ascontiguousarray(points).ravel())
     columns = {name: column for name, column in part._asdict().items() if name not in ("points", "clock")}
@@ -162,7 +162,7 @@ def _table(part: NewPoints | FrontContents, groups: IntArray | None = None) -> p
 
 
 def _column(table: pa.Table, name: str) -> Any:
-    """Return a column of numbers as an array that may be written to."""
+    """Return a column of numbers as a writable array."""
     return table.column(name).combine_chunks().to_numpy(zero_copy_only=False).copy()
 
 

@@ -1,8 +1,8 @@
-"""A batch as a sampling interval of both stages, from which utilisation factors follow (control/monitoring.py).
+"""A batch as a sampling interval of both stages, from which utilisation factors are computed (control/monitoring.py).
 
-The stages take turns on the same cores: a stage may use what is left of the interval by the other one. Where both take
-longer than the interval together, each has its share of it: otherwise a stage would have nothing left, however little it
-needs, because the other is slow.
+The stages run in turn on the same cores, so each stage has the part of the interval that the other one does not use. If
+both together take longer than the interval, each has a share in proportion to its time; otherwise a slow stage would
+leave no time for the other, however little that needs.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from skypane.control.measurements import BatchMeasurements, PaneWork
 from skypane.control.monitoring import SamplingPeriod
 
 _SHORTEST = 1e-3
-"""Seconds that an interval counts for at least: with less left of it, the stage is overloaded beyond any measure."""
+"""Minimum seconds of an interval; with less, the stage is overloaded in any case."""
 
 
 def period_of(measured: BatchMeasurements) -> SamplingPeriod | None:
-    """Return the pane level's interval; None where its length is not known: after a start, or by a clock gone back.
+    """Return the pane level's interval; None if its length is unknown: after a start, or if the clock went back.
 
-    The interval is that in which the batch's rows came, less what the window level takes of it. A pane counts as closed
-    with its batch: what comes later of it makes partitions of its own.
+    The interval is the time in which the batch's rows arrived, less the time that the window level takes. A pane counts
+    as closed with its batch, because its later rows form partitions of their own.
     """
     if measured.interval is None or measured.interval <= 0 or not measured.tasks:
         return None
@@ -38,7 +38,7 @@ def period_of(measured: BatchMeasurements) -> SamplingPeriod | None:
 
 
 def window_period_of(measured: BatchMeasurements) -> SamplingPeriod | None:
-    """Return the window level's interval, its tasks being windows; None where period_of() is, or no window was due."""
+    """Return the window level's interval, with windows as tasks; None if its length is unknown or no window was due."""
     windows = tuple(run.windows for run in measured.runs)
     if measured.interval is None or measured.interval <= 0 or not any(windows):
         return None
@@ -56,10 +56,10 @@ def _left(interval: float, own: float, other: float) -> float:
 
 
 def stages_of(measured: BatchMeasurements) -> StageSamples:
-    """Return what the second level of adaptation is told of a batch.
+    """Return the samples of a batch for the second level of adaptation.
 
-    Where rows stayed where they were read, the source cut the panes, not the law of splitting: no factor is known, nor
-    which workers the law would have left without rows.
+    Without an exchange the source has split the panes, not the splitting policy. The splitting factor is then unknown,
+    and so is the number of workers that the policy would have used.
     """
     plq = period_of(measured)
     if plq is not None and not measured.exchanged:
@@ -76,12 +76,12 @@ def stages_of(measured: BatchMeasurements) -> StageSamples:
 
 
 def _overdue(measured: BatchMeasurements) -> int:
-    """Return the rows that have come while the batch lasted longer than its trigger allows, at the rate of its own rows."""
+    """Return the rows that arrived while the batch exceeded its trigger interval, at the rate of its own rows."""
     if not measured.interval or measured.interval <= 0:
         return 0
     return round(sum(task.rows for task in measured.tasks) / measured.interval * measured.overrun)
 
 
 def panes_of(measured: BatchMeasurements) -> list[PaneWork]:
-    """Return the partitions that the batch's tasks lifted."""
+    """Return the partitions of panes that the batch's tasks lifted."""
     return [work for task in measured.tasks for work in task.panes]

@@ -1,7 +1,7 @@
-"""The program of a windowed query: what it makes of one micro-batch (design, "The way of one micro-batch").
+"""The program of a windowed query: the processing of one micro-batch (design, "The way of one micro-batch").
 
-lift      rows become partials of open panes, and the punctuation moves        ingest.py
-answer    the windows that it completes, in the driver or in one more job      wlq.py
+lift      rows become partials of open panes, and the punctuation moves             ingest.py
+answer    windows that it completes are answered in the driver or in one more job   wlq.py
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from skypane.runtime.spark.sinks.batch_rows import BatchRows
 
 
 class WindowedProgram:
-    """Lifts rows into panes, and answers the windows that progress completes.
+    """Lifts rows into panes, and answers the windows that the punctuation completes.
 
-    answer_schema   of what goes out
-    staged          where workers write answers
+    answer_schema   schema of the answers
+    staged          folder to which workers write answers
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class WindowedProgram:
         return self._complete(batch, state, *self._intake.lift(batch, state))
 
     def drain(self, batch: MicroBatch, state: WindowState) -> BatchOutcome[WindowState]:
-        """Answer every window that holds a row that is believed, as if a punctuation at the end of the stream had come."""
+        """Answer every window with a row that is not quarantined, as if a punctuation had ended the stream."""
         return self._complete(batch, state, LiftReports(()), drained(self._plan.progress, state.progress, state.open))
 
     def _complete(
@@ -118,7 +118,7 @@ class WindowedProgram:
     def _answer(
         self, spark: SparkSession, due: list[wlq.RefTask], place: PlacementChoice, batch_id: int
     ) -> tuple[BatchRows, tuple[RunWork, ...]]:
-        """Return the answers, and what each run of windows took."""
+        """Return the answers, and the work of each run of windows."""
         if place.where == "driver":
             return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema)
         runs = wlq.cut(due, place.runs)

@@ -1,4 +1,4 @@
-"""What a windowed query remembers between micro-batches, and its form in the ledger."""
+"""The state of a windowed query between micro-batches, and its form in the ledger."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from skypane.types import CheckpointError
 
 @dataclass(frozen=True, slots=True)
 class WindowState:
-    """How far time has come, the partials of the open panes, the held rows, and where all rows are in counts.
+    """The state of the progress policy, the partials of the open panes, the held rows, and the account of all rows.
 
-    ahead   the held rows as they came, which the late sink may need; empty where there is none
+    ahead   the held rows as they were read, for the late sink; empty without one
     """
 
     progress: ProgressState
@@ -32,7 +32,7 @@ class WindowState:
 
     @classmethod
     def restored(cls, plan: Plan, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> Self:
-        """Return the state whose snapshots these are; raise CheckpointError if they cannot be."""
+        """Return the state from its snapshots; raise CheckpointError if they cannot be read."""
         try:
             panes = {int(pane): tuple(map(PartialReference.restored, refs)) for pane, refs in operator["panes"].items()}
             next_window = operator["next_window"]
@@ -41,7 +41,7 @@ class WindowState:
             raise CheckpointError(f"the open panes in the checkpoint cannot be read: {error!r}") from error
         open_panes = replace(OpenPanes[PartialReference].empty(plan.windows), panes=panes, next_window=next_window)
         state, saved = plan.progress.restore(progress), operator.get("account")
-        # Earlier versions did not count: then it begins here.
+        # Earlier versions kept no account, so it begins here.
         account = RowAccount.begun(plan.windows, state.held) if saved is None else RowAccount.restored(saved)
         return cls(state, open_panes, ahead, account)
 
@@ -57,12 +57,12 @@ class WindowState:
 
     @property
     def totals(self) -> RowTotals:
-        """Where all rows are that were read."""
+        """The number of rows read so far, by where they are now."""
         return self.account.totals(self.progress.held, self.open)
 
     @property
     def drained(self) -> bool:
-        """Whether no window waits for an answer."""
+        """Whether no pane is open, so that no window is left to answer."""
         return not self.open.panes
 
     @property
@@ -72,10 +72,10 @@ class WindowState:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the open panes' partials, as they lie in files."""
+        """Bytes of the open panes' partials in files."""
         return sum(ref.size for refs in self.open.panes.values() for ref in refs)
 
     @property
     def rows(self) -> int:
-        """Rows held for the open panes."""
+        """Rows in the partials of the open panes."""
         return sum(ref.rows for refs in self.open.panes.values() for ref in refs)

@@ -1,4 +1,4 @@
-"""Jobs that may wait for ever: where a cluster grants no executor, Spark says so in its log and goes on waiting."""
+"""A timeout for jobs: if a cluster grants no executor, Spark only logs it and waits for ever."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 def ended_within(spark: SparkSession, seconds: float, job: Callable[[], T]) -> T:
-    """Return what `job`, which runs jobs of Spark's, returns; TimeoutError if it has not ended after so many seconds.
+    """Return the result of `job`, which runs jobs of Spark; raise TimeoutError if it has not ended after `seconds`.
 
-    The error says whether any task has started. The job is left to itself then, in a thread that ends with the process.
+    The error says whether any task has started. The job then goes on in a thread that ends with the process.
     """
     result = in_background(job)
     if wait([result], seconds).not_done:
@@ -30,7 +30,7 @@ def ended_within(spark: SparkSession, seconds: float, job: Callable[[], T]) -> T
 
 
 def _started(spark: SparkSession) -> bool:
-    """Whether an executor has taken a task of the stages that run now."""
+    """Return whether an executor has started a task of the active stages."""
     tracker = spark.sparkContext.statusTracker()
     stages = (tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds())
     return any(stage.numActiveTasks + stage.numCompletedTasks for stage in stages if stage is not None)

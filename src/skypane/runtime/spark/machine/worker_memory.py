@@ -1,12 +1,12 @@
-"""What a Python worker keeps from task to task: what it has loaded, and memory.
+"""Memory that a Python worker keeps between tasks: loaded modules, and freed memory of Arrow.
 
-PySpark looks for garbage after each task, in the worker that has run it, among all objects that are there. With pyarrow, Numba
-and the kernels that takes more than a tenth of a second of a core, which is more than the work of a small task; and the next
-task of the worker waits for it. Modules and compiled functions stay as long as the process: once they are there they need
-not be looked through again.
+PySpark collects garbage after each task, among all objects of the worker. With pyarrow, Numba and the kernels this
+takes more than a tenth of a second of a core, longer than a small task itself, and the worker's next task waits for it.
+Modules and compiled functions live as long as the process, so they are excluded from collection once they are loaded.
 
-Arrow's own allocator gives memory back soon, and gets it again page by page. A task that writes hundreds of megabytes of
-answers pays for that: with 12 criteria a batch took an eighth longer than with the system's, which keeps more.
+Arrow's own allocator soon returns memory to the system, and later gets it again page by page. This is slow for a task
+that writes hundreds of megabytes of answers: with 12 criteria a batch took an eighth longer than with the system's
+allocator, which keeps more.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pyspark import TaskContext
 
 
 def keep_loaded(stage: type) -> None:
-    """Call at the end of a task of `stage`, when it has loaded what it needs: what is there then is taken to stay.
+    """Exclude all objects that are loaded now from garbage collection; called at the end of a task of `stage`.
 
-    Does something once for each stage in a worker, so that what later tasks leave behind is found; elsewhere nothing.
+    Takes effect once per stage in a worker, so that the garbage of later tasks is collected; does nothing elsewhere.
     """
     if TaskContext.get() is not None:
         _freeze(stage)
@@ -38,6 +38,6 @@ def _freeze(stage: type) -> None:
 
 @cache
 def _keep_memory() -> None:
-    """Let Arrow use the system's allocator from now on, unless somebody has chosen one."""
+    """Let Arrow use the system's allocator from now on, unless the user has chosen one."""
     if "ARROW_DEFAULT_MEMORY_POOL" not in os.environ:
         pa.set_memory_pool(pa.system_memory_pool())

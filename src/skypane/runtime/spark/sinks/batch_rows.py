@@ -1,4 +1,4 @@
-"""Rows on their way to a sink: tables in the driver, or files that the workers wrote."""
+"""Rows for a sink: tables in the driver, or files that the workers wrote."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from skypane.runtime.spark.spark_schema import spark_schema
 
 @dataclass(frozen=True, slots=True)
 class BatchRows:
-    """The rows of one batch for one sink; they are in `tables`, or else in `files` (parquet) of `store`.
+    """The rows of one micro-batch for one sink, either in `tables` or in `files` (parquet) of `store`.
 
-    windows   the number and the row count of each window that is answered, in order; empty for rejected rows
-    driver    name of the start of the query that delivers them (see sinks/folder_owner.py)
+    windows   number and row count of each answered window, in order; empty for rejected rows
+    driver    name of the driver that delivers the rows (see sinks/folder_owner.py)
     """
 
     schema: pa.Schema
@@ -37,6 +37,6 @@ class BatchRows:
     def dataframe(self, spark: SparkSession) -> DataFrame:
         """Return all rows as a DataFrame."""
         if not self.files or self.store is None:
-            # In one piece: Spark reads the pieces of a table until it comes to one without rows.
+            # One chunk: Spark stops reading the chunks of a table at the first one without rows.
             return spark.createDataFrame(self.table().combine_chunks(), spark_schema(self.schema))
         return spark.read.schema(spark_schema(self.schema)).parquet(*(self.store.url(name) for name in self.files))

@@ -1,4 +1,4 @@
-"""The current front as a folder with one file, which is replaced as a whole."""
+"""The current front in a folder with one file, which is replaced atomically."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ FILE: Final = "front.parquet"
 
 @dataclass(frozen=True)
 class Current(Sink):
-    """A folder that always holds the front of the last batch, whole, in one parquet file of an unchanging name.
+    """A folder that always holds the complete front of the last batch, in one parquet file with a fixed name.
 
-    A new front is written beside it and moved over it at one stroke: who has the file open goes on reading the old one,
-    who opens it anew reads the new one. (On an object store, which cannot move, the file is replaced as its client does.)
+    A new front is written beside the file and replaces it by a rename: readers with an open file still see the old
+    front, readers that open it later see the new one. Object stores cannot rename; there the client replaces the file.
     """
 
     path: str
 
     @cached_property
     def store(self) -> DocumentStore:
-        """The folder; where it is has been settled once, though the process may change its working folder."""
+        """The folder; its absolute path is fixed at first use, even if the working folder changes later."""
         return DocumentStore.at(self.path, "front")
 
     def check(self, schema: pa.Schema) -> None:
-        del schema  # parquet holds any
+        del schema  # parquet holds all types
         self.place()
 
     def place(self) -> Location:

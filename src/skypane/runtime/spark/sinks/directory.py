@@ -1,4 +1,4 @@
-"""Answers as files in a folder."""
+"""Answers in files of a folder."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _FIELDS = {ANSWERS: "output", REJECTED: "late"}
 
 @dataclass(frozen=True)
 class Directory(Sink):
-    """A folder of files, exactly once: a batch's files have names of their own and replace what a lost try left.
+    """Writes files to a folder, exactly once: each batch has its own file names and replaces files of failed attempts.
 
-    path    a path, absolute or as seen from the working folder, or a URI
+    path    a path, absolute or relative to the working folder, or a URI
     format  "parquet", "csv" or "json"
     """
 
@@ -45,7 +45,7 @@ class Directory(Sink):
 
     @cached_property
     def store(self) -> DocumentStore:
-        """The folder; where it is has been settled once, though the process may change its working folder."""
+        """The folder; its absolute path is fixed at first use, even if the working folder changes later."""
         return DocumentStore.at(self.path, _FIELDS[self.holds])
 
     def check(self, schema: pa.Schema) -> None:
@@ -53,8 +53,8 @@ class Directory(Sink):
         for field in schema:
             if self.format == "csv" and (pa.types.is_nested(field.type) or pa.types.is_binary(field.type)):
                 raise ConfigError(
-                    f"column {field.name!r} is of type {field.type}, which csv cannot hold: "
-                    f"drop it, make it a text, or write parquet or json"
+                    f"column {field.name!r} is of type {field.type}, which csv cannot hold; "
+                    f"drop it, make it a string, or write parquet or json"
                 )
 
     def place(self) -> Location:
@@ -70,7 +70,7 @@ class Directory(Sink):
         return staging(self.store, driver) if self.format == "parquet" else None
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
-        del spark  # files are written by pyarrow: a job would cost more than the writing
+        del spark  # pyarrow writes the files: a Spark job would cost more than the writing
         target, prefix = self.store, f"{self.holds}-{batch_id:012d}"
         stage = staging(target, answers.driver)
         if answers.store is None or self.format != "parquet":
@@ -81,8 +81,9 @@ class Directory(Sink):
         final = [f"{prefix}-{index:05d}.{self.format}" for index in range(len(files))]
         for name, wanted in zip(files, final, strict=True):
             stage.move(name, target, wanted)
-        # What a lost try left over: its files are numbered without a gap too, and go from the last to the first, so
-        # that a kill in between leaves no gap either. They go through the stage, which only the driver in charge has.
+        # Remove leftover files of a failed attempt. They are numbered without gaps, and are removed from the last to
+        # the first, so that a kill in between leaves no gap. They are moved through the stage, which a fenced driver
+        # does not have.
         left = (f"{prefix}-{index:05d}.{self.format}" for index in count(len(files)))
         driver_folders.remove(reversed(list(takewhile(target.has, left))), target, stage)
         if files:

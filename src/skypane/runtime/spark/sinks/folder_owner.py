@@ -1,4 +1,4 @@
-"""Whose output a folder is: one query's, one start of it at a time."""
+"""Ownership of an output folder: one query, one running driver at a time."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.types import CheckpointError
 
 STAGE = "_staging"
-"""Folder, unseen by readers because of its underscore, in which the files of a batch wait for being complete."""
+"""Folder for incomplete files of a batch; readers ignore it because of the underscore."""
 
 OWNER = "_skypane.json"
-"""File that says which query writes into the folder, and what."""
+"""File that records which query writes into the folder, and what."""
 
 ANSWERS, REJECTED, FRONT = "part", "late", "front"
-"""How the files' names begin, by what they hold."""
+"""Prefixes of file names, by content."""
 
 _WORDS = {ANSWERS: "answers", REJECTED: "late rows", FRONT: "rows of the front"}
 
 
 @dataclass(frozen=True, slots=True)
 class QueryStart:
-    """One start of a query, as its sinks are told of it.
+    """One driver start of a query, as passed to its sinks.
 
-    query       name of the query, for as long as its checkpoint lives
-    driver      name of this start: no other has it, and it comes after those of the starts before
-    next_batch  the first batch that is not committed; what a sink has of it may be half of it
-    before      the place that the last start wrote to, if it was another folder or is expected to be this one
-    check       raises CheckpointError if another start has taken the checkpoint over since
+    query       name of the query, unchanged as long as its checkpoint exists
+    driver      name of the driver: unique, and ordered after those of earlier drivers
+    next_batch  the first uncommitted batch; a sink may hold a part of it
+    before      location that the previous driver wrote to, if it was another folder or must be this one
+    check       raises CheckpointError if this driver has been fenced
     """
 
     query: str
@@ -41,25 +41,26 @@ class QueryStart:
 
 
 def staging(target: DocumentStore, driver: str) -> DocumentStore:
-    """Return the folder in which the files of one start wait: for a start that was taken over it is not there."""
+    """Return the staging folder of one driver; that of a fenced driver does not exist."""
     return target.child(STAGE).child(driver)
 
 
 def take_folder(target: DocumentStore, claim: QueryStart, prefix: str) -> None:
-    """Make a folder this start's alone; its files are named `prefix`-<batch>-...
+    """Take exclusive ownership of a folder for a driver; its files are named `prefix`-<batch>-...
 
-    Every change of the folder moves a file out of the start's own staging folder or into it. Those of the starts before
-    are removed here, so that a driver that has been taken over, however late it wakes, can change nothing: of those that
-    it has listed when it finds itself in charge, none is of a start after it.
-    Raises CheckpointError if the folder is another query's, or has batches that the checkpoint knows nothing of, or if
-    another start has taken over.
+    Every change of the folder moves a file out of the driver's own staging folder or into it. This function removes the
+    staging folders of earlier drivers, so that a fenced driver, however late it resumes, can change nothing. The
+    staging folders are listed before `check` confirms that this driver is not fenced, so none of a later driver is
+    among them.
+    Raises CheckpointError if the folder belongs to another query, if it holds batches that the checkpoint does not
+    know, or if this driver has been fenced.
     """
     _check_owner(target, claim, prefix)
     _check_batches(target, claim, prefix)
     stage, mine = target.child(STAGE), staging(target, claim.driver)
     mine.make()
     there = [name for name in stage.folders() if name != claim.driver]
-    strays = stage.names()  # in no driver's folder: something else has put them there
+    strays = stage.names()  # files outside of all drivers' folders, put there by something else
     try:
         claim.check()
     except CheckpointError:
@@ -79,36 +80,35 @@ def _check_owner(target: DocumentStore, claim: QueryStart, prefix: str) -> None:
     except FileNotFoundError:
         if claim.before is not None:
             raise CheckpointError(
-                f"the checkpoint has written to {claim.before} so far, and {target.path(OWNER)} does not say that this "
-                f"folder goes on from there: move the old folder here with all its files, or, to have only what comes "
-                f"from now on here, copy its {OWNER}"
+                f"the checkpoint has written to {claim.before} so far, but {target.path(OWNER)} does not exist; move "
+                f"the old folder here with all its files, or, to write only new rows here, copy its {OWNER}"
             ) from None
         return
     except ValueError as error:
         raise CheckpointError(
-            f"{target.path(OWNER)}, which says whose output this is, is damaged ({error}): restore it from a copy, "
-            f"or choose another folder"
+            f"{target.path(OWNER)}, which names the query that owns this output, is damaged ({error}); restore it from "
+            f"a copy, or choose another folder"
         ) from error
     for other in _WORDS.keys() - {prefix}:
         if there == {"query": claim.query, "holds": other}:
             raise CheckpointError(
-                f"{target.root} holds the {_WORDS[other]} of this query, and {_WORDS[prefix]} are to go there: "
-                f"they need a folder of their own"
+                f"{target.root} holds the {_WORDS[other]} of this query, so {_WORDS[prefix]} cannot be written there; "
+                f"choose another folder for them"
             )
     if there != {"query": claim.query, "holds": prefix}:
         raise CheckpointError(
-            f"{target.root} holds the output of another query, or of a checkpoint that is gone: "
-            f"batches would overwrite its files; choose another folder, or remove this one"
+            f"{target.root} holds the output of another query, or of a deleted checkpoint, which new batches would "
+            f"overwrite; choose another folder, or remove this one"
         )
 
 
 def _check_batches(target: DocumentStore, claim: QueryStart, prefix: str) -> None:
-    """Refuse a folder that is ahead of the checkpoint: its windows would be answered a second time, in other batches."""
+    """Raise CheckpointError if the folder is ahead of the checkpoint, because its windows would be answered again."""
     part = re.compile(rf"{re.escape(prefix)}-(\d{{12}})-\d{{5}}\.\w+")
     ahead = [name for name in target.names() if (match := part.fullmatch(name)) and int(match[1]) > claim.next_batch]
     if ahead:
         raise CheckpointError(
-            f"{target.path(ahead[0])} and {len(ahead) - 1} more files are of batches after {claim.next_batch}, which the "
-            f"checkpoint has yet to come to: it is an older copy than the output. Restore the copy of the output that "
-            f"belongs to it, or remove those files: their windows will be answered again"
+            f"{target.path(ahead[0])} and {len(ahead) - 1} more files are of batches after {claim.next_batch}, the "
+            f"next batch of the checkpoint, which is older than the output; restore the output's matching copy, or "
+            f"remove those files: their windows will be answered again"
         )

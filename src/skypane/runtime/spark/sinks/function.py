@@ -1,4 +1,4 @@
-"""Answers handed to a user's function."""
+"""Answers passed to a user's function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skypane.runtime.spark.sinks.sink import Sink
 
 @dataclass(frozen=True)
 class Call(Sink):
-    """Hands each batch's answers to a function (DataFrame, batch id), which must be idempotent by the id."""
+    """Passes each batch's answers to a function (DataFrame, batch id), which must be idempotent by the id."""
 
     function: Callable[[DataFrame, int], None]
 

@@ -1,4 +1,4 @@
-"""The sinks that a user's `output` and `late` stand for."""
+"""Sinks from the user's arguments `output` and `late`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skypane.types import ConfigError
 
 
 def sink(output: object, field: str = "output") -> Sink:
-    """Return the sink that a user's argument `field` means."""
+    """Return the sink for the user's argument `field`."""
     if isinstance(output, Sink) and not isinstance(output, type):
         return output
     if isinstance(output, (str, os.PathLike)):
@@ -25,14 +25,15 @@ def sink(output: object, field: str = "output") -> Sink:
     if callable(output) and not isinstance(output, type):
         return Call(output)
     raise ConfigError(
-        f"{field} must be a path, {', '.join(Registered(registry))}, or a function of (DataFrame, batch id), got {output!r}"
+        f"{field} must be a path, {', '.join(Registered(registry))}, or a function of (DataFrame, batch id), "
+        f"got {output!r}"
     )
 
 
 def sinks(output: object, late: object | None, answers: pa.Schema, rejected: pa.Schema) -> tuple[Sink, Sink | None]:
-    """Return where rows of the schema `answers` and rows of the schema `rejected` go; the latter nowhere if `late` is None.
+    """Return the sinks of answers and of rejected rows, which have these schemas; the latter is None without `late`.
 
-    Raises ConfigError if a sink cannot hold its rows, or if both would write into one folder, however it is written.
+    Raises ConfigError if a sink cannot hold its rows, or if both would write to the same folder under any spelling.
     """
     taker = sink(output)
     taker.check(answers)
@@ -46,7 +47,7 @@ def sinks(output: object, late: object | None, answers: pa.Schema, rejected: pa.
 
 
 def apart(takers: Mapping[str, Sink | None]) -> None:
-    """Raise ConfigError if two of the sinks, by the names of their arguments, need one folder, however it is written."""
+    """Raise ConfigError, naming the arguments, if two sinks need the same folder under any spelling."""
     places = {name: place for name, taker in takers.items() if taker is not None and (place := taker.place())}
     for (name, place), (other, there) in combinations(places.items(), 2):
         if place.resolved() == there.resolved():

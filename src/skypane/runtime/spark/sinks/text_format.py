@@ -1,4 +1,4 @@
-"""Rows as CSV and JSON, as Spark writes and reads them: no number loses a digit, and no time is out of range."""
+"""Write rows as CSV and JSON in Spark's formats, without loss of digits or limits on times."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ import pyarrow.csv as pc_csv
 from skypane.types import TICKS_PER_SECOND, Micros
 
 _CHUNK = 10_000
-"""Rows that are turned into Python objects at once."""
+"""Rows that are converted to Python objects at once."""
 
 _DAY = 86_400_000_000
 _DAYS = (-719_162, 2_932_896)
-"""The first day of year 1 and the last of year 9999: Python and Arrow write no others."""
+"""The first day of year 1 and the last of year 9999, the limits of Python and Arrow."""
 
 
 def write_csv(table: pa.Table, stream: pa.NativeFile) -> None:
-    """Write rows with a line of names."""
+    """Write rows as CSV with a header line."""
     for index, field in enumerate(table.schema):
         column = table.column(index)
         if _is_time(field.type) and _beyond(column):
@@ -36,7 +36,7 @@ def write_csv(table: pa.Table, stream: pa.NativeFile) -> None:
 
 
 def write_json(table: pa.Table, stream: pa.NativeFile) -> None:
-    """Write a line a row."""
+    """Write rows as JSON, one line per row."""
     encode = _encoder(pa.struct(list(table.schema)))
     plain = table.cast(pa.schema([field.with_type(_plain(field.type)) for field in table.schema]))
     for batch in plain.to_batches(max_chunksize=_CHUNK):
@@ -45,7 +45,7 @@ def write_json(table: pa.Table, stream: pa.NativeFile) -> None:
 
 
 def day(days: int) -> str:
-    """Return a date, given in days since 1970, as ISO 8601 has it.
+    """Return a date, given in days since 1970, in ISO 8601.
 
     >>> day(0), day(3_000_000), day(-800_000)
     ('1970-01-01', '+10183-09-21', '-0221-09-04')
@@ -57,7 +57,7 @@ def day(days: int) -> str:
 
 
 def moment(micros: Micros) -> str:
-    """Return a time, given in microseconds since 1970, as ISO 8601 has it.
+    """Return a time, given in microseconds since 1970, in ISO 8601.
 
     >>> moment(-1)
     '1969-12-31T23:59:59.999999'
@@ -73,7 +73,7 @@ def _is_time(kind: pa.DataType) -> bool:
 
 
 def _beyond(column: pa.ChunkedArray) -> bool:
-    """Whether a time lies outside of the years 1 to 9999."""
+    """Return whether a time lies outside of the years 1 to 9999."""
     per_day = 1 if pa.types.is_date32(column.type) else _ticks_per_day(column.type)
     low, high = pc.min_max(column.cast(_plain(column.type))).as_py().values()
     return low is not None and not _DAYS[0] * per_day <= low <= high < (_DAYS[1] + 1) * per_day
@@ -84,7 +84,7 @@ def _ticks_per_day(kind: pa.TimestampType) -> int:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type in which values reach Python, which has no times outside of the years 1 to 9999: as whole numbers."""
+    """Return the type for values in Python: times become integers, since Python's are limited to years 1 to 9999."""
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return pa.int64()
     if pa.types.is_date32(kind):
@@ -102,7 +102,7 @@ Encoder = Callable[[Any], Any]
 
 
 def _encoder(kind: pa.DataType) -> Encoder:
-    """Return what makes a JSON value of a plain one that is not null."""
+    """Return the function that converts a plain non-null value of a type to a JSON value."""
     if pa.types.is_timestamp(kind):
         return partial(_moment, kind=kind)
     if pa.types.is_date32(kind):
@@ -135,7 +135,7 @@ def _map(pairs: dict[Any, Any], name: Encoder, item: Encoder) -> dict[str, Any]:
 
 def _moment(ticks: int, kind: pa.TimestampType) -> str:
     text = moment(ticks * 1_000_000 // TICKS_PER_SECOND[kind.unit])
-    return text if kind.tz is None else f"{text}+00:00"  # whatever the zone, ticks count from the epoch in UTC
+    return text if kind.tz is None else f"{text}+00:00"  # ticks count from the epoch in UTC for every zone
 
 
 def _interval(ticks: int, kind: pa.DurationType) -> str:

@@ -1,4 +1,4 @@
-"""Python data sources of our own, made known to sessions by their names."""
+"""Register skypane's Python data sources with Spark sessions."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
-#: by session, the sources that it knows: Spark warns when it is told again
+#: the registered sources of each session: Spark warns about a second registration
 _KNOWN: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 
 def register(spark: SparkSession, source: type[DataSource]) -> None:
-    """Make a data source known to a session, unless it is."""
+    """Register a data source with a session, once."""
     known = _KNOWN.setdefault(spark, set())
     if source.name() not in known:
-        # Spark asks the thread's active session, whichever that is, whether the name is taken: a new thread has none.
+        # Spark checks the name in the thread's active session, which may be another one; a new thread has none.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(spark.dataSource.register, source).result()
         known.add(source.name())

@@ -1,6 +1,6 @@
-"""Sources that a job names as it names Spark's own: what Spark is to load for them, and with which options.
+"""Sources of skypane that a job names like Spark's own, with the format and the options that Spark loads.
 
-A new source is one entry of SOURCES; jobs, their checks and their descriptions need not know it.
+A new source is one entry of SOURCES; jobs, their checks and their descriptions need no change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skypane.runtime.spark.sources.recordings import FORMAT, write_recording
 
 
 class NamedSource(NamedTuple):
-    """A source by name: `prepare` makes Spark know its format, and `options` are those that the user does not set."""
+    """A named source: `prepare` registers its format with Spark, `options` returns defaults of the user's options."""
 
     format: str
     prepare: Callable[[SparkSession], None]
@@ -30,14 +30,14 @@ class NamedSource(NamedTuple):
 
 
 class ReaderArguments(NamedTuple):
-    """What `spark.read.format(format).options(**options)` takes."""
+    """The arguments of `spark.read.format(format).options(**options)`."""
 
     format: str
     options: dict[str, str]
 
 
 def load(spark: SparkSession, name: str, options: Mapping[str, str]) -> ReaderArguments:
-    """Return what Spark loads for the source of that name, which may be one of its own."""
+    """Return the format and options that Spark loads for a named source, which may be one of Spark's own."""
     source = SOURCES.get(name)
     if source is None:
         return ReaderArguments(name, dict(options))
@@ -47,7 +47,7 @@ def load(spark: SparkSession, name: str, options: Mapping[str, str]) -> ReaderAr
 
 @cache
 def _flights() -> Mapping[str, str]:
-    """Write the flights to a file to replay, for as long as this process lives; its content is always the same."""
+    """Write the flights to a temporary recording that is removed when the process ends; its content never varies."""
     folder = Path(tempfile.mkdtemp(prefix="skypane-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / "flights.arrow"
@@ -56,7 +56,7 @@ def _flights() -> Mapping[str, str]:
 
 
 def _of(module: str) -> Callable[[SparkSession], None]:
-    """Return what makes Spark know the source of a module here, by the module's register(); loaded when it is needed."""
+    """Return a function that registers a module's source with Spark; it imports the module only when called."""
     return lambda spark: import_module(f"skypane.runtime.spark.sources.{module}").register(spark)
 
 

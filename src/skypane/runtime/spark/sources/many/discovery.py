@@ -1,4 +1,4 @@
-"""Which inputs there are: as a user lists them, and as they are found at each look."""
+"""Discover inputs: parse the user's list, and find the inputs that exist now."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from skypane.runtime.spark.sources.many.input_kind import InputExtent, InputKind
 from skypane.types import ConfigError
 
 KINDS: Mapping[str, InputKind] = Registered(registry, lambda _name, module: str(module.KEY))
-"""What the key of a mapping in the list stands for."""
+"""The kinds of inputs, by the key that chooses them in a mapping of the list."""
 
 
 def entry(given: object, where: str) -> InputSpec:
-    """Return what a path, a mapping or an entry means; ConfigError, naming `where`, if it means none."""
+    """Return the entry that a path, a mapping or an entry describes; raise ConfigError, naming `where`, if invalid."""
     if isinstance(given, FileInput):
         return given
     if isinstance(given, str | os.PathLike):
@@ -31,14 +31,14 @@ def entry(given: object, where: str) -> InputSpec:
         for name in map(str, given):
             if nearest(name, list(KINDS)):
                 raise ConfigError(f"{where}: an input has no {name!r}; {instead(name, list(KINDS))}")
-        raise ConfigError(f"{where} needs {' or '.join(KINDS)}, which says what to read")
+        raise ConfigError(f"{where} needs {' or '.join(KINDS)}, the key that names what to read")
     if len(kinds) > 1:
-        raise ConfigError(f"{where} says {' and '.join(kinds)}; list what it reads as inputs of their own")
+        raise ConfigError(f"{where} has {' and '.join(kinds)}; list each of them as an input of its own")
     return KINDS[kinds[0]].of(given, where)
 
 
 def listed(given: Iterable[object]) -> tuple[InputSpec, ...]:
-    """Return a list of inputs; ConfigError for none, and for a name or a thing that is listed twice."""
+    """Return the entries of a list; raise ConfigError if it is empty, or if it lists a name or an input twice."""
     found = tuple(entry(one, f"inputs[{at}]") for at, one in enumerate(given))
     if not found:
         raise ConfigError("inputs is empty; list at least one file or pattern")
@@ -51,9 +51,10 @@ def listed(given: Iterable[object]) -> tuple[InputSpec, ...]:
 
 
 def discovered(listing: Iterable[InputSpec], at: Mapping[str, int] | None = None) -> dict[str, InputExtent]:
-    """Return the inputs that are there now, by name; one that is listed itself is not a pattern's too.
+    """Return the existing inputs by name; an input that is listed by itself is not found again by a pattern.
 
-    ConfigError for two inputs of one name. `at` is how far inputs were read, by which a kind tells what was lost.
+    `at` maps names to the offsets read so far, from which a kind detects lost data. Raises ConfigError for two inputs
+    with the same name.
     """
     order = sorted(listing, key=lambda one: one.is_pattern)
     found: dict[str, InputExtent] = {}
@@ -64,8 +65,8 @@ def discovered(listing: Iterable[InputSpec], at: Mapping[str, int] | None = None
                 continue
             if (other := found.get(each.input.name)) is not None:
                 raise ConfigError(
-                    f"{each.input.identity} and {other.input.identity} are both called {each.input.name}; name one of them "
-                    "differently"
+                    f"{each.input.identity} and {other.input.identity} are both called {each.input.name}; name one of "
+                    "them differently"
                 )
             known.add(each.input.identity)
             found[each.input.name] = each
@@ -73,12 +74,12 @@ def discovered(listing: Iterable[InputSpec], at: Mapping[str, int] | None = None
 
 
 def to_text(listing: Iterable[InputSpec]) -> str:
-    """Return a list of inputs as an option's text; ConfigError for a secret, which a plan would show."""
+    """Return a list of inputs as the text of an option; raise ConfigError for a secret, which plans would show."""
     return json.dumps([one.plain() for one in listing])
 
 
 def from_text(text: str) -> tuple[InputSpec, ...]:
-    """Return the inputs that an option lists, in JSON, or in a file of JSON that may change while the query runs."""
+    """Return the inputs of an option: a JSON list, or the path of a JSON file that may change while the query runs."""
     body, where = text, "inputs"
     if not text.lstrip().startswith("["):
         try:
@@ -93,5 +94,5 @@ def from_text(text: str) -> tuple[InputSpec, ...]:
         raise ConfigError(f"{where} must be a list in JSON, got {type(given).__name__}")
     found = listed(given)
     if body is text:
-        to_text(found)  # refuses what an option may not show
+        to_text(found)  # raises ConfigError for secrets in the option itself
     return found

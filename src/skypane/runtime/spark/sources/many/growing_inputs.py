@@ -1,4 +1,4 @@
-"""Files that grow by whole lines, as inputs: `{"path": ...}`. A place in one is a count of bytes."""
+"""Files that grow by whole lines, as inputs: `{"path": ...}`. Their offsets count bytes."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, Ro
 from skypane.types import CheckpointError, ConfigError
 
 KEY: Final = "path"
-"""What the mapping of such an input has: {"path": ...}."""
+"""The key of a mapping that chooses this kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileInput(PathSpec):
-    """A file that grows by whole lines, or a pattern (*, ?, [..], **) for many of them.
+    """A file that grows by whole lines, or a pattern (*, ?, [..], **) that matches many.
 
-    path     it may not be there yet
-    name     what its rows are called by; of a pattern's files, each by its path
-    format   "csv" or "json" (an object a line); None: as the file's name ends
-    header   csv: whether its first line names the columns; without, they are those of the schema, in order
+    path     the path or pattern; the file may be created later
+    name     the name in the input column; each file of a pattern is named by its path
+    format   "csv" or "json" (one object per line); None: by the ending of the file's name
+    header   csv: whether the first line names the columns; if not, they are those of the schema, in order
     meta     what is known of its rate beforehand
-    exact    whether *, ? and [ in the path are letters of it, and no pattern
+    exact    whether *, ? and [ in the path are literal
     """
 
     path: str
@@ -56,7 +56,7 @@ class FileInput(PathSpec):
                 self, "format", {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}.get(ending)
             )
         if self.format not in FORMATS:
-            raise ConfigError(f"cannot tell from its name how {self.path} is written; need format csv or json")
+            raise ConfigError(f"format of {self.path} is unknown; set format to csv or json")
 
     def plain(self) -> dict[str, Any]:
         return {"path": self.path, "name": self.name, "format": self.format, "header": self.header,
@@ -65,7 +65,7 @@ class FileInput(PathSpec):
     def is_input(self, path: str) -> bool:
         return os.path.isfile(path)  # noqa: PTH113
 
-    # A file may go away at any moment: then nothing more of it is complete.
+    # A file may be removed at any moment: from then on no more rows of it are complete.
 
     def per_row(self, start: int) -> float:
         with suppress(FileNotFoundError):
@@ -85,14 +85,14 @@ class FileInput(PathSpec):
 
 
 def of(given: Mapping[str, Any], where: str) -> FileInput | ParquetInput:
-    """Return the file or pattern that a mapping means; ConfigError, naming `where`, if it means none."""
+    """Return the file or pattern that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
     if Path(str(given["path"])).suffix.lower() == ".parquet" and "format" not in given:
         return parquet.of({"parquet" if name == "path" else name: value for name, value in given.items()}, where)
     return FileInput(**values_of(FileInput, given, where))
 
 
 def look(listed: Sequence[FileInput], at: Mapping[str, int]) -> Iterator[InputExtent]:
-    """Yield the files that there are, each with its size."""
+    """Yield the existing files, each with its size."""
     for entry in listed:
         for one in entry.found():
             if (size := GrowingFile(one.path).size()) is not None:
@@ -103,13 +103,13 @@ def _loss(one: FileInput, size: int, read: int) -> str:
     if size >= read:
         return ""
     return (
-        f"{one.path} has {size:,} bytes, of which {read:,} were read: it was cut, or another file is in its place; put it "
-        "back, name the new one differently"
+        f"{one.path} has {size:,} bytes, but {read:,} were read: it was cut or replaced; restore it, or give the new "
+        "file another name"
     )
 
 
 def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
-    """Yield the rows of files, one after the other."""
+    """Yield the rows of files, in sequence."""
     for part in parts:
         for found in _rows(part, columns):
             yield part, found
@@ -125,8 +125,7 @@ def _rows(part: OffsetRange, columns: pa.Schema) -> Iterator[pa.Table | Malforme
         yield from parse_all(RowFormat(one.format or "", columns, written), file.blocks(start, part.end))
     except (FileNotFoundError, EOFError) as error:
         raise CheckpointError(
-            f"input {one.name}: {one.path} ends before byte {part.end:,}, which a batch that has begun needs; put it back "
-            "as it was"
+            f"input {one.name}: {one.path} ends before byte {part.end:,}, which a started batch needs; restore the file"
         ) from error
 
 

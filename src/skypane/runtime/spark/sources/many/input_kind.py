@@ -1,7 +1,8 @@
-"""What planning and reading need of an input, whatever kind it is of.
+"""The interface of a kind of inputs, for planning and reading.
 
-A kind is a module with what `InputKind` says, and a line in registry.py. Its key is what a mapping in the list has: {"path": ...}. A place in an input is a whole number that only its kind knows the meaning of (a byte of a file, the offset of
-a message); it grows with what was read, begins with 0, and is all that Spark's log keeps.
+A kind is a module that has the members of `InputKind`, and a line in registry.py. Mappings in the list choose it by its
+key: {"path": ...}. An offset in an input is a whole number whose meaning only the kind knows (a byte of a file, the
+offset of a message). It starts at 0, grows with what was read, and is all that Spark's log keeps of an input.
 """
 
 from __future__ import annotations
@@ -19,67 +20,67 @@ from skypane.types import ConfigError, Length
 
 
 class InputSpec(Protocol):
-    """What one entry of the list says: an input, or a pattern that finds many. A frozen value."""
+    """One entry of the list: an input, or a pattern that matches many. A frozen value."""
 
     @property
     def kind(self) -> str:
-        """The key that chose its kind."""
+        """The key that chooses its kind."""
 
     @property
     def is_pattern(self) -> bool: ...
 
     @property
     def format(self) -> str | None:
-        """How its rows are written, of those that are parsed: csv or json; None: they are not."""
+        """Format of rows that are parsed: csv or json; None: the rows need no parser."""
 
     @property
     def claims(self) -> frozenset[str]:
-        """Names and things of which no other entry may have one."""
+        """Names and identities that no other entry may share."""
 
     def plain(self) -> dict[str, Any]:
-        """Return the mapping that means this entry, as JSON can hold it; it stands in plans: ConfigError for secrets."""
+        """Return this entry as a mapping for JSON; raise ConfigError for secrets, because Spark's plans show it."""
 
 
 class Input(Protocol):
-    """One input; a frozen value that planning keeps and tasks get."""
+    """One input: a frozen value that the planner keeps and tasks receive."""
 
     @property
     def kind(self) -> str: ...
 
     @property
     def name(self) -> str:
-        """What its rows are called by."""
+        """The name in the input column of its rows."""
 
     @property
     def identity(self) -> Hashable:
-        """What it is, whatever it is called: what two entries find is one input."""
+        """Identity regardless of the name: an input that two entries find counts once."""
 
     @property
     def meta(self) -> MetaData: ...
 
     @property
     def log(self) -> str | None:
-        """The folder of the log that it is, which a receiver writes; None if it is none."""
+        """Folder of the receiver's log that the input reads; None for other inputs."""
 
     @property
     def unit(self) -> str:
-        """What a place counts, in the singular: byte, offset."""
+        """The unit of its offsets, in the singular: byte, row, offset."""
 
     def per_row(self, start: int) -> float:
-        """Return how many places a row takes after `start`, as far as a look tells: above zero."""
+        """Return an estimate of the units that a row takes after `start`, above zero."""
 
     def complete(self, start: int, last: int) -> int:
         """Return where the last complete row of [start, last) ends, at least `start`."""
 
     def after(self, start: int, rows: int, last: int) -> tuple[int, int]:
-        """Return where the next complete rows of [start, last) end, at most `rows`, and how many they are."""
+        """Return where the next complete rows of [start, last) end, at most `rows` of them, and their number."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputExtent:
-    """What there is of an input now: places [first, last), of which the last ones may not be complete.
+    """The present extent of an input: offsets [first, last); its last row may be incomplete.
 
-    lost   a sentence, if what was to be read next is not there any more, and reading can but begin at `first`
+    lost   an explanation if the rows to be read next no longer exist, so that reading can only restart at `first`
     """
 
     input: Input
@@ -90,7 +91,7 @@ class InputExtent:
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
-    """Places [start, end) of an input: whole rows."""
+    """Offsets [start, end) of an input: whole rows."""
 
     input: Input
     start: int
@@ -98,26 +99,26 @@ class OffsetRange:
 
 
 class InputKind(Protocol):
-    """What a module of a kind has."""
+    """The members of a module that implements a kind."""
 
     @property
     def KEY(self) -> str:
-        """What the mapping of such an input has."""
+        """The key of a mapping that chooses this kind."""
 
     def of(self, given: Mapping[str, Any], where: str) -> InputSpec:
-        """Return what a mapping of the list means; ConfigError, naming `where`, if it means nothing."""
+        """Return the entry that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
 
     def look(self, listed: Sequence[Any], at: Mapping[str, int]) -> Iterable[InputExtent]:
-        """Yield the inputs that entries of this kind find, which are there now; `at` is how far inputs were read."""
+        """Yield the existing inputs that entries of this kind find; `at` maps names to the offsets read so far."""
 
     def read(
         self, parts: Sequence[OffsetRange], columns: pa.Schema
     ) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
-        """Yield the rows of ranges of inputs of this kind, in order within a range; CheckpointError for what is gone."""
+        """Yield the rows of ranges, in order within a range; raise CheckpointError for rows that no longer exist."""
 
 
 def values_of(entry: type, given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the arguments of an entry's class that a mapping gives; ConfigError for what it does not know."""
+    """Return the arguments of an entry's class from a mapping; raise ConfigError for unknown keys."""
     known = [item.name for item in fields(entry) if item.init]
     for name in given:
         if name not in known:
@@ -129,7 +130,7 @@ def values_of(entry: type, given: Mapping[str, Any], where: str) -> dict[str, An
 
 
 def plain_meta(meta: MetaData) -> dict[str, Any]:
-    """Return what is given of meta-data; lengths of time in the one unit that loses nothing."""
-    said = {item.name: getattr(meta, item.name) for item in fields(MetaData)}
-    return {name: f"{value:d} us" if isinstance(value, Length) else value for name, value in said.items()
+    """Return the meta-data that is given, with durations in microseconds, which lose nothing."""
+    values = {item.name: getattr(meta, item.name) for item in fields(MetaData)}
+    return {name: f"{value:d} us" if isinstance(value, Length) else value for name, value in values.items()
             if value is not None}  # fmt: skip

@@ -1,4 +1,4 @@
-"""How the inputs of a query stand, as its checkpoint tells, for those who look from outside."""
+"""Status of a query's inputs from its checkpoint, for observers outside the query."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
 
 
 def standing(text: str, checkpoint: Path) -> list[InputMetrics]:
-    """Return a row for each input of the list `text`: what it has now, and how far committed batches have read it.
+    """Return a row for each input of the list `text`: its present extent, and how far committed batches have read it.
 
-    Readers, rates and forecasts are those of the last batch whose metrics tell of them. Changes nothing; raises
-    CheckpointError for a folder that is no checkpoint, ConfigError for a list that cannot be read.
+    Readers, rates and forecasts are those of the last batch whose metrics include them. The checkpoint is only read.
+    Raises CheckpointError if the folder is not a checkpoint, and ConfigError if the list cannot be read.
     """
     at = committed(checkpoint)
     found = discovered(from_text(text), at)
     per_row = {
         name: one.input.per_row(at.get(name, one.first)) for name, one in found.items() if one.last > at.get(name, 0)
     }
-    told = _last_told(checkpoint)
+    reported = _last_reported(checkpoint)
     rows = GrowthTracker().table(found, per_row, at, at, {})
-    return [_with(row, told.get(row.input)) for row in rows]
+    return [_with(row, reported.get(row.input)) for row in rows]
 
 
-def _with(row: InputMetrics, told: InputMetrics | None) -> InputMetrics:
-    """Return a row with what only the query knows; from outside, what has no more to read is read."""
+def _with(row: InputMetrics, reported: InputMetrics | None) -> InputMetrics:
+    """Return a row with the values that only the query knows; from outside, a silent input counts as read."""
     row = replace(row, state="read" if row.state == "silent" else row.state)
-    if told is None:
+    if reported is None:
         return row
-    return replace(row, reader=told.reader, rate=told.rate, forecast=told.forecast)
+    return replace(row, reader=reported.reader, rate=reported.rate, forecast=reported.forecast)
 
 
-def _last_told(checkpoint: Path) -> dict[str, InputMetrics]:
+def _last_reported(checkpoint: Path) -> dict[str, InputMetrics]:
     history = Ledger(DocumentStore.at(checkpoint, "checkpoint").child("skypane")).history(1)
     return {one.input: one for value in history for one in BatchMetrics.from_json(value).inputs}

@@ -1,7 +1,7 @@
-"""What is to be seen of inputs while they are read: who reads them, how fast they grow, how far behind reading is.
+"""Metrics of inputs while they are read: their readers, rates, forecasts and lag.
 
-Rates are what comes, not what is read, over periods of a second and more; forecasts are those of the paper's forecaster,
-one period ahead. The table goes the way of a source's latest offset, which Spark puts into the query's progress.
+Rates count arriving rows, not rows read, over periods of at least a second. Forecasts are those of the paper's
+forecaster, one period ahead. The table travels as the source's latest offset, which Spark adds to the query's progress.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from skypane.metrics import InputMetrics
 from skypane.runtime.spark.sources.many.input_kind import InputExtent
 
 TOLD = "inputs"
-"""The key by which the table is known in a progress."""
+"""The key of the table in a query's progress."""
 
 EVERY = 1.0
-"""Seconds of a period, at least."""
+"""The shortest period in seconds."""
 
 _HISTORY = 32
-"""Periods that are remembered."""
+"""Periods whose rates are kept."""
 
 
 @dataclass
 class GrowthTracker:
-    """Sees where inputs end, again and again; forgets those that have gone."""
+    """Tracks the ends of inputs over time; drops inputs that no longer exist."""
 
     forecaster: Forecaster = field(default_factory=HoltForecaster)
     since: float | None = None
@@ -38,7 +38,7 @@ class GrowthTracker:
     forecasts: dict[str, float] = field(default_factory=dict)
 
     def look(self, now: float, found: Mapping[str, InputExtent], per_row: Mapping[str, float]) -> None:
-        """See how far inputs go, at a time in seconds; `per_row` is how many places a row takes."""
+        """Record the ends of inputs at the time `now` in seconds; `per_row` gives the offset units of a row."""
         if self.since is not None and now - self.since < EVERY:
             return
         passed, self.since = None if self.since is None else now - self.since, now
@@ -71,10 +71,10 @@ class GrowthTracker:
         after: Mapping[str, int],
         readers: Mapping[str, int],
     ) -> list[InputMetrics]:
-        """Return a row for each input that is there or was read, in the order of names.
+        """Return a row for each input that exists or was read, in the order of names.
 
-        before, after   where the inputs stand before and after the batch that is planned
-        readers         which reader had which input when they were last shared out
+        before, after   the inputs' offsets before and after the planned batch
+        readers         the reader of each input in the last assignment
         """
         rows = []
         for name in sorted(found.keys() | after.keys()):
@@ -105,30 +105,30 @@ def _state(one: InputExtent | None, left: int, *, moved: bool) -> str:
 
 
 class InputReport(NamedTuple):
-    """What a source of many inputs tells: a row for each, and what was decided on its readers."""
+    """The report of a source of many inputs: a row for each input, and the decisions on its readers."""
 
     inputs: tuple[InputMetrics, ...] = ()
     decisions: tuple[Decision[Any], ...] = ()
 
     @property
     def backlog(self) -> int:
-        """Rows that wait at the inputs."""
+        """Backlog of all inputs in rows."""
         return sum(one.lag for one in self.inputs)
 
     @property
     def sized(self) -> bool:
-        """Whether a bound on latency sets the readers."""
+        """Whether a bound on latency sets the number of readers."""
         return any(decision.what == "readers" for decision in self.decisions)
 
 
 def to_json(rows: list[InputMetrics], decision: Decision[int] | None = None) -> dict[str, Any]:
-    """Return it as a source's latest offset."""
+    """Return the report as a source's latest offset."""
     return {TOLD: [row.snapshot() for row in rows], "decisions": [] if decision is None else [decision.to_json()]}
 
 
 def from_json(offset: Any) -> InputReport | None:
-    """Return what is told in a latest offset; None if it is that of another source."""
+    """Return the report in a latest offset; None if the offset is another source's."""
     if not isinstance(offset, dict) or TOLD not in offset:
         return None
-    decisions = tuple(Decision(**said) for said in offset["decisions"])
+    decisions = tuple(Decision(**decision) for decision in offset["decisions"])
     return InputReport(tuple(InputMetrics.restored(row) for row in offset[TOLD]), decisions)

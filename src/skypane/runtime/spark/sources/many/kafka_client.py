@@ -1,8 +1,8 @@
-"""A Kafka cluster, as the driver and its tasks ask it; the only place that knows the client.
+"""Access to a Kafka cluster for the driver and its tasks; the only module that configures the client.
 
-The driver asks once a batch: which topics there are, and two requests for the ends of all partitions that are wanted. It
-asks in a thread of its own, so a cluster that has fallen silent holds up one batch for `timeout`, and no later one.
-Tasks assign themselves what they are to read; there is no consumer group, and nothing is committed.
+The driver sends three requests per micro-batch: one for the topics, and two for the first and last offsets of all
+wanted partitions. A separate thread sends them, so a silent cluster delays one batch by `timeout`, and no later batch.
+Tasks assign partitions to themselves; there is no consumer group, and nothing is committed to Kafka.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skypane.runtime.environment import held
 from skypane.types import ConfigError
 
 OWN = ("bootstrap.servers", "auto.offset.reset", "enable.auto.commit", "enable.partition.eof", "isolation.level")
-"""Options of the client that decide what is read: they are the source's own."""
+"""Options of the client that decide what is read; the source sets them itself."""
 
 _REMEDY = "set it before the Spark session is started"
 
@@ -38,14 +38,14 @@ class TopicPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where brokers are, what the client is told ("$NAME" stands in the environment), and patience in s."""
+    """Brokers, options of the client ("$NAME" is an environment variable), and the timeout in seconds."""
 
     servers: str
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     timeout: float = 10.0
 
     def resolved(self) -> Cluster:
-        """Return the cluster with what the environment holds in its place; ConfigError for what it does not hold."""
+        """Return the cluster with environment variables replaced; raise ConfigError for variables that are not set."""
         return Cluster(
             self.servers,
             tuple((key, held(text, f"option {key}", os.environ, _REMEDY)) for key, text in self.options),
@@ -54,36 +54,36 @@ class Cluster:
 
     def told(self, reasons: ClientErrors) -> dict[str, Any]:
         """Return the client's configuration."""
-        # The client prints connection errors by itself, again and again: here they are a part of the error that counts.
+        # The client would print connection errors again and again; instead they become part of the final error.
         quiet = {"log_level": 2, "error_cb": reasons, "reconnect.backoff.max.ms": 1000}
         return {**quiet, **dict(self.options), "bootstrap.servers": self.servers}
 
 
 class ClientErrors:
-    """What the client said last of its connections."""
+    """The client's last connection error."""
 
     def __init__(self) -> None:
         self.last = ""
 
     def __call__(self, error: object) -> None:
-        said = getattr(error, "str", None)
-        # That all brokers are down says less than what came before it.
-        if said and not (self.last and "brokers are down" in said()):
-            self.last = said()
+        text = getattr(error, "str", None)
+        # "All brokers are down" is less informative than the error before it.
+        if text and not (self.last and "brokers are down" in text()):
+            self.last = text()
 
     def __str__(self) -> str:
         return f": {self.last}" if self.last else ""
 
 
 class TopicOffsets(NamedTuple):
-    """What a cluster said: the topics that it has, and of the partitions that were asked for the first and last offset."""
+    """A cluster's answer: its topics, and the first and last offset of each requested partition."""
 
     topics: frozenset[str]
     ends: Mapping[TopicPartition, tuple[int, int]]
 
 
 class ClusterClient:
-    """The driver's conversation with a cluster: one question at a time, whose answer may be waited for in vain."""
+    """The driver's client of a cluster: one request at a time, which may time out."""
 
     def __init__(self, cluster: Cluster) -> None:
         from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
@@ -95,16 +95,16 @@ class ClusterClient:
             self.admin = AdminClient(cluster.told(self.reasons))
         except KafkaException as error:
             raise ConfigError(f"options of kafka {cluster.servers}: {error.args[0].str()}") from None
-        #: what was asked and is not answered yet
+        #: the request that is not answered yet
         self.pending: Future[TopicOffsets] | None = None
         #: the last answer
         self.last: TopicOffsets | None = None
         self.silent = False
 
     def ask(self, wanted: Callable[[str], bool]) -> TopicOffsets | None:
-        """Return what there is now of the topics that are wanted; None if the cluster is silent.
+        """Return the present topics and offsets of the wanted topics; None if the cluster is silent.
 
-        ConfigError if it has never answered: then its address or how to log in may be wrong.
+        Raises ConfigError if it has never answered: then its address or the login may be wrong.
         """
         if self.pending is None:
             self.pending = Future()
@@ -113,10 +113,10 @@ class ClusterClient:
             ).start()
         try:
             answer = self.pending.result(0 if self.silent else self.cluster.timeout * 1.5)
-        except Exception as error:  # noqa: BLE001 - whatever the client says of itself, or that it says nothing yet
+        except Exception as error:  # noqa: BLE001 - any error of the client, or a timeout
             if self.pending.done():
                 self.pending = None
-            self._silence(_said(error) or "no answer")
+            self._silence(_reason(error) or "no answer")
             return None
         if self.silent:
             _log.warning("Kafka %s answers again", self.cluster.servers)
@@ -127,39 +127,39 @@ class ClusterClient:
         self.admin.poll(0)
         if self.last is None:
             raise ConfigError(
-                f"kafka {self.cluster.servers} did not answer within {self.cluster.timeout:g} s ({why}{self.reasons}); see "
-                "whether the address is right, and what it wants to be told in options"
+                f"kafka {self.cluster.servers} did not answer within {self.cluster.timeout:g} s ({why}{self.reasons}); "
+                "check the address, and whether options hold the security settings that it requires"
             )
         if not self.silent:
-            _log.warning("Kafka %s is silent (%s%s): its inputs wait", self.cluster.servers, why, self.reasons)
+            _log.warning("Kafka %s is silent (%s%s): its inputs are paused", self.cluster.servers, why, self.reasons)
         self.silent = True
 
     def _answer(self, pending: Future[TopicOffsets], wanted: Callable[[str], bool]) -> None:
         try:
-            pending.set_result(self._asked(wanted))
-        except BaseException as error:  # noqa: BLE001 - it is told where the answer is waited for
+            pending.set_result(self._requested(wanted))
+        except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread
             pending.set_exception(error)
 
-    def _asked(self, wanted: Callable[[str], bool]) -> TopicOffsets:
+    def _requested(self, wanted: Callable[[str], bool]) -> TopicOffsets:
         from confluent_kafka import TopicPartition  # noqa: PLC0415
         from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415
 
         topics = self.admin.list_topics(timeout=self.cluster.timeout).topics
-        asked = [TopicPartition(name, number)
-                 for name, topic in topics.items() if wanted(name) for number in topic.partitions]  # fmt: skip
-        firsts = self._offsets(asked, OffsetSpec.earliest())
-        lasts = self._offsets(asked, OffsetSpec.latest())
+        wanted_parts = [TopicPartition(name, number)
+                        for name, topic in topics.items() if wanted(name) for number in topic.partitions]  # fmt: skip
+        firsts = self._offsets(wanted_parts, OffsetSpec.earliest())
+        lasts = self._offsets(wanted_parts, OffsetSpec.latest())
         ends = {place: (firsts[place], lasts[place]) for place in firsts.keys() & lasts.keys()}
         return TopicOffsets(frozenset(topics), dict(sorted(ends.items())))
 
-    def _offsets(self, asked: list[Any], which: Any) -> dict[TopicPartition, int]:
-        """Return an end of each partition, those left out that have no leader now: read what is committed."""
+    def _offsets(self, wanted_parts: list[Any], which: Any) -> dict[TopicPartition, int]:
+        """Return one end of the committed messages of each partition, without partitions that have no leader now."""
         from confluent_kafka import IsolationLevel, KafkaException  # noqa: PLC0415
 
-        if not asked:
+        if not wanted_parts:
             return {}
         futures = self.admin.list_offsets(
-            dict.fromkeys(asked, which),
+            dict.fromkeys(wanted_parts, which),
             isolation_level=IsolationLevel.READ_COMMITTED,
             request_timeout=self.cluster.timeout,
         )
@@ -175,8 +175,8 @@ class ClusterClient:
         return found
 
 
-def _said(error: BaseException) -> str:
-    """Return what the client says of an error, without its own wrapping."""
+def _reason(error: BaseException) -> str:
+    """Return the client's text of an error, without its wrapping."""
     inner = error.args[0] if error.args else error
     return inner.str() if hasattr(inner, "str") else str(inner)
 
@@ -185,7 +185,7 @@ _ASKING: dict[Cluster, ClusterClient] = {}
 
 
 def asking(cluster: Cluster) -> ClusterClient:
-    """Return this process's conversation with a cluster, begun at the first call."""
+    """Return this process's client of a cluster, created at the first call."""
     if cluster not in _ASKING:
         _ASKING[cluster] = ClusterClient(cluster)
     return _ASKING[cluster]

@@ -1,4 +1,4 @@
-"""In a task: the messages of ranges of a Kafka cluster's partitions, all fetched at once."""
+"""Read ranges of a Kafka cluster's partitions in a task, all of them at once."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from skypane.runtime.spark.sources.many.kafka_client import ClientErrors, Cluste
 from skypane.types import CheckpointError
 
 _AT_ONCE = 500
-"""Messages that are taken from the client at a time: more cost no less each, and go further beyond the end of a range."""
+"""Messages per call of the client: more would cost the same each, and read further beyond the end of a range."""
 _POLL = 0.05
-"""Seconds that the client may wait for so many: messages that it has are kept waiting by those that do not come."""
+"""Seconds that the client may wait for so many messages: those that it has wait meanwhile."""
 _HELD = 50_000
-"""Messages of a partition that are handed over before its range is read to the end."""
+"""Messages of a partition after which they are yielded before its range is complete."""
 
 _OPTIONS = {
-    "group.id": "skypane",  # the client wants one; it is never joined
+    "group.id": "skypane",  # the client requires one; the group is never joined
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "auto.offset.reset": "error",
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
-    # All that is wanted is there: nothing need be waited for.
+    # All requested messages exist: the client need not wait for more.
     "fetch.wait.max.ms": 10,
     "fetch.queue.backoff.ms": 10,
 }
@@ -32,7 +32,7 @@ _OPTIONS = {
 
 @dataclass(slots=True)
 class PartitionReader:
-    """Where a partition is read up to, and what was read and not handed over."""
+    """The end of a partition's range, and the messages that were read and not yielded yet."""
 
     end: int
     offsets: list[int] = field(default_factory=list)
@@ -45,7 +45,7 @@ class PartitionReader:
 
 
 class CachedConsumer:
-    """This process's consumer of a cluster: kept, since a connection costs more than a small range."""
+    """This process's consumer of a cluster, kept because a connection costs more than a small range."""
 
     def __init__(self, cluster: Cluster) -> None:
         from confluent_kafka import Consumer  # noqa: PLC0415 - an extra
@@ -59,8 +59,8 @@ class CachedConsumer:
     ) -> Iterator[tuple[TopicPartition, list[int], list[bytes]]]:
         """Yield offsets and values of partitions' messages in [start, end), in order within a partition.
 
-        Offsets may have gaps (compaction, transactions); messages without a value are left out. CheckpointError if some are
-        not there any more; TimeoutError if none come for the cluster's timeout.
+        Offsets may have gaps (compaction, transactions); messages without a value are left out. Raises CheckpointError
+        if messages no longer exist, and TimeoutError if none arrive within the cluster's timeout.
         """
         from confluent_kafka import TopicPartition  # noqa: PLC0415
 
@@ -69,7 +69,7 @@ class CachedConsumer:
         try:
             yield from self._consumed(ranges)
         finally:
-            # A pause outlives what is assigned.
+            # A pause would outlive the assignment.
             self.consumer.resume([TopicPartition(*place) for place in ranges])
             self.consumer.unassign()
 
@@ -88,7 +88,7 @@ class CachedConsumer:
                 place = TopicPartition(message.topic(), message.partition())
                 reading = open_.get(place)
                 if reading is None:
-                    continue  # it was fetched beyond the end of its range
+                    continue  # fetched beyond the end of its range
                 if (error := message.error()) is not None:
                     self._check(error, place, ranges[place])
                 offset = message.offset()
@@ -107,28 +107,28 @@ class CachedConsumer:
             heard = self._heard(heard, bool(got), open_)
 
     def _heard(self, heard: float, anything: bool, open_: Mapping[TopicPartition, PartitionReader]) -> float:
-        """Return when something was heard last; TimeoutError if that is too long ago."""
+        """Return when the last message arrived; raise TimeoutError if that is too long ago."""
         now = time.monotonic()
         if anything:
             return now
         if now - heard > self.cluster.timeout:
             place, reading = next(iter(open_.items()))
             raise TimeoutError(
-                f"kafka {self.cluster.servers} sent nothing for {self.cluster.timeout:g} s, and a batch that has begun needs "
-                f"{place} up to offset {reading.end:,}{self.reasons}; start the query again when it answers"
+                f"kafka {self.cluster.servers} sent nothing for {self.cluster.timeout:g} s, but a started batch needs "
+                f"{place} up to offset {reading.end:,}{self.reasons}; restart the query when the cluster answers"
             )
         return heard
 
     @staticmethod
     def _check(error: Any, place: TopicPartition, wanted: tuple[int, int]) -> None:
-        """Raise CheckpointError if a range cannot be read any more."""
+        """Raise CheckpointError if a range can no longer be read."""
         from confluent_kafka import KafkaError  # noqa: PLC0415
 
         if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - the client's name for it
             return
         raise CheckpointError(
-            f"input {place}: a batch that has begun needs offsets {wanted[0]:,} to {wanted[1]:,}, and the broker says: "
-            f'{error.str()}; if they are gone for good, set on_loss="skip" to read what is there'
+            f"input {place}: a started batch needs offsets {wanted[0]:,} to {wanted[1]:,}, but the broker reports: "
+            f'{error.str()}; if they are lost, set on_loss="skip" to read what is there'
         )
 
 
@@ -136,7 +136,7 @@ _CONSUMING: dict[Cluster, CachedConsumer] = {}
 
 
 def consuming(cluster: Cluster) -> CachedConsumer:
-    """Return this process's consumer of a cluster, made at the first call."""
+    """Return this process's consumer of a cluster, created at the first call."""
     if cluster not in _CONSUMING:
         _CONSUMING[cluster] = CachedConsumer(cluster)
     return _CONSUMING[cluster]

@@ -1,7 +1,7 @@
-"""Lines of csv or JSON as Arrow columns: a line is a row, or it is told with its place; an empty one is neither.
+"""Parse lines of csv or JSON into Arrow columns, one row each; report malformed lines with offsets, skip empty ones.
 
-Before a parser sees them, NumPy looks at the edges of all lines at once. Where all are as usual and as many rows come out,
-that is all; else Python looks at those that are not.
+Before a parser runs, NumPy checks the edges of all lines at once. If all are regular and the parser returns one row per
+line, nothing more is done; otherwise Python checks the irregular lines.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from skypane.runtime.spark.sources.many.row_parser import (
 
 _LINE_END, _RETURN, _OPENS, _CLOSES = b"\n\r{}"
 _MARK = b"\xef\xbb\xbf"
-"""What some programs write before a text in UTF-8: the parser of csv passes over it, but only where a text begins."""
+"""The UTF-8 byte order mark; the csv parser skips it only at the start of a text."""
 _DIVIDED = "there is an end of line within it"
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 def header(line: bytes) -> tuple[str, ...]:
-    """Return the columns that a csv file's first line names; the line itself, if it is none of csv: one that none has."""
+    """Return the columns that a csv file's first line names; a line that does not parse counts as one column's name."""
     try:
         return tuple(pc.read_csv(io.BytesIO(line + b"\n" if not line.endswith(b"\n") else line)).column_names)
     except MISTAKES:
@@ -46,7 +46,7 @@ def header(line: bytes) -> tuple[str, ...]:
 
 
 def parse_all(layout: RowFormat, blocks: Iterable[LineBlock], offset: int = 0) -> Iterator[pa.Table | Malformed]:
-    """Yield what blocks of a file that begins at `offset` of its input hold, as `parse` does."""
+    """Yield the tables and malformed lines of a file's blocks; the file begins at `offset` of its input."""
     for block in blocks:
         if block.whole:
             yield from parse(layout, block.text, offset + block.start)
@@ -58,7 +58,7 @@ def parse_all(layout: RowFormat, blocks: Iterable[LineBlock], offset: int = 0) -
 
 
 def parse(layout: RowFormat, block: bytes, offset: int) -> Iterator[pa.Table | Malformed]:
-    """Yield tables of a block's lines, in order; lines that do not parse come between them, or before them."""
+    """Yield tables of a block's lines, in order; malformed lines are yielded between or before the tables."""
     if not block:
         return
     if not block.endswith(b"\n"):
@@ -68,21 +68,21 @@ def parse(layout: RowFormat, block: bytes, offset: int) -> Iterator[pa.Table | M
         if table is not None:
             yield table
             return
-    yield from _looked_at(layout, Lines.of(block), offset)
+    yield from _checked(layout, Lines.of(block), offset)
 
 
 def _usual(layout: RowFormat, block: bytes) -> int:
-    """Return how many lines a block has, if none of them need be looked at before it is parsed; else 0."""
+    """Return the number of lines in a block if all can be parsed unchecked, else 0."""
     data = np.frombuffer(block, np.uint8)
     if layout.format == "csv":
-        # An empty line is no row of the parser's: there will be too few.
+        # The parser skips empty lines: then the row count differs, and the lines are checked.
         return 0 if b"\r" in block or _MARK[:1] in block else int(np.count_nonzero(data == _LINE_END))
     ends = np.flatnonzero(data == _LINE_END)
     objects = data[0] == _OPENS and (data[ends - 1] == _CLOSES).all() and (data[ends[:-1] + 1] == _OPENS).all()
     return len(ends) if objects else 0
 
 
-def _looked_at(layout: RowFormat, lines: Lines, offset: int) -> Iterator[pa.Table | Malformed]:
+def _checked(layout: RowFormat, lines: Lines, offset: int) -> Iterator[pa.Table | Malformed]:
     if layout.format == "json":
         wrong, error = lines.no_objects(), NOT_AN_OBJECT
     else:
@@ -95,7 +95,7 @@ def _looked_at(layout: RowFormat, lines: Lines, offset: int) -> Iterator[pa.Tabl
 
 @dataclass(slots=True)
 class Lines:
-    """The lines of a block, each with its end: line i is block[starts[i]:ends[i]], and says block[begins[i]:stops[i]]."""
+    """The lines of a block: line i with its end is block[starts[i]:ends[i]], its text is block[begins[i]:stops[i]]."""
 
     block: bytes
     data: npt.NDArray[np.uint8]
@@ -117,7 +117,7 @@ class Lines:
         return self.block[self.begins[at] : self.stops[at]]
 
     def no_objects(self) -> Flags:
-        """Return which lines are no object of JSON; one of nothing but blanks says nothing then."""
+        """Return which lines are not JSON objects; lines of blanks are emptied instead."""
         usual = (self.data[self.starts] == _OPENS) & (self.data[self.stops - 1] == _CLOSES)
         wrong = np.zeros(len(self.starts), np.bool_)
         for at in np.flatnonzero(~usual & (self.stops > self.starts)).tolist():
@@ -129,13 +129,13 @@ class Lines:
         return wrong
 
     def pass_marks(self) -> None:
-        """Let no line begin with a mark, wherever it stands."""
+        """Strip byte order marks from the start of every line."""
         for at in np.flatnonzero(self.data[self.starts] == _MARK[0]).tolist():
             while self.text(at).startswith(_MARK):
                 self.begins[at] += len(_MARK)
 
     def divided(self) -> Flags:
-        """Return which lines have within them what the parser of csv takes for their end."""
+        """Return which lines contain a carriage return, which the csv parser takes for a line end."""
         returns = np.flatnonzero(self.data == _RETURN)
         lines = np.searchsorted(self.ends, returns, side="right")
         wrong = np.zeros(len(self.ends), np.bool_)
@@ -143,7 +143,7 @@ class Lines:
         return wrong
 
     def pieces(self, kept: Flags, offset: int) -> TextPieces:
-        """Return the lines that the parser may have."""
+        """Return the lines to be parsed."""
         begins, ends = self.begins[kept], self.ends[kept]
         bounds = np.concatenate([[0], np.cumsum(ends - begins)])
         change = np.zeros(len(self.block) + 1, np.int8)

@@ -1,4 +1,4 @@
-"""Messages of one row each, csv or JSON, as Arrow columns. One that is not a row is told with its offset."""
+"""Parse messages of csv or JSON into Arrow columns, one row each; report malformed messages with their offsets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skypane.runtime.spark.sources.many.row_parser import (
 
 
 def tables(layout: RowFormat, values: Sequence[bytes], offsets: Sequence[int]) -> Iterator[pa.Table | Malformed]:
-    """Yield tables of the messages, in order; those that are no row come between them, or before them."""
+    """Yield tables of the messages, in order; malformed messages are yielded between or before the tables."""
     if layout.format == "csv":
         values = [value.rstrip(b"\r\n") for value in values]
     wrong = [_no_row(layout.format, value) for value in values]
@@ -32,7 +32,7 @@ def tables(layout: RowFormat, values: Sequence[bytes], offsets: Sequence[int]) -
 
 
 def _no_row(format_: str, value: bytes) -> str:
-    """Return what keeps a message from being a row, as far as can be told without parsing it."""
+    """Return why a message is not a row, as far as this is known without parsing; else an empty string."""
     if format_ == "json":
         text = value.strip(BLANKS)
         return "" if text[:1] == b"{" and text[-1:] == b"}" else NOT_AN_OBJECT

@@ -1,4 +1,4 @@
-"""The name of the source of many inputs, and defaults of its options; read without the parts that need a newer PySpark."""
+"""The name of the source of many inputs, and defaults of its options; importable with every supported PySpark."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from typing import Final
 
 FORMAT: Final = "skypane-many"
 READERS: Final = 2
-"""Tasks of a micro-batch, at most."""
+"""The largest number of tasks in a micro-batch."""
 INPUT: Final = "input"
-"""The column that names the input of a row."""
+"""The column that names a row's input."""

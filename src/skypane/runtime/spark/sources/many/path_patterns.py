@@ -1,4 +1,4 @@
-"""Paths of inputs on this machine, and patterns (*, ?, [..], **) for many of them, whatever is read there."""
+"""Paths of inputs on this machine, and patterns (*, ?, [..], **) that match many; all kinds on disk share them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from skypane.types import ConfigError
 
 
 class PathSpec:
-    """An entry of the list that is a path, or a pattern for many.
+    """An entry of the list that is a path, or a pattern that matches many.
 
-    A frozen dataclass with the field of its kind's name, `name`, and `exact`, whether *, ? and [ in the path are letters.
+    Subclasses are frozen dataclasses with a field named as their kind (the path), a field `name`, and a field `exact`:
+    whether *, ? and [ in the path are literal.
     """
 
     __slots__ = ()
@@ -27,14 +28,14 @@ class PathSpec:
     exact: bool
 
     def settle(self) -> None:
-        """Make the path one from the root, and the name, if there is none, the path.
+        """Make the path absolute, and use it as the name if none is given.
 
-        Raises ConfigError for a path of another machine, and for a name that many inputs would have.
+        Raises ConfigError for a path of another machine, and for a pattern with a name, which many inputs would share.
         """
         path = Location.of(self.identity, f"{self.kind} of an input").of_this_machine("an input reads")
         object.__setattr__(self, self.kind, path)
         if self.is_pattern and self.name:
-            raise ConfigError(f"a pattern finds many inputs, each called by its path; leave out name={self.name!r}")
+            raise ConfigError(f"a pattern finds many inputs, each named by its path; leave out name={self.name!r}")
         if not self.is_pattern and not self.name:
             object.__setattr__(self, "name", called(path))
 
@@ -52,12 +53,12 @@ class PathSpec:
         path: str = getattr(self, self.kind)
         return path
 
-    def is_input(self, path: str) -> bool:  # noqa: ARG002 - a kind may look
-        """Return whether what a pattern has found is an input."""
+    def is_input(self, path: str) -> bool:  # noqa: ARG002 - subclasses use it
+        """Return whether a path that the pattern matches is an input."""
         return True
 
     def found(self) -> Iterator[Self]:
-        """Yield the inputs that there are now: itself, or what the pattern finds."""
+        """Yield this entry itself, or one entry for each input that the pattern matches now."""
         if not self.is_pattern:
             yield self
             return
@@ -67,14 +68,14 @@ class PathSpec:
 
 
 def called(path: str) -> str:
-    """Return what a path is called where people read it: itself, or in %XX if there is in it what no one can read.
+    """Return the readable name of a path: the path itself, or a file:// URI in %XX if it has unprintable characters.
 
-    Two paths never have one name: a path begins with /.
+    Two paths never share a name, because a path begins with /.
     """
     return path if printable(path) == path and not {"\n", "\t"} & set(path) else f"file://{quote(os.fsencode(path))}"
 
 
 def matches(pattern: str) -> Iterator[str]:
-    """Yield the paths that there are now, in order."""
+    """Yield the existing paths that a pattern matches, in order."""
     for path in sorted(glob.iglob(pattern, recursive=True)):  # noqa: PTH207 - patterns are texts from the root
         yield path.rstrip("/")

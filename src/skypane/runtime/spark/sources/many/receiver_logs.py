@@ -1,6 +1,6 @@
-"""Logs that receivers write, as inputs: `{"segments": folder}`. A place in one is a byte of all that was ever received.
+"""Logs that receivers write, as inputs: `{"segments": folder}`. Their offsets count all bytes that were ever received.
 
-What is there is read up to where it is on disk for good, so it is whole lines, and a batch can always be read again.
+A log is read only up to its durable end. This part consists of whole lines, and a batch of it can always be replayed.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, Ro
 from skypane.types import CheckpointError, ConfigError
 
 KEY: Final = "segments"
-"""What the mapping of such an input has: {"segments": ...}."""
+"""The key of a mapping that chooses this kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentsInput(PathSpec):
-    """What one receiver writes, or a pattern (*, ?, [..], **) for many of them.
+    """The log of one received input, or a pattern (*, ?, [..], **) that matches many.
 
-    segments  the folder; it may not be there yet
-    name      what its rows are called by; of a pattern's folders, each by its path
-    format    how the lines are written: "json" (an object a line), or "csv", columns in the order of the schema
+    segments  the folder or pattern; the folder may be created later
+    name      the name in the input column; each folder of a pattern is named by its path
+    format    format of the lines: "json" (one object per line), or "csv" with the columns in the order of the schema
     meta      what is known of its rate beforehand
-    exact     whether *, ? and [ in the path are letters of it, and no pattern
+    exact     whether *, ? and [ in the path are literal
     """
 
     segments: str
@@ -91,12 +91,12 @@ class SegmentsInput(PathSpec):
 
 
 def of(given: Mapping[str, Any], where: str) -> SegmentsInput:
-    """Return the log or pattern that a mapping means; ConfigError, naming `where`, if it means none."""
+    """Return the log or pattern that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
     return SegmentsInput(**values_of(SegmentsInput, given, where))
 
 
 def look(listed: Sequence[SegmentsInput], at: Mapping[str, int]) -> Iterator[InputExtent]:
-    """Yield the logs that there are, each from the oldest segment that is left to where it is on disk for good."""
+    """Yield the existing logs, each from its oldest remaining segment to its durable end."""
     for entry in listed:
         for one in entry.found():
             end, first = end_of(one.segments), first_of(one.segments)
@@ -109,17 +109,17 @@ def _loss(one: SegmentsInput, first: int, end: int, read: int | None) -> str:
         return ""
     if read < first:
         return (
-            f"segments of {one.segments} were removed up to byte {first:,}, of which {read:,} were read; restore them from a "
-            "copy, and name this query's checkpoint in read_by where they are received"
+            f"segments of {one.segments} were removed up to byte {first:,}, but only {read:,} bytes were read; restore "
+            "them from a copy, and list this query's checkpoint in read_by of the receiver"
         )
     return (
-        f"the log {one.segments} ends at byte {end:,}, of which {read:,} were read: another one is in its place; put it "
-        "back, name the new one differently"
+        f"the log {one.segments} ends at byte {end:,}, but {read:,} bytes were read: it was replaced; restore it, or "
+        "give the new log another name"
     )
 
 
 def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
-    """Yield the rows of logs, one after the other."""
+    """Yield the rows of logs, in sequence."""
     for part in parts:
         for found in _rows(part, columns):
             yield part, found
@@ -134,10 +134,10 @@ def _rows(part: OffsetRange, columns: pa.Schema) -> Iterator[pa.Table | Malforme
             check(file.path, begin, stop)
             yield from parse_all(layout, file.blocks(begin, stop), origin)
     except (FileNotFoundError, EOFError, CheckpointError) as error:
-        raise CheckpointError(f"input {one.name}: a batch that has begun needs what cannot be read: {error}") from error
+        raise CheckpointError(f"input {one.name}: a started batch needs data that cannot be read: {error}") from error
 
 
 def _files(folder: str, start: int, end: int) -> Iterator[tuple[int, int, GrowingFile, int]]:
-    """Yield the bytes of files, from and to, that bytes [start, end) of a log are, and where each file begins in it."""
+    """Yield (begin, stop, file, origin) for bytes [start, end) of a log: bytes [begin, stop) of a file at `origin`."""
     for part in between(folder, start, end):
         yield max(start - part.begin, 0), min(end, part.end) - part.begin, GrowingFile(part.path), part.begin

@@ -1,4 +1,4 @@
-"""The kinds of inputs there are, a line each: a module whose KEY is what the mapping of an input has for it."""
+"""The kinds of inputs, one module per line; a mapping chooses a kind by the key that equals the module's KEY."""
 
 from skypane.runtime.spark.sources.many import growing_inputs as growing_inputs
 from skypane.runtime.spark.sources.many import kafka as kafka

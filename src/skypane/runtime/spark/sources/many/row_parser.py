@@ -1,8 +1,8 @@
-"""Pieces of text as Arrow columns, a row each: lines of a file, messages of a topic. One that is no row says what it was.
+"""Parse pieces of text (lines of files, messages of topics) into Arrow columns, one row each; report malformed pieces.
 
-Many pieces are parsed at once; only where that fails are they halved, until those that are no rows stand alone. Who calls
-has looked at each piece first (line_rows.py, message_rows.py), for what the parsers are not safe from: the one of JSON ends the
-process where a text begins with `null`, and both of them read on over the end of a line.
+Many pieces are parsed at once. If that fails, they are halved until the malformed pieces are alone. Callers check each
+piece first (line_rows.py, message_rows.py), because the parsers are unsafe: the JSON parser ends the process if a text
+begins with `null`, and both parsers read on past the end of a line.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from skypane.types import ConfigError
 FORMATS = ("csv", "json")
 
 MISTAKES = (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError)
-"""What is raised for text that does not parse."""
+"""Exceptions for text that does not parse."""
 
 Places: TypeAlias = npt.NDArray[np.int64]
 
 BLANKS = b" \t\r\n"
-"""Between the values of JSON."""
+"""White space between JSON values."""
 
 NOT_AN_OBJECT = "a row must be an object, from { to }"
 
 
 class RowFormat(NamedTuple):
-    """How rows are written: csv or json, the columns to have, and for csv the columns of a line, in order."""
+    """Format of rows: csv or json, the columns to return, and for csv the columns of a line, in order."""
 
     format: str
     columns: pa.Schema
@@ -41,7 +41,7 @@ class RowFormat(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """A piece that is no row: its place in its input, what it says, and what is wrong with it."""
+    """A piece that is not a row: its offset in its input, its text, and the error."""
 
     offset: int
     line: str
@@ -53,33 +53,33 @@ class Malformed(NamedTuple):
 
 
 def check_nullable(columns: pa.Schema) -> None:
-    """Raise ConfigError, naming the column, for one that could not have the nulls of a row that does not parse."""
+    """Raise ConfigError, naming the column, for a column that cannot hold the nulls of a malformed row."""
     for one in columns:
         if not one.nullable:
-            raise ConfigError(f"column {one.name!r} is NOT NULL, and what does not parse has nulls; leave out NOT NULL")
+            raise ConfigError(f"column {one.name!r} is NOT NULL, but malformed rows have nulls; leave out NOT NULL")
 
 
 def check_columns(form: str, columns: pa.Schema) -> None:
-    """Raise ConfigError, naming the column, for one that no row of csv or JSON could have."""
+    """Raise ConfigError, naming the column, for a type that cannot be parsed from csv or JSON."""
     nothing = b"{}\n" if form == "json" else b'""\n'
     for one in columns:
         try:
             parsed(RowFormat(form, pa.schema([one]), (one.name,)), nothing)
         except pa.ArrowNotImplementedError:
             raise ConfigError(
-                f"column {one.name!r} is {one.type}, which cannot be read from {form}; read it as a string, and take it apart"
+                f"column {one.name!r} is {one.type}, which cannot be read from {form}; read it as a string and parse it"
             ) from None
 
 
 class TextPieces(NamedTuple):
     """Pieces of a text, each of which must be a row.
 
-    text     piece i is text[bounds[i]:bounds[i + 1]], its end of line included
-    offsets  the place of each in its input
+    text     piece i is text[bounds[i]:bounds[i + 1]], its line end included
+    offsets  the offset of each piece in its input
 
-    In JSON each piece begins with { and ends with }: "}", a line end and "{" are never within an object, so each holds
-    a whole number of objects, and at least one. In csv none is empty or has an end of line within it, so each is a row
-    or, within quotes, a part of one. Both ways there are as many rows as pieces only if each piece is one.
+    In JSON each piece begins with { and ends with }. The sequence "}", line end, "{" never occurs within an object, so
+    each piece holds a whole number of objects, at least one. In csv no piece is empty or contains a line end, so each
+    is a row or, within quotes, a part of one. In both formats, equal numbers of rows and pieces mean one row per piece.
     """
 
     text: bytes
@@ -92,7 +92,7 @@ class TextPieces(NamedTuple):
 
 
 def rows_of(layout: RowFormat, pieces: TextPieces) -> Iterator[pa.Table | Malformed]:
-    """Yield tables of the pieces, in order, and between them those that are no row."""
+    """Yield tables of the pieces, in order, with malformed pieces between them."""
     count = len(pieces.offsets)
     if not count:
         return
@@ -108,42 +108,42 @@ def rows_of(layout: RowFormat, pieces: TextPieces) -> Iterator[pa.Table | Malfor
 
 
 def tried(layout: RowFormat, text: bytes, count: int) -> tuple[pa.Table | None, str]:
-    """Return a text as a table of so many rows; None, and what is wrong, if it is not."""
+    """Return a text as a table of `count` rows and an empty error; or None and the error."""
     try:
         table = parsed(layout, text)
     except MISTAKES as error:
         return None, sentence(error)
     if len(table) == count:
         return table, ""
-    return None, f"a line is a row, and here are {len(table):,} in {count:,}"
+    return None, f"a line must be one row, but {count:,} lines have {len(table):,}"
 
 
 def sentence(error: Exception) -> str:
-    """Return what is wrong with a text, in a line."""
+    """Return the first line of an error, shortened."""
     return shortened(str(error).splitlines()[0])
 
 
 def parsed(layout: RowFormat, text: bytes) -> pa.Table:
-    """Return a text of whole lines as a table; one of MISTAKES is raised for a line that does not parse."""
+    """Return a text of whole lines as a table; raise one of MISTAKES for a line that does not parse."""
     return _json(layout, text) if layout.format == "json" else _csv(layout, text)
 
 
 def _json(layout: RowFormat, text: bytes) -> pa.Table:
     if not text.isascii():
-        text.decode()  # the parser does not look at what is no UTF-8
+        text.decode()  # raises for invalid UTF-8, which the parser accepts
     columns = layout.columns
     try:
         return _json_as(columns, text, pa.types.is_date)
     except MISTAKES as error:
         if "timestamp" in str(error):
-            return _json_as(columns, text, _is_time)  # a time may be finer than ours
+            return _json_as(columns, text, _is_time)  # a time may be finer than microseconds
         if not _texts(columns, pa.types.is_date):
             raise
         return _json_as(columns, text, _never)  # a date may be a number of days
 
 
 def _json_as(columns: pa.Schema, text: bytes, is_text: Callable[[pa.DataType], bool]) -> pa.Table:
-    """Return a text as a table; the parser takes columns of such types for texts, which are made dates and times then."""
+    """Return a text as a table; columns that `is_text` accepts are parsed as strings, then cast to dates or times."""
     texts = _texts(columns, is_text)
     read = pa.schema([pa.field(one.name, pa.string()) if one.name in texts else one for one in columns])
     parse = pj.ParseOptions(read, unexpected_field_behavior="ignore")
@@ -166,12 +166,12 @@ def _is_time(kind: pa.DataType) -> bool:
 
 def _made(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_string(column.type) and pa.types.is_timestamp(kind):
-        return _fine(column).cast(kind, safe=False)  # what is finer than a microsecond is cut off
+        return _fine(column).cast(kind, safe=False)  # truncates to microseconds
     return column.cast(kind)
 
 
 def _fine(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return texts as times to the nanosecond; without a zone they are of UTC, as they are to the parser."""
+    """Return strings as timestamps in nanoseconds; without a zone they are in UTC, as in the parser."""
     try:
         return column.cast(pa.timestamp("ns", "UTC"))
     except pa.ArrowInvalid:
@@ -179,7 +179,7 @@ def _fine(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _csv(layout: RowFormat, text: bytes) -> pa.Table:
-    # One more row, of nothing, is what a quoted field that does not end would take with it: then a row is missing.
+    # An extra empty row is swallowed by a quoted field that does not end: then the row count is too low.
     more = b'"' in text[text.rfind(b"\n", 0, -1) + 1 :]
     if more:
         text += b",".join([b'""'] * len(layout.written)) + b"\n"
@@ -192,5 +192,5 @@ def _csv(layout: RowFormat, text: bytes) -> pa.Table:
 
 
 def _in_one(text: bytes) -> dict[str, Any]:
-    """Return how to read it: a block holds the whole text, since a line may be as long as it."""
+    """Return read options with one block for the whole text, because a line may be as long as the text."""
     return {"use_threads": False, "block_size": max(len(text), 1 << 16)}
