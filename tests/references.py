@@ -168,7 +168,7 @@ def goals() -> frozenset[str]:
 def verbs() -> frozenset[str]:
     """Return the commands of `skypane`, those of the papers' package among them."""
     text = (ROOT / "src/skypane/cli/main.py").read_text(encoding="utf-8")
-    told = re.search(r"VERBS: .*?= \((.*?)\)", text, re.DOTALL)
+    told = re.search(r"COMMANDS: .*?= \((.*?)\)", text, re.DOTALL)
     project = tomllib.loads((ROOT / "papers/pyproject.toml").read_text(encoding="utf-8"))["project"]
     return frozenset(re.findall(r"\w+", told[1] if told else "")) | set(project["entry-points"]["skypane.commands"])
 

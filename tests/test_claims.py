@@ -15,7 +15,7 @@ from tests import references
 from tests.test_imports import LAYERS
 
 import skypane as sp
-from skypane.cli.main import VERBS
+from skypane.cli.main import COMMANDS
 from skypane.jobs.query_section import QUERIES
 from skypane.operators.query import Query
 from skypane.plugins import Registered
@@ -105,7 +105,7 @@ def test_the_tables_of_the_reference_are_those_of_the_registries():
 
 def test_design_lists_the_commands():
     row = next(line for line in DESIGN.splitlines() if line.startswith("| `cli` |"))
-    assert _CODE.findall(row)[1:] == [verb.__name__.rpartition(".")[2] for verb in VERBS]  # type: ignore[attr-defined]
+    assert _CODE.findall(row)[1:] == [verb.__name__.rpartition(".")[2] for verb in COMMANDS]  # type: ignore[attr-defined]
 
 
 def test_design_has_a_row_for_each_layer():

@@ -139,7 +139,7 @@ def test_it_leaves_a_report(finished):
 def test_it_says_where_things_are(finished):
     settings, _ = finished
     console = Console(record=True, file=io.StringIO(), width=200)
-    demo.tell_where(settings, console.print)
+    demo.print_locations(settings, console.print)
     text = console.export_text()
     assert all(str(path) in text for path in (settings.windows, settings.late, settings.report))
 

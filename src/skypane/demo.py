@@ -243,7 +243,7 @@ def _notes(demo: Demo, batches: tuple[sp.BatchMetrics, ...]) -> list[str]:
 Tell = Callable[[str], None]
 
 
-def tell_where(demo: Demo, tell: Tell) -> None:
+def print_locations(demo: Demo, tell: Tell) -> None:
     """Print the path of each output with its format."""
     tell(f"windows   {demo.windows}   parquet, one row per flight of a window's front")
     tell(f"late      {demo.late}   parquet, rows that were late or unusable, each with its reason")

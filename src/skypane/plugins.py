@@ -24,7 +24,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, Final
 
-COMMANDS: Final = "skypane.commands"
+COMMAND_GROUP: Final = "skypane.commands"
 
 
 def plugins(group: str) -> list[EntryPoint]:

@@ -8,7 +8,7 @@ import pytest
 
 import skypane
 from skypane.cli import main as module
-from skypane.cli.main import VERBS, main
+from skypane.cli.main import COMMANDS, main
 from skypane.types import ConfigError
 
 
@@ -17,7 +17,7 @@ def test_each_verb_is_in_the_help(capsys: pytest.CaptureFixture[str]):
         main(["--help"])
     assert exit_.value.code == 0
     shown = capsys.readouterr().out
-    for verb in VERBS:
+    for verb in COMMANDS:
         name = getattr(verb, "__name__", "").rpartition(".")[2]
         assert f"\n    {name}" in shown
 
@@ -46,7 +46,7 @@ class Raises:
 def test_an_error_of_ours_is_one_line_without_trace(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr(module, "VERBS", (Raises(ConfigError("need 0 < slide, got slide=-1")),))
+    monkeypatch.setattr(module, "COMMANDS", (Raises(ConfigError("need 0 < slide, got slide=-1")),))
     assert main(["raises"]) == 1
     assert capsys.readouterr().err == "skypane: need 0 < slide, got slide=-1\n"
 
@@ -60,13 +60,13 @@ def test_a_command_whose_package_is_not_installed_says_what_to_install(
 
 
 def test_a_bug_keeps_its_trace(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "VERBS", (Raises(ZeroDivisionError()),))
+    monkeypatch.setattr(module, "COMMANDS", (Raises(ZeroDivisionError()),))
     with pytest.raises(ZeroDivisionError):
         main(["raises"])
 
 
 def test_an_interrupt_exits_as_shells_expect(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "VERBS", (Raises(KeyboardInterrupt()),))
+    monkeypatch.setattr(module, "COMMANDS", (Raises(KeyboardInterrupt()),))
     assert main(["raises"]) == 130
 
 

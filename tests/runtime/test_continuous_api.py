@@ -122,7 +122,7 @@ def test_shards_on_workers_tell_the_same_however_many_there_are_in_each_batch(
     assert "in 3 shards" in decision.because
     assert sorted(handle.front()["id"].to_pylist()) == read_front(tmp_path)
     written = (tmp_path / "checkpoint" / "skypane" / "partials").iterdir()
-    assert not [path for path in written if f"-{shard_stage.ASKED:05d}-" in path.name], "questions are forgotten"
+    assert not [path for path in written if f"-{shard_stage.REQUEST:05d}-" in path.name], "questions are forgotten"
 
 
 def test_a_drain_tells_what_waits_and_the_stream_goes_on(spark: SparkSession, tmp_path: Path):

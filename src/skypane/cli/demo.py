@@ -58,7 +58,7 @@ def run(arguments: Namespace) -> int:
         settings.report.write_text(report.render(snapshot), encoding="utf-8")
         for text in report.lines(snapshot):
             console.print(text, soft_wrap=True)
-        demo.tell_where(settings, lambda text: console.print(text, soft_wrap=True))
+        demo.print_locations(settings, lambda text: console.print(text, soft_wrap=True))
     if not ended:
         console.print("interrupted; run the same command to resume, or add --fresh to start over")
     return 0 if ended else 130

@@ -54,7 +54,7 @@ def cells(one: InputMetrics) -> Sequence[str]:
 
 
 def _status(job: JobFile) -> list[InputMetrics]:
-    from skypane.runtime.spark.sources.many.input_lag import standing  # noqa: PLC0415
+    from skypane.runtime.spark.sources.many.input_lag import lag_of_inputs  # noqa: PLC0415
     from skypane.runtime.spark.sources.many.option_names import FORMAT  # noqa: PLC0415 - imports all of PySpark
 
     listing = job.source.options.get("inputs")
@@ -64,4 +64,4 @@ def _status(job: JobFile) -> list[InputMetrics]:
         )
     if job.checkpoint is None:
         raise ConfigError(f"checkpoint is missing in {job.name}; without one the state of its inputs is not recorded")
-    return standing(listing, Path(job.checkpoint))
+    return lag_of_inputs(listing, Path(job.checkpoint))

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
 from skypane.cli import calibrate, demo, describe, doctor, generate, inputs, receive, run, simulate, warm, yardstick
-from skypane.plugins import COMMANDS, plugins
+from skypane.plugins import COMMAND_GROUP, plugins
 from skypane.types import ConfigError, SkypaneError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Command(Protocol):
         """Run the command and return the exit code."""
 
 
-VERBS: tuple[Command, ...] = (
+COMMANDS: tuple[Command, ...] = (
     demo,
     run,
     receive,
@@ -95,7 +95,7 @@ def _parser() -> ArgumentParser:
 
 def add_commands(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Add the commands of skypane and of plugins; a known plugin that is missing gets one that raises ConfigError."""
-    for command in (*VERBS, *(plugin.load() for plugin in plugins(COMMANDS))):
+    for command in (*COMMANDS, *(plugin.load() for plugin in plugins(COMMAND_GROUP))):
         command.add_parser(commands).set_defaults(run=command.run)
     for name, (does, package) in _ELSEWHERE.items():
         if name not in commands.choices:

@@ -102,7 +102,7 @@ class StartedSink:
     name: str
     driver: str
 
-    def tell(self, batch_id: int, *, files: bool = False) -> None:
+    def deliver(self, batch_id: int, *, files: bool = False) -> None:
         """Write a batch, with its rows in the driver, or in files of workers where the sink requests them."""
         rows = self.trial.batches[batch_id]
         answers = _in_files(self, rows, batch_id) if files else _in_driver(rows, self.driver, batch_id)
@@ -190,7 +190,7 @@ def _once(trial: SinkTrial) -> bool:
 def _each_once(trial: SinkTrial, name: str, *, files: bool) -> bool:
     started = trial.start(name, 1)
     for number in range(len(trial.batches)):
-        started.tell(number, files=files)
+        started.deliver(number, files=files)
         kept = number if trial.keeps == "last" and not trial.batches[number].num_rows else number + 1
         if not (trial.is_as(started.sink, number + 1) or trial.is_as(started.sink, kept)):
             return False
@@ -205,7 +205,7 @@ def _both_ways(trial: SinkTrial, started: StartedSink) -> bool:
     """Write each batch twice, from the driver and from files, in both orders."""
     for number in range(len(trial.batches)):
         for files in (bool(number % 2), not number % 2):
-            started.tell(number, files=files)
+            started.deliver(number, files=files)
     return trial.is_as(started.sink, len(trial.batches))
 
 
@@ -219,8 +219,8 @@ def _again(trial: SinkTrial) -> bool:
     for number in range(len(trial.batches)):
         started = trial.start("again", number + 1, max(number - 1, 0))
         if number:
-            started.tell(number - 1, files=True)
-        started.tell(number)
+            started.deliver(number - 1, files=True)
+        started.deliver(number)
     return trial.is_as(started.sink, len(trial.batches))
 
 
@@ -230,14 +230,14 @@ def _moved(trial: SinkTrial) -> bool:
     if started.sink.place() is None:
         return True
     for number in range(2):
-        started.tell(number)
+        started.deliver(number)
     Path(trial.place("second place")).parent.mkdir()
     shutil.move(trial.place("first place"), trial.place("second place"))
     sink = trial.make(trial.place("second place"))
     sink.open(QueryStart(_QUERY, _driver(2), 2, trial.place("first place")))
     later = StartedSink(sink, trial, "second place", _driver(2))
     for number in range(1, len(trial.batches)):
-        later.tell(number)
+        later.deliver(number)
     return trial.is_as(sink, len(trial.batches))
 
 
@@ -246,7 +246,7 @@ def _refused(trial: SinkTrial) -> bool:
     started = trial.start("mine", 1)
     if started.sink.place() is None:
         return True
-    started.tell(0)
+    started.deliver(0)
     try:
         trial.start("mine", 1, query="another query")
     except CheckpointError:
@@ -268,7 +268,7 @@ def _killed(trial: SinkTrial, name: str, share: float) -> bool:
         )
     started = trial.start(name, 2, _KILLED)
     for number in range(_KILLED, len(trial.batches)):
-        started.tell(number)
+        started.deliver(number)
     return trial.is_as(started.sink, len(trial.batches))
 
 

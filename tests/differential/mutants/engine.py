@@ -113,14 +113,14 @@ ENGINE: Final = (
     _on_spark(
         "first-partial-only",
         "runtime/spark/engine/window_state.py",
-        "tuple(map(PartialRef.from_json, refs)) for pane",
-        "tuple(map(PartialRef.from_json, refs[:1])) for pane",
+        "tuple(map(PartialReference.restored, refs)) for pane",
+        "tuple(map(PartialReference.restored, refs[:1])) for pane",
         "after a restart a pane has one partial",
     ),
     _on_spark(
         "told-forgotten",
         "runtime/spark/engine/front_program.py",
-        "self._remembered((*state.told, *due), front, batch.batch_id)",
+        "self._remembered((*state.taken, *due), front, batch.batch_id)",
         "self._remembered(due, front, batch.batch_id)",
         "after a restart the front has the rows of the last batch alone",
         ("continuous",),

@@ -261,7 +261,7 @@ OPERATORS: Final = (
     Mutant(
         "shard-starts-lost",
         "operators/fronts/group_shards.py",
-        "points.at(at)._replace(starts=np.concatenate([answer.starts for answer in answers]))",
+        "points.at(at)._replace(starts=np.concatenate([response.starts for response in responses]))",
         "points.at(at)",
         "points of a group forget when they enter",
         ("continuous",),

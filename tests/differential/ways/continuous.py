@@ -18,7 +18,7 @@ from tests.differential.definition.windows import times, usable
 from tests.differential.ways.windowed import events, parts
 
 from skypane.operators.fronts import ContinuousSkyline, Front, GroupedFronts, NewPoints, RowFront, Updates
-from skypane.operators.fronts.fronts import NOBODY, Fronts, ShardPlan
+from skypane.operators.fronts.fronts import UNSHARDED, Fronts, ShardPlan
 from skypane.operators.fronts.shards import ShardedFront
 from skypane.operators.fronts.stays import stays
 from skypane.runtime import local
@@ -139,7 +139,7 @@ def _in_forms(rng: Rng, stream: _Stream, whole: float) -> Told:
     grouped = len(stream.query.groups) > 0
     fronts, told = Fronts(stream.points.shape[1], stream.window, grouped=grouped), []
     for which, clock in stream.steps(rng):
-        asking_ = NOBODY if rng.random() < whole else ShardPlan(int(rng.integers(1, 5)))
+        asking_ = UNSHARDED if rng.random() < whole else ShardPlan(int(rng.integers(1, 5)))
         told.append(fronts.step(stream.arrivals(which), stream.groups[which] if grouped else None, clock, asking_))
         if rng.random() < 0.2:
             fronts = Fronts.restore(*fronts.snapshot(), stream.window)
@@ -155,7 +155,7 @@ def by_rows(case: Case) -> Told:
         rows = stream.rows.take(pa.array(which))
         if rng.random() < 0.5:
             rows = stream.query.combine([stream.query.lift(part) for part in parts(rng, rows)])
-        told.append(front.step(rows, clock, NOBODY if rng.random() < 0.6 else ShardPlan(int(rng.integers(1, 4)))))
+        told.append(front.step(rows, clock, UNSHARDED if rng.random() < 0.6 else ShardPlan(int(rng.integers(1, 4)))))
         if rng.random() < 0.3:
             front = RowFront.of(stream.query, stream.rows.schema, [front.stored()], clock)
     return Told(from_tables(case, told), stream.end)

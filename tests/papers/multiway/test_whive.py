@@ -107,7 +107,7 @@ MUTANTS = {
         "if swap_if(hive.words, hive.next + place, following, made):": "store(hive.words, hive.next + place, made)\n            if True:",
     },
     "a thread says what it is done with after it has updated": {
-        "    store(hive.words, hive.written + thread * PAD, first)\n    place": "    place",
+        "    store(hive.words, hive.written + thread * PAD, first)\n    if hive": "    if hive",
         "        start += hive.advance\n    return True": "        start += hive.advance\n"
         "    store(hive.words, hive.written + thread * PAD, first)\n    return True",
         "load(hive.words, hive.written + thread * PAD) <= hive.words[hive.start + slot]": "NOTHING < load(hive.words, hive.written + thread * PAD) < hive.words[hive.start + slot]",

@@ -20,7 +20,7 @@ from skypane.snapshots import JsonState
 from skypane.types import ConfigError, micros
 from skypane.wording import count, counted, seconds
 
-TOLD = 0.05
+LEAST_SHOWN_BACKLOG = 0.05
 """Least contribution to rho from which the backlog is mentioned in the reason."""
 
 
@@ -109,7 +109,7 @@ class Elastic(ScalingLimits, ControlPolicy[ElasticState, StageSamples, None, Wor
         situation = self._situation(state, forecast)
         proposal = self.policy.propose(situation, self.most)
         after, notes = self._made(state, proposal.workers)
-        if self._waiting(state, situation.cost_plq, state.workers.plq) >= TOLD:
+        if self._waiting(state, situation.cost_plq, state.workers.plq) >= LEAST_SHOWN_BACKLOG:
             notes.insert(0, "1 row waits" if state.backlog == 1 else f"{count(state.backlog)} rows wait")
         because = "; ".join([proposal.because, *notes])
         figures = {

@@ -14,7 +14,7 @@ from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situat
 from skypane.control.parallelism import Workers
 from skypane.types import FloatArray
 
-TOLD = 0.05
+LEAST_SHOWN = 0.05
 """Least grade and activation that the reason mentions; the figures contain all."""
 
 
@@ -32,7 +32,7 @@ class FuzzyPolicy(ScalingPolicy):
         )
         found = controller.infer(*self._inputs(situation), np.array(most))
         setpoint = controller.setpoint if after != by_rules else None
-        return Proposal(after, told(situation, found, after, setpoint), figures(found, controller.rules))
+        return Proposal(after, explanation(situation, found, after, setpoint), figures(found, controller.rules))
 
     def _after(self, controller: FuzzyController, situation: Situation, most: int) -> Workers:
         now = situation.workers
@@ -47,7 +47,7 @@ class FuzzyPolicy(ScalingPolicy):
         return np.array(situation.rho_plq), np.array(situation.sigma), np.array(rho_wlq)
 
 
-def told(situation: Situation, found: Inference, after: Workers, setpoint: float | None = None) -> str:
+def explanation(situation: Situation, found: Inference, after: Workers, setpoint: float | None = None) -> str:
     """Return the reason in one line.
 
     "PLQ slow 0.80 (rho 1.22), WLQ acceptable 1.00 (rho 0.90): rule 11 0.80 -> PLQ 4 -> 6, ..."
@@ -65,7 +65,7 @@ def told(situation: Situation, found: Inference, after: Workers, setpoint: float
         if math.isnan(situation.rho_wlq)
         else f"WLQ {_grades(found.wlq[0], SPEEDS)} (rho {situation.rho_wlq:.2f})",
     ]
-    fired = [(degree, number) for number, degree in enumerate(found.activation[0], 1) if degree >= TOLD]
+    fired = [(degree, number) for number, degree in enumerate(found.activation[0], 1) if degree >= LEAST_SHOWN]
     rules = ", ".join(f"rule {number} {degree:.2f}" for degree, number in sorted(fired, key=lambda one: -one[0]))
     if setpoint is not None:
         rules += f", by the setpoint {setpoint:.2f}"
@@ -83,4 +83,7 @@ def figures(found: Inference, rules: tuple[FuzzyRule, ...]) -> dict[str, float]:
 
 
 def _grades(grades: FloatArray, terms: tuple[str, ...]) -> str:
-    return " ".join(f"{term} {grade:.2f}" for term, grade in zip(terms, grades, strict=True) if grade >= TOLD) or "none"
+    return (
+        " ".join(f"{term} {grade:.2f}" for term, grade in zip(terms, grades, strict=True) if grade >= LEAST_SHOWN)
+        or "none"
+    )

@@ -20,7 +20,7 @@ from skypane.kernels import keyed
 from skypane.kernels.column_layout import frozen
 from skypane.operators.aggregates.grouping import dense_codes
 from skypane.operators.fronts.front import NewPoints
-from skypane.operators.fronts.fronts import NOBODY, Fronts, ShardPlan
+from skypane.operators.fronts.fronts import UNSHARDED, Fronts, ShardPlan
 from skypane.operators.fronts.updates import Updates
 from skypane.preference import Preference
 from skypane.types import FloatArray, IntArray, Micros
@@ -44,10 +44,10 @@ class FrontRows:
         self.keys = schema.empty_table().select(groups)  # row g is the key of group g
         self._lasting = True
 
-    def step(self, rows: pa.Table, times: IntArray, until: Micros, asking: ShardPlan = NOBODY) -> Updates:
+    def step(self, rows: pa.Table, times: IntArray, until: Micros, sharding: ShardPlan = UNSHARDED) -> Updates:
         """Take the rows of [clock, until), in any order; return the updates of that span, with row numbers."""
         arrivals, groups = self._arrivals(rows, times)
-        updates = self._fronts.step(arrivals, groups, until, asking)
+        updates = self._fronts.step(arrivals, groups, until, sharding)
         self._add(rows, times)  # after the step, so that rejected rows leave no trace
         return updates
 

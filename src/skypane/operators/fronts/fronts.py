@@ -26,7 +26,7 @@ class ShardPlan(NamedTuple):
     ask_groups: AskGroups = groups_one_by_one
 
 
-NOBODY: Final = ShardPlan()
+UNSHARDED: Final = ShardPlan()
 
 _Form: TypeAlias = Front | ShardedFront | GroupedFronts | ShardedGroups
 
@@ -70,14 +70,16 @@ class Fronts:
         """Return the rows stored, ascending, as Front.kept."""
         return self._form.kept()
 
-    def step(self, arrivals: NewPoints, groups: IntArray | None, until: Micros, asking: ShardPlan = NOBODY) -> Updates:
+    def step(
+        self, arrivals: NewPoints, groups: IntArray | None, until: Micros, sharding: ShardPlan = UNSHARDED
+    ) -> Updates:
         """Take the arrivals of [clock, until), with `groups` if there are groups; return the updates of that span."""
-        form = self._form = _in_shards(self._form) if asking.shards else _whole(self._form)
+        form = self._form = _in_shards(self._form) if sharding.shards else _whole(self._form)
         groups = np.empty(0, np.int64) if groups is None else groups
         if isinstance(form, ShardedFront):
-            return form.step(arrivals, until, asking.shards, asking.ask)
+            return form.step(arrivals, until, sharding.shards, sharding.ask)
         if isinstance(form, ShardedGroups):
-            return form.step(arrivals, groups, until, asking.shards, asking.ask_groups)
+            return form.step(arrivals, groups, until, sharding.shards, sharding.ask_groups)
         return form.step(arrivals, until) if isinstance(form, Front) else form.step(arrivals, groups, until)
 
     def currents(self, arrivals: NewPoints, groups: IntArray | None, clocks: Sequence[Micros]) -> list[IntArray]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.fronts.front_rows import FrontRows
-from skypane.operators.fronts.fronts import NOBODY, ShardPlan
+from skypane.operators.fronts.fronts import UNSHARDED, ShardPlan
 from skypane.operators.fronts.updates import ADD, Updates
 from skypane.types import ConfigError, Micros
 
@@ -34,9 +34,9 @@ class RowFront:
             front.step(pa.concat_tables([schema.empty_table(), *tables]), clock)
         return front
 
-    def step(self, rows: pa.Table, until: Micros, asking: ShardPlan = NOBODY) -> pa.Table:
+    def step(self, rows: pa.Table, until: Micros, sharding: ShardPlan = UNSHARDED) -> pa.Table:
         """Take the rows of [clock, until), in any order; return the updates of that span: action, its time, the row."""
-        return self._update_table(self._rows.step(rows, self._query.times(rows), until, asking))
+        return self._update_table(self._rows.step(rows, self._query.times(rows), until, sharding))
 
     def current(self) -> pa.Table:
         """Return the rows on the front after all updates before the clock."""

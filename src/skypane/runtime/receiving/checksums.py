@@ -43,7 +43,7 @@ class ChecksumBlock(NamedTuple):
     crc: int = 0
 
     @property
-    def said(self) -> bytes:
+    def packed(self) -> bytes:
         return f"{self.end:012d} {self.crc:08x}\n".encode() * 2
 
     def with_more(self, lines: bytes) -> ChecksumBlock:
@@ -170,7 +170,7 @@ class ChecksumWriter:
 
     def _write(self, number: int, block: ChecksumBlock) -> None:
         assert self._file is not None  # noqa: S101 - closed by its owner
-        os.pwrite(self._file, block.said, number * _LENGTH)
+        os.pwrite(self._file, block.packed, number * _LENGTH)
 
 
 def _read(segment: str, start: int, end: int) -> Iterator[bytes]:

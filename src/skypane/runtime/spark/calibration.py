@@ -32,7 +32,7 @@ from skypane.runtime.machine_costs import Machine, read
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials, wlq
 from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
-from skypane.runtime.spark.engine.shard_stage import handed_over
+from skypane.runtime.spark.engine.shard_stage import round_trip
 from skypane.runtime.spark.machine.session import parallelism, threads
 from skypane.runtime.spark.versions import partitioned
 from skypane.types import FloatArray
@@ -150,7 +150,7 @@ def _shard(row_count: int, rounds: int) -> Timing:
             "shard",
             1,
             row_count,
-            _median(rounds, lambda: handed_over(store, FrontContents(points, times, times, times, 0))),
+            _median(rounds, lambda: round_trip(store, FrontContents(points, times, times, times, 0))),
         )
 
 

@@ -16,7 +16,7 @@ from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.types import CheckpointError
 
 
-def take_over(ledger: Ledger, store: DocumentStore, setting: JobSettings) -> None:
+def fence(ledger: Ledger, store: DocumentStore, setting: JobSettings) -> None:
     """Fence the previous driver, and claim the checkpoint and the sinks' locations; nothing is deleted before that.
 
     Raises CheckpointError if one of them belongs to another query, is damaged or cannot be used.

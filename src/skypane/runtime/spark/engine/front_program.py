@@ -25,7 +25,7 @@ from skypane.control.measurements import BatchMeasurements, RunWork
 from skypane.control.placement import DueRows, FrontPlacement
 from skypane.operators.advance import ProgressStep, drained
 from skypane.operators.fronts import RowFront
-from skypane.operators.fronts.fronts import NOBODY, ShardPlan
+from skypane.operators.fronts.fronts import UNSHARDED, ShardPlan
 from skypane.operators.fronts.row_front import ACTION
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import ContinuousPlan
@@ -55,12 +55,12 @@ class ContinuousState:
     """State of a continuous skyline.
 
     waiting   progress, and the rows of open panes
-    told      partials whose rows the front has taken: all rows that it stores, and earlier ones
+    taken     partials whose rows the front has taken: all rows that it stores, and earlier ones
     current   the rows on the front
     """
 
     waiting: WindowState
-    told: tuple[PartialReference, ...]
+    taken: tuple[PartialReference, ...]
     current: pa.Table = field(compare=False)
 
     @property
@@ -80,11 +80,11 @@ class ContinuousState:
     @property
     def files(self) -> frozenset[str]:
         """The files with rows of open panes, held rows, or rows of the front."""
-        return self.waiting.files | {ref.file for ref in self.told}
+        return self.waiting.files | {ref.file for ref in self.taken}
 
     def snapshot(self) -> dict[str, Any]:
         """Return the state without its progress as a JSON value."""
-        return self.waiting.snapshot() | {"told": [ref.snapshot() for ref in self.told]}
+        return self.waiting.snapshot() | {"told": [ref.snapshot() for ref in self.taken]}
 
 
 class ContinuousProgram:
@@ -107,11 +107,11 @@ class ContinuousProgram:
 
     def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> ContinuousState:
         try:
-            told = tuple(map(PartialReference.restored, operator["told"]))
+            taken = tuple(map(PartialReference.restored, operator["told"]))
         except (KeyError, TypeError) as error:
             raise CheckpointError(f"the front in the checkpoint cannot be read: {error!r}") from error
         state = ContinuousState(
-            WindowState.restored(self._plan, progress, operator), told, self._intake.schema.empty_table()
+            WindowState.restored(self._plan, progress, operator), taken, self._intake.schema.empty_table()
         )
         front = self._front_of(state)
         state = replace(state, current=front.current())
@@ -143,14 +143,14 @@ class ContinuousProgram:
             known = DueRows(due_rows, len(front), batch.steering.workers.wlq, grouped)
             _, placement = self._placement.decide(self._placement.init(), known)
             shards = ShardClient(batch.rows.sparkSession, intake.partials, batch.batch_id)
-            shard_plan = shards.asking(placement.value.runs) if placement.value.where == "spark" else NOBODY
+            shard_plan = shards.plan(placement.value.runs) if placement.value.where == "spark" else UNSHARDED
             updates = self._step(front, due, still, shard_plan)
-            told, written = self._remembered((*state.told, *due), front, batch.batch_id)
+            taken, written = self._remembered((*state.taken, *due), front, batch.batch_id)
         with timer("sink"):
             rejected = intake.rejected(level, step, state.waiting)
             ahead, fresh = intake.ahead(batch, step, state.waiting)
         current = front.current() if updates.num_rows else state.current
-        after = ContinuousState(replace(waiting, ahead=ahead), told, current)
+        after = ContinuousState(replace(waiting, ahead=ahead), taken, current)
         self._cached = after, front
         answers = BatchRows(self._update_schema, row_count=updates.num_rows, tables=(updates,))
         measured = BatchMeasurements(
@@ -181,7 +181,7 @@ class ContinuousProgram:
         if cached is not None and cached[0] is state:
             return cached[1]
         read = PartialReader(self._intake.partials)
-        return RowFront.of(self._plan.query, self._intake.schema, map(read, state.told), state.clock)
+        return RowFront.of(self._plan.query, self._intake.schema, map(read, state.taken), state.clock)
 
     def _step(
         self, front: RowFront, due: tuple[PartialReference, ...], still: OpenPanes[PartialReference], shards: ShardPlan

@@ -28,7 +28,7 @@ from skypane.runtime.spark.engine.partials import PartialReader, PartialReferenc
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.types import CheckpointError, FloatArray, IntArray, Micros
 
-ASKED: Final = 99_997
+REQUEST: Final = 99_997
 """Task number, in a file's name, of the requests."""
 
 
@@ -52,7 +52,7 @@ class ShardClient:
     written: set[str] = field(default_factory=set)
     busy: tuple[float, ...] = ()
 
-    def asking(self, shards: int) -> ShardPlan:
+    def plan(self, shards: int) -> ShardPlan:
         """Return a plan that sends requests to `shards` shards."""
         return ShardPlan(shards, self._send, self._send_groups)
 
@@ -87,7 +87,7 @@ class ShardClient:
         ]
 
     def _write(self, tables: Sequence[pa.Table]) -> list[PartialReference]:
-        name = attempt_name(self.batch_id, ASKED)
+        name = attempt_name(self.batch_id, REQUEST)
         self.written.add(name)
         return partials.write(self.store, name, tables)
 
@@ -146,9 +146,9 @@ def _answer_groups(arrivals: pa.Table, stored: pa.Table, setting: tuple[Any, ...
     return [pa.table(response.updates._asdict()), pa.table({"rows": response.rows, "starts": response.starts})]
 
 
-def handed_over(store: DocumentStore, stored: FrontContents) -> FrontContents:
+def round_trip(store: DocumentStore, stored: FrontContents) -> FrontContents:
     """Write points for a shard and read them again: the work of a request and its response, for calibration."""
-    (ref,) = partials.write(store, attempt_name(0, ASKED), [_table(stored)])
+    (ref,) = partials.write(store, attempt_name(0, REQUEST), [_table(stored)])
     return _stored(PartialReader(store)(ref), stored.clock)
 
 

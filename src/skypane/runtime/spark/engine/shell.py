@@ -28,7 +28,7 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import fingerprint
 from skypane.runtime.spark.engine.committed_state import CommittedState
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
-from skypane.runtime.spark.engine.fencing import take_over, tidy
+from skypane.runtime.spark.engine.fencing import fence, tidy
 from skypane.runtime.spark.engine.front_program import ContinuousState
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger
@@ -72,7 +72,7 @@ class Engine:
         )
         self._control = ControlLoop.of(setting, workers)
         self.ledger = Ledger(self._store)
-        take_over(self.ledger, self._store, setting)
+        fence(self.ledger, self._store, setting)
         ownership = self.ledger.ownership
         self._program = program_of(setting, self._store, setting.output.stage(ownership.driver) or self._answers)
         with ownership.in_charge():

@@ -13,7 +13,7 @@ from skypane.runtime.spark.sources.many.discovery import discovered, from_text
 from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
 
 
-def standing(text: str, checkpoint: Path) -> list[InputMetrics]:
+def lag_of_inputs(text: str, checkpoint: Path) -> list[InputMetrics]:
     """Return a row for each input of the list `text`: its present extent, and how far committed batches have read it.
 
     Readers, rates and forecasts are those of the last batch whose metrics include them. The checkpoint is only read.

@@ -17,7 +17,7 @@ from skypane.control.control_policy import Decision
 from skypane.metrics import InputMetrics
 from skypane.runtime.spark.sources.many.input_kind import InputExtent
 
-TOLD = "inputs"
+INPUTS = "inputs"
 """The key of the table in a query's progress."""
 
 EVERY = 1.0
@@ -123,12 +123,12 @@ class InputReport(NamedTuple):
 
 def to_json(rows: list[InputMetrics], decision: Decision[int] | None = None) -> dict[str, Any]:
     """Return the report as a source's latest offset."""
-    return {TOLD: [row.snapshot() for row in rows], "decisions": [] if decision is None else [decision.to_json()]}
+    return {INPUTS: [row.snapshot() for row in rows], "decisions": [] if decision is None else [decision.to_json()]}
 
 
 def from_json(offset: Any) -> InputReport | None:
     """Return the report in a latest offset; None if the offset is another source's."""
-    if not isinstance(offset, dict) or TOLD not in offset:
+    if not isinstance(offset, dict) or INPUTS not in offset:
         return None
     decisions = tuple(Decision(**decision) for decision in offset["decisions"])
-    return InputReport(tuple(InputMetrics.restored(row) for row in offset[TOLD]), decisions)
+    return InputReport(tuple(InputMetrics.restored(row) for row in offset[INPUTS]), decisions)

@@ -15,8 +15,8 @@ from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
-from skypane.runtime.spark.sources.many.kafka_client import OWN, Cluster, TopicOffsets, TopicPartition, asking
-from skypane.runtime.spark.sources.many.kafka_reader import consuming
+from skypane.runtime.spark.sources.many.kafka_client import OWN, Cluster, TopicOffsets, TopicPartition, cluster_client
+from skypane.runtime.spark.sources.many.kafka_reader import cached_consumer
 from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import ConfigError, Duration, Length, micros
@@ -162,7 +162,7 @@ def look(listed: Sequence[TopicSpec], at: Mapping[str, int]) -> Iterator[InputEx
     gone: dict[str, InputExtent] = {}
     for cluster in dict.fromkeys(one.cluster for one in listed):
         entries = [one for one in listed if one.cluster == cluster]
-        ask = asking(cluster.resolved())
+        ask = cluster_client(cluster.resolved())
         answer = ask.ask(_any_of(entries))
         for found in _there(entries, ask.cluster, answer or ask.last, at, silent=answer is None):
             seen.add(found.input.name)
@@ -224,7 +224,7 @@ def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[Off
     own = {(part.input.cluster, part.input.place): part for part in parts if isinstance(part.input, TopicInput)}
     for cluster in dict.fromkeys(cluster for cluster, _ in own):
         ranges = {place: (part.start, part.end) for (of, place), part in own.items() if of == cluster}
-        for place, offsets, values in consuming(cluster).messages(ranges):
+        for place, offsets, values in cached_consumer(cluster).messages(ranges):
             part = own[cluster, place]
             assert isinstance(part.input, TopicInput)  # noqa: S101 - as chosen above
             for found in tables(RowFormat(part.input.format, columns, tuple(columns.names)), values, offsets):

@@ -52,7 +52,7 @@ class Cluster:
             self.timeout,
         )
 
-    def told(self, reasons: ClientErrors) -> dict[str, Any]:
+    def client_options(self, reasons: ClientErrors) -> dict[str, Any]:
         """Return the client's configuration."""
         # The client would print connection errors again and again; instead they become part of the final error.
         quiet = {"log_level": 2, "error_cb": reasons, "reconnect.backoff.max.ms": 1000}
@@ -92,7 +92,7 @@ class ClusterClient:
         self.cluster = cluster
         self.reasons = ClientErrors()
         try:
-            self.admin = AdminClient(cluster.told(self.reasons))
+            self.admin = AdminClient(cluster.client_options(self.reasons))
         except KafkaException as error:
             raise ConfigError(f"options of kafka {cluster.servers}: {error.args[0].str()}") from None
         #: the request that is not answered yet
@@ -184,7 +184,7 @@ def _reason(error: BaseException) -> str:
 _ASKING: dict[Cluster, ClusterClient] = {}
 
 
-def asking(cluster: Cluster) -> ClusterClient:
+def cluster_client(cluster: Cluster) -> ClusterClient:
     """Return this process's client of a cluster, created at the first call."""
     if cluster not in _ASKING:
         _ASKING[cluster] = ClusterClient(cluster)

@@ -52,7 +52,7 @@ class CachedConsumer:
 
         self.cluster = cluster
         self.reasons = ClientErrors()
-        self.consumer = Consumer({**cluster.told(self.reasons), **_OPTIONS})
+        self.consumer = Consumer({**cluster.client_options(self.reasons), **_OPTIONS})
 
     def messages(
         self, ranges: Mapping[TopicPartition, tuple[int, int]]
@@ -135,7 +135,7 @@ class CachedConsumer:
 _CONSUMING: dict[Cluster, CachedConsumer] = {}
 
 
-def consuming(cluster: Cluster) -> CachedConsumer:
+def cached_consumer(cluster: Cluster) -> CachedConsumer:
     """Return this process's consumer of a cluster, created at the first call."""
     if cluster not in _CONSUMING:
         _CONSUMING[cluster] = CachedConsumer(cluster)
