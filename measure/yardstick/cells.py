@@ -69,14 +69,14 @@ def others(stream: Stream, cells: Cells) -> Iterator[str]:
         figures = [
             f"{found.dropped:.3%}",
             f"{found.unavoidable:.3%}",
-            f"{span(round(found.law.mean))}",
+            f"{span(round(found.tested.mean))}",
             f"{span(round(found.kslack.mean))}",
-            f"{span(found.law.silence)}",
+            f"{span(found.tested.silence)}",
             f"{span(found.kslack.silence)}",
             f"{span(found.held)} of {span(found.longest)}",
-            f"{span(found.law.first)}",
+            f"{span(found.tested.first)}",
             f"{span(found.kslack.first)}",
-            f"{count(round(found.law.excess))}",
+            f"{count(round(found.tested.excess))}",
             f"{count(round(found.kslack.excess))}",
         ]
         yield f"| {stream.name} | {budget:.1%} | {' | '.join(figures)} |"

@@ -99,10 +99,10 @@ def test_aqkslack_on_its_yardstick(seed):
     assert p99 <= 1.2
     assert found.chosen <= found.budget
     assert found.held <= found.longest
-    assert found.law.first is not None
+    assert found.tested.first is not None
     assert found.kslack.first is not None
-    assert found.law.first <= found.kslack.first
-    assert found.law.mean < found.kslack.mean
+    assert found.tested.first <= found.kslack.first
+    assert found.tested.mean < found.kslack.mean
 
 
 def test_a_stream_too_short_for_its_budget_is_not_judged():

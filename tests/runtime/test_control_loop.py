@@ -108,7 +108,7 @@ def test_a_splitting_law_has_its_state_back_and_another_one_begins_anew():
 
 def test_tasks_of_a_source_that_sets_its_readers_are_as_many_as_it_says():
     """The elastic law knows what waited a batch ago; a number that the job itself gives holds all the same."""
-    elastic = sp.Model(latency="5 seconds", max_workers=9).law(Workers(2, 1), 8)
+    elastic = sp.Model(latency="5 seconds", max_workers=9).scaling(Workers(2, 1), 8)
     quiet = replace(lopsided(exchanged=True), sized=True)
     for limits, sized, tasks in ((False, False, 2), (False, True, None), (True, True, 2)):
         control = ControlLoop(splitting("PB_RR"), Workers(2, 1), elastic=elastic, limits=limits)

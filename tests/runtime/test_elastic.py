@@ -48,7 +48,7 @@ FOUR = Workers(4, 4)
 
 
 def controlled(elastic: Any = FUZZY, asked: Workers = FOUR) -> ControlLoop:
-    return ControlLoop(splitting("PB_RR"), asked, elastic=elastic.law(asked))
+    return ControlLoop(splitting("PB_RR"), asked, elastic=elastic.scaling(asked))
 
 
 def batch(

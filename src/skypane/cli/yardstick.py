@@ -66,7 +66,7 @@ def run(arguments: Namespace) -> int:
         spans = (span(round(score.mean)), span(round(score.p99)), span(score.silence), span(score.first))
         table.add_row(name, percent(score.drop), *spans, excess)
 
-    add(f"AqKSlack({arguments.max_drop})", result.law)
+    add(f"AqKSlack({arguments.max_drop})", result.tested)
     add(f"best fixed delay, {span(result.delay)}", result.fixed)
     add("KSlack()", result.kslack)
     console = Console(highlight=False)

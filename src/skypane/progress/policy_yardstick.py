@@ -139,9 +139,9 @@ class PolicyScore:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Scores on one stream: a policy (`law`), K-slack, and the best fixed delay that drops no more rows."""
+    """Scores on one stream: the `tested` policy, K-slack, and the best fixed delay that drops no more rows."""
 
-    law: PolicyScore
+    tested: PolicyScore
     fixed: PolicyScore
     kslack: PolicyScore
     #: The best fixed delay (microseconds).
@@ -163,7 +163,7 @@ class Comparison:
     @property
     def ratios(self) -> tuple[float, float]:
         """Mean and p99 latency as multiples of those of the best fixed delay."""
-        return self.law.mean / max(self.fixed.mean, 1.0), self.law.p99 / max(self.fixed.p99, 1.0)
+        return self.tested.mean / max(self.fixed.mean, 1.0), self.tested.p99 / max(self.fixed.p99, 1.0)
 
 
 def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolicy) -> Comparison:
@@ -181,7 +181,7 @@ def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolic
     tested_score, fixed_score, patient_score = (_score(run, ends, common, start, budget) for run in runs)
     chosen = (tested.dropped - patient.dropped)[start:] / tested.seen[start:]
     return Comparison(
-        law=tested_score,
+        tested=tested_score,
         fixed=fixed_score,
         kslack=patient_score,
         delay=delay,

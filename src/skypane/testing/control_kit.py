@@ -85,7 +85,7 @@ def check_elasticity(option: Elasticity, *, parallelism: int = 4, tries: int = 5
     The random runs have idle and overloaded stages, whole and split panes, gaps in the measurements, and a backlog.
     """
     rng = np.random.default_rng(seed)
-    controller = option.law(Workers(2, 2), parallelism)
+    controller = option.scaling(Workers(2, 2), parallelism)
     if not getattr(controller.policy, "name", None):
         raise AssertionError(f"{option} breaks a law: a policy has a name, by which the ledger identifies it")
     for _ in range(_LONG):

@@ -21,7 +21,7 @@ from skypane.types import ConfigError
     (sp.Threshold(max_workers=16, target=0.7), "threshold"),
 ])  # fmt: skip
 def test_an_option_makes_the_law_of_its_name(option: Any, name: str):
-    law = option.law(Workers(3, 40))
+    law = option.scaling(Workers(3, 40))
     assert law.policy.name == name
     assert law.most == 16
     assert law.init().workers == Workers(3, 13), "the start is within the bounds"
@@ -29,8 +29,8 @@ def test_an_option_makes_the_law_of_its_name(option: Any, name: str):
 
 def test_without_a_bound_both_stages_may_have_the_default_parallelism():
     """On Spark they take turns on the same cores."""
-    assert sp.Fuzzy().law(Workers(1, 1), parallelism=8).most == 16
-    assert sp.Fuzzy(most_wlq=20).law(Workers(1, 1), parallelism=8).most == 28
+    assert sp.Fuzzy().scaling(Workers(1, 1), parallelism=8).most == 16
+    assert sp.Fuzzy(most_wlq=20).scaling(Workers(1, 1), parallelism=8).most == 28
 
 
 def test_an_option_is_told_as_it_was_written():
@@ -67,7 +67,7 @@ def run(*, slots: int, limit: float, intervals: int = 40) -> list[Workers]:
     A second brings 400 rows that take five seconds of work. A batch has the rows of the interval before it, unless they are
     more than the source hands out at once: work for `limit` seconds. What comes while it lasts longer than a second waits.
     """
-    law = sp.Fuzzy(max_workers=60, every=1).law(Workers(1, 1))
+    law = sp.Fuzzy(max_workers=60, every=1).scaling(Workers(1, 1))
     state, shown, interval = law.init(), [], 1.0
     for _ in range(intervals):
         tasks = state.workers.plq

@@ -4,7 +4,7 @@
     Model(max_workers=16, latency="2 s")       forecast of the rate x measured cost (paper 3)
     Threshold(max_workers=16, target=0.8)      utilisation at a target, as cluster managers do
 
-law() returns the control policy that the engine and the simulator run. registry.py lists the options.
+scaling() returns the control policy that the engine and the simulator run. registry.py lists the options.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Elasticity(ScalingLimits, ScalingPolicy):
         cls.name = cls.__name__.lower()
 
     def __post_init__(self) -> None:
-        self.law(Workers(1, 1))  # raises ConfigError on invalid values
+        self.scaling(Workers(1, 1))  # raises ConfigError on invalid values
 
     def __str__(self) -> str:
         """Return the option as a call without default values."""
@@ -62,7 +62,7 @@ class Elasticity(ScalingLimits, ScalingPolicy):
             raise NotImplementedError(f"{type(self).__name__} needs a method propose(), or a policy")
         return self.policy.propose(situation, most)
 
-    def law(self, start: Workers, parallelism: int = 1) -> Elastic:
+    def scaling(self, start: Workers, parallelism: int = 1) -> Elastic:
         """Return the control policy that starts with these workers, cut to the bounds."""
         return Elastic(self.policy, self._most(parallelism), start, **self.limits())
 

@@ -98,7 +98,7 @@ def elastic_law(elastic: Elasticity, start: Workers, cores: int, given: tuple[bo
             f"elastic must be {' or '.join(f'{name}()' for name in Registered(laws))}, with max_workers=, or None; "
             f"got {elastic!r}"
         )
-    policy = elastic.law(start, cores)
+    policy = elastic.scaling(start, cores)
     first = policy.init().workers
     for stage, is_given in zip(("plq", "wlq"), given, strict=True):
         wanted, bounded = getattr(start, stage), getattr(first, stage)
