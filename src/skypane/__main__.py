@@ -1,4 +1,4 @@
-"""Run the command `skypane` as `python -m skypane`."""
+"""`python -m skypane` is the command `skypane`."""
 
 from skypane.cli.main import main
 

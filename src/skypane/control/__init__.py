@@ -1,1 +1,1 @@
-"""Pure control policies: exchange, splitting, placement, scheduling, elasticity and admission."""
+"""Pure laws of control: which worker gets a row, whether rows move at all, where windows are answered."""

@@ -1,1 +1,1 @@
-"""Descriptions of recorded streams: their columns, statistics by the estimators, and plots."""
+"""What is in a recorded stream: its columns, the figures of the estimators about them, and plots."""

@@ -1,1 +1,1 @@
-"""Job files that come with the package, and the user code that they name."""
+"""Jobs that come with the package, and what they name of a user's own."""

@@ -1,1 +1,1 @@
-"""Displays and reports of a run: the live display, the log, and the HTML report with its plots."""
+"""What a person sees of a run: the live display, the report with its plots, the words, the log it is drawn from."""

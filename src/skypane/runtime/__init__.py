@@ -1,1 +1,1 @@
-"""Execution of plans: the only layer that uses clocks, files, processes and Spark."""
+"""Drivers of a plan: the only layer that knows clocks, files, processes and Spark."""

@@ -1,10 +1,8 @@
-"""Registry of the options for elastic=, one line each; the package, job files, errors and docs/reference.md read it.
+"""What a user may write as elastic=, a line each: the package, job files, errors and docs/reference.md have it from here.
 
-The name of an option in job files is that of its class in lower case.
+It is called in job files as its class is, in small letters.
 """
 
 from skypane.control.elasticity.options import Fuzzy as Fuzzy
 from skypane.control.elasticity.options import Model as Model
 from skypane.control.elasticity.options import Threshold as Threshold
-
-_GROUP = "skypane.elasticity"

@@ -1,8 +1,7 @@
-"""Aggregate functions: count, sum, avg, min, max, variance, stddev, first, last, max_by and others.
+"""The aggregate functions in the user's words: count, sum, avg, min, max, variance, stddev, first, last, max_by and others.
 
-Each is a frozen value that specifies the columns that it reads, the condition on rows (`where`), the parts of its
-state, and how values are computed from them. Functions that need the same part share it: sum, avg and stddev keep one
-sum.
+Each is a frozen value that says which columns it reads, of which rows (`where`), what is to be kept of them (parts), and
+what becomes of that in the end. Two functions that need the same part share it: sum, avg and stddev keep one sum.
 """
 
 from __future__ import annotations
@@ -16,26 +15,26 @@ import pyarrow as pa
 
 from skypane.kernels import exact, keyed
 from skypane.operators.aggregates.condition import Condition
-from skypane.operators.aggregates.ordered_int64 import fits, nullable, values_of
-from skypane.operators.aggregates.state_parts import CountPart, IntegerSumPart, LeastPart, NumberSumPart, StatePart
-from skypane.operators.aggregates.wide_states import Accumulator, InOrderPart, WideLeastPart
-from skypane.preference.column_checks import field_of, is_orderable
+from skypane.operators.aggregates.keys64 import fits, nullable, values_of
+from skypane.operators.aggregates.parts import Count, IntegerSum, Least, NumberSum, Part
+from skypane.operators.aggregates.wide import Accumulator, InOrder, WideLeast
+from skypane.preference.schema import field_of, is_orderable
 from skypane.types import BadInputError, BoolArray, ConfigError, FloatArray, IntArray
 
 _HALF = 1 << 31
 
 
-class KeyStates(Protocol):
-    """The states of keys, by part."""
+class States(Protocol):
+    """The states of some keys, by part."""
 
-    def __getitem__(self, part: StatePart) -> tuple[Any, int]:
-        """Return the matrix of states and the first column of the part."""
+    def __getitem__(self, part: Part) -> tuple[Any, int]:
+        """Return the matrix of states, and the first column of the part."""
         ...
 
     def wide(self, accumulator: Accumulator, where: str | None) -> pa.Array: ...
 
 
-Lowering: TypeAlias = Callable[[KeyStates], pa.Array]
+Lowering: TypeAlias = Callable[[States], pa.Array]
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Function:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the function reads, without those of `where`."""
+        """The columns that it reads, those of `where` left out."""
         raise NotImplementedError
 
     @property
@@ -59,43 +58,43 @@ class Function:
         return () if self.where is None else Condition(self.where).columns
 
     def validate(self, schema: pa.Schema) -> None:
-        """Raise ConfigError, naming column and type, if the function cannot be computed on rows of `schema`."""
+        """Raise ConfigError, naming column and type, if it cannot be had of rows of `schema`."""
         if self.where is not None:
             Condition(self.where).validate(schema)
         self.kind(schema)
 
     def in_time(self, time: str | None) -> Function:
-        """Return the function with `time` as its order column, if it needs an order and names none."""
+        """Return the function with its rows in the order of the column `time`, if it has an order and none is named."""
         del time
         return self
 
     def kind(self, schema: pa.Schema) -> pa.DataType:
-        """Return the type of its values; raise ConfigError, naming column and type, if `schema` does not allow it."""
+        """Return the type of its values; ConfigError, naming column and type, if it cannot be had of `schema`."""
         raise NotImplementedError
 
-    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
-        """Return the integer parts of its state."""
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+        """Return what is kept of rows in integers."""
         del schema
         return ()
 
     def accumulators(self, schema: pa.Schema) -> tuple[Accumulator, ...]:
-        """Return the other parts of its state."""
+        """Return what is kept of rows beside integers."""
         del schema
         return ()
 
     def lowering(self, schema: pa.Schema) -> Lowering:
-        """Return the function that computes its values from the states of keys; made once, called for every window."""
+        """Return what makes its value for each key of their states; made once, called for every window."""
         raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two functions exactly when they give the same values."""
-        settings = {name: value for name, value in vars(self).items() if value is not None}
-        return {"function": type(self).__name__.lower(), **settings}
+        said = {name: value for name, value in vars(self).items() if value is not None}
+        return {"function": type(self).__name__.lower(), **said}
 
 
 @dataclass(frozen=True)
-class CountFunction(Function):
-    """The number of rows, or of rows with a value in `column`."""
+class Counted(Function):
+    """How many rows, or rows with a value in `column`."""
 
     column: str | None = None
 
@@ -108,13 +107,13 @@ class CountFunction(Function):
             field_of(schema, column)
         return pa.int64()
 
-    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
         del schema
-        return (CountPart(self.column, self.where),)
+        return (Count(self.column, self.where),)
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         (count,) = self.parts(schema)
-        return lambda states: pa.array(_column(*states[count]).copy())  # a view would keep all states alive
+        return lambda states: pa.array(_column(*states[count]).copy())  # not a view that keeps all states alive
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ class _Numeric(Function):
         return (self.column,)
 
     def _is_whole(self, schema: pa.Schema) -> bool:
-        """Return whether the column holds integers; raise ConfigError if it holds no numbers."""
+        """Whether the column holds integers; ConfigError if it holds no numbers."""
         kind = field_of(schema, self.column).type
         if pa.types.is_decimal(kind):
             raise ConfigError(
@@ -134,30 +133,30 @@ class _Numeric(Function):
             )
         if not (pa.types.is_signed_integer(kind) or pa.types.is_floating(kind)):
             raise ConfigError(
-                f"{_word(self)} of column {self.column!r} of type {kind}: it holds no numbers; cast it to a number"
+                f"{_word(self)} of column {self.column!r} of type {kind}: that is no number; cast it to one"
             )
         return bool(pa.types.is_signed_integer(kind))
 
-    def _count(self) -> CountPart:
-        return CountPart(self.column, self.where)
+    def _count(self) -> Count:
+        return Count(self.column, self.where)
 
 
 @dataclass(frozen=True)
-class SumFunction(_Numeric):
-    """The sum: int64 for integers, with BadInputError on overflow; float64 for other numbers."""
+class Sum(_Numeric):
+    """The sum: of integers a 64-bit one, or BadInputError where it does not fit; of others float64."""
 
     def kind(self, schema: pa.Schema) -> pa.DataType:
         return pa.int64() if self._is_whole(schema) else pa.float64()
 
-    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
-        total = IntegerSumPart if self._is_whole(schema) else NumberSumPart
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+        total = IntegerSum if self._is_whole(schema) else NumberSum
         return (self._count(), total(self.column, self.where))
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         count, total = self.parts(schema)
-        value = self._numbers if isinstance(total, NumberSumPart) else self._integers
+        value = self._numbers if isinstance(total, NumberSum) else self._integers
 
-        def lower(states: KeyStates) -> pa.Array:
+        def lower(states: States) -> pa.Array:
             return value(*states[total], none=_column(*states[count]) == 0)
 
         return lower
@@ -174,21 +173,21 @@ class SumFunction(_Numeric):
 
 
 @dataclass(frozen=True)
-class MeanFunction(_Numeric):
+class Mean(_Numeric):
     """The arithmetic mean, as float64."""
 
     def kind(self, schema: pa.Schema) -> pa.DataType:
         self._is_whole(schema)
         return pa.float64()
 
-    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
-        return SumFunction(self.where, self.column).parts(schema)
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+        return Sum(self.where, self.column).parts(schema)
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         count, total = self.parts(schema)
-        sums = exact.exact_values if isinstance(total, NumberSumPart) else _rounded
+        sums = exact.exact_values if isinstance(total, NumberSum) else _rounded
 
-        def lower(states: KeyStates) -> pa.Array:
+        def lower(states: States) -> pa.Array:
             n = _column(*states[count])
             means = sums(*states[total])
             return pa.array(means, mask=n == 0) if keyed.divide(means, n) else pa.array(means)
@@ -197,8 +196,8 @@ class MeanFunction(_Numeric):
 
 
 @dataclass(frozen=True)
-class VarianceFunction(_Numeric):
-    """The variance or standard deviation, of the population or of a sample, which needs two values."""
+class Spread(_Numeric):
+    """Variance or standard deviation; of the population, or of a sample, which needs two values."""
 
     root: bool = False
     sample: bool = True
@@ -207,18 +206,14 @@ class VarianceFunction(_Numeric):
         self._is_whole(schema)
         return pa.float64()
 
-    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
         del schema
-        return (
-            self._count(),
-            NumberSumPart(self.column, self.where),
-            NumberSumPart(self.column, self.where, squares=True),
-        )
+        return (self._count(), NumberSum(self.column, self.where), NumberSum(self.column, self.where, squares=True))
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         count, sums, squares = self.parts(schema)
 
-        def lower(states: KeyStates) -> pa.Array:
+        def lower(states: States) -> pa.Array:
             matrix, at = states[count]
             deviations = exact.squared_deviations(matrix, at, states[sums][1], states[squares][1])
             n = _column(matrix, at) - (1 if self.sample else 0)
@@ -229,10 +224,10 @@ class VarianceFunction(_Numeric):
 
 
 @dataclass(frozen=True)
-class ValueByOrder(Function):
-    """The value of the first or last row by `order`; the order "" stands for the time column of the query, if any.
+class Chosen(Function):
+    """The value of the row that comes first by `order`, or last; order "" is that of time, where the query has one.
 
-    Rows without an order are left out. Of rows of equal order the least value is taken, null only if there is no other.
+    Rows without order are left out. Of several rows of equal order the least value is taken, null only if there is none.
     """
 
     column: str = ""
@@ -254,21 +249,21 @@ class ValueByOrder(Function):
                 raise ConfigError(f"column {name!r} of type {field_of(schema, name).type} has no order")
         return kind
 
-    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
         if not self._fits(schema):
             return ()
         value = None if self.order == self.column else self.column
-        return (LeastPart(self.order, value, self.where, self.largest, self.skip_nulls),)
+        return (Least(self.order, value, self.where, self.largest, self.skip_nulls),)
 
     def accumulators(self, schema: pa.Schema) -> tuple[Accumulator, ...]:
-        return () if self._fits(schema) else (WideLeastPart(self.order, self.column, self.largest, self.skip_nulls),)
+        return () if self._fits(schema) else (WideLeast(self.order, self.column, self.largest, self.skip_nulls),)
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         for accumulator in self.accumulators(schema):
             return lambda states: accumulator.lower(states.wide(accumulator, self.where))
         (least,), kind = self.parts(schema), self.kind(schema)
 
-        def lower(states: KeyStates) -> pa.Array:
+        def lower(states: States) -> pa.Array:
             matrix, at = states[least]
             missing = _column(matrix, at) == 1
             if self.order == self.column:
@@ -283,8 +278,8 @@ class ValueByOrder(Function):
 
 
 @dataclass(frozen=True)
-class AccumulatedValue(Function):
-    """The value of an accumulator."""
+class Kept(Function):
+    """An accumulator's value."""
 
     accumulator: Accumulator | None = None
 
@@ -293,7 +288,7 @@ class AccumulatedValue(Function):
         return tuple(self._needed.columns)
 
     def in_time(self, time: str | None) -> Function:
-        if not isinstance(self._needed, InOrderPart):
+        if not isinstance(self._needed, InOrder):
             return self
         return replace(self, accumulator=replace(self._needed, order=_order(self, self._needed.order, time)))
 
@@ -312,8 +307,8 @@ class AccumulatedValue(Function):
         return lambda states: accumulator.lower(states.wide(accumulator, self.where)).cast(kind)
 
     def describe(self) -> dict[str, Any]:
-        where = {} if self.where is None else {"where": self.where}
-        return {"function": type(self._needed).__name__.lower(), "of": _described(self._needed), **where}
+        said = {} if self.where is None else {"where": self.where}
+        return {"function": type(self._needed).__name__.lower(), "of": _described(self._needed), **said}
 
     @property
     def _needed(self) -> Accumulator:
@@ -328,20 +323,20 @@ def _column(matrix: Any, at: int) -> IntArray:
 
 
 def _carried(matrix: Any, at: int) -> tuple[IntArray, IntArray]:
-    """Return the upper part of sums and the lower 32 bits."""
+    """Return the upper part of sums, and the lower 32 bits."""
     upper, lower = _column(matrix, at), _column(matrix, at + 1)
     return upper + (lower >> 32), lower & 0xFFFFFFFF
 
 
 def _described(accumulator: Accumulator) -> dict[str, Any]:
-    """Return the fields of an accumulator as JSON values, with the names of functions."""
+    """Return the fields of an accumulator as JSON values, functions by their names."""
     fields = vars(accumulator) if hasattr(accumulator, "__dict__") else {"repr": repr(accumulator)}
-    return {name: _json_value(value) for name, value in fields.items() if not name.startswith("_")}
+    return {name: _said(value) for name, value in fields.items() if not name.startswith("_")}
 
 
-def _json_value(value: Any) -> Any:
+def _said(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [_json_value(item) for item in value]
+        return [_said(item) for item in value]
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
@@ -354,12 +349,10 @@ def _rounded(matrix: Any, at: int) -> FloatArray:
 
 
 def _word(function: Function) -> str:
-    return {"MeanFunction": "avg", "VarianceFunction": "the variance", "SumFunction": "sum"}.get(
-        type(function).__name__, "this function"
-    )
+    return {"Mean": "avg", "Spread": "the variance", "Sum": "sum"}.get(type(function).__name__, "this function")
 
 
 def _order(function: Function, order: str, time: str | None) -> str:
     if order or time:
         return order or str(time)
-    raise ConfigError(f"{_word(function)} needs an order of rows: name its column as order=, or as time= of the query")
+    raise ConfigError(f"{_word(function)} goes by an order of rows: name its column, order=, or the query's time=")

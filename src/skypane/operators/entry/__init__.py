@@ -1,1 +1,1 @@
-"""Entry of rows: which rows may enter a query, why others are rejected, and the counts of both."""
+"""Entry: which rows may enter a query, why the others may not, and how many there are of each."""

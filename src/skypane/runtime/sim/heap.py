@@ -1,8 +1,7 @@
-"""The event heap, ordered by time; events at the same time are in the order in which they were pushed.
+"""The event heap: the earliest event first; of events at one time, the one that was pushed first.
 
-A heap has four arrays: time (c,), sequence (c,), item (c,), and use (2,), the events in the heap and the events pushed
-so far. The functions are compiled into their callers and take the arrays as separate arguments, since passing a tuple
-of arrays costs more than a step of the heap.
+Four arrays that go together: time (c,), sequence (c,), item (c,), and use (2,): events in it, events pushed so far.
+Functions are compiled into their callers, and take arrays one by one: passing them on costs more than a step of the heap.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from skypane.kernels.compiled import inlined
 from skypane.types import FloatArray, IntArray
 
 
-class EventHeap(NamedTuple):
+class Heap(NamedTuple):
     """The arrays of a heap."""
 
     time: FloatArray
@@ -24,10 +23,10 @@ class EventHeap(NamedTuple):
     use: IntArray
 
 
-def empty_heap(capacity: int) -> EventHeap:
-    """Return an empty heap with room for `capacity` events."""
+def empty_heap(capacity: int) -> Heap:
+    """Return a heap with room for so many events."""
     whole = np.int64
-    return EventHeap(np.zeros(capacity), np.zeros(capacity, whole), np.zeros(capacity, whole), np.zeros(2, whole))
+    return Heap(np.zeros(capacity), np.zeros(capacity, whole), np.zeros(capacity, whole), np.zeros(2, whole))
 
 
 @inlined
@@ -39,7 +38,7 @@ def push(time: FloatArray, sequence: IntArray, item: IntArray, use: IntArray, at
     use[1] += 1
     while at > 0:
         parent = (at - 1) >> 1
-        if time[parent] <= at_time:  # at equal times, the parent was pushed before
+        if time[parent] <= at_time:  # pushed before, so it goes first at the same time
             break
         time[at] = time[parent]
         sequence[at] = sequence[parent]
@@ -54,7 +53,7 @@ def push(time: FloatArray, sequence: IntArray, item: IntArray, use: IntArray, at
 def sink(
     time: FloatArray, sequence: IntArray, item: IntArray, size: int, at_time: float, number: int, what: int
 ) -> None:
-    """Insert an event at the root and sift it down."""
+    """Put an event in at the root, and let it sink to its place."""
     at = 0
     child = 1
     while child < size:
@@ -87,7 +86,7 @@ def pop(time: FloatArray, sequence: IntArray, item: IntArray, use: IntArray) -> 
 def replace_first(
     time: FloatArray, sequence: IntArray, item: IntArray, use: IntArray, at_time: float, what: int
 ) -> None:
-    """Remove the first event and add another, faster than a pop and a push."""
+    """Remove the first event and add another: a pop and a push in one."""
     number = use[1]
     use[1] += 1
     sink(time, sequence, item, use[0], at_time, number, what)

@@ -1,4 +1,4 @@
-"""Supported versions of PySpark, and replacements for functions that older ones lack."""
+"""Which versions of PySpark there are, and what the older ones lack."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pyspark.sql.types import StructType
 from skypane.types import SkypaneError
 
 OLDEST = "4.0"
-"""The first version that returns Arrow tables (toArrow) and accepts them (createDataFrame)."""
+"""The first that hands over Arrow tables (toArrow) and takes them (createDataFrame)."""
 
 
 class VersionError(SkypaneError, ImportError):
-    """PySpark is too old; the message names what needs a newer version, and how to install it."""
+    """PySpark is too old; the message says for what, and how to get another."""
 
 
 def need(oldest: str, what: str, version: str = pyspark.__version__) -> None:
-    """Raise VersionError, whose message begins with `what`, if PySpark is older than `oldest`."""
+    """Raise VersionError, which begins with `what`, if PySpark is older than `oldest`."""
     if _numbers(version) < _numbers(oldest):
         raise VersionError(
             f"{what} needs PySpark {oldest} or newer, found {version}: run pip install 'pyspark>={oldest}'"
@@ -34,9 +34,9 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def partitioned(rows: DataFrame, partitions: int, partition: Column) -> DataFrame:
-    """Return `rows`, with each row in the partition whose number is `partition`.
+    """Return `rows`, each in the partition with the number `partition`.
 
-    Spark 4.0 has no repartitionById: there, rows with the same number share a partition, and two numbers may share one.
+    Spark 4.0 has no repartitionById: there, rows of one number lie together, and two numbers may share a partition.
     """
     if hasattr(rows, "repartitionById"):
         return rows.repartitionById(partitions, partition)
@@ -44,10 +44,10 @@ def partitioned(rows: DataFrame, partitions: int, partition: Column) -> DataFram
 
 
 def arrow_columns(schema: StructType) -> pa.Schema:
-    """Return the Arrow schema of Spark columns without a session, with times in UTC.
+    """Return Spark's columns as Arrow has them, times in UTC, where no session is at hand to ask.
 
-    Newer versions of PySpark require the zone by name; older ones use UTC.
+    Newer versions want the zone by name, older ones take UTC by themselves.
     """
     zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
-    converted: pa.Schema = to_arrow_schema(schema, **zone)  # type: ignore[arg-type]
-    return converted
+    found: pa.Schema = to_arrow_schema(schema, **zone)  # type: ignore[arg-type]
+    return found

@@ -1,1 +1,1 @@
-"""Arrival processes: rates, bursts, sources with silent periods."""
+"""When tuples are sent: rates, bursts, sources that fall silent."""

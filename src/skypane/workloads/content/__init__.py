@@ -1,1 +1,1 @@
-"""The contents of tuples and their senders: points, keys, sources."""
+"""What tuples hold and who sends them: points, keys, sources."""

@@ -1,1 +1,1 @@
-"""Delays between the event time and the arrival of tuples."""
+"""How much later than it happens a tuple arrives."""

@@ -1,1 +1,1 @@
-"""Sinks of answers and rejected rows, one kind per file."""
+"""Where answers and rejected rows go: one kind of sink a file."""

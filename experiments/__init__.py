@@ -1,0 +1,1 @@
+"""What draws the tables and pictures of docs/: one command each, `python -m experiments.NAME docs`."""

@@ -1,1 +1,0 @@
-"""Hundreds of inputs on few readers."""

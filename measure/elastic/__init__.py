@@ -1,1 +1,0 @@
-"""Elastic workers on Spark."""

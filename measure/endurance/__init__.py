@@ -1,1 +1,0 @@
-"""Thousands of small batches."""

@@ -1,1 +1,0 @@
-"""Latency against dropped rows."""

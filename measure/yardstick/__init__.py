@@ -1,1 +1,0 @@
-"""AqKSlack compared with K-slack and the best fixed delay."""

@@ -1,1 +1,0 @@
-"""Kernels of the multiway designs: atomics, T-Gate, W-Hive, queues, winsets, pane tables and texts."""

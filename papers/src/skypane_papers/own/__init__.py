@@ -1,1 +1,0 @@
-"""Our own questions in the form of figures: one file each."""

@@ -1,0 +1,1 @@
+"""Questions of our own, in the same shape: one file each."""

@@ -1,0 +1,34 @@
+"""Messages of one row each, csv or JSON, as Arrow columns. One that is not a row is told with its offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.runtime.spark.sources.many.parsing import BLANKS, NOT_AN_OBJECT, Layout, Malformed, Pieces, rows_of
+
+
+def tables(layout: Layout, values: Sequence[bytes], offsets: Sequence[int]) -> Iterator[pa.Table | Malformed]:
+    """Yield tables of the messages, in order; those that are no row come between them, or before them."""
+    if layout.format == "csv":
+        values = [value.rstrip(b"\r\n") for value in values]
+    wrong = [_no_row(layout.format, value) for value in values]
+    for value, offset, error in zip(values, offsets, wrong, strict=True):
+        if error:
+            yield Malformed.of(offset, value, error)
+    kept = [at for at, error in enumerate(wrong) if not error]
+    lengths = [0, *(len(values[at]) + 1 for at in kept)]
+    text = b"".join(values[at] + b"\n" for at in kept)
+    yield from rows_of(layout, Pieces(text, np.cumsum(lengths), np.array([offsets[at] for at in kept], np.int64)))
+
+
+def _no_row(format_: str, value: bytes) -> str:
+    """Return what keeps a message from being a row, as far as can be told without parsing it."""
+    if format_ == "json":
+        text = value.strip(BLANKS)
+        return "" if text[:1] == b"{" and text[-1:] == b"}" else NOT_AN_OBJECT
+    if not value:
+        return "the message is empty"
+    return "the message has lines, and must be one" if b"\n" in value or b"\r" in value else ""
