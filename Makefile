@@ -21,6 +21,8 @@
 
 VENV := .venv
 EXTRAS := cli,demo,dev,java,kafka,mqtt
+# The papers' figures, a package of its own; core tests need none of it.
+PAPERS := papers
 # The versions of all that is installed: `make lock` writes them, `LOCK=` installs the newest that there are.
 LOCK := locks/development.txt
 # Packages whose versions the lock does not say, and what is installed beside the package: FREE=numpy WITH='numpy~=2.2.0'
@@ -31,6 +33,7 @@ ifdef SPARK
 VENV := .venv-spark-$(SPARK)
 EXTRAS := dev,java
 FREE := pyspark py4j
+PAPERS :=
 WITH := pyspark~=$(SPARK).0
 endif
 BIN := $(VENV)/bin
@@ -40,9 +43,9 @@ ifneq ($(VENV),.venv)
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/kernels
 endif
 # The rooms of tests that start Java.
-JAVA := runtime experiments jobs test_demo.py test_snippets.py
+JAVA := runtime measure jobs test_demo.py test_snippets.py
 # Those that search, kill and measure for longer than anyone waits between two changes.
-CAMPAIGNS := chaos cpus differential reproduce
+CAMPAIGNS := chaos cpus differential papers
 # All but those that start Java.
 QUICK := -m "not slow and not spark" $(addprefix --ignore=tests/,$(JAVA))
 # And of those, all that together take half a minute.
@@ -53,7 +56,7 @@ JOBS := 2
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
 # The files that hold docs to what there is.
 DOCS := $(addprefix tests/,test_snippets.py test_extending.py test_claims.py test_promises.py test_workflow.py test_locks.py \
-    test_style.py experiments/test_versions.py cpus/test_cpus.py)
+    test_style.py measure/test_versions.py cpus/test_cpus.py)
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
 
@@ -100,7 +103,7 @@ docs: kernels
 
 # The lowest versions of all that pyproject.toml allows, and the lowest Python that is here.
 oldest:
-	@$(MAKE) --no-print-directory VENV=.venv-oldest EXTRAS=dev,java LOCK=locks/oldest.txt \
+	@$(MAKE) --no-print-directory VENV=.venv-oldest EXTRAS=dev,java PAPERS= LOCK=locks/oldest.txt \
 	    PYTHON="$(or $(PYTHON),python3.11 python3.12 python3.13 python3)" core
 
 # Says what has a newer version than the lock's, then what of it breaks what.
@@ -109,7 +112,7 @@ newest:
 	@$(MAKE) --no-print-directory --keep-going VENV=.venv-newest LOCK= newer ruff types workflow suite
 
 newer: $(INSTALLED)
-	@$(BIN)/python -m experiments.versions.newer
+	@$(BIN)/python -m measure.versions.newer
 
 # Both locks anew, with what is newest today. uv reads pyproject.toml for all of Python's versions and systems at once.
 LOCKING = UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \
@@ -178,17 +181,17 @@ demo: $(INSTALLED)
 	@$(BIN)/skypane demo $(ARGS)
 
 bench: $(INSTALLED)
-	@$(BIN)/python -m bench $(ARGS)
+	@$(BIN)/python -m measure.bench $(ARGS)
 
 reference: $(INSTALLED)
-	@$(BIN)/python -m experiments.reference docs
+	@$(BIN)/python -m measure.reference docs
 
 doctor: $(INSTALLED)
 	@$(BIN)/skypane doctor $(ARGS)
 
 # Settings of other versions, for docs/versions.md: each in an environment of its own, which is removed again.
 matrix: $(INSTALLED)
-	@$(BIN)/python -m experiments.versions $(ARGS)
+	@$(BIN)/python -m measure.versions $(ARGS)
 
 # The tests of `make quick`, or of another goal, in processes that take this CPU for others: ARGS="--goal test Haswell"
 cpus: $(INSTALLED)
@@ -203,7 +206,7 @@ chaos: $(INSTALLED)
 
 clean:
 	rm -rf $(VENV) .venv-* .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src papers tests measure -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A found interpreter is tried, not trusted: version managers put names on PATH that do not run.
 $(BIN)/python:
@@ -225,13 +228,13 @@ $(BIN)/python:
 # packages, too: pip takes that from the environment, older ones by the first name, newer ones by the second.
 CONSTRAINTS := $(VENV)/constraints.txt
 PIP := PIP_CONSTRAINT=$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CONSTRAINTS) $(BIN)/python -m pip --disable-pip-version-check
-$(INSTALLED): pyproject.toml $(LOCK) | $(BIN)/python
+$(INSTALLED): pyproject.toml $(PAPERS:%=%/pyproject.toml) $(LOCK) | $(BIN)/python
 	@echo "installing skypane[$(EXTRAS)] $(WITH) into $(VENV)"
 	@sed -E 's/ *#.*//; /^$$/d$(FREE:%=; /^%==/d)' $(or $(LOCK),/dev/null) >$(CONSTRAINTS)
 	@if command -v uv >/dev/null 2>&1; then \
 	    uv pip install --quiet --python $(BIN)/python --constraints $(CONSTRAINTS) --build-constraints $(CONSTRAINTS) \
-	        $(if $(LOCK),,--upgrade) --editable '.[$(EXTRAS)]' $(WITH); \
+	        $(if $(LOCK),,--upgrade) --editable '.[$(EXTRAS)]' $(PAPERS:%=--editable ./%) $(WITH); \
 	else \
-	    $(PIP) install --quiet $(if $(LOCK),,--upgrade --upgrade-strategy eager) --editable '.[$(EXTRAS)]' $(WITH); \
+	    $(PIP) install --quiet $(if $(LOCK),,--upgrade --upgrade-strategy eager) --editable '.[$(EXTRAS)]' $(PAPERS:%=--editable ./%) $(WITH); \
 	fi
 	@touch $@

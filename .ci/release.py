@@ -2,7 +2,7 @@
 """All of a release but the tag and the upload: `make release`.
 
     what is to be released     pyproject's version has a section of its own in CHANGELOG.md, and the tree is clean
-    wheel, source distribution built, and checked by twine
+    wheel, source distribution built, and checked by twine, those of the papers' package too
     the wheel                  installed into a bare environment, imported there, and asked what it thinks of the machine
     the source distribution    unpacked: it builds the same wheel, and passes its quick tests
 
@@ -88,7 +88,8 @@ def released(version: str, folder: Path, options: argparse.Namespace) -> None:
     run(sys.executable, "-m", "build", "--outdir", dist, ROOT)
     wheel, sources = dist / f"skypane-{version}-py3-none-any.whl", dist / f"skypane-{version}.tar.gz"
     said("checking what they say of themselves")
-    run(sys.executable, "-m", "twine", "check", "--strict", wheel, sources)
+    run(sys.executable, "-m", "build", "--outdir", dist, ROOT / "papers")
+    run(sys.executable, "-m", "twine", "check", "--strict", *sorted(dist.iterdir()))
     said("installing the wheel into a bare environment")
     tried(wheel, version, folder / "bare", options.dependencies_of)
     said("building the wheel from the source distribution")

@@ -19,7 +19,7 @@ from skypane.runtime.resources import cores, memory_bytes
 from skypane.runtime.spark.machine.session import session
 
 if TYPE_CHECKING:
-    from experiments.kafka_broker import Broker
+    from tests.servers.kafka import Broker
 
 # HYPOTHESIS_PROFILE names another. A first call compiles kernels, which no deadline foresees.
 settings.register_profile("dev", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
@@ -55,7 +55,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """A broker of Kafka for the whole run. Tests that need it are left out, and say so, only where Maven lacks it."""
-    from experiments.kafka_broker import NoArtefactsError, broker, known_classpath  # noqa: PLC0415 - few runs need the client
+    from tests.servers.kafka import NoArtefactsError, broker, known_classpath  # noqa: PLC0415 - few runs need the client
 
     try:
         jars = known_classpath(request.config.rootpath / ".pytest_cache" / "kafka-classpath")

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from skypane.reproduce.figure import measure
-from skypane.reproduce.registry import figure
 from skypane.workloads import workload
+from skypane_papers.figure import measure
+from skypane_papers.registry import figure
 
 FIGURES = (
     "paper1-figure-9",

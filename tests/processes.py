@@ -14,11 +14,11 @@ LONG: Final = (
     "test_snippets.py",
     "runtime/test_stream.py",
     "runtime/test_zones.py",
-    "experiments/test_admission.py",
+    "measure/test_admission.py",
     "test_demo.py",
     "runtime/test_continuous_recovery.py",
     "runtime/test_elastic.py",
-    "reproduce/test_figures.py",
+    "papers/test_figures.py",
     "operators/test_laws.py",
     "differential/test_cases.py",
 )

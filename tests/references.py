@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tokenize
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,7 @@ _SECTION = re.compile(r"\b(design|[\w/-]+\.md), \"([^\"]+)\"")
 _COMMAND = re.compile(r"`skypane ([a-z]+)\b")
 _TYPED = re.compile(r"^skypane ([a-z]+)\b", re.MULTILINE)
 _GOAL = re.compile(r"`make ([a-z][\w-]*)")
-_MODULE = re.compile(r"python -m ((?:bench|experiments|tests|skypane)(?:\.[a-z]\w*)*)(?![\w.]*[A-Z])")
+_MODULE = re.compile(r"python -m ((?:measure|tests|skypane)(?:\.[a-z]\w*)*)(?![\w.]*[A-Z])")
 
 EXAMPLES: Final = frozenset(
     "JOB.yaml INPUTS.yaml inputs.yaml job.yaml my-job.yaml cab-areas.html meter-load.html rate.html cores.svg bursty.svg "
@@ -51,7 +52,7 @@ class Place(NamedTuple):
 def files() -> frozenset[str]:
     """Return the files of the project: those that git knows, and those that it would be told of."""
     if not (ROOT / ".git").exists():  # what was unpacked of a source distribution
-        rooms = [ROOT / room for room in ("src", "tests", "docs", "bench", "experiments")]
+        rooms = [ROOT / room for room in ("src", "papers", "tests", "docs", "measure")]
         found = [*(file for room in rooms for file in room.rglob("*")), *ROOT.glob("*.*")]
         return frozenset(file.relative_to(ROOT).as_posix() for file in found if file.is_file())
     told = subprocess.run(
@@ -165,16 +166,19 @@ def goals() -> frozenset[str]:
 
 @cache
 def verbs() -> frozenset[str]:
-    """Return the commands of `skypane`."""
+    """Return the commands of `skypane`, those of the papers' package among them."""
     text = (ROOT / "src/skypane/cli/main.py").read_text(encoding="utf-8")
-    told = re.search(r"VERBS: .*?= \((.*?)\)", text, re.DOTALL)
-    return frozenset(re.findall(r"\w+", told[1])) if told else frozenset()
+    told = re.search(r"COMMANDS: .*?= \((.*?)\)", text, re.DOTALL)
+    project = tomllib.loads((ROOT / "papers/pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return frozenset(re.findall(r"\w+", told[1] if told else "")) | set(project["entry-points"]["skypane.commands"])
 
 
 def is_module(name: str) -> bool:
     """Return whether a module of ours has that name, as `python -m` takes it."""
     path = name.replace(".", "/")
-    return any(f"{root}{path}{end}" in files() for root in ("", "src/") for end in (".py", "/__main__.py"))
+    return any(
+        f"{root}{path}{end}" in files() for root in ("", "src/", "papers/src/") for end in (".py", "/__main__.py")
+    )
 
 
 def main() -> int:

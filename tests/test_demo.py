@@ -16,9 +16,9 @@ from skypane import demo
 from skypane.cli.main import main
 from skypane.demo import Demo
 from skypane.reporting.live import PlainDisplay
+from skypane.reporting.query_view import QueryView
 from skypane.reporting.report import render
 from skypane.reporting.snapshot import answers
-from skypane.reporting.view import View
 from skypane.types import ConfigError
 
 HOUR = 3_600_000_000
@@ -29,7 +29,7 @@ class Watcher(PlainDisplay):
     """Counts batches, and presses Ctrl-C in the middle of one."""
 
     def __init__(self, interrupt_at=None):
-        super().__init__(View("x"), lambda _: None)
+        super().__init__(QueryView("x"), lambda _: None)
         self.interrupt_at = interrupt_at
         self.rows = []
 
@@ -110,7 +110,7 @@ def test_it_reads_all_rows_and_leaves_everything_in_one_folder(finished):
     assert sum(metrics.rows for metrics in settings.log.batches()) == 1500
     assert "1,500 flights, 525,600 times faster" in told
     assert f"{settings.report}" in told
-    assert "rows put aside: null" in told
+    assert "rows quarantined: null" in told
     assert settings.report.read_text().startswith("<!doctype html>")
     assert list(settings.windows.glob("*.parquet"))
 
@@ -139,7 +139,7 @@ def test_it_leaves_a_report(finished):
 def test_it_says_where_things_are(finished):
     settings, _ = finished
     console = Console(record=True, file=io.StringIO(), width=200)
-    demo.tell_where(settings, console.print)
+    demo.print_locations(settings, console.print)
     text = console.export_text()
     assert all(str(path) in text for path in (settings.windows, settings.late, settings.report))
 
@@ -186,7 +186,7 @@ def test_a_machine_that_falls_behind_still_hears_of_hours_not_days(tmp_path):
 def test_other_settings_do_not_resume(finished, capsys):
     settings, _ = finished
     assert main(["demo", "--rows", "10", "--out", str(settings.out), "--speedup", "525600"]) == 1
-    assert re.search("holds a run with rows=1500, this one has rows=10; .* --fresh", capsys.readouterr().err)
+    assert re.search("contains a run with rows=1500, but this run has rows=10; .* --fresh", capsys.readouterr().err)
 
 
 def test_fresh_clears_its_own_files_only(tmp_path):

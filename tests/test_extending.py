@@ -76,9 +76,9 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         import skypane as sp
         from skypane.jobs import parse
         from skypane.runtime.spark.arguments import elastic_law, policy_of
-        from skypane.runtime.spark.sinks.door import sink
-        from skypane.runtime.spark.sources.many.listing import entry
-        from skypane.runtime.spark.sources.named import SOURCES
+        from skypane.runtime.spark.sinks.sink_arguments import sink
+        from skypane.runtime.spark.sources.many.discovery import entry
+        from skypane.runtime.spark.sources.source_names import SOURCES
 
         job = '''
         name: extended
@@ -86,7 +86,7 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         query: {kind: aggregate, functions: {letters: longest(city)}}
         window: {time: ts, length: 1 minute}
         progress: {policy: lately, batches: 7, max_ahead: 2 days}
-        workers: {elastic: {law: steps, low: 0.4, max_workers: 6}}
+        workers: {elastic: {policy: steps, low: 0.4, max_workers: 6}}
         output: {format: sqlite, path: answers.db}
         late: {format: sqlite, path: late.db}
         checkpoint: state
@@ -108,7 +108,7 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
                 raise AssertionError(call)
 
         complaint(lambda: parse(job.replace("lately", "latly")))
-        complaint(lambda: parse(job.replace("law: steps", "law: stops")))
+        complaint(lambda: parse(job.replace("policy: steps", "policy: stops")))
         complaint(lambda: parse(job.replace("format: sqlite", "format: sqlit")))
         complaint(lambda: parse(job.replace("longest", "largest")))
         complaint(lambda: parse(job.replace("low: 0.4", "low: 3")))
@@ -120,7 +120,7 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
     """), path=extended)  # fmt: skip
     for found in (
         "progress.policy: cannot be 'latly', did you mean 'lately'",
-        "workers.elastic.law: cannot be 'stops', did you mean 'steps'",
+        "workers.elastic.policy: cannot be 'stops', did you mean 'steps'",
         "output.format: cannot be 'sqlit', did you mean 'sqlite'",
         "late.format: cannot be 'sqlit'",
         "longest",
@@ -140,10 +140,10 @@ def test_the_lists_of_docs_have_it_from_the_registries(extended: Path, tmp_path:
     (tmp_path / "reference.md").write_text(
         (ROOT / "docs" / "reference.md").read_text(encoding="utf-8"), encoding="utf-8"
     )
-    for program in ("experiments/reference.py", "bench/record.py"):
-        (tmp_path / program).parent.mkdir()
+    for program in ("measure/reference.py", "measure/tables.py"):
+        (tmp_path / program).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / program, tmp_path / program)
-    run(tmp_path, "-m", "experiments.reference", str(tmp_path), path=extended)
+    run(tmp_path, "-m", "measure.reference", str(tmp_path), path=extended)
     page = (tmp_path / "reference.md").read_text(encoding="utf-8")
     for name in ("`Lately(", "`longest(", "`Steps(", "`Sqlite(", "`ticks`", "`again`"):
         assert name in page, name

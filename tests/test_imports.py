@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -11,14 +12,15 @@ from typing import NamedTuple
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src"
+ROOT = Path(__file__).parent.parent
+SOURCES = (ROOT / "src", ROOT / "papers" / "src")
 
 LAYERS = (
     # Top to bottom. Those of one line are beside each other, and import nothing from each other.
-    ("skypane.__main__",),
+    ("skypane.__main__", "skypane_papers"),
     ("skypane.cli",),
     ("skypane.demo", "skypane.jobs", "skypane.examples"),
-    ("skypane.describing", "skypane.reproduce"),
+    ("skypane.describing",),
     ("skypane.reporting",),
     ("skypane",),
     ("skypane.public",),  # its names
@@ -28,15 +30,16 @@ LAYERS = (
     ("skypane.runtime",),
     ("skypane.runtime.resources",),
     ("skypane.datasets", "skypane.metrics"),
-    ("skypane.places",),
+    ("skypane.locations",),
     ("skypane.plan",),
     ("skypane.operators",),
-    ("skypane.progress", "skypane.control", "skypane.workloads", "skypane.multiway"),
+    ("skypane.progress", "skypane.control", "skypane.workloads", "skypane_papers.multiway"),
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
     ("skypane.wording",),
+    ("skypane.snapshots",),
     ("skypane.types", "skypane.notebook"),  # imported everywhere
-    ("skypane.naming", "skypane.lazy"),
+    ("skypane.naming", "skypane.lazy", "skypane.plugins"),
 )
 
 # Below the runtime, time, chance, environment and files are arguments.
@@ -55,7 +58,7 @@ EXCEPTIONS = {
         "pathlib",
     ): "Numba's cache on disk is stamped with all the sources it was built from",
     (
-        "skypane/multiway/by_columns.py",
+        "skypane_papers/multiway/by_columns.py",
         "threading",
     ): "its callers are threads, and those that share a table of panes add to it in turn",
 }
@@ -81,9 +84,9 @@ class Reference(NamedTuple):
 
 
 @cache
-def modules(source: Path) -> list[Module]:
-    files = sorted((source / "skypane").rglob("*.py"))
-    return [_module(file.relative_to(source), file.read_text(encoding="utf-8")) for file in files]
+def modules(sources: tuple[Path, ...]) -> list[Module]:
+    files = [(file, source) for source in sources for file in sorted(source.rglob("*.py"))]
+    return [_module(file.relative_to(source), file.read_text(encoding="utf-8")) for file, source in files]
 
 
 def _module(path: Path, text: str) -> Module:
@@ -141,7 +144,7 @@ def violations(checked: list[Module]) -> Iterator[str]:
 
 def _wrong_import(layer: str, imported: str) -> str | None:
     top = imported.partition(".")[0]
-    if top == "skypane":
+    if top in {"skypane", "skypane_papers"}:
         target = layer_of(imported)
         if target is None:
             return "which is in no layer"
@@ -184,13 +187,62 @@ def _is_global_chance(node: ast.Attribute) -> bool:
 
 @pytest.mark.long
 def test_each_layer_imports_only_what_is_below_it():
-    found = list(violations(modules(SOURCE)))
+    found = list(violations(modules(SOURCES)))
     assert not found, "\n" + "\n".join(found)
 
 
 @pytest.mark.long
+def test_no_modules_import_each_other_in_a_ring():
+    checked = modules(SOURCES)
+    known = frozenset(module.name for module in checked)
+    graph = {
+        module.name: {one.name for one in imports(module, known) if one.name in known and one.name != module.name}
+        for module in checked
+    }
+    assert rings(graph) == []
+
+
+def rings(graph: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """Return the sets of modules that reach each other, each sorted."""
+    reached = {name: _reached(graph, name) for name in graph}
+    found = {frozenset(other for other in reached[name] if name in reached[other]) for name in graph}
+    return sorted(sorted(ring) for ring in found if ring)
+
+
+def _reached(graph: Mapping[str, Collection[str]], start: str) -> frozenset[str]:
+    seen, waiting = set[str](), list(graph[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting.extend(graph[name])
+    return frozenset(seen)
+
+
+def test_a_ring_is_found_and_what_hangs_on_it_is_not_part_of_it():
+    assert rings({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a"]}) == [["b", "c"]]
+
+
+# Files that tools or conventions of the project name: what they are, the folder says.
+CONVENTIONAL = frozenset({"__init__", "__main__", "public", "registry"})
+
+
+def test_no_two_public_classes_share_a_name_and_no_two_files():
+    own = [module for module in modules(SOURCES) if module.name.partition(".")[0] == "skypane"]
+    classes = [
+        node.name
+        for module in own
+        for node in module.tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    files = [Path(module.path).stem for module in own if not module.path.startswith("skypane/cli/")]
+    assert sorted(name for name, count in Counter(classes).items() if count > 1) == []
+    assert sorted(name for name, count in Counter(files).items() if count > 1 and name not in CONVENTIONAL) == []
+
+
+@pytest.mark.long
 def test_each_exception_is_still_needed():
-    checked = modules(SOURCE)
+    checked = modules(SOURCES)
     known = frozenset(module.name for module in checked)
     used = {(module.path, reference.name) for module in checked for reference in imports(module, known)}
     assert set(EXCEPTIONS) <= used
@@ -203,7 +255,7 @@ def test_each_exception_is_still_needed():
         ("skypane/kernels/a.py", "import skypane.preference", "skypane.preference is not below skypane.kernels"),
         (
             "skypane/progress/a.py",
-            "from skypane.control.pid import Pid",
+            "from skypane.control.splitting.pid import Pid",
             "skypane.control is not below skypane.progress",
         ),
         ("skypane/operators/a.py", "from skypane import plan", "imports skypane: skypane is not below"),

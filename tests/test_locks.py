@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from experiments.versions.lock import DEVELOPMENT, OLDEST, ROOT, lines, versions
-from experiments.versions.newer import differences, installed
+from measure.versions.lock import DEVELOPMENT, OLDEST, ROOT, lines, versions
+from measure.versions.newer import differences, installed
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version

@@ -17,7 +17,7 @@ PAGES = frozenset({
 """Pages that say what is lost, doubled, refused or bounded."""
 OTHERS = frozenset({
     "bench-aggregates.md", "bench-continuous.md", "bench-kernels.md", "bench-streaming.md", "progress-yardstick.md",
-    "reproductions.md", "kernels.md", "reference.md", "versions.md", "promises.md", "reliability.md",
+    "reproductions.md", "kernels.md", "reference.md", "versions.md", "promises.md", "reliability.md", "glossary.md",
 })  # fmt: skip
 """Pages of figures and names; and those that are lists of promises and their tests themselves."""
 

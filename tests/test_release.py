@@ -39,6 +39,13 @@ def test_what_is_not_ready_is_said(version: str, changes: str, clean: bool, prob
     assert bool(said) == bool(problem)
 
 
+def test_the_package_of_the_papers_has_the_same_version_and_needs_it():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    papers = tomllib.loads((ROOT / "papers" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert papers["version"] == version
+    assert f"skypane[cli]=={version}" in papers["dependencies"]
+
+
 def test_the_version_has_its_section_of_the_changelog():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert release().unready(version, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), clean=True) == ""

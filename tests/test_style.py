@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("src", "tests", "bench", "experiments", "docs", "locks", ".ci", ".github")
+FOLDERS = ("src", "papers", "tests", "measure", "docs", "locks", ".ci", ".github")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 TOOLS = PROJECT["tool"]
 EDITOR = configparser.ConfigParser()

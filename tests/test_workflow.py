@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from experiments.versions.lock import DEVELOPMENT, OLDEST, lines, versions
+from measure.versions.lock import DEVELOPMENT, OLDEST, lines, versions
 from packaging.version import Version
 from tests.processes import LONG, turn, workers
 

@@ -4,8 +4,8 @@
 >>> sp.low("price") * sp.high("rating")
 low('price') * high('rating')
 
-skyline, top_k, k_dominant, top_delta, aggregate and ask answer a static DataFrame; stream makes a Job of a streaming one.
-continuous_skyline tells every change of a front: as it happens, or as a history. docs/reference.md lists all names.
+skyline, top_k, k_dominant, top_delta, aggregate and ask query a static DataFrame; stream returns a Job for a streaming
+one. continuous_skyline emits every change of a front, as it happens or as a history. docs/reference.md lists all names.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`python -m skypane` is the command `skypane`."""
+"""Run the command `skypane` as `python -m skypane`."""
 
 from skypane.cli.main import main
 

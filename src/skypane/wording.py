@@ -1,4 +1,4 @@
-"""Numbers, times and lengths of time as people read them, the same wherever something is told."""
+"""Format numbers, times and durations for people, in the same way in all outputs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from skypane.types import Micros
 
 UNKNOWN = "n/a"
-#: what Python's calendar holds, the years 1 to 9999, half-open; and a mean year (microseconds)
+#: Bounds of Python's calendar, the years 1 to 9999 (half-open), and a mean year, in microseconds.
 _FIRST, _END, _YEAR = -62_135_596_800_000_000, 253_402_300_800_000_000, 31_556_952_000_000
 
 
@@ -17,11 +17,11 @@ def count(number: int) -> str:
 
 
 def counted(number: int, things: str) -> str:
-    """Return "1 row put aside" or "2 rows put aside": of one thing the first plural among the words is none."""
+    """Return "1 late row" or "2 late rows": for the number 1, the first plural in `things` becomes a singular."""
     if number != 1:
         return f"{count(number)} {things}"
     words = things.split(" ")
-    at = next(place for place, word in enumerate(words) if word.endswith("s"))
+    at = next(position for position, word in enumerate(words) if word.endswith("s"))
     words[at] = words[at].removesuffix("es" if words[at].endswith("ches") else "s")
     return f"1 {' '.join(words)}"
 
@@ -35,14 +35,14 @@ def size(number: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return 0.0123 as "1.23 %"; small shares keep two digits, whole ones none more than they need."""
+    """Return 0.0123 as "1.23 %": at most two decimals, without trailing zeros."""
     if share is None:
         return UNKNOWN
     return f"{share * 100:.2f}".rstrip("0").rstrip(".") + " %"
 
 
 def stamp(time: Micros | None) -> str:
-    """Return an event time as "2013-01-01 05:15" (UTC, to the minute); the year alone, where no calendar has it."""
+    """Return an event time as "2013-01-01 05:15" (UTC, to the minute); outside Python's calendar, only the year."""
     if time is None:
         return UNKNOWN
     if not _FIRST <= time < _END:
@@ -51,7 +51,7 @@ def stamp(time: Micros | None) -> str:
 
 
 def span(length: Micros | None) -> str:
-    """Return a length of event time in its largest fitting unit, as "3.2 h"."""
+    """Return a duration in microseconds in its largest fitting unit: "3.2 h"."""
     return UNKNOWN if length is None else seconds(length / 1e6)
 
 
@@ -59,7 +59,7 @@ def seconds(value: float) -> str:
     """Return a number of seconds in its largest fitting unit: "0 s", "12 ms", "4.2 s", "3.5 min", "21.7 h", "12 d"."""
     size = abs(value)
     for unit, scale in (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)):
-        # two days and more are told in days, so that a 24 h window stays one
+        # Days start at two days, so that a window of 24 h is printed as "24 h".
         if size >= scale * (2 if unit == "d" else 1):
             return f"{value / scale:.1f}".removesuffix(".0") + f" {unit}"
     return "0 s" if size == 0 else f"{value * 1e6:.0f} us"

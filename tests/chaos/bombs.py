@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tests.chaos.driver import Stream, drive
 
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.types import CheckpointError
 
 OPERATIONS: Final = ("open_output", "move", "remove", "remove_folder", "sync", "write_parquet", "clear", "make")
@@ -36,7 +36,7 @@ class Bomb:
         """Let this process count its operations on files, and get the signal at one."""
         left = [self.at]
         for name in OPERATIONS:
-            setattr(Store, name, self._counted(getattr(Store, name), left))
+            setattr(DocumentStore, name, self._counted(getattr(DocumentStore, name), left))
 
     def _counted(self, operation: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
         def counted(*arguments: Any, **options: Any) -> Any:

@@ -15,13 +15,13 @@ from tests.chaos.driver import Stream, told_of
 from tests.chaos.naive import Row, Taken
 
 from skypane.metrics import BatchMetrics
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger
-from skypane.runtime.spark.store import Store
 
 
 def check(stream: Stream) -> None:
     """Raise AssertionError, saying what, if anything is missing, twice or other than it should be."""
-    ledger = Ledger(Store.at(str(stream.folder / "checkpoint" / "skypane")))
+    ledger = Ledger(DocumentStore.at(str(stream.folder / "checkpoint" / "skypane")))
     batches = [BatchMetrics.from_json(value) for value in ledger.history(KEEP)]
     assert [batch.batch_id for batch in batches] == list(range(len(batches))), "each batch once"
     ends = list(accumulate((batch.rows for batch in batches), initial=0))

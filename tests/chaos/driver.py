@@ -18,17 +18,17 @@ from tests.chaos.seam import Frame, Spark
 
 import skypane as sp
 from skypane.control.costs import DEFAULT_COSTS, Costs
+from skypane.control.parallelism import Workers
 from skypane.control.splitting import splitting
-from skypane.control.workers import Workers
-from skypane.operators.continuous import ContinuousSkyline
+from skypane.operators.fronts import ContinuousSkyline
 from skypane.plan import ContinuousPlan, Plan
-from skypane.runtime.spark.engine.rejects import schema_of
-from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.engine.job_settings import JobSettings
+from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.shell import Engine
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.current import Current
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.sinks.door import sinks
+from skypane.runtime.spark.sinks.sink_arguments import sinks
 from skypane.windows import Windows
 
 SCENARIOS: Final = ("skyline", "sums", "continuous")
@@ -51,7 +51,7 @@ class Stream:
     def log(self) -> Path:
         return self.folder / "log"
 
-    def setting(self, chance: random.Random, *, late: bool) -> Setting:
+    def setting(self, chance: random.Random, *, late: bool) -> JobSettings:
         out, front = Noted(str(self.folder / "out")), None
         other = Noted(str(self.folder / "late")) if late else None
         # Half of the starts answer in tasks, whatever it would cost; none moves rows between tasks, which only Spark can.
@@ -68,7 +68,7 @@ class Stream:
             plan = Plan(query=asked, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
         answers = plan.output_schema(SCHEMA)
         output, rejected = sinks(out, other, answers, schema_of(SCHEMA))
-        return Setting(
+        return JobSettings(
             plan=plan, schema=SCHEMA, answer_schema=answers, checkpoint=str(self.folder / "checkpoint"), output=output,
             late=rejected, splitting=splitting("PB_RR"), costs=costs, front=front,
         )  # fmt: skip
@@ -77,7 +77,7 @@ class Stream:
 class Noted(Directory):
     """A folder of answers that keeps beside it a digest of what it was told, by batch."""
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         rows = sorted(map(repr, answers.table().to_pylist()))
         digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()
         notes = _notes(Path(self.path))

@@ -26,4 +26,4 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, request, capsys):
     request.getfixturevalue("ordinary_user")
     assert main(["demo", "--rows", "10", "--out", str(tmp_path / "out")]) == 1
     told = capsys.readouterr().err.strip()
-    assert told == f"skypane: cannot write to {tmp_path / 'out'}: Permission denied; name another folder"
+    assert told == f"skypane: cannot write to {tmp_path / 'out'}: Permission denied; choose another folder"

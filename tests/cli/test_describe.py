@@ -65,7 +65,7 @@ def test_a_rate_trace(tmp_path, capsys, monkeypatch):
     trace.write_text("".join(f"{second} {100 + second % 7}\n" for second in range(500)) + "nonsense\n")
     assert main(["describe", "--layout", "rates", str(trace), "--plot", str(tmp_path / "trace.svg")]) == 0
     shown = capsys.readouterr().out
-    assert "1 line left out: is not 2 fields" in shown
+    assert "1 line skipped: is not 2 fields" in shown
     assert "102.9" in shown
     assert (tmp_path / "trace.svg").exists()
 
@@ -87,15 +87,15 @@ def test_a_data_set_knows_its_columns(tmp_path, capsys, monkeypatch):
     ("words", "complaint"),
     [
         (["FILE", "--time", "tine"], "column 'tine' does not exist; did you mean 'time'?"),
-        (["FILE"], "which column is the event time? give --time COLUMN"),
-        (["FILE", "FILE", "--time", "time"], "need one file, or a folder, got 2"),
-        (["FILE", "FILE", "--layout", "rates"], "need one rate trace at a time, got 2"),
+        (["FILE"], "--time is missing; name the column of the event time with --time COLUMN"),
+        (["FILE", "FILE", "--time", "time"], "FILE: got 2 files; give one file or one folder"),
+        (["FILE", "FILE", "--layout", "rates"], "FILE: got 2 rate traces; give one at a time"),
         (
             ["FILE", "--time", "time", "--plot", "a.jpg"],
             "need a plot that ends in .svg, .png, .pdf or .html, got a.jpg",
         ),
         (["f" * 5_000, "--time", "time"], "cannot read fff"),
-        (["FILE", "--time", "time", "--criteria", "c9 MIN"], "column 'c9' does not exist; there are 'time'"),
+        (["FILE", "--time", "time", "--criteria", "c9 MIN"], "column 'c9' does not exist; the columns are 'time'"),
         (["FILE", "--time", "time", "--plot", "/no/where.svg"], "cannot write /no/where.svg: No such file"),
         (["nowhere.parquet", "--time", "time"], "cannot read nowhere.parquet: "),
     ],

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from skypane.cli import checks, doctor
-from skypane.cli.checks import Finding
+from skypane.cli import doctor, machine_checks
+from skypane.cli.machine_checks import Finding
 from skypane.cli.main import main
 
 
@@ -20,7 +20,7 @@ def test_this_machine_is_well_without_spark(tmp_path: Path, capsys: pytest.Captu
         "Python",
         "Java",
         "workers' interpreter",
-        *checks.COMPARED,
+        *machine_checks.COMPARED,
         "memory",
         "disk for temporary files",
         "disk for checkpoint",
@@ -34,7 +34,7 @@ def test_this_machine_is_well_without_spark(tmp_path: Path, capsys: pytest.Captu
 
 @pytest.mark.usefixtures("spark")
 def test_rows_pass_through_a_worker_and_back():
-    finding = checks.spark()
+    finding = machine_checks.spark()
     assert finding.ok, finding
     assert sys.prefix in finding.detail
 
@@ -46,7 +46,7 @@ def test_a_failed_check_is_told_with_its_cure_and_the_exit_code(tmp_path: Path, 
     shown = capsys.readouterr().out
     assert f"FAIL  checkpoint: {tmp_path / 'file'}: " in shown
     assert "\n      -> choose a folder that this user can create and write\n" in shown
-    assert shown.endswith("\n1 to mend\n")
+    assert shown.endswith("\nfailed checks: 1\n")
 
 
 def test_a_check_that_breaks_is_a_finding_and_the_others_still_run():

@@ -54,7 +54,7 @@ def test_help_names_the_parameters(capsys):
     ("words", "complaint"),
     [
         (["no-such", "--rows", "1"], "workload: unknown 'no-such'; use one of constant, poisson"),
-        (["poisson", "--rate", "1", "--out", "a.parquet"], "say how many --rows, or how many --seconds"),
+        (["poisson", "--rate", "1", "--out", "a.parquet"], "--rows and --seconds are both missing"),
         (["poisson", "--rat", "1", "--rows", "1", "--out", "a.parquet"], "has no parameter 'rat'; it takes rate"),
         (
             ["poisson", "--rate", "1", "--exponent", "1.2", "--rows", "1", "--out", "a.parquet"],
@@ -66,8 +66,11 @@ def test_help_names_the_parameters(capsys):
         ),
         (["poisson", "--rate", "1", "--rows", "1", "--out", "a" * 300], "cannot write aaa"),
         (["poisson", "--rate", "fast", "--rows", "1", "--out", "a.parquet"], "rate must be a number, got 'fast'"),
-        (["poisson", "rate", "1", "--rows", "1", "--out", "a.parquet"], "need parameters as --name value, got 'rate'"),
-        (["poisson", "--rows", "1", "--out", "a.parquet", "--rate"], "parameter --rate lacks its value"),
+        (
+            ["poisson", "rate", "1", "--rows", "1", "--out", "a.parquet"],
+            "parameters must be given as --name value, got 'rate'",
+        ),
+        (["poisson", "--rows", "1", "--out", "a.parquet", "--rate"], "parameter --rate has no value"),
         (["poisson", "--rate", "1", "--rows", "1", "--out", "no/a.parquet"], "cannot write no/a.parquet: "),
     ],
 )
@@ -86,5 +89,5 @@ def test_a_file_to_write_is_needed(capsys):
 
 
 def test_an_endless_workload_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="an endless workload fills any disk"):
+    with pytest.raises(ConfigError, match="the workload is endless and would fill any disk"):
         write(workload("poisson", rate=1), tmp_path / "a.parquet")

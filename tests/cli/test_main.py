@@ -8,7 +8,7 @@ import pytest
 
 import skypane
 from skypane.cli import main as module
-from skypane.cli.main import VERBS, main
+from skypane.cli.main import COMMANDS, main
 from skypane.types import ConfigError
 
 
@@ -17,7 +17,7 @@ def test_each_verb_is_in_the_help(capsys: pytest.CaptureFixture[str]):
         main(["--help"])
     assert exit_.value.code == 0
     shown = capsys.readouterr().out
-    for verb in VERBS:
+    for verb in COMMANDS:
         name = getattr(verb, "__name__", "").rpartition(".")[2]
         assert f"\n    {name}" in shown
 
@@ -46,19 +46,27 @@ class Raises:
 def test_an_error_of_ours_is_one_line_without_trace(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr(module, "VERBS", (Raises(ConfigError("need 0 < slide, got slide=-1")),))
+    monkeypatch.setattr(module, "COMMANDS", (Raises(ConfigError("need 0 < slide, got slide=-1")),))
     assert main(["raises"]) == 1
     assert capsys.readouterr().err == "skypane: need 0 < slide, got slide=-1\n"
 
 
+def test_a_command_whose_package_is_not_installed_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(module, "plugins", lambda _group: [])
+    assert main(["reproduce", "paper1-figure-8", "--quick"]) == 1
+    assert capsys.readouterr().err.endswith("which is not installed: pip install skypane-papers\n")
+
+
 def test_a_bug_keeps_its_trace(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "VERBS", (Raises(ZeroDivisionError()),))
+    monkeypatch.setattr(module, "COMMANDS", (Raises(ZeroDivisionError()),))
     with pytest.raises(ZeroDivisionError):
         main(["raises"])
 
 
 def test_an_interrupt_exits_as_shells_expect(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "VERBS", (Raises(KeyboardInterrupt()),))
+    monkeypatch.setattr(module, "COMMANDS", (Raises(KeyboardInterrupt()),))
     assert main(["raises"]) == 130
 
 
@@ -95,5 +103,5 @@ def test_without_the_extra_the_package_is_whole_and_the_verbs_name_it():
     done = subprocess.run([sys.executable, "-c", WITHOUT_CLI], capture_output=True, text=True, check=True)
     assert done.stdout == "1 1\n"
     assert set(done.stderr.splitlines()) == {
-        "skypane: this needs rich, which is not installed: pip install 'skypane[cli]'"
+        "skypane: this command needs rich, which is not installed: pip install 'skypane[cli]'"
     }

@@ -30,21 +30,21 @@ def test_a_dry_run_checks_the_list_and_its_secrets_and_makes_nothing(tmp_path, m
     assert main(["receive", path, "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "messages of meters/+ from mqtt://broker, as client skypane-meters" in said
-    assert "the list is sound: nothing has been received" in said
+    assert "the list of inputs is valid; nothing was received" in said
     assert "swordfish" not in said
     assert not (tmp_path / "received").exists()
 
 
 def test_a_list_that_cannot_be_is_one_sentence(tmp_path, capsys):
     assert main(["receive", listing(tmp_path, {"name": "a", "lisen": "localhost:1"})]) == 1
-    assert capsys.readouterr().err.startswith("skypane: inputs[0] needs one of listen, connect, mqtt, http")
+    assert capsys.readouterr().err.startswith("skypane: inputs[0] needs exactly one of listen, connect, mqtt, http")
     assert main(["receive", str(tmp_path / "none.yaml")]) == 1
     assert "cannot read the list of inputs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("source", "checkpoint", "said"), [
-    ({"format": "rate"}, "state", "towns has no many inputs: its source is rate, and must be skypane-many"),
-    ({"format": "skypane-many", "options": {"inputs": '["a.csv"]'}}, "state", "state is no checkpoint of a query"),
+    ({"format": "rate"}, "state", "source.format of towns must be skypane-many, got rate"),
+    ({"format": "skypane-many", "options": {"inputs": '["a.csv"]'}}, "state", "state is not the checkpoint of a query"),
     ({"format": "skypane-many", "options": {"inputs": '["a.csv"]'}}, None, "towns has no checkpoint"),
 ])  # fmt: skip
 def test_a_job_whose_inputs_cannot_be_seen_is_told_why(tmp_path, capsys, source, checkpoint, said: str):

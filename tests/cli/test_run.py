@@ -39,9 +39,9 @@ def test_examples_are_listed_and_shown(capsys):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "which job? give a file, or one of --examples"),
+        ([], "JOB is missing; give a job file or the name of an example"),
         (["none.yaml"], "cannot read the job file none.yaml: No such file or directory"),
-        (["flights-top-delays", "--report", "x.html"], "--report is for streams"),
+        (["flights-top-delays", "--report", "x.html"], "--report is only for streaming jobs"),
     ],
 )
 def test_what_cannot_be_run_is_told_before_spark_starts(capsys, arguments, complaint):
@@ -107,7 +107,7 @@ def test_a_dry_run_checks_and_writes_nothing(job, capsys):
     assert main(["run", str(job), "--dry-run"]) == 0
     told = capsys.readouterr().out
     assert "skyline of price MIN, rating MAX, one per city" in told
-    assert "the job is sound" in told
+    assert "the job is valid" in told
     assert not (job.parent / "out").exists()
 
 
@@ -157,5 +157,5 @@ def test_a_drain_of_daily_prices_answers_all_of_them_and_puts_one_of_another_yea
     assert len(answered) == 3 * len(days)
     aside = [row for file in (tmp_path / "late").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
     assert [(row["at"].year, row["reason"]) for row in aside] == [(2026, "future")]
-    assert "1 row put aside: future" in capsys.readouterr().out
+    assert "1 row quarantined: future" in capsys.readouterr().out
     assert f"{len(rows) - 2} read: {len(answered)} answered, 0 late, 1 quarantined, 0 held, 0 open" in page.read_text()

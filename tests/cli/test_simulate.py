@@ -41,7 +41,7 @@ def test_a_stream_is_told_how_many_workers_it_needs(capsys: pytest.CaptureFixtur
 def test_too_few_workers_are_told_so(capsys: pytest.CaptureFixture[str]):
     options = ["--workers", "1", "--splitting", "TB_RR", "--costs", "papers", "--window", "500 ms", "--seconds", "6"]
     assert main(["simulate", *options, *STREAM]) == 1
-    assert capsys.readouterr().out.endswith("not even 1 pane-level workers are enough\n")
+    assert capsys.readouterr().out.endswith("1 pane-level workers are not enough\n")
 
 
 def test_results_are_those_of_the_points_that_are_asked_for(capsys: pytest.CaptureFixture[str]):
@@ -60,9 +60,9 @@ def test_results_are_those_of_the_points_that_are_asked_for(capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    (["--queue", "0"], "room for at least one tuple, got 0"),
-    (["--workers", "3..1"], "need 1 <= A <= B in --workers A..B, got '3..1'"),
-    (["--workers", "many"], "need --workers as 1..16 or as one number, got 'many'"),
+    (["--queue", "0"], "room must be at least one tuple, got 0"),
+    (["--workers", "3..1"], "--workers A..B must have 1 <= A <= B, got '3..1'"),
+    (["--workers", "many"], "--workers must be a range such as 1..16 or one number, got 'many'"),
     (["--splitting", "AS_P"], "splitting must be one of PB_RR, TB_RR, AS, AS_PID, got 'AS_P'"),
     (["--scheduling", "FB"], "scheduling must be one of WIN_RR, WIN_FB, WIN_FB_MERGE, got 'FB'"),
 ])  # fmt: skip

@@ -12,5 +12,5 @@ def test_warming_twice_compiles_nothing_the_second_time(capsys: pytest.CaptureFi
     capsys.readouterr()
     assert main(["warm"]) == 0
     assert re.fullmatch(
-        r"0 kernels and 0 modules compiled, the others were cached, in \d+\.\d s\n", capsys.readouterr().out
+        r"compiled 0 kernels and 0 modules in \d+\.\d s; the others were cached\n", capsys.readouterr().out
     )

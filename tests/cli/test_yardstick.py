@@ -22,14 +22,14 @@ def test_a_workload_is_held_against_the_best_fixed_delay(capsys: pytest.CaptureF
         "the credit is",
     ):
         assert part in told
-    assert "no judgement" not in told
+    assert "No verdict" not in told
 
 
 def test_a_file_is_held_against_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     times = pa.array([second * 1_000_000 for second in range(300)], pa.timestamp("us"))
     pq.write_table(pa.table({"at": times}), tmp_path / "stream.parquet")
     assert main(["yardstick", str(tmp_path / "stream.parquet"), "--time", "at", "--batch", "10"]) == 0
-    assert "no judgement" in " ".join(capsys.readouterr().out.split())
+    assert "No verdict" in " ".join(capsys.readouterr().out.split())
     assert main(["yardstick", str(tmp_path / "stream.parquet")]) == 1
     assert "give --time COLUMN" in capsys.readouterr().err
 

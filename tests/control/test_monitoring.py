@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.monitoring import Period, joined, utilisation
+from skypane.control.monitoring import SamplingPeriod, joined, utilisation
 from skypane.types import ConfigError
 
 
 def test_a_case_by_hand():
     """T = 1 s. C = (0.8 + 0.4) / 120 = 10 ms; mu = 80 + 20, 40 + 60; rho = (90^2 + 30^2) / (120 * 100) = 0.75."""
-    found = utilisation(Period(1.0, busy=(0.8, 0.4), processed=(80, 40), scheduled=(90, 30), panes=4, partitions=6))
+    found = utilisation(
+        SamplingPeriod(1.0, busy=(0.8, 0.4), processed=(80, 40), scheduled=(90, 30), panes=4, partitions=6)
+    )
     assert found is not None
     assert found.cost == pytest.approx(0.01)
     assert found.served == pytest.approx((100, 100))
@@ -20,54 +22,56 @@ def test_a_case_by_hand():
 
 
 def test_the_splitting_factor_is_partitions_per_closed_pane():
-    assert Period(1.0, (0.1,), (1,), (1,), panes=4, partitions=6).sigma == 1.5
-    assert Period(1.0, (0.1,), (1,), (1,)).sigma is None
+    assert SamplingPeriod(1.0, (0.1,), (1,), (1,), panes=4, partitions=6).sigma == 1.5
+    assert SamplingPeriod(1.0, (0.1,), (1,), (1,)).sigma is None
 
 
 def test_idle_is_the_share_of_time_without_work():
-    assert Period(2.0, (2.0, 1.0), (1, 1), (1, 1)).idle == pytest.approx(0.25)
-    assert Period(2.0, (3.0, 0.0), (1, 1), (1, 1)).idle == pytest.approx(0.5), "busy for longer than T is not idle less"
+    assert SamplingPeriod(2.0, (2.0, 1.0), (1, 1), (1, 1)).idle == pytest.approx(0.25)
+    assert SamplingPeriod(2.0, (3.0, 0.0), (1, 1), (1, 1)).idle == pytest.approx(0.5), (
+        "busy for longer than T is not idle less"
+    )
 
 
 def test_the_workers_that_are_needed_are_those_that_the_work_would_keep_busy():
     """Three seconds of work in intervals of one, each worker busy for nine tenths: 3.3 workers, however many shared it."""
-    assert Period(1.0, (0.3,) * 10, (1,) * 10, (1,) * 10).needed() == 4
-    assert Period(1.0, (3.0, 0.0), (1, 0), (1, 0)).needed() == 4
-    assert Period(1.0, (0.0, 0.0), (0, 0), (0, 0)).needed() == 1
+    assert SamplingPeriod(1.0, (0.3,) * 10, (1,) * 10, (1,) * 10).needed() == 4
+    assert SamplingPeriod(1.0, (3.0, 0.0), (1, 0), (1, 0)).needed() == 4
+    assert SamplingPeriod(1.0, (0.0, 0.0), (0, 0), (0, 0)).needed() == 1
 
 
 def test_an_interval_without_tuples_has_no_utilisation():
-    found = utilisation(Period(1.0, (0.0, 0.0), (0, 0), (0, 0)))
+    found = utilisation(SamplingPeriod(1.0, (0.0, 0.0), (0, 0), (0, 0)))
     assert found is not None
     assert found.rho == 0
 
 
 def test_what_was_processed_without_any_sent_says_what_a_tuple_costs():
-    found = utilisation(Period(1.0, (0.5,), (100,), (0,)))
+    found = utilisation(SamplingPeriod(1.0, (0.5,), (100,), (0,)))
     assert found is not None
     assert (found.cost, found.rho) == (0.005, 0.0)
 
 
 def test_nothing_processed_says_nothing_of_what_a_tuple_costs():
-    assert utilisation(Period(1.0, (0.0, 0.0), (0, 0), (5, 0))) is None
+    assert utilisation(SamplingPeriod(1.0, (0.0, 0.0), (0, 0), (5, 0))) is None
 
 
 def test_a_worker_that_vanished_counts_by_what_it_was_sent():
     """Worker 1 did nothing, so it could have served T / C = 100; 50 of 150 tuples went there."""
-    found = utilisation(Period(1.0, (1.0, 0.0), (100, 0), (100, 50)))
+    found = utilisation(SamplingPeriod(1.0, (1.0, 0.0), (100, 0), (100, 50)))
     assert found is not None
     assert found.rho == pytest.approx(100 / 150 * 1.0 + 50 / 150 * 0.5)
 
 
 def test_a_batch_longer_than_the_interval_shows_an_overload():
     """Two seconds of work for the rows that came in one: a utilisation of two."""
-    found = utilisation(Period(1.0, (2.0,), (200,), (200,)))
+    found = utilisation(SamplingPeriod(1.0, (2.0,), (200,), (200,)))
     assert found is not None
     assert found.rho == pytest.approx(2.0)
 
 
 def test_cost_too_small_to_measure_is_no_load():
-    found = utilisation(Period(1.0, (0.0,), (7,), (7,)))
+    found = utilisation(SamplingPeriod(1.0, (0.0,), (7,), (7,)))
     assert found is not None
     assert found.rho == 0
 
@@ -84,7 +88,7 @@ def test_cost_too_small_to_measure_is_no_load():
 ])  # fmt: skip
 def test_figures_that_cannot_be_are_refused(change, message):
     with pytest.raises(ConfigError, match=message):
-        Period(**{"seconds": 1.0, "busy": (0.1, 0.1), "processed": (1, 1), "scheduled": (1, 1)} | change)
+        SamplingPeriod(**{"seconds": 1.0, "busy": (0.1, 0.1), "processed": (1, 1), "scheduled": (1, 1)} | change)
 
 
 counts = st.integers(0, 1_000)
@@ -94,7 +98,7 @@ counts = st.integers(0, 1_000)
 def test_rho_is_least_when_tuples_are_spread_as_evenly_as_workers_serve(workers):
     """Cauchy-Schwarz (paper 5, Proposition 1): rho is at least lambda_tot / sum mu."""
     busy, processed, scheduled = zip(*workers, strict=True)
-    found = utilisation(Period(1.0, busy, processed, scheduled))
+    found = utilisation(SamplingPeriod(1.0, busy, processed, scheduled))
     assert found is not None
     if found.served and all(math.isfinite(mu) for mu in found.served):
         assert found.rho >= sum(scheduled) / sum(found.served) - 1e-9
@@ -103,16 +107,18 @@ def test_rho_is_least_when_tuples_are_spread_as_evenly_as_workers_serve(workers)
 @given(st.lists(st.tuples(st.floats(0.01, 1), counts, counts), min_size=1, max_size=5), st.floats(0.5, 4))
 def test_a_faster_clock_changes_nothing(workers, factor):
     busy, processed, scheduled = zip(*workers, strict=True)
-    before = utilisation(Period(1.0, busy, processed, scheduled))
-    after = utilisation(Period(factor, tuple(factor * phi for phi in busy), processed, scheduled))
+    before = utilisation(SamplingPeriod(1.0, busy, processed, scheduled))
+    after = utilisation(SamplingPeriod(factor, tuple(factor * phi for phi in busy), processed, scheduled))
     assert (before is None) == (after is None)
     if before is not None and after is not None:
         assert after.rho == pytest.approx(before.rho)
 
 
 def test_periods_join_though_workers_come_and_go():
-    first = Period(1.0, (0.5, 0.5), (10, 10), (10, 12), panes=1, partitions=2)
-    second = Period(0.5, (0.1, 0.1, 0.2), (5, 5, 5), (5, 5, 5), panes=2, partitions=6)
-    assert joined((first, second)) == Period(1.5, (0.6, 0.6, 0.2), (15, 15, 5), (15, 17, 5), panes=3, partitions=8)
+    first = SamplingPeriod(1.0, (0.5, 0.5), (10, 10), (10, 12), panes=1, partitions=2)
+    second = SamplingPeriod(0.5, (0.1, 0.1, 0.2), (5, 5, 5), (5, 5, 5), panes=2, partitions=6)
+    assert joined((first, second)) == SamplingPeriod(
+        1.5, (0.6, 0.6, 0.2), (15, 15, 5), (15, 17, 5), panes=3, partitions=8
+    )
     with pytest.raises(ConfigError, match="at least one period"):
         joined(())

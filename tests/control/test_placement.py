@@ -4,38 +4,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skypane.control.control_policy import Decision
 from skypane.control.costs import Costs
-from skypane.control.law import Decision
-from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Place, Placement
+from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Placement, PlacementChoice
 
 MILLION = 1_000_000
 LAW = Placement()
 
 
-def decide(known: DueWindows, law: Placement = LAW) -> Decision[Place]:
+def decide(known: DueWindows, law: Placement = LAW) -> Decision[PlacementChoice]:
     return law.decide(law.init(), known)[1]
 
 
 @pytest.mark.parametrize(("known", "place", "alone", "together"), [
-    (DueWindows(0, 0, 5, 4), Place("driver"), 0.0, 0.15),
-    (DueWindows(10, 100_000, 1, 4), Place("driver"), 0.048, 0.162),
-    (DueWindows(10, MILLION, 1, 4), Place("spark", 4), 0.408, 0.252),
-    (DueWindows(10, MILLION, 5, 4), Place("spark", 4), 1.208, 0.452),
-    (DueWindows(2, MILLION, 5, 4), Place("spark", 2), 1.2016, 0.7508),
-    (DueWindows(1000, 1000, 1, 2), Place("spark", 2), 0.8004, 0.5502),
+    (DueWindows(0, 0, 5, 4), PlacementChoice("driver"), 0.0, 0.15),
+    (DueWindows(10, 100_000, 1, 4), PlacementChoice("driver"), 0.048, 0.162),
+    (DueWindows(10, MILLION, 1, 4), PlacementChoice("spark", 4), 0.408, 0.252),
+    (DueWindows(10, MILLION, 5, 4), PlacementChoice("spark", 4), 1.208, 0.452),
+    (DueWindows(2, MILLION, 5, 4), PlacementChoice("spark", 2), 1.2016, 0.7508),
+    (DueWindows(1000, 1000, 1, 2), PlacementChoice("spark", 2), 0.8004, 0.5502),
     # Fewer windows than workers: they share each by its keys, if it has any; and where keys are very many.
-    (DueWindows(1, MILLION, 5, 4, keys=9), Place("spark", 1, 4), 1.2008, 0.5102),
-    (DueWindows(2, MILLION, 5, 5, keys=9), Place("spark", 2, 2), 1.2016, 0.5104),
-    (DueWindows(4, MILLION, 5, 4, keys=9), Place("spark", 4), 1.2032, 0.4508),
-    (DueWindows(4, MILLION, 5, 4, keys=100_000), Place("spark", 1, 4), 1.2032, 0.5108),
-    (DueWindows(1, 10_000, 5, 4, keys=10_000), Place("driver"), 0.0128, 0.1538),
+    (DueWindows(1, MILLION, 5, 4, keys=9), PlacementChoice("spark", 1, 4), 1.2008, 0.5102),
+    (DueWindows(2, MILLION, 5, 5, keys=9), PlacementChoice("spark", 2, 2), 1.2016, 0.5104),
+    (DueWindows(4, MILLION, 5, 4, keys=9), PlacementChoice("spark", 4), 1.2032, 0.4508),
+    (DueWindows(4, MILLION, 5, 4, keys=100_000), PlacementChoice("spark", 1, 4), 1.2032, 0.5108),
+    (DueWindows(1, 10_000, 5, 4, keys=10_000), PlacementChoice("driver"), 0.0128, 0.1538),
     # Where workers are threads of the driver's own process, it needs no job to have their cores.
-    (DueWindows(10, 200_000, 1, 2, threads=True), Place("threads", 2), 0.088, 0.068),
-    (DueWindows(100, 20_000, 1, 2, threads=True), Place("driver"), 0.088, 0.104),
-    (DueWindows(10, MILLION, 1, 1, threads=True), Place("driver"), 0.408, 0.428),
-    (DueWindows(1, MILLION, 5, 4, keys=9, threads=True), Place("spark", 1, 4), 1.2008, 0.5102),
+    (DueWindows(10, 200_000, 1, 2, threads=True), PlacementChoice("threads", 2), 0.088, 0.068),
+    (DueWindows(100, 20_000, 1, 2, threads=True), PlacementChoice("driver"), 0.088, 0.104),
+    (DueWindows(10, MILLION, 1, 1, threads=True), PlacementChoice("driver"), 0.408, 0.428),
+    (DueWindows(1, MILLION, 5, 4, keys=9, threads=True), PlacementChoice("spark", 1, 4), 1.2008, 0.5102),
 ])  # fmt: skip
-def test_windows_are_answered_where_it_is_sooner_done(known: DueWindows, place: Place, alone: float, together: float):
+def test_windows_are_answered_where_it_is_sooner_done(
+    known: DueWindows, place: PlacementChoice, alone: float, together: float
+):
     decision = decide(known)
     assert decision.value == place
     assert decision.figures == pytest.approx({"alone": alone, "together": together})
@@ -66,11 +68,11 @@ def test_every_run_has_a_window_and_every_task_a_worker(
 
 def test_where_a_job_costs_nothing_workers_share_what_can_be_shared():
     few = DueWindows(2, 10, 1, 2)
-    assert decide(few).value == Place("driver")
-    assert decide(few, Placement(Costs(job=0))).value == Place("spark", 2)
+    assert decide(few).value == PlacementChoice("driver")
+    assert decide(few, Placement(Costs(job=0))).value == PlacementChoice("spark", 2)
 
 
-def decide_front(known: DueRows, costs: Costs = Costs()) -> Decision[Place]:  # noqa: B008 - a frozen value
+def decide_front(known: DueRows, costs: Costs = Costs()) -> Decision[PlacementChoice]:  # noqa: B008 - a frozen value
     law = FrontPlacement(costs)
     return law.decide(law.init(), known)[1]
 
@@ -78,16 +80,19 @@ def decide_front(known: DueRows, costs: Costs = Costs()) -> Decision[Place]:  # 
 @pytest.mark.parametrize(
     ("known", "place"),
     [
-        (DueRows(1_000, 60_000, 4), Place("driver")),  # a job costs more
-        (DueRows(200_000, 200_000, 2), Place("spark", 2)),  # two seconds of pairs, and half of them
-        (DueRows(210_000, 8_000, 2), Place("driver")),  # most of those that come do not stay: a hundred milliseconds
-        (DueRows(200_000, 200_000, 1), Place("driver")),  # one worker does no less than the driver
-        (DueRows(0, 10 * MILLION, 8), Place("driver")),
-        (DueRows(200_000, 200_000, 2, grouped=True), Place("driver")),  # each row meets few
-        (DueRows(MILLION, 200_000, 2, grouped=True), Place("spark", 2)),
+        (DueRows(1_000, 60_000, 4), PlacementChoice("driver")),  # a job costs more
+        (DueRows(200_000, 200_000, 2), PlacementChoice("spark", 2)),  # two seconds of pairs, and half of them
+        (
+            DueRows(210_000, 8_000, 2),
+            PlacementChoice("driver"),
+        ),  # most of those that come do not stay: a hundred milliseconds
+        (DueRows(200_000, 200_000, 1), PlacementChoice("driver")),  # one worker does no less than the driver
+        (DueRows(0, 10 * MILLION, 8), PlacementChoice("driver")),
+        (DueRows(200_000, 200_000, 2, grouped=True), PlacementChoice("driver")),  # each row meets few
+        (DueRows(MILLION, 200_000, 2, grouped=True), PlacementChoice("spark", 2)),
     ],
 )
-def test_a_front_stays_in_the_driver_until_pairs_cost_more_than_a_job(known: DueRows, place: Place):
+def test_a_front_stays_in_the_driver_until_pairs_cost_more_than_a_job(known: DueRows, place: PlacementChoice):
     decision = decide_front(known)
     assert decision.value == place
     assert f"{known.coming} rows meet {known.stored} stored" in decision.because

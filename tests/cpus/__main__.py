@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Final
 
-from experiments.versions.kept import Kept
-from experiments.versions.making import closing, make, tail
+from measure.versions.kept import Kept
+from measure.versions.making import closing, make, tail
 from tests.cpus.settings import ENVIRONMENTS, WHOLE, on_this_cpu
 
 from skypane.wording import seconds

@@ -21,19 +21,19 @@ from skypane.control.admission.readers import ReadersState
 from skypane.control.elasticity.fuzzy import AS_RUN, PROMPT, FuzzyController
 from skypane.control.exchange import Exchange, SourceSpread
 from skypane.control.fitting import Timing, fit
-from skypane.control.monitoring import Period
-from skypane.control.splitting import AdaptiveSplitting, Panes, PidSplitting, Sample
-from skypane.kernels.groups import skyline_indices_by_group
+from skypane.control.monitoring import SamplingPeriod
+from skypane.control.splitting import AdaptiveSplitting, PidSplitting, SplittingSample, UpcomingBatch
+from skypane.kernels.batch_skyline import skyline_indices
+from skypane.kernels.grouped_skyline import skyline_indices_by_group
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
-from skypane.kernels.skyline import skyline_indices
-from skypane.multiway import Aggregation, ColumnarTuMLSC, TuMLSC
-from skypane.operators.continuous.query import ContinuousSkyline
+from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.query import Query
 from skypane.plan import ContinuousPlan, Plan
 from skypane.preference import Score, parse
-from skypane.progress import AqKSlack, Arrivals, KSlack, ProgressPolicy, Readiness, Watermark
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Readiness, Watermark
 from skypane.runtime import local
 from skypane.windows import Windows
+from skypane_papers.multiway import Aggregation, ColumnarTuMLSC, TuMLSC
 
 Parts = Iterator[Any]
 SECOND = 1_000_000
@@ -79,9 +79,9 @@ def splitting(rng: np.random.Generator) -> Parts:
         state: Any = law.init()
         for number in range(200):
             sizes = tuple(rng.integers(1, 2_000, 9).tolist())
-            period = Period(1.0, tuple(rng.random(4).tolist()), sizes[:4], sizes[4:8], 3, 9)
-            state = law.observe(state, Sample(period, sizes))
-            state, decision = law.decide(state, Panes({number: int(rng.integers(1, 9_000))}, 4))
+            period = SamplingPeriod(1.0, tuple(rng.random(4).tolist()), sizes[:4], sizes[4:8], 3, 9)
+            state = law.observe(state, SplittingSample(period, sizes))
+            state, decision = law.decide(state, UpcomingBatch({number: int(rng.integers(1, 9_000))}, 4))
             yield decision.value, decision.figures
 
 
@@ -98,7 +98,7 @@ def progress(rng: np.random.Generator) -> Parts:
     for policy in policies:
         state: Any = policy.init()
         for start in range(0, len(times), 150):
-            state = policy.step(state, Arrivals.of_times(times[start : start + 150], Windows(SECOND, SECOND)))
+            state = policy.step(state, PaneArrivals.of_times(times[start : start + 150], Windows(SECOND, SECOND)))
             yield state.punctuation, state.snapshot() if start % 15_000 == 0 else None
 
 

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 import skypane as sp
-from skypane.describing.columns import RecordedStream, Roles, stream_of
+from skypane.describing.columns import ColumnRoles, RecordedStream, stream_of
 from skypane.describing.statistics import of_counts, statistics
 from skypane.workloads import workload
 
-ROLES = Roles("time", "arrival", "source", "key", sp.low("c0") * sp.low("c1"))
+ROLES = ColumnRoles("time", "arrival", "source", "key", sp.low("c0") * sp.low("c1"))
 
 
 def figures(found):
@@ -62,7 +62,7 @@ def test_skew_and_criteria(made):
 
 def test_order_stands_for_arrival_where_there_is_none():
     table = workload("poisson", rate=1_000, delay="uniform", delay_mean="100 ms", d=1, rows=20_000).table()
-    found = figures(statistics(stream_of(table, Roles("time"))))
+    found = figures(statistics(stream_of(table, ColumnRoles("time"))))
     assert number(found["mean rate"]) == pytest.approx(1_000, rel=0.03)
     assert 150 < number(found["longest delay"]) <= 200
     assert "sources" not in found
@@ -103,7 +103,7 @@ def test_no_counts():
 
 def test_nothing_is_read_from_an_empty_table():
     empty = pa.table({"time": pa.array([], pa.timestamp("us"))})
-    assert figures(statistics(stream_of(empty, Roles("time")))) == {"rows": "0"}
+    assert figures(statistics(stream_of(empty, ColumnRoles("time")))) == {"rows": "0"}
 
 
 def walk(rng, seconds):
@@ -154,4 +154,4 @@ def test_a_stream_most_of_which_comes_at_once_has_the_rate_of_all_of_it():
     clock = np.concatenate([np.zeros(98, np.int64), [500_000, 1_000_000]])
     found = {statistic.name: statistic for statistic in statistics(RecordedStream(clock, clock))}
     assert number(found["mean rate"].value) == 99
-    assert found["mean rate"].meaning == "of all rows: nine tenths of them come at one time"
+    assert found["mean rate"].meaning == "of all rows: nine tenths of them arrive at the same time"

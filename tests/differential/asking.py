@@ -13,7 +13,7 @@ from tests.differential import case as of
 from tests.differential.definition.aggregate import APPROXIMATE, rises
 
 import skypane as sp
-from skypane.operators.continuous import ContinuousSkyline
+from skypane.operators.fronts import ContinuousSkyline
 from skypane.operators.query import Query
 from skypane.plan import ContinuousPlan, Plan
 from skypane.preference import Preference

@@ -22,8 +22,8 @@ from tests.differential.definition.ahead import Row
 from tests.differential.definition.late import Stream, last_bound, last_end
 
 from skypane import windows as cut
-from skypane.progress import Arrivals
-from skypane.progress.arrivals import SourceCount
+from skypane.progress import PaneArrivals
+from skypane.progress.pane_arrivals import SourceCount
 
 Rng = np.random.Generator
 
@@ -134,12 +134,12 @@ class _Law:
         for index in self.future:
             self._entered.pop(index, None)
 
-    def _arrivals(self, rows: list[Row]) -> Arrivals:
+    def _arrivals(self, rows: list[Row]) -> PaneArrivals:
         sources: dict[str, SourceCount] = {}
         for row in rows:
             one = SourceCount(1, 0, row.time)
             sources[str(row.source)] = sources[str(row.source)].merge(one) if row.source in sources else one
-        return replace(Arrivals.of_times([row.time for row in rows], self._windows), sources=sources)
+        return replace(PaneArrivals.of_times([row.time for row in rows], self._windows), sources=sources)
 
 
 def failures(first: int, most: int | None, seconds: float, tried: list[int]) -> Iterator[tuple[Times, str]]:

@@ -34,7 +34,7 @@ def test_a_folder_of_that_name_is_its_output_and_the_same_command_goes_on(tmp_pa
 
 
 def test_an_unknown_one_is_named():
-    with pytest.raises(ConfigError, match="no example is called 'x'; there are cab-areas, flights-top-delays"):
+    with pytest.raises(ConfigError, match="JOB 'x' is not an example; the examples are cab-areas, flights-top-delays"):
         examples.text("x")
 
 

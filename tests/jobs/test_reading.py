@@ -15,9 +15,9 @@ from skypane.jobs import parse, read
 from skypane.jobs.building import options
 from skypane.jobs.description import settings
 from skypane.jobs.examples import find
-from skypane.jobs.named import Modules
-from skypane.operators.aggregates.text import function_of
-from skypane.operators.continuous.query import ContinuousSkyline
+from skypane.jobs.user_code import AllowedModules
+from skypane.operators.aggregates.function_text import function_of
+from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.progress import AqKSlack, KSlack, Watermark
@@ -88,30 +88,34 @@ def test_a_continuous_skyline_is_asked_over_the_last_window():
     assert not asked.keys() & {"slide", "offset", "elastic"}
     said = dict(settings(job))
     assert said["query"].startswith("skyline of price MIN, rating MAX over the last 10 seconds, one per city")
-    assert said["window"] == "the last 10 s of ts, told every 2 seconds"
+    assert said["window"] == "the last 10 s of ts, updates every 2 seconds"
     assert said["front"] == "current"
 
 
 @pytest.mark.parametrize(
     ("parts", "field", "problem"),
     [
-        ({"window": None}, "window", "for how long a row counts"),
-        ({"window": LAST_TEN_SECONDS | {"slide": "1 second"}}, "window.slide", "query.every says how often"),
-        ({"window": LAST_TEN_SECONDS | {"offset": "1 second"}}, "window.offset", "query.every says how often"),
+        ({"window": None}, "window", "the time for which a row counts"),
+        ({"window": LAST_TEN_SECONDS | {"slide": "1 second"}}, "window.slide", "query.every sets how often"),
+        ({"window": LAST_TEN_SECONDS | {"offset": "1 second"}}, "window.offset", "query.every sets how often"),
         ({"query": CONTINUOUS | {"every": "11 seconds"}}, "query.every", "at most the window, '10 seconds'"),
         ({"query": CONTINUOUS | {"every": "soon"}}, "query.every", "soon"),
         ({"query": CONTINUOUS | {"preference": "city DIFF"}}, "query", "need a product of criteria"),
-        ({"workers": {"elastic": {"law": "threshold"}}}, "workers.elastic", "is for windows"),
+        (
+            {"workers": {"elastic": {"policy": "threshold"}}},
+            "workers.elastic",
+            "is not for query.kind continuous_skyline",
+        ),
         (
             {"query": {"kind": "skyline", "preference": "price MIN"}, "front": {"path": "x"}},
             "front",
             "continuous_skyline",
         ),
-        ({"mode": "batch", "checkpoint": None, "front": {"path": "x"}}, "front", "is for mode stream"),
+        ({"mode": "batch", "checkpoint": None, "front": {"path": "x"}}, "front", "is only for mode stream"),
         (
             {"mode": "batch", "checkpoint": None, "query": CONTINUOUS | {"every": "1 second"}},
             "query.every",
-            "is for mode stream",
+            "is only for mode stream",
         ),
     ],
 )
@@ -146,10 +150,10 @@ def test_the_policies_keep_their_own_defaults(progress, built):
 
 
 @pytest.mark.parametrize(("elastic", "built"), [
-    ({"law": "fuzzy", "max_workers": 16}, Fuzzy(max_workers=16)),
-    ({"law": "fuzzy", "every": "10 s", "catch_up": None}, Fuzzy(every="10 s", catch_up=None)),
-    ({"law": "model", "latency": "5 s", "dry_run": True, "every": 4}, Model(latency="5 s", dry_run=True, every=4)),
-    ({"law": "threshold", "max_workers": 8, "least_plq": 2, "target": 0.7}, Threshold(max_workers=8, least_plq=2, target=0.7)),
+    ({"policy": "fuzzy", "max_workers": 16}, Fuzzy(max_workers=16)),
+    ({"policy": "fuzzy", "every": "10 s", "catch_up": None}, Fuzzy(every="10 s", catch_up=None)),
+    ({"policy": "model", "latency": "5 s", "dry_run": True, "every": 4}, Model(latency="5 s", dry_run=True, every=4)),
+    ({"policy": "threshold", "max_workers": 8, "least_plq": 2, "target": 0.7}, Threshold(max_workers=8, least_plq=2, target=0.7)),
 ])  # fmt: skip
 def test_the_elastic_laws_keep_their_own_defaults(elastic, built):
     job = parse(changed(workers={"elastic": elastic, "plq_workers": 3}))
@@ -160,22 +164,22 @@ def test_the_elastic_laws_keep_their_own_defaults(elastic, built):
 
 
 def test_workers_of_a_batch_are_not_elastic():
-    job = {"mode": "batch", "checkpoint": None, "workers": {"elastic": {"law": "fuzzy"}}}
-    assert complaints(**job) == ["workers.elastic: is for mode stream; a batch is one job of Spark's"]
+    job = {"mode": "batch", "checkpoint": None, "workers": {"elastic": {"policy": "fuzzy"}}}
+    assert complaints(**job) == ["workers.elastic: is only for mode stream; a batch is one Spark job"]
 
 
 @pytest.mark.parametrize(
     ("parts", "complaint"),
     [
         ({"source": {"format": "rate", "pth": 1}}, "source.pth: unknown field, did you mean 'path'?"),
-        ({"source": {"format": "parquet"}}, "source.path: is missing, format parquet needs it"),
+        ({"source": {"format": "parquet"}}, "source.path: is missing; format parquet needs it"),
         (
             {"source": {"format": "csv", "path": "in"}},
-            "source.schema: is missing, format csv needs one such as 'ts timestamp, price double'",
+            "source.schema: is missing; format csv needs one such as 'ts timestamp, price double'",
         ),
         (
             {"source": {"format": "rate", "max_files_per_trigger": 3}},
-            "source.max_files_per_trigger: is for files (parquet, csv, json, orc, text), the format is 'rate'",
+            "source.max_files_per_trigger: is only for files (parquet, csv, json, orc, text), but the format is 'rate'",
         ),
         ({"source": None}, "source: is missing"),
         ({"source": "rate"}, "source: must be a section with fields of its own, got 'rate'"),
@@ -183,7 +187,7 @@ def test_workers_of_a_batch_are_not_elastic():
         ({"query": {"kind": "skylin"}}, "query.kind: cannot be 'skylin', did you mean 'skyline'?"),
         (
             {"query": {"k": 3}},
-            "query.kind: is missing, must be one of skyline, top_k, k_dominant, top_delta, aggregate, continuous_skyline",
+            "query.kind: is missing; it must be one of aggregate, k_dominant, top_delta, skyline, top_k, continuous_skyline",
         ),
         ({"query": {"kind": "top_k", "score": "a", "k": 0}}, "query.k: should be greater than 0, got 0"),
         ({"query": {"kind": "top_k", "k": 3}}, "query.score: is missing"),
@@ -203,36 +207,36 @@ def test_workers_of_a_batch_are_not_elastic():
             {"window": {"time": "ts", "length": "1 hour", "slide": "2 hours"}},
             "window: need 0 < slide <= length, got slide '2 hours', length '1 hour'",
         ),
-        ({"window": None}, "window: is missing; without one a stream would never answer"),
+        ({"window": None}, "window: is missing; without a window a stream would never answer"),
         (
             {"progress": {"policy": "aqkslack", "max_drop": 2}},
             "progress: max_drop is a share of rows such as 0.01, need 0 < max_drop < 1, got 2.0",
         ),
         ({"progress": {"policy": "watermark"}}, "progress.delay: is missing"),
         ({"output": {"format": "parket", "path": "o"}}, "output.format: cannot be 'parket', did you mean 'parquet'?"),
-        ({"output": {"format": "csv"}}, "output.path: is missing, format csv needs it"),
-        ({"output": {"format": "console", "path": "o"}}, "output.path: is not for the console"),
+        ({"output": {"format": "csv"}}, "output.path: is missing; format csv needs it"),
+        ({"output": {"format": "console", "path": "o"}}, "output.path: is not for format console"),
         (
             {"output": {"path": "o", "if_exists": "overwrite"}},
-            "output.if_exists: is for mode batch; a stream goes on where its checkpoint ends",
+            "output.if_exists: is only for mode batch; a stream resumes from its checkpoint",
         ),
         ({"checkpoint": None}, "checkpoint: is missing; a stream that writes to 'out' needs a folder to resume from"),
         (
             {"invalid": "drop"},
-            "invalid: is for mode batch; a stream puts such rows aside and counts them, see late",
+            "invalid: is only for mode batch; a stream quarantines and counts such rows, see late",
         ),
-        ({"mode": "batch"}, "checkpoint: is for mode stream; a batch has all its rows before it answers"),
+        ({"mode": "batch"}, "checkpoint: is only for mode stream; a batch has all rows before it answers"),
         ({"workers": {"splitting": "PB_R"}}, "workers.splitting: cannot be 'PB_R', did you mean 'PB_RR'?"),
         (
-            {"workers": {"elastic": {"law": "fuzy"}}},
-            "workers.elastic.law: cannot be 'fuzy', did you mean 'fuzzy'?",
+            {"workers": {"elastic": {"policy": "fuzy"}}},
+            "workers.elastic.policy: cannot be 'fuzy', did you mean 'fuzzy'?",
         ),
         (
-            {"workers": {"elastic": {"law": "fuzzy", "max_workers": 1}}},
+            {"workers": {"elastic": {"policy": "fuzzy", "max_workers": 1}}},
             "workers.elastic: max_workers must be at least 2, one for each stage, got 1",
         ),
         (
-            {"workers": {"elastic": {"law": "fuzzy", "every": 2.5}}},
+            {"workers": {"elastic": {"policy": "fuzzy", "every": 2.5}}},
             "workers.elastic.every: must be a whole number, or a length of time such as '10 seconds', got 2.5",
         ),
         ({"name": ""}, "name: String should have at least 1 character, got ''"),
@@ -260,7 +264,7 @@ def test_all_complaints_come_at_once():
 def test_what_is_no_yaml_is_named_with_its_place():
     with pytest.raises(ConfigError, match=r"^job.yaml, line 2, column 1: not YAML: "):
         parse("a: [1\n", "job.yaml")
-    with pytest.raises(ConfigError, match="a job is a mapping of fields such as source and query, got list"):
+    with pytest.raises(ConfigError, match="a job must be a mapping of fields such as source and query, got list"):
         parse("- a", "job.yaml")
 
 
@@ -289,11 +293,11 @@ MERGES = "\n".join(
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (LAUGHS, "holds more than 50,000 values"),
-        (MERGES, "holds more than 50,000 values"),
-        ("a: &a [*a]", "more than 30 sections within each other"),
-        ("[" * 5_000, "more than 30 sections within each other"),
-        ("a: " + "{a: " * 40 + "1" + "}" * 40, "more than 30 sections within each other"),
+        (LAUGHS, "contains more than 50,000 values"),
+        (MERGES, "contains more than 50,000 values"),
+        ("a: &a [*a]", "more than 30 nested sections"),
+        ("[" * 5_000, "more than 30 nested sections"),
+        ("a: " + "{a: " * 40 + "1" + "}" * 40, "more than 30 nested sections"),
         ("name: 2024-13-45", "cannot be read: month must be in 1..12"),
         ("name: " + "1" * 5_000, "cannot be read: "),
         ("a: 1\n---\nb: 2", "not YAML: but found another document"),
@@ -353,22 +357,22 @@ def test_errors_repeat_only_the_beginning_of_a_long_value(parts):
 @pytest.mark.parametrize(
     ("functions", "complaint"),
     [
-        ({"n": "sums(amount)"}, "there is no aggregate function 'sums'; there are approx_count_distinct, "),
-        ({"n": "sum(amount * 2)"}, "'amount * 2' is no column and no number"),
+        ({"n": "sums(amount)"}, "unknown aggregate function 'sums'; there are approx_count_distinct, "),
+        ({"n": "sum(amount * 2)"}, "'amount * 2' is neither a column nor a number"),
         ({"n": "sum()"}, "missing a required argument: 'column'; write sum(column, where?)"),
-        ({"n": "sum"}, "'sum' is no aggregate function: write one such as sum(amount)"),
-        ({"n": "count(where=amount >)"}, "is no aggregate function"),
-        ({"time": "count()"}, "functions may not be called time"),
-        ({"last": "last(paid)"}, "goes by an order of rows: name its column, order="),
+        ({"n": "sum"}, "'sum' is not an aggregate function: write one such as sum(amount)"),
+        ({"n": "count(where=amount >)"}, "is not an aggregate function"),
+        ({"time": "count()"}, "functions must not be named time"),
+        ({"last": "last(paid)"}, "needs an order of rows: name its column as order="),
         ({}, "need at least one aggregate function"),
-        ({"n": "keep(QueueEnd(cab))"}, "'QueueEnd' is of no module: write where it is, as in my_module.QueueEnd"),
+        ({"n": "keep(QueueEnd(cab))"}, "'QueueEnd' has no module; write it with its module, as in my_module.QueueEnd"),
         ({"n": "keep(skypane.examples.no_such.QueueEnd(cab))"}, "cannot import 'skypane.examples.no_such'"),
         ({"n": "keep(skypane.examples.traffic.QueueEn())"}, "has no 'QueueEn', did you mean 'QueueEnd'?"),
         ({"n": "keep(skypane.examples.traffic.QueueEnd(cab))"}, "missing 2 required positional arguments"),
-        ({"n": "keep(skypane.examples.traffic.dataclass(x))"}, "is no part of 'skypane.examples.traffic'"),
+        ({"n": "keep(skypane.examples.traffic.dataclass(x))"}, "is not defined in 'skypane.examples.traffic'"),
         (
             {"n": "in_order(skypane.examples.traffic.QueueEnd, x, returns=integer, order=at)"},
-            "returns=integer is no type of Arrow's",
+            "returns=integer is not an Arrow type",
         ),
     ],
 )
@@ -410,13 +414,13 @@ def test_a_nul_is_named_with_its_line(field):
         "preference": 'query: {kind: skyline, preference: "price MIN\\0"}',
         "key": '"a\\0": 1',
     }[field]
-    with pytest.raises(ConfigError, match=r"^job.yaml, line \d: .* holds the letter NUL"):
+    with pytest.raises(ConfigError, match=r"^job.yaml, line \d: .* contains a NUL character"):
         parse(text, "job.yaml")
 
 
 def test_what_is_kept_must_be_an_accumulator():
     with pytest.raises(ConfigError, match=r"keep needs an sp.Accumulator, got 3.14"):
-        function_of("keep(math.pi)", Modules(frozenset(["math"])))
+        function_of("keep(math.pi)", AllowedModules(frozenset(["math"])))
 
 
 def test_a_refusal_says_how_to_allow_a_module():
@@ -439,7 +443,7 @@ def test_a_function_as_a_text_is_the_one_that_python_makes():
         "approx_quantile(amount, [0.5, 0.9], error=0.05)": sp.approx_quantile("amount", [0.5, 0.9], error=0.05),
     }
     for text, function in texts.items():
-        assert function_of(text, Modules(frozenset(["math"]))) == function, text
+        assert function_of(text, AllowedModules(frozenset(["math"]))) == function, text
 
 
 def test_what_is_named_may_lie_in_the_working_folder(tmp_path, monkeypatch):

@@ -23,10 +23,10 @@ import skypane as sp
 from skypane.jobs import building, examples, parse, running
 from skypane.plan import Plan
 from skypane.reporting.live import PlainDisplay
+from skypane.reporting.query_view import QueryView
 from skypane.reporting.report import render
 from skypane.reporting.runlog import RunLog
 from skypane.reporting.snapshot import answers
-from skypane.reporting.view import View
 from skypane.runtime import local
 from skypane.types import ConfigError, SkypaneError
 from skypane.workloads import workload
@@ -137,7 +137,7 @@ def log_in(folder):
 def streamed(job, spark, log, **bounds):
     ready = building.build(job, spark)
     assert isinstance(ready, sp.Job)
-    return running.run_stream(job, ready, PlainDisplay(View(job.name), lambda _: None), log, **bounds)
+    return running.run_stream(job, ready, PlainDisplay(QueryView(job.name), lambda _: None), log, **bounds)
 
 
 def answered(job, spark):
@@ -225,7 +225,7 @@ def test_a_batch_of_a_continuous_skyline_answers_with_its_history(spark, folder)
 
 def test_a_batch_does_not_overwrite_unless_told(spark, folder):
     answered(batch_of(folder), spark)
-    with pytest.raises(SkypaneError, match=r"the batch has failed: .*PATH_ALREADY_EXISTS"):
+    with pytest.raises(SkypaneError, match=r"the batch job failed: .*PATH_ALREADY_EXISTS"):
         answered(batch_of(folder), spark)
     answered(batch_of(folder, output={"path": str(folder / "out"), "if_exists": "overwrite"}), spark)
     assert found(answers(folder / "out")) == expected()
@@ -233,7 +233,7 @@ def test_a_batch_does_not_overwrite_unless_told(spark, folder):
 
 def test_a_batch_with_rows_that_cannot_be_ranked_fails_and_says_so(spark, folder):
     with pytest.raises(
-        SkypaneError, match=r"the batch has failed: .*cannot rank rows whose price is null or NaN: .*invalid='drop'"
+        SkypaneError, match=r"the batch job failed: .*cannot rank rows whose price is null or NaN: .*invalid='drop'"
     ):
         answered(batch_of(folder, invalid="error"), spark)
 

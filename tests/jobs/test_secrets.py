@@ -80,7 +80,7 @@ def test_what_is_not_known_to_be_plain_is_hidden(name: str):
 def test_a_variable_of_the_environment_stands_for_any_option(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ROWS", "7")
     job = parse(job_of({"rowsPerSecond": "$ROWS"}, format="rate", schema=None).replace("ts", "timestamp"))
-    assert building._told("source.options", job.source.options) == {"rowsPerSecond": "7"}
+    assert building._resolved("source.options", job.source.options) == {"rowsPerSecond": "7"}
     assert building.frame(job, spark).columns == ["timestamp", "value"]
     monkeypatch.delenv("ROWS")
     with pytest.raises(ConfigError, match=r"source.options.rowsPerSecond is in the environment variable ROWS"):

@@ -5,8 +5,8 @@ import pytest
 from tests.kernels.strategies import DISTRIBUTIONS
 from tests.oracles import skyline_mask
 
-from skypane.kernels.layout import columns_of
-from skypane.kernels.strong import Strong, strong_points
+from skypane.kernels.column_layout import columns_of
+from skypane.kernels.strong_points import StrongPoints, strong_points
 from skypane.kernels.thinning import SMALL, has_nan, survivors, thinned
 
 
@@ -49,7 +49,7 @@ def test_nan_is_found(n):
         assert not has_nan(columns_of(p))
         p[row, 1] = np.nan
         assert has_nan(columns_of(p))
-        assert survivors(columns_of(p), Strong(np.zeros((1, 3)), 0, 0.5))[1]
+        assert survivors(columns_of(p), StrongPoints(np.zeros((1, 3)), 0, 0.5))[1]
 
 
 @pytest.mark.long

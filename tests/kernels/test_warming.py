@@ -21,7 +21,7 @@ print(len(said), len(compiled))
 points = np.asfortranarray(np.random.default_rng(0).random((20_000, 7)))
 points.flags.writeable = False
 from skypane.kernels.warming import compilations
-from skypane.operators.continuous import Arrivals, Front, GroupedFronts
+from skypane.operators.fronts import NewPoints, Front, GroupedFronts
 with compilations(None) as more:
     kernels.skyline_indices(points)
     kernels.skyline_indices(points[:1])
@@ -32,15 +32,15 @@ with compilations(None) as more:
     kernels.k_dominant_indices(points[:500], 4)
     kernels.dominance_factors(points[:1])
     front = Front(7, 9_000)
-    front.step(Arrivals(points, np.arange(20_000), np.arange(20_000)), 20_000)
+    front.step(NewPoints(points, np.arange(20_000), np.arange(20_000)), 20_000)
     Front.restore(front.snapshot(), front.window)
     best, panes = kernels.skyline_indices(points), Front(7, 3)
     for pane in range(2):
-        panes.take(Arrivals(points[best], np.full(len(best), pane), best + pane * 20_000), pane + 1)
+        panes.take(NewPoints(points[best], np.full(len(best), pane), best + pane * 20_000), pane + 1)
     grouped = GroupedFronts(7, 9_000)
     for half in (slice(0, 10_000), slice(10_000, 20_000)):
         rows = np.arange(20_000)[half]
-        grouped.step(Arrivals(points[half], rows, rows), rows % 3_000, int(rows[-1]) + 1)
+        grouped.step(NewPoints(points[half], rows, rows), rows % 3_000, int(rows[-1]) + 1)
     rows = pa.table({"k": [1, 2], "x": [0.5, None], "t": ["a", "b"]})
     functions = {"n": sp.count("x"), "s": sp.sum("x"), "i": sp.sum("k"), "v": sp.variance("x"), "m": sp.max("x")}
     query = sp.Aggregate("k", **functions)

@@ -6,8 +6,8 @@ from hypothesis import given
 from tests.kernels.strategies import DISTRIBUTIONS, points
 from tests.oracles import dominates, dominators
 
-from skypane.kernels.layout import columns_of
-from skypane.kernels.ranks import byte_ranks
+from skypane.kernels.byte_ranks import byte_ranks
+from skypane.kernels.column_layout import columns_of
 from skypane.kernels.z_order import in_z_order, without_repeats
 
 

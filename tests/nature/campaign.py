@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 import pyspark
-from experiments.kafka_broker import broker, known_classpath
 from tests.nature.archive import archived
 from tests.nature.disk import Disk
 from tests.nature.driver import ARCHIVE, ROOT
@@ -23,6 +22,7 @@ from tests.nature.scenarios import SCENARIOS
 from tests.nature.stream import Place, Stream
 from tests.nature.tally import Tally
 from tests.nature.weather import Weather
+from tests.servers.kafka import broker, known_classpath
 
 log = logging.getLogger("nature")
 

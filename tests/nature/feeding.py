@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from confluent_kafka import KafkaError, Producer
-from experiments.kafka_broker import Broker
-from experiments.ports import free_ports
 from tests.chaos.naive import Row
 from tests.nature.receiving import NAME, Client, Receiver
 from tests.nature.rows import Steps
 from tests.nature.scenarios import topic_of
 from tests.runtime.streams import write_batches
+from tests.servers.kafka import Broker
+from tests.servers.ports import free_ports
 
 AHEAD: Final = 30
 """Steps that are there before they are read, at most."""

@@ -20,7 +20,7 @@ from tests.runtime.streams import read_batches
 
 import skypane as sp
 from skypane.control.costs import Costs
-from skypane.runtime.spark.engine import continuous
+from skypane.runtime.spark.engine import front_program
 from skypane.types import Length
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _aggregates(spark: SparkSession, task: Task) -> sp.Job:
 def _continuous(spark: SparkSession, task: Task) -> sp.Job:
     """Half of the starts ask shards, whatever it costs; what is stored is written anew every few batches."""
     for name in ("_SPARE", "_REFERENCES"):
-        setattr(continuous, name, 8)
+        setattr(front_program, name, 8)
     job = sp.continuous_skyline(
         _files(spark, task), PREFERENCE, time="ts", window=Length(LENGTH), by="sensor", every=Length(CONTINUOUS),
         progress=sp.Watermark(DELAY), checkpoint=task.folder / "checkpoint", output=task.folder / "out",

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.kafka_broker import Broker
 from tests.nature import schedule
 from tests.nature.disk import Disk
 from tests.nature.driver import BATCH, DONE, FAILED, STOPPED, UP, Task
@@ -30,9 +29,10 @@ from tests.nature.scenarios import SCENARIOS, topic_of
 from tests.nature.schedule import Act, Life, Means
 from tests.nature.tally import Tally
 from tests.nature.weather import Weather
+from tests.servers.kafka import Broker
 
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger
-from skypane.runtime.spark.store import Store
 
 log = logging.getLogger("nature")
 
@@ -212,7 +212,7 @@ class Stream:
     def _committed(self) -> int:
         """Return how many rows the stream has read: so much is asked of skypane, to know when it needs more."""
         with suppress(Exception):
-            (last,) = Ledger(Store.at(str(self.folder / "checkpoint" / "skypane"))).history(1)
+            (last,) = Ledger(DocumentStore.at(str(self.folder / "checkpoint" / "skypane"))).history(1)
             return int(last["totals"]["read"])
         return self._read
 

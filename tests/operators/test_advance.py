@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tests.rows import micros_of, table, tables, windows
 
 from skypane.operators.advance import advance, drained
-from skypane.operators.entry.counts import PaneCount
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.reasons import FUTURE
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.entry_rules import EntryRules
+from skypane.operators.entry.pane_counts import PaneCount
+from skypane.operators.entry.reject_reasons import FUTURE
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.progress import KSlack, ProgressPolicy, Watermark
-from skypane.progress.arrivals import Arrivals
+from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.windows import Windows
 
 POLICIES = st.sampled_from(
@@ -29,7 +29,7 @@ POLICIES = st.sampled_from(
 
 
 def counted(w: Windows, rows: pa.Table, first_open: int | None = None) -> tuple[PaneCount, ...]:
-    return Gate(w, "time", (), first_open=first_open).split(rows).counts
+    return EntryRules(w, "time", (), first_open=first_open).split(rows).counts
 
 
 @given(windows(), st.lists(tables(), max_size=6), POLICIES)
@@ -40,7 +40,7 @@ def test_the_policy_is_told_of_every_time(w: Windows, batches: list[pa.Table], p
         step = advance(policy, w, state, counted(w, rows, first_open))
 
         times = [time for time in micros_of(rows) if time is not None]
-        arrivals = Arrivals.of_times(times, w)
+        arrivals = PaneArrivals.of_times(times, w)
         verdict = policy.judge(expected, arrivals)
         expected = policy.step(expected, arrivals)
         panes = [w.pane_at(time) for time in times]

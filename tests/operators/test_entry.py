@@ -12,16 +12,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.rows import NAN, SCHEMA, chunked, micros_of, multiset, table, tables, windows
 
-from skypane.operators.entry.counts import PaneCount
-from skypane.operators.entry.gate import Entry, Gate
-from skypane.operators.entry.reasons import FUTURE, LATE, REASON, rankable
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.entry_rules import Entry, EntryRules
+from skypane.operators.entry.pane_counts import PaneCount
+from skypane.operators.entry.reject_reasons import FUTURE, LATE, REASON, rankable
+from skypane.operators.entry.rejected import Rejection
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
 REQUIRED = ("x", "y")
 TENS = Windows(20, 10)
-RULES = Gate(TENS, "time", REQUIRED)
+RULES = EntryRules(TENS, "time", REQUIRED)
 
 
 def reason(row: dict[str, Any], time: int | None, w: Windows, first_open: int | None, limit: int | None) -> str | None:
@@ -60,7 +60,7 @@ def test_split_is_the_definition(w: Windows, rows: pa.Table, first_open: int | N
     micros = micros_of(rows)
     reasons = [reason(row, time, w, first_open, limit) for row, time in zip(given_rows, micros, strict=True)]
 
-    entry = Gate(w, "time", REQUIRED, first_open=first_open, limit=limit, keep=keep).split(rows)
+    entry = EntryRules(w, "time", REQUIRED, first_open=first_open, limit=limit, keep=keep).split(rows)
 
     usable = [time for time, why in zip(micros, reasons, strict=True) if why is None and time is not None]
     assert [part.count for part in entry.usable] == counts(usable, w)
@@ -122,7 +122,7 @@ def test_any_unit_and_zone_give_the_same_panes(unit: str, per_milli: int, zone: 
     ticks = pa.array([None if t is None else t * per_milli for t in millis], pa.int64())
     rows = pa.table({"t": ticks.cast(pa.timestamp(unit, zone))})
     w = Windows(20_000, 10_000)
-    entry = Gate(w, "t", ()).split(rows)
+    entry = EntryRules(w, "t", ()).split(rows)
     assert [part.count for part in entry.usable] == counts([t * 1_000 for t in millis if t is not None], w)
     assert entry.rejection.reasons == {"null t": 1}
     assert all(part.rows.schema == rows.schema for part in entry.usable)
@@ -130,13 +130,13 @@ def test_any_unit_and_zone_give_the_same_panes(unit: str, per_milli: int, zone: 
 
 def test_nanoseconds_are_rounded_down_before_the_epoch_too():
     rows = pa.table({"t": pa.array([-1_000, -1, 0, 999], pa.int64()).cast(pa.timestamp("ns"))})
-    entry = Gate(Windows(1, 1), "t", ()).split(rows)
+    entry = EntryRules(Windows(1, 1), "t", ()).split(rows)
     assert [(part.pane, part.count.rows) for part in entry.usable] == [(-1, 2), (0, 2)]
 
 
 def test_seconds_are_read():
     rows = pa.table({"t": pa.array([59, 60], pa.int64()).cast(pa.timestamp("s", "UTC"))})
-    entry = Gate(Windows.of("1 minute"), "t", ()).split(rows)
+    entry = EntryRules(Windows.of("1 minute"), "t", ()).split(rows)
     assert [(part.pane, part.count.oldest) for part in entry.usable] == [(0, 59_000_000), (1, 60_000_000)]
 
 
@@ -149,7 +149,7 @@ def test_times_that_no_calendar_has_are_rejected_not_wrapped_around(unit: str, o
     limits = np.iinfo(np.int64)
     ticks = [first, end - 1, None, first - 1, end, limits.min, limits.max]
     rows = pa.table({"t": pa.array(ticks, pa.int64()).cast(pa.timestamp(unit))})
-    entry = Gate(Windows(20, 10, offset), "t", (), keep=True).split(rows)
+    entry = EntryRules(Windows(20, 10, offset), "t", (), keep=True).split(rows)
     assert sum(part.count.rows for part in entry.usable) == 2
     assert entry.rejection.reasons == {"null t": 1, "absurd t": 4}
     assert entry.rejection.rows[0].column("t").cast(pa.int64()).to_pylist() == ticks[2:], "kept as they came"
@@ -193,13 +193,13 @@ def test_no_rows_are_no_trouble(rows: pa.Table):
 def test_rows_are_counted_by_source_the_late_ones_apart():
     rows = table([5, 1, 17, 3, 50, None], [0.0, 0.0, 0.0, 0.0, NAN, 0.0])
     rows = rows.append_column("from", pa.array(["b", "a", "b", None, "a", "c"]))
-    entry = Gate(TENS, "time", REQUIRED, source="from", first_open=1).split(rows)
+    entry = EntryRules(TENS, "time", REQUIRED, source="from", first_open=1).split(rows)
     assert entry.sources == {"a": (1, 1, 1), "b": (2, 1, 17), "None": (1, 1, 3)}, "rows, of them late, newest time"
 
 
 def test_late_rows_are_counted_by_source():
     rows = table([5, 1, 7, 3, 50]).append_column("from", pa.array(["b", "a", "b", None, "a"]))
-    entry = Gate(TENS, "time", REQUIRED, source="from", first_open=1).split(rows)
+    entry = EntryRules(TENS, "time", REQUIRED, source="from", first_open=1).split(rows)
     assert entry.rejection.by_source == {"a": 1, "b": 2, "None": 1}
     assert replace(RULES, first_open=1).split(rows).rejection.by_source == {}
 
@@ -214,7 +214,7 @@ def test_float32_and_whole_numbers_are_checked_for_what_they_can_be():
 
 
 def test_the_time_itself_may_be_a_criterion():
-    rules = Gate(TENS, "time", ("time",))
+    rules = EntryRules(TENS, "time", ("time",))
     assert rules.split(table([None, 3])).rejection.reasons == {"null time": 1}
 
 
@@ -240,12 +240,12 @@ def test_rankable_asks_for_the_criteria_alone(rows: pa.Table):
 
 
 @pytest.mark.parametrize(("gate", "message"), [
-    (Gate(TENS, "when", ("x",)), "unknown column 'when'; there are time, x, y, label"),
-    (Gate(TENS, "time", ("z",)), "unknown column 'z'; there are time, x, y, label"),
-    (Gate(TENS, "time", ("x",), "src"), "unknown column 'src'; there are time, x, y, label"),
-    (Gate(TENS, "x", ("y",)), "time column 'x' is of type double; cast it to a timestamp first"),
+    (EntryRules(TENS, "when", ("x",)), "unknown column 'when'; there are time, x, y, label"),
+    (EntryRules(TENS, "time", ("z",)), "unknown column 'z'; there are time, x, y, label"),
+    (EntryRules(TENS, "time", ("x",), "src"), "unknown column 'src'; there are time, x, y, label"),
+    (EntryRules(TENS, "x", ("y",)), "time column 'x' is of type double; cast it to a timestamp first"),
 ])  # fmt: skip
-def test_a_schema_that_cannot_enter_is_refused(gate: Gate, message: str):
+def test_a_schema_that_cannot_enter_is_refused(gate: EntryRules, message: str):
     with pytest.raises(ConfigError) as refused:
         gate.validate(SCHEMA)
     assert str(refused.value) == message
@@ -253,11 +253,11 @@ def test_a_schema_that_cannot_enter_is_refused(gate: Gate, message: str):
 
 def test_dates_are_no_timestamps():
     with pytest.raises(ConfigError, match="is of type date32"):
-        Gate(TENS, "d", ()).validate(pa.schema([("d", pa.date32())]))
+        EntryRules(TENS, "d", ()).validate(pa.schema([("d", pa.date32())]))
 
 
 def test_a_good_schema_passes():
-    Gate(TENS, "time", REQUIRED, "label").validate(SCHEMA)
+    EntryRules(TENS, "time", REQUIRED, "label").validate(SCHEMA)
 
 
 def test_rows_kept_are_the_input_rows_bit_for_bit():

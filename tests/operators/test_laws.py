@@ -21,7 +21,7 @@ from skypane.operators.query import Query, lift_panes
 from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.preference import Preference, Score
-from skypane.preference.schema import field_of
+from skypane.preference.column_checks import field_of
 from skypane.testing import check_query
 from skypane.types import ConfigError
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import SCHEMA, SKYLINE, Bag, multiset, split, table, tables, windows
 
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.reasons import REASON
+from skypane.operators.entry.entry_rules import EntryRules
+from skypane.operators.entry.reject_reasons import REASON
 from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
 from skypane.windows import Windows
@@ -23,7 +23,7 @@ OPEN = st.none() | st.integers(-10, 30)
 def lifted(
     query: Query, w: Windows, first_open: int | None, batches: list[pa.Table], buffer_rows: int, *, keep: bool = True
 ) -> LiftResult:
-    gate = Gate(w, "time", tuple(query.required), "label", first_open=first_open, keep=keep)
+    gate = EntryRules(w, "time", tuple(query.required), "label", first_open=first_open, keep=keep)
     worker = PaneQuery(query, gate, buffer_rows=buffer_rows)
     for rows in batches:
         for batch in rows.to_batches():
@@ -45,7 +45,7 @@ def test_batches_buffers_and_order_make_no_difference(
     whole = lifted(query, w, first_open, [rows], rows.num_rows + 1)
 
     assert [part.count for part in parts.partials] == [part.count for part in whole.partials]
-    assert parts.rejection.to_json() == whole.rejection.to_json()
+    assert parts.rejection.snapshot() == whole.rejection.snapshot()
     assert parts.sources == whole.sources
     assert multiset(rejected(parts)) == multiset(rejected(whole))
     for one, other in zip(parts.partials, whole.partials, strict=True):
@@ -55,18 +55,18 @@ def test_batches_buffers_and_order_make_no_difference(
 @given(windows(), OPEN, tables(clean=False))
 def test_a_partial_is_the_lift_of_what_is_admitted(w: Windows, first_open: int | None, rows: pa.Table):
     result = lifted(SKYLINE, w, first_open, [rows], 10)
-    admitted = Gate(w, "time", ("x", "y"), "label", first_open=first_open).split(rows)
+    admitted = EntryRules(w, "time", ("x", "y"), "label", first_open=first_open).split(rows)
     assert [part.count for part in result.partials] == [part.count for part in admitted.usable]
     for part, usable in zip(result.partials, admitted.usable, strict=True):
         assert multiset(part.partial) == multiset(SKYLINE.lift(usable.rows))
-    assert result.rejection.to_json() == admitted.rejection.to_json()
+    assert result.rejection.snapshot() == admitted.rejection.snapshot()
 
 
 def test_a_clock_tells_how_long_each_pane_took():
     """Lifting a buffer's part of a pane takes a second here, and so does merging the parts."""
     seconds = count()
     worker = PaneQuery(
-        SKYLINE, Gate(Windows(10, 10), "time", ("x", "y")), buffer_rows=1, clock=lambda: float(next(seconds))
+        SKYLINE, EntryRules(Windows(10, 10), "time", ("x", "y")), buffer_rows=1, clock=lambda: float(next(seconds))
     )
     for rows in (table([5]), table([6, 15])):
         worker.absorb(rows.to_batches()[0])
@@ -93,7 +93,7 @@ def test_rejected_rows_are_kept_on_demand_only():
 
 
 def test_rows_are_lifted_as_soon_as_the_buffer_is_full():
-    worker = PaneQuery(SKYLINE, Gate(Windows(10, 10), "time", ("x", "y")), buffer_rows=3)
+    worker = PaneQuery(SKYLINE, EntryRules(Windows(10, 10), "time", ("x", "y")), buffer_rows=3)
     for at in range(7):
         worker.absorb(table([at]).to_batches()[0])
         assert worker._buffered == (at + 1) % 3

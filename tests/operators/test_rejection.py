@@ -7,14 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import SCHEMA, multiset, table, tables, windows
 
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.reasons import FUTURE, LATE, REASON
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.entry_rules import EntryRules
+from skypane.operators.entry.reject_reasons import FUTURE, LATE, REASON
+from skypane.operators.entry.rejected import Rejection
 
 
 @st.composite
 def rejections(draw: st.DrawFn) -> Rejection:
-    gate = Gate(draw(windows(st.just(7))), "time", ("x", "y"), "label", first_open=draw(st.integers(-3, 9)), keep=True)
+    gate = EntryRules(
+        draw(windows(st.just(7))), "time", ("x", "y"), "label", first_open=draw(st.integers(-3, 9)), keep=True
+    )
     return gate.split(draw(tables(clean=False))).rejection
 
 
@@ -23,7 +25,7 @@ def rows_of(rejection: Rejection) -> pa.Table:
 
 
 def same(one: Rejection, other: Rejection) -> bool:
-    return one.to_json() == other.to_json() and multiset(rows_of(one)) == multiset(rows_of(other))
+    return one.snapshot() == other.snapshot() and multiset(rows_of(one)) == multiset(rows_of(other))
 
 
 @given(rejections(), rejections(), rejections())
@@ -45,8 +47,8 @@ def test_its_counts_are_those_of_its_rows(rejection: Rejection):
 
 @given(rejections())
 def test_it_goes_through_json_without_its_rows(rejection: Rejection):
-    restored = Rejection.from_json(json.loads(json.dumps(rejection.to_json())))
-    assert restored.to_json() == rejection.to_json()
+    restored = Rejection.restored(json.loads(json.dumps(rejection.snapshot())))
+    assert restored.snapshot() == rejection.snapshot()
     assert restored.rows == ()
 
 

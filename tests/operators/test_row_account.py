@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from skypane.operators.entry.counts import PaneCount
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.pane_counts import PaneCount
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.row_account import RowAccount, RowTotals
-from skypane.progress.future import Held, HeldPane
+from skypane.progress.far_future import HeldPane, HeldPanes
 from skypane.types import CheckpointError, SkypaneError
 from skypane.windows import Windows
 
@@ -24,8 +24,8 @@ def panes(*numbers: int) -> OpenPanes[str]:
     return OpenPanes[str].empty(WINDOWS).add((number, "partial") for number in numbers)
 
 
-def held(*parts: tuple[int, int]) -> Held:
-    return Held(tuple(HeldPane(pane * 10, pane * 10 + 10, rows, 0, 0) for pane, rows in parts))
+def held(*parts: tuple[int, int]) -> HeldPanes:
+    return HeldPanes(tuple(HeldPane(pane * 10, pane * 10 + 10, rows, 0, 0) for pane, rows in parts))
 
 
 def test_a_row_is_answered_with_the_first_window_of_its_pane_and_not_again_with_the_next():
@@ -46,7 +46,7 @@ def test_rejected_rows_are_late_or_quarantined_and_given_up_ones_no_longer_wait(
 def test_a_pane_that_is_gone_and_not_answered_is_missed():
     account = RowAccount().after(6, counts(p0=3, p1=3), NOTHING, (), [])
     with pytest.raises(SkypaneError, match=r"3 of 6 rows read .* lost: 0 answered .* \+ 3 open = 3"):
-        account.totals(Held(), panes(1)).check()
+        account.totals(HeldPanes(), panes(1)).check()
 
 
 def test_a_pane_that_is_held_and_gone_is_missed():
@@ -58,7 +58,7 @@ def test_a_pane_that_is_held_and_gone_is_missed():
 def test_a_row_in_two_places_is_seen():
     account = RowAccount().after(3, counts(p0=3), Rejection({"late": 1}), (), [])
     with pytest.raises(SkypaneError, match=r"1 of 3 rows read .* counted twice"):
-        account.totals(Held(), panes(0)).check()
+        account.totals(HeldPanes(), panes(0)).check()
 
 
 def test_an_account_that_begins_late_knows_what_is_held():
@@ -71,5 +71,5 @@ def test_a_snapshot_goes_through_json_and_what_is_none_is_refused():
     account = RowAccount().after(4, counts(p0=3, p1=1), NOTHING, (), [])
     assert RowAccount.restored(json.loads(json.dumps(account.snapshot()))) == account
     for wrong in ({}, {"waiting": 3}, account.snapshot() | {"lost": 1}):
-        with pytest.raises(CheckpointError, match="account of rows"):
+        with pytest.raises(CheckpointError, match="RowAccount in the checkpoint"):
             RowAccount.restored(wrong)

@@ -15,7 +15,7 @@ from tests.kernels.strategies import DISTRIBUTIONS
 from tests.rows import multiset
 
 import skypane as sp
-from skypane.operators.continuous import front_rows, groups, small_fronts
+from skypane.operators.fronts import front_rows, grouped_fronts, small_fronts
 from skypane.operators.query import QueueQuery
 from skypane.operators.sliding_skyline import FEW_PANES
 
@@ -56,7 +56,7 @@ def tight() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(front_rows, "_SPARE", 0)
         patched.setattr(small_fronts, "_LEAST_SPARE", 2)
-        patched.setattr(groups, "LARGE", 3)
+        patched.setattr(grouped_fronts, "LARGE", 3)
         yield
 
 

@@ -11,10 +11,18 @@ from hypothesis import strategies as st
 from tests import oracles
 from tests.rows import SCHEMA, SKYLINE, Bag, CountingBag, Counts, multiset, table, tables, windows
 
+from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.query import Query
-from skypane.operators.step import step_bytes
-from skypane.operators.window_query import FEW_PANES, FEW_ROWS, SOME_PANES, Answer, TwoStacks, WindowQuery, WindowWorker
+from skypane.operators.window_query import (
+    FEW_PANES,
+    FEW_ROWS,
+    SOME_PANES,
+    TwoStacks,
+    WindowAnswer,
+    WindowQuery,
+    WindowWorker,
+)
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -30,7 +38,7 @@ def held_panes(draw: st.DrawFn) -> OpenPanes[pa.Table]:
     return OpenPanes.empty(w).add((pane, draw(tables())) for pane in panes)
 
 
-def answers(worker: WindowWorker, tasks: Tasks) -> list[Answer]:
+def answers(worker: WindowWorker, tasks: Tasks) -> list[WindowAnswer]:
     return list(worker.answers(tasks, lambda partial: partial))
 
 

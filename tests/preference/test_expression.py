@@ -89,5 +89,5 @@ def test_as_deep_as_is_allowed(text: str):
 
 
 def test_one_deeper_names_the_limit():
-    with pytest.raises(ConfigError, match="more than 200 operations within each other; compute parts of it"):
+    with pytest.raises(ConfigError, match="more than 200 nested operations; compute parts of it"):
         Expression("+".join(["a"] * 201))

@@ -30,7 +30,7 @@ def test_at_most_254_criteria_are_compared_at_once():
     """In prioritised levels there may be more."""
     names = [f"c{number}" for number in range(300)]
     rows = pa.table({name: [1.0, 0.0 if name == names[-1] else 1.0] for name in names})
-    with pytest.raises(ConfigError, match=r"255 criteria side by side in .*at most 254.*with &, or make a score"):
+    with pytest.raises(ConfigError, match=r"255 criteria in one Pareto product of .*at most 254.*with &, or combine"):
         parse(", ".join(f"{name} MIN" for name in names[:255]))
     first, others = (parse(", ".join(f"{name} MIN" for name in some)) for some in (names[:254], names[254:]))
     assert first.best(rows).tolist() == [0, 1]
@@ -66,7 +66,7 @@ def test_a_product_inside_a_chain_inside_a_product_is_refused(build):
 
 
 def test_groups_on_the_right_of_prioritised_are_refused():
-    with pytest.raises(ConfigError, match=r"diff\('city'\) cannot stand on the right of &.*write diff\('city'\) \*"):
+    with pytest.raises(ConfigError, match=r"diff\('city'\) cannot be on the right of &.*write diff\('city'\) \*"):
         A & diff("city")
 
 
@@ -87,7 +87,7 @@ def test_operators_take_preferences_only(other):
 def test_of_takes_a_preference_or_its_text():
     assert Preference.of(A) is A
     assert Preference.of("a MIN") == A
-    with pytest.raises(ConfigError, match=r"need a preference .* got 3"):
+    with pytest.raises(ConfigError, match=r"preference must be .* got 3"):
         Preference.of(3)  # type: ignore[arg-type]
 
 
@@ -141,7 +141,7 @@ def test_validate_accepts_what_can_be_ranked():
     [
         (low("prise"), "column 'prise' does not exist; did you mean 'price'?"),
         (low("rating"), "column 'rating' does not exist; did you mean 'Rating'?"),
-        (low("x"), "column 'x' does not exist; there are 'price', 'Rating', 'tags', 'ts'"),
+        (low("x"), "column 'x' does not exist; the columns are 'price', 'Rating', 'tags', 'ts'"),
         (low("tags"), "column 'tags' of type list<item: string> has no order"),
         (diff("tags") * low("price"), "column 'tags' of type list<item: string> cannot form groups"),
         (around("ts", 3), "a column of type timestamp[us] needs a datetime without a time zone as its target"),

@@ -69,7 +69,7 @@ def test_of_takes_a_score_or_its_text():
     score = Score("a")
     assert Score.of(score) is score
     assert Score.of("a") == score
-    with pytest.raises(ConfigError, match=r"a score is text such as .* got 3"):
+    with pytest.raises(ConfigError, match=r"score must be a text such as .* got 3"):
         Score.of(3)  # type: ignore[arg-type]
 
 
@@ -95,7 +95,7 @@ def test_any_column_name_survives_in_backticks(name: str):
 
 def test_validate():
     Score("a + b + c + d").validate(TABLE.schema)
-    with pytest.raises(ConfigError, match="column 'text' of type string is no number, so 'text' cannot be computed"):
+    with pytest.raises(ConfigError, match="column 'text' of type string is not a number, so 'text' cannot be computed"):
         Score("text").validate(TABLE.schema)
     with pytest.raises(ConfigError, match="column 'e' does not exist"):
         Score("e").validate(TABLE.schema)

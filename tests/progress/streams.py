@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from skypane.progress import Arrivals
+from skypane.progress import PaneArrivals
 from skypane.windows import Windows
 
 PANE = 10
@@ -33,8 +33,8 @@ def _in_order(drawn: list[list[tuple[int, int]]]) -> list[list[int]]:
     return out
 
 
-def arrivals(times: list[int], pane: int = PANE) -> Arrivals:
-    return Arrivals.of_times(times, Windows(pane, pane))
+def arrivals(times: list[int], pane: int = PANE) -> PaneArrivals:
+    return PaneArrivals.of_times(times, Windows(pane, pane))
 
 
 def steps(policy, stream):

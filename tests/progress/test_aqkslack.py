@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.progress.streams import heavy_tailed, steps
 
-from skypane.progress import AqKSlack, Arrivals, KSlack, SourceCount
-from skypane.progress.recent import EDGES
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, SourceCount
+from skypane.progress.recent_lateness import EDGES
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
@@ -19,7 +19,7 @@ SECOND = 1_000_000
 def states(policy, event, batch, pane):
     state = policy.init()
     for start in range(0, len(event), batch):
-        state = policy.step(state, Arrivals.of_times(event[start : start + batch], Windows(pane, pane)))
+        state = policy.step(state, PaneArrivals.of_times(event[start : start + batch], Windows(pane, pane)))
         yield state
 
 
@@ -241,7 +241,7 @@ def test_names_the_source_that_lags():
     policy = AqKSlack(0.02)
     state = policy.init()
     for at, late in ((0, 0), (10 * SECOND, 6)):
-        batch = Arrivals.of_times([at] * 10, Windows(SECOND, SECOND))
+        batch = PaneArrivals.of_times([at] * 10, Windows(SECOND, SECOND))
         sources = {"meter 3": SourceCount(8, late, at), "meter 4": SourceCount(2, late // 3, at)}
         state = policy.step(state, replace(batch, sources=sources))
     assert policy.explain(state).endswith("; most late rows are from meter 3")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from tests.progress.streams import PANE, batches, steps
 
-from skypane.progress import AqKSlack, Arrivals, KSlack, ProgressPolicy, Watermark
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Watermark
 from skypane.windows import Windows
 
 PANES = Windows(PANE, PANE)
@@ -34,7 +34,7 @@ def test_a_punctuation_is_never_taken_back(
     state = new.restore(json.loads(json.dumps(last.snapshot())))
     assert (state.punctuation, state.newest, state.seen) == (last.punctuation, last.newest, last.seen)
     for times in after:
-        arrivals = Arrivals.of_times(times, PANES)
+        arrivals = PaneArrivals.of_times(times, PANES)
         state, known = new.step(state, arrivals), state
         assert state.punctuation is not None
         assert state.punctuation >= (known.punctuation or state.punctuation)
@@ -45,9 +45,9 @@ def test_a_changed_delay_holds_from_the_first_batch_on():
     assert last.punctuation == 1_070
     state = Watermark("5 us").restore(last.snapshot())
     assert state.slack == 5
-    assert Watermark("5 us").step(state, Arrivals.of_times([1_101], PANES)).punctuation == 1_096
+    assert Watermark("5 us").step(state, PaneArrivals.of_times([1_101], PANES)).punctuation == 1_096
     longer = Watermark("60 us").restore(last.snapshot())
-    assert Watermark("60 us").step(longer, Arrivals.of_times([1_101], PANES)).punctuation == 1_070, "not taken back"
+    assert Watermark("60 us").step(longer, PaneArrivals.of_times([1_101], PANES)).punctuation == 1_070, "not taken back"
 
 
 def test_a_smaller_bound_of_the_slack_holds_from_the_first_batch_on():
@@ -55,4 +55,4 @@ def test_a_smaller_bound_of_the_slack_holds_from_the_first_batch_on():
     assert last.slack == 60
     state = KSlack(max_slack="7 us").restore(last.snapshot())
     assert state.slack == 7
-    assert KSlack(max_slack="7 us").step(state, Arrivals.of_times([1_101], PANES)).punctuation == 1_094
+    assert KSlack(max_slack="7 us").step(state, PaneArrivals.of_times([1_101], PANES)).punctuation == 1_094

@@ -10,13 +10,13 @@ import pytest
 from tests.subclasses import concrete
 
 import skypane.progress
-from skypane.progress import AqKSlack, Arrivals, KSlack, ProgressPolicy, Readiness, Watermark
-from skypane.progress.law import PunctuationLaw
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Readiness, Watermark
+from skypane.progress.slack_policy import SlackPolicy
 from skypane.progress.state import Progress
-from skypane.testing.policies import check_policy
+from skypane.testing.policy_kit import check_policy
 from skypane.types import Duration, micros
 
-POLICIES: list[PunctuationLaw[Any]] = [
+POLICIES: list[SlackPolicy[Any]] = [
     Watermark("20 microseconds", max_ahead="1000 us"),
     Watermark("2 minutes", behind=True),
     KSlack(),
@@ -35,14 +35,14 @@ def test_every_policy_keeps_the_laws(policy: ProgressPolicy):
 
 
 def test_no_policy_is_left_out():
-    assert concrete(PunctuationLaw, skypane.progress) == {type(policy) for policy in POLICIES}  # type: ignore[type-abstract]
+    assert concrete(SlackPolicy, skypane.progress) == {type(policy) for policy in POLICIES}  # type: ignore[type-abstract]
 
 
 def test_of_sources_that_are_equally_late_the_state_names_one_by_its_name():
     """A micro-batch's sources come in the order in which tasks have ended."""
     policy = AqKSlack(0.1)
-    state = policy.step(policy.init(), Arrivals.of_times([1_000] * 9, WINDOWS))
-    late = Arrivals.of_times([1, 2, 1_000], WINDOWS)
+    state = policy.step(policy.init(), PaneArrivals.of_times([1_000] * 9, WINDOWS))
+    late = PaneArrivals.of_times([1, 2, 1_000], WINDOWS)
     told = {name: skypane.progress.SourceCount(1, 1, 2) for name in ("a", "b")}
     one, other = (
         policy.step(state, replace(late, sources=dict(order))) for order in (told.items(), reversed(told.items()))
@@ -54,16 +54,16 @@ def test_of_sources_that_are_equally_late_the_state_names_one_by_its_name():
 @pytest.mark.parametrize(("lates", "named"), [((3, 2, 1), "a"), ((2, 2, 1), None), ((0, 0, 0), None)])
 def test_a_source_lags_that_sends_half_of_the_late_rows_or_more(lates: tuple[int, int, int], named: str | None):
     policy = AqKSlack(0.1)
-    state = policy.step(policy.init(), Arrivals.of_times([1_000] * 9, WINDOWS))
+    state = policy.step(policy.init(), PaneArrivals.of_times([1_000] * 9, WINDOWS))
     told = {name: skypane.progress.SourceCount(5, late, 2) for name, late in zip("abc", lates, strict=True)}
-    assert policy.step(state, replace(Arrivals.of_times([1, 2, 1_000], WINDOWS), sources=told)).lagging == named
+    assert policy.step(state, replace(PaneArrivals.of_times([1, 2, 1_000], WINDOWS), sources=told)).lagging == named
 
 
 WINDOWS = skypane.windows.Windows(10, 10)
 
 
 @dataclass(frozen=True)
-class Fixed(PunctuationLaw[Progress]):
+class Fixed(SlackPolicy[Progress]):
     """A sound policy; its faults are made of it below."""
 
     delay: Duration = "1 second"
@@ -74,7 +74,7 @@ class Fixed(PunctuationLaw[Progress]):
     def restore(self, snapshot: Mapping[str, Any]) -> Progress:
         return Progress.restored(snapshot)
 
-    def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:
+    def _measure(self, before: Progress, counted: Progress, arrivals: PaneArrivals) -> Progress:
         del before, arrivals
         return counted
 
@@ -82,13 +82,13 @@ class Fixed(PunctuationLaw[Progress]):
 class GoesBack(Fixed):
     """Follows the last batch, however old it is."""
 
-    def step(self, state: Progress, arrivals: Arrivals) -> Progress:
+    def step(self, state: Progress, arrivals: PaneArrivals) -> Progress:
         after = super().step(state, arrivals)
         return replace(after, punctuation=int(arrivals.newest.max())) if len(arrivals) else after
 
 
 class CountsNoLate(Fixed):
-    def step(self, state: Progress, arrivals: Arrivals) -> Progress:
+    def step(self, state: Progress, arrivals: PaneArrivals) -> Progress:
         return replace(super().step(state, arrivals), dropped=state.dropped)
 
 
@@ -108,7 +108,7 @@ class ForgetsItsPause(Fixed):
 class CountsCalls(Fixed):
     """Keeps something beside the state."""
 
-    def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:
+    def _measure(self, before: Progress, counted: Progress, arrivals: PaneArrivals) -> Progress:
         del before, arrivals
         turn = getattr(self, "_turn", 0)
         object.__setattr__(self, "_turn", turn + 1)
@@ -133,7 +133,7 @@ class Everything(Progress):
 
 
 @dataclass(frozen=True)
-class Hoards(PunctuationLaw[Everything]):
+class Hoards(SlackPolicy[Everything]):
     """Keeps all times that it has seen."""
 
     def init(self) -> Everything:
@@ -143,7 +143,7 @@ class Hoards(PunctuationLaw[Everything]):
         state = Everything.restored(snapshot)
         return replace(state, times=tuple(state.times))
 
-    def _measure(self, before: Everything, counted: Everything, arrivals: Arrivals) -> Everything:
+    def _measure(self, before: Everything, counted: Everything, arrivals: PaneArrivals) -> Everything:
         return replace(counted, times=(*before.times, *arrivals.newest.tolist()))
 
 
@@ -151,13 +151,13 @@ class Hoards(PunctuationLaw[Everything]):
 @pytest.mark.parametrize(
     ("policy", "broken"),
     [
-        (GoesBack(), "never go back"),
-        (CountsNoLate(), "those whose pane was closed before are dropped"),
-        (IsAhead(), "of rows in order none is late"),
-        (ForgetsItsPause(), "went through JSON"),
-        (CountsCalls(), "equal inputs give equal states|order of rows|through JSON"),
-        (SaysTooMuch(), "is one line"),
-        (TakesAnything(), "refuses what is no snapshot"),
+        (GoesBack(), "never decrease"),
+        (CountsNoLate(), "is dropped if its pane was closed before"),
+        (IsAhead(), "rows in order are never late"),
+        (ForgetsItsPause(), "restored from JSON"),
+        (CountsCalls(), "equal inputs give equal states|order of rows|restored from JSON"),
+        (SaysTooMuch(), "returns one line"),
+        (TakesAnything(), "raises CheckpointError for anything"),
         (Hoards(), "does not grow"),
     ],
     ids=lambda value: type(value).__name__,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from tests.progress.streams import PANE, batches, steps
 
-from skypane.progress import Arrivals, KSlack
+from skypane.progress import KSlack, PaneArrivals
 from skypane.progress.kslack import tuple_grain
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -33,12 +33,12 @@ def test_a_tuple_from_1970_leaves_k_alone():
 
 def test_a_pane_across_max_slack_counts_as_max_slack():
     policy = KSlack(max_slack="100 us")
-    state = policy.step(policy.init(), Arrivals.of_times([1_000], Windows(50, 50)))
-    state = policy.step(state, Arrivals.of_times([860, 899, 990], Windows(50, 50)))
+    state = policy.step(policy.init(), PaneArrivals.of_times([1_000], Windows(50, 50)))
+    state = policy.step(state, PaneArrivals.of_times([860, 899, 990], Windows(50, 50)))
     assert state.slack == 10  # both of [850, 900) are too old
-    state = policy.step(state, Arrivals.of_times([895, 945], Windows(100, 100)))
+    state = policy.step(state, PaneArrivals.of_times([895, 945], Windows(100, 100)))
     assert state.slack == 55
-    state = policy.step(state, Arrivals.of_times([895, 930], Windows(50, 50, -5)))
+    state = policy.step(state, PaneArrivals.of_times([895, 930], Windows(50, 50, -5)))
     assert state.slack == 100
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.progress.streams import PANE, arrivals, batches, steps
 
-from skypane.progress import AqKSlack, Arrivals, KSlack, Readiness, Watermark
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, Readiness, Watermark
 from skypane.types import CheckpointError
 
 POLICIES = [
@@ -124,10 +124,10 @@ def test_a_stream_that_stood_still_for_long_goes_on(policy):
 @every_policy
 def test_a_batch_without_rows_changes_nothing(policy):
     state = policy.init()
-    assert policy.step(state, Arrivals.none()) == state
+    assert policy.step(state, PaneArrivals.none()) == state
     assert state.punctuation is None
     state = policy.step(state, arrivals([1_000, 1_050]))
-    assert policy.step(state, Arrivals.none()) == state
+    assert policy.step(state, PaneArrivals.none()) == state
 
 
 @every_policy
@@ -144,7 +144,7 @@ def test_policies_are_values(policy):
 @pytest.mark.parametrize("change", [{"more": 1}, {"seen": "7"}, {"seen": None}, {"newest": 1.5}, {"dropped": True}])
 def test_a_snapshot_that_is_none_is_refused(policy, change):
     snapshot = policy.init().snapshot()
-    with pytest.raises(CheckpointError, match="progress state needs"):
+    with pytest.raises(CheckpointError, match="in the checkpoint: "):
         policy.restore({**snapshot, **change})
-    with pytest.raises(CheckpointError, match="progress state needs"):
+    with pytest.raises(CheckpointError, match="in the checkpoint: "):
         policy.restore({name: value for name, value in snapshot.items() if name != "seen"})

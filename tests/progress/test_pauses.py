@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skypane.progress import Arrivals
+from skypane.progress import PaneArrivals
 from skypane.progress.pauses import Pauses
 from skypane.types import CheckpointError
 from skypane.windows import Windows
@@ -21,7 +21,7 @@ IN_ORDER = st.lists(st.integers(0, 60), min_size=1, max_size=40).map(
 def taken(batches: list[list[int]], most: int) -> Pauses:
     pauses, newest, seen = Pauses(), None, 0
     for times in batches:
-        pauses = pauses.after(newest, seen, Arrivals.of_times(times, WINDOWS), most)
+        pauses = pauses.after(newest, seen, PaneArrivals.of_times(times, WINDOWS), most)
         newest, seen = max(times) if newest is None else max(newest, *times), seen + len(times)
     return pauses
 

@@ -96,7 +96,7 @@ def test_goes_through_json(stream):
 @pytest.mark.parametrize("sources", [None, [], {"a": "late"}])
 def test_a_snapshot_that_is_none_is_refused(sources):
     policy = Readiness("50 us")
-    with pytest.raises(CheckpointError, match="newest time of each source"):
+    with pytest.raises(CheckpointError, match="SourceProgress in the checkpoint: sources"):
         policy.restore({**policy.init().snapshot(), "sources": sources})
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from skypane.control.law import Decision
+from skypane.control.control_policy import Decision
 from skypane.metrics import BatchMetrics
 
 HOUR = 3_600_000_000

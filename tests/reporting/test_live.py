@@ -6,9 +6,9 @@ import pyarrow as pa
 from rich.console import Console
 from tests.reporting.made import batch, hourly
 
-from skypane.metrics import InputSeen
+from skypane.metrics import InputMetrics
 from skypane.reporting.live import LINE_EVERY, PlainDisplay, TerminalDisplay, display, panel
-from skypane.reporting.view import View
+from skypane.reporting.query_view import QueryView
 
 FRONT = pa.table(
     {
@@ -27,7 +27,7 @@ def shown(view, width=100):
 
 
 def view_of(batches, **known):
-    view = View("Best departures", **known)
+    view = QueryView("Best departures", **known)
     for metrics in batches:
         view = view.after(metrics)
     return view
@@ -62,8 +62,8 @@ def test_the_panel_tells_all_there_is():
 
 
 def test_many_inputs_are_one_line_that_names_the_one_furthest_behind():
-    inputs = (InputSeen("a", 0, 5.0, 5.0, 0, 10, "read"), InputSeen("b", 1, 5.0, 5.0, 40, 10, "behind"),
-              InputSeen("c", 1, None, None, 1_300, 10, "behind"), InputSeen("d", None, None, None, 0, 7, "gone"))  # fmt: skip
+    inputs = (InputMetrics("a", 0, 5.0, 5.0, 0, 10, "read"), InputMetrics("b", 1, 5.0, 5.0, 40, 10, "behind"),
+              InputMetrics("c", 1, None, None, 1_300, 10, "behind"), InputMetrics("d", None, None, None, 0, 7, "gone"))  # fmt: skip
     text = shown(view_of([batch(inputs=inputs)]), width=140)
     assert "4, 1 read to their end; 2 behind by 1,340 rows, most of them c (1,300); 1 gone" in text
     assert "inputs" not in shown(view_of([batch()]))
@@ -76,7 +76,7 @@ def test_the_panel_fits_a_narrow_terminal():
 def test_a_log_gets_a_line_every_few_seconds_and_the_last_one():
     lines: list[str] = []
     now = [0.0]
-    with PlainDisplay(View("Best departures"), lines.append, now=lambda: now[0]) as plain:
+    with PlainDisplay(QueryView("Best departures"), lines.append, now=lambda: now[0]) as plain:
         for metrics in hourly(10):
             plain.batch(metrics)
             now[0] += LINE_EVERY / 4
@@ -86,10 +86,10 @@ def test_a_log_gets_a_line_every_few_seconds_and_the_last_one():
 
 
 def test_terminals_are_redrawn_and_pipes_are_not():
-    assert isinstance(display(View("x"), Console(file=io.StringIO())), PlainDisplay)
+    assert isinstance(display(QueryView("x"), Console(file=io.StringIO())), PlainDisplay)
     screen = io.StringIO()
     terminal = Console(file=screen, force_terminal=True, width=80)
-    shown = display(View("x"), terminal)
+    shown = display(QueryView("x"), terminal)
     assert isinstance(shown, TerminalDisplay)
     asked = []
 
@@ -107,5 +107,5 @@ def test_terminals_are_redrawn_and_pipes_are_not():
 def test_over_budget_is_red():
     over = batch(seen_rows=100, dropped_rows=2, drop_budget=0.01)
     console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
-    console.print(panel(View("x").after(over), 0.0))
+    console.print(panel(QueryView("x").after(over), 0.0))
     assert "\x1b[1;31m2 % of 1 % allowed" in console.export_text(styles=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.reporting.made import HOUR, batch, hourly
 
-from skypane.control.law import Decision
+from skypane.control.control_policy import Decision
 from skypane.reporting import plots
 from skypane.reporting.report import lines, render
 from skypane.reporting.snapshot import Criterion, Example, Snapshot, answers, example, front_sizes, latest_front
@@ -85,7 +85,7 @@ def test_all_cards_are_there():
     assert page.headings == [
         "An example front",
         "Size of the answer over time",
-        "Late rows against the budget, and the waiting that keeps them few",
+        "Late rows against the drop budget, and the slack",
         "Window latency",
         "Rate",
         "Where a batch's time goes",
@@ -127,7 +127,7 @@ def test_a_bare_run_has_a_page_too():
 
 
 def test_without_batches_there_is_nothing_to_report():
-    with pytest.raises(ConfigError, match="no batch of 'Offers <& co>' has been logged"):
+    with pytest.raises(ConfigError, match="the log of 'Offers <& co>' has no micro-batch yet"):
         render(snapshot(batches=()))
 
 
@@ -230,8 +230,8 @@ def test_one_window_and_one_row_are_no_plural():
     assert told[0].startswith("1 row in ")
     assert told[0].endswith("in 1 micro-batch")
     assert told[1] == "1 window answered with 1 row"
-    assert "1 row put aside: null price" in told
-    assert str(alone) == "batch 0 (1.00 s): 1 row, 1 row put aside, 1 window answered, 1 row in their answers"
+    assert "1 row quarantined: null price" in told
+    assert str(alone) == "batch 0 (1.00 s): 1 row, 1 row quarantined, 1 window answered, 1 result row"
 
 
 @pytest.mark.long

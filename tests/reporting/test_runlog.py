@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.reporting.made import batch, hourly
 
-from skypane.metrics import InputSeen
+from skypane.metrics import InputMetrics
 from skypane.reporting.runlog import RunLog
 from skypane.types import CheckpointError, ConfigError
 
@@ -22,7 +22,7 @@ def test_batches_come_back_equal_and_in_order(tmp_path):
 def test_hundreds_of_inputs_are_not_written_with_each_batch(tmp_path):
     log = RunLog(tmp_path / "run")
     log.begin({})
-    log.append(batch(inputs=(InputSeen("a", 0, 5.0, 5.0, 0, 10, "read"),)))
+    log.append(batch(inputs=(InputMetrics("a", 0, 5.0, 5.0, 0, 10, "read"),)))
     assert log.batches() == (batch(),)
 
 
@@ -49,7 +49,7 @@ def test_a_damaged_line_costs_that_line_and_is_told(tmp_path, damage, begun_agai
         assert log.begin({}) is True
     log.append(batch(batch_id=2))
     assert [metrics.batch_id for metrics in log.batches()] == [0, 2]
-    assert remarks == [f"1 damaged line of {tmp_path / 'metrics.jsonl'} left out"]
+    assert remarks == [f"1 damaged line of {tmp_path / 'metrics.jsonl'} skipped"]
 
 
 @pytest.mark.parametrize("damage", [b"", b'{"days": 3', b"[]", b"\xff\xfe"])
@@ -61,9 +61,9 @@ def test_a_damaged_description_is_written_anew_and_told(tmp_path, damage):
     log.files[0].write_bytes(damage)
     assert log.begin({"days": 3}) is True
     assert remarks == [
-        f"{tmp_path / 'run.json'} is damaged and written anew; whether the settings are those of the start is not checked"
+        f"{tmp_path / 'run.json'} is damaged and was replaced; the settings were not compared with those of the first start"
     ]
-    with pytest.raises(CheckpointError, match="days=3, this one has days=4"):
+    with pytest.raises(CheckpointError, match="days=3, but this run has days=4"):
         log.begin({"days": 4})
 
 
@@ -71,7 +71,7 @@ def test_a_full_disk_costs_lines_and_not_the_run():
     remarks: list[str] = []
     RunLog(Path("/dev/full/no-folder"), remarks.append).append(batch(batch_id=5))
     assert len(remarks) == 1
-    assert remarks[0].startswith("batch 5 is not in ")
+    assert remarks[0].startswith("batch 5 was not written to ")
 
 
 def test_a_line_that_a_full_disk_cuts_short_is_told(tmp_path):
@@ -79,19 +79,19 @@ def test_a_line_that_a_full_disk_cuts_short_is_told(tmp_path):
     log = RunLog(tmp_path, remarks.append)
     log.files[1].symlink_to("/dev/full")
     log.append(batch(batch_id=5))
-    assert remarks == [f"batch 5 is not in {tmp_path / 'metrics.jsonl'}: No space left on device"]
+    assert remarks == [f"batch 5 was not written to {tmp_path / 'metrics.jsonl'}: No space left on device"]
 
 
 @pytest.mark.parametrize("folder", ["a" * 5_000, "file/run"])
 def test_a_folder_that_cannot_be_is_named(tmp_path, folder):
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match=r"cannot write to .*; name another folder"):
+    with pytest.raises(ConfigError, match=r"cannot write to .*; choose another folder"):
         RunLog(tmp_path / folder).begin({})
 
 
 def test_another_description_is_refused_naming_the_difference(tmp_path):
     RunLog(tmp_path).begin({"days": 3, "rows": None})
-    with pytest.raises(CheckpointError, match=r"holds a run with days=3, this one has days=4"):
+    with pytest.raises(CheckpointError, match=r"contains a run with days=3, but this run has days=4"):
         RunLog(tmp_path).begin({"days": 4, "rows": None})
 
 

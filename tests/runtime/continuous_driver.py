@@ -12,11 +12,11 @@ from tests.runtime import continuous_streams, driver
 from tests.runtime.driver import Task, die, replace_method
 
 import skypane as sp
-from skypane.control.placement import DueRows, FrontPlacement, Place
-from skypane.runtime.spark.engine import continuous as program
-from skypane.runtime.spark.engine.sharding import Shards
-from skypane.runtime.spark.sinks.current import FILE
-from skypane.runtime.spark.store import Store
+from skypane.control.placement import DueRows, FrontPlacement, PlacementChoice
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine import front_program as program
+from skypane.runtime.spark.engine.shard_stage import ShardClient
+from skypane.runtime.spark.sinks.current_front import FILE
 
 MODULE = "tests.runtime.continuous_driver"
 
@@ -26,21 +26,21 @@ def job_of(spark: SparkSession, task: Task, **options: Any) -> sp.Job:
 
 
 def _before_the_front_moves() -> None:
-    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+    def move(original: Callable[..., None], store: DocumentStore, name: str, target: DocumentStore, to: str) -> None:
         if to == FILE:
             die()
         original(store, name, target, to)
 
-    replace_method(Store, "move", move)
+    replace_method(DocumentStore, "move", move)
 
 
 def _after_the_front_moves() -> None:
-    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+    def move(original: Callable[..., None], store: DocumentStore, name: str, target: DocumentStore, to: str) -> None:
         original(store, name, target, to)
         if to == FILE:
             die()
 
-    replace_method(Store, "move", move)
+    replace_method(DocumentStore, "move", move)
 
 
 def _after_the_shards_have_answered() -> None:
@@ -50,17 +50,17 @@ def _after_the_shards_have_answered() -> None:
 
     def two(original: Callable[..., Any], *args: Any) -> Any:
         after, decision = original(*args)
-        return after, replace(decision, value=Place("spark", 2))
+        return after, replace(decision, value=PlacementChoice("spark", 2))
 
     replace_method(FrontPlacement, "decide", two)
-    replace_method(Shards, "_answers", answers)
+    replace_method(ShardClient, "_answers", answers)
 
 
 def _here_and_there(original: Callable[..., Any], law: FrontPlacement, state: Any, known: DueRows) -> Any:
     """Ask shards in two of three batches, so that a kill may come before, between or after both ways."""
     after, decision = original(law, state, known)
     shards = known.coming % 3
-    return after, replace(decision, value=Place("spark", shards + 1) if shards else Place("driver"))
+    return after, replace(decision, value=PlacementChoice("spark", shards + 1) if shards else PlacementChoice("driver"))
 
 
 CRASHES = driver.CRASHES | {

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from tests.operators.continuous.test_rows import eager_updates
+from tests.operators.fronts.test_row_front import eager_updates
 from tests.runtime.streams import SECOND, late_rows, read_batches
 
 import skypane as sp
-from skypane.operators.continuous import ContinuousSkyline
+from skypane.operators.fronts import ContinuousSkyline
 from skypane.plan import ContinuousPlan
 from skypane.runtime import local
 from skypane.types import Length

@@ -28,12 +28,12 @@ from skypane import kernels
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.progress.future import PATIENCE
+from skypane.progress.far_future import PATIENCE
+from skypane.runtime.spark.document_store import DRAFT, DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import defaults, session
-from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.store import DRAFT, Store
 from skypane.types import Length
 from skypane.windows import Windows
 
@@ -144,7 +144,7 @@ def say(line: str) -> None:
 class Telling(Directory):
     """The output directory, telling when its turn comes."""
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         say("sink")
         super().write(spark, answers, batch_id)
 
@@ -173,12 +173,12 @@ def _before_the_sink() -> None:
 
 
 def _before_a_file_moves_into_the_output() -> None:
-    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+    def move(original: Callable[..., None], store: DocumentStore, name: str, target: DocumentStore, to: str) -> None:
         if target.root.endswith("/out") and to.startswith("part-"):
             die()
         original(store, name, target, to)
 
-    replace_method(Store, "move", move)
+    replace_method(DocumentStore, "move", move)
 
 
 def _after_the_sink() -> None:
@@ -195,11 +195,11 @@ def _before_the_commit() -> None:
 
 
 def _in_the_middle_of_a_manifest() -> None:
-    def open_output(original: Callable[..., pa.NativeFile], store: Store, name: str) -> Any:
+    def open_output(original: Callable[..., pa.NativeFile], store: DocumentStore, name: str) -> Any:
         stream = original(store, name)
         return _Dying(stream) if name.startswith(f"{DRAFT}0") else stream
 
-    replace_method(Store, "open_output", open_output)
+    replace_method(DocumentStore, "open_output", open_output)
 
 
 class _Dying:
@@ -221,21 +221,21 @@ class _Dying:
 
 
 def _before_a_manifest_gets_its_name() -> None:
-    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+    def move(original: Callable[..., None], store: DocumentStore, name: str, target: DocumentStore, to: str) -> None:
         if target.root.endswith("/ledger"):
             die()
         original(store, name, target, to)
 
-    replace_method(Store, "move", move)
+    replace_method(DocumentStore, "move", move)
 
 
 def _asleep_before_a_file_moves_into_the_output() -> None:
-    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+    def move(original: Callable[..., None], store: DocumentStore, name: str, target: DocumentStore, to: str) -> None:
         if target.root.endswith("/out") and to.startswith("part-"):
             sleep()
         original(store, name, target, to)
 
-    replace_method(Store, "move", move)
+    replace_method(DocumentStore, "move", move)
 
 
 def _asleep_before_the_commit() -> None:
@@ -261,12 +261,12 @@ def _after_the_commit() -> None:
 
 
 def _while_partials_are_removed() -> None:
-    def move(original: Callable[..., None], store: Store, name: str, target: Store, to: str) -> None:
+    def move(original: Callable[..., None], store: DocumentStore, name: str, target: DocumentStore, to: str) -> None:
         original(store, name, target, to)
         if store.root.endswith("/partials"):
             die()
 
-    replace_method(Store, "move", move)
+    replace_method(DocumentStore, "move", move)
 
 
 ENDS = ("done", "interrupted", "failed")

@@ -14,8 +14,8 @@ from tests.runtime.streams import CountBySensor
 
 import skypane as sp
 from skypane.control.elasticity.options import Elasticity
-from skypane.control.elasticity.situation import Policy, Proposal, Situation
-from skypane.control.workers import Workers
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
+from skypane.control.parallelism import Workers
 from skypane.runtime.spark.machine.session import session
 
 LAST = 2
@@ -35,7 +35,7 @@ class Laborious(CountBySensor):
 
 
 @dataclass(frozen=True)
-class ByCost(Policy):
+class ByCost(ScalingPolicy):
     """More workers where a row costs more than 5 ms: a measure that does not depend on what else the machine does."""
 
     name = "by cost"
@@ -50,7 +50,7 @@ class ByCost(Policy):
 @dataclass(frozen=True, kw_only=True)
 class CostOption(Elasticity):
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> ScalingPolicy:
         return ByCost()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyarrow import fs
 
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 
 _OPERATIONS = ("make", "has", "move", "remove", "remove_folder", "open_output", "read_json")
 
@@ -62,8 +62,8 @@ class Interleaving:
     def _patched(self) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             for name in _OPERATIONS:
-                patch.setattr(Store, name, self._in_turn(getattr(Store, name)))
-            patch.setattr(Store, "_listed", self._listed(Store._listed))
+                patch.setattr(DocumentStore, name, self._in_turn(getattr(DocumentStore, name)))
+            patch.setattr(DocumentStore, "_listed", self._listed(DocumentStore._listed))
             chance = random.Random(0)  # names that are drawn are part of the order: the same turns give the same names
             patch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=chance.getrandbits(128)))
             yield
@@ -75,10 +75,12 @@ class Interleaving:
 
         return taken
 
-    def _listed(self, listed: Callable[[Store, fs.FileType], list[str]]) -> Callable[[Store, fs.FileType], list[str]]:
+    def _listed(
+        self, listed: Callable[[DocumentStore, fs.FileType], list[str]]
+    ) -> Callable[[DocumentStore, fs.FileType], list[str]]:
         """List as an operating system may: what comes or goes in the meantime is not seen."""
 
-        def part(store: Store, kind: fs.FileType) -> list[str]:
+        def part(store: DocumentStore, kind: fs.FileType) -> list[str]:
             self._turn()
             before = listed(store, kind)
             self._turn()

@@ -17,22 +17,22 @@ from tests.model.disk import Disk
 from tests.model.gate import Gate
 from tests.model.programs import Script
 
-from skypane.control.measured import Measured
+from skypane.control.measurements import BatchMeasurements
+from skypane.control.parallelism import Workers
 from skypane.control.splitting import splitting
-from skypane.control.workers import Workers
 from skypane.metrics import BatchMetrics
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
 from skypane.progress import KSlack
-from skypane.progress.policy import ProgressState
+from skypane.progress.progress_policy import ProgressState
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import shell, timer
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
+from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
-from skypane.runtime.spark.engine.program import Batch, Outcome
-from skypane.runtime.spark.engine.setting import Setting
-from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.store import Store
 from skypane.types import CheckpointError
 from skypane.windows import Windows
 
@@ -74,7 +74,7 @@ class Kept:
 class OnePartial:
     """A program that writes a partial with each batch, needs the one before it no more, and answers a row."""
 
-    store: Store
+    store: DocumentStore
 
     def init(self) -> Kept:
         return Kept()
@@ -82,24 +82,24 @@ class OnePartial:
     def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> Kept:
         return Kept(operator["files"][0], PLAN.progress.restore(progress))
 
-    def run(self, batch: Batch, state: Kept) -> Outcome[Kept]:
+    def run(self, batch: MicroBatch, state: Kept) -> BatchOutcome[Kept]:
         name = attempt_name(batch.batch_id, 0)
         _put(self.store.child(PARTIALS), name)
-        return Outcome(
+        return BatchOutcome(
             state=Kept(name, state.progress),
-            answers=Answers(ANSWERS, 1, tables=(pa.table({"batch": [batch.batch_id]}),)),
+            answers=BatchRows(ANSWERS, 1, tables=(pa.table({"batch": [batch.batch_id]}),)),
             rejected=None,
             written=frozenset([name]),
             rejected_files=frozenset(),
             fingerprint=Fingerprint(1, batch.batch_id),
             metrics=_metrics(batch.batch_id),
-            measured=Measured((), 0.0, None, exchanged=False),
+            measured=BatchMeasurements((), 0.0, None, exchanged=False),
         )
 
     drain = run
 
 
-def _put(store: Store, name: str) -> None:
+def _put(store: DocumentStore, name: str) -> None:
     with store.open_output(name) as stream:
         stream.write(b"a row")
 
@@ -119,7 +119,7 @@ def driver(who: int, batches: int) -> Script:
         with _on(gate, who):
             try:
                 engine = shell.Engine(_setting(), Workers(1, 1))
-                for batch_id in range(engine._standing.batch_id + 1, batches):
+                for batch_id in range(engine._committed.batch_id + 1, batches):
                     engine(ROWS, batch_id)
             except CheckpointError as error:
                 return _in_short(str(error))
@@ -142,8 +142,8 @@ def _in_short(error: str) -> str:
     return "others were faster" if "while this one tried" in error else error
 
 
-def _setting() -> Setting:
-    return Setting(
+def _setting() -> JobSettings:
+    return JobSettings(
         plan=PLAN,
         schema=pa.schema([("time", pa.timestamp("us", "UTC")), ("price", pa.float64())]),
         answer_schema=ANSWERS,
@@ -159,9 +159,9 @@ def _on(gate: Gate, who: int) -> Iterator[None]:
     """Let stores reach the model's disk, stop the clock, and count what is drawn by chance: the code is a function then."""
     drawn = iter(range(1, 1_000))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Store, "_fs", property(lambda store: (gate, store.place.path)))
-        patch.setattr(Store, "is_local", property(lambda _: True))
-        patch.setattr(Store, "sync", lambda *_: None)
+        patch.setattr(DocumentStore, "_fs", property(lambda store: (gate, store.place.path)))
+        patch.setattr(DocumentStore, "is_local", property(lambda _: True))
+        patch.setattr(DocumentStore, "sync", lambda *_: None)
         patch.setattr(shell, "program_of", lambda _setting, store, _staged: OnePartial(store))
         patch.setattr(timer, "time", SimpleNamespace(time=lambda: 0.0, perf_counter=lambda: 0.0))
         patch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=(who << 12 | next(drawn)) << 96))

@@ -22,10 +22,10 @@ import skypane as sp
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
 from skypane.runtime import local
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import wlq
-from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef
-from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReference
+from skypane.runtime.spark.engine.plq import LiftReports, LiftStage, TaskReport
 from skypane.windows import Windows
 
 INF, NAN = float("inf"), float("nan")
@@ -216,18 +216,18 @@ def test_workers_share_a_single_window_of_many_keys_and_write_its_answers(spark:
         }
     )
     plan = Plan(sp.Aggregate("key", n=sp.count(), total=sp.sum("x")), Windows.of("20 seconds"), "at")
-    folder = Store.at(str(tmp_path))
+    folder = DocumentStore.at(str(tmp_path))
     for name in (PARTIALS, "answers"):
         folder.child(name).make()
     lift = LiftStage(plan.query, plan.gate, folder, 0)
     reports = [report for part in (0, 1) for report in lift(rows.slice(part * 10_000, 10_000).to_batches())]
-    level = PaneLevel(tuple(TaskReport.from_json(report.column(0)[0].as_py()) for report in reports))
-    panes = OpenPanes[PartialRef].empty(plan.windows).add((pane.count.pane, pane.ref) for pane in level.panes)
+    level = LiftReports(tuple(TaskReport.from_json(report.column(0)[0].as_py()) for report in reports))
+    panes = OpenPanes[PartialReference].empty(plan.windows).add((pane.count.pane, pane.ref) for pane in level.panes)
     schema, query = plan.validate(rows.schema), plan.window_query(rows.schema)
     tasks = panes.all_windows()
     here, _ = wlq.in_driver(query.worker(), folder, tasks, schema)
     there, work = wlq.on_workers(
-        spark, wlq.RunStage(query, folder, folder.child("answers"), "0", (tuple(tasks),), schema, parts=3)
+        spark, wlq.WindowStage(query, folder, folder.child("answers"), "0", (tuple(tasks),), schema, parts=3)
     )
     assert len(tasks) == 1
     assert [run.windows for run in work] == [1, 1, 1]

@@ -25,7 +25,7 @@ from tests.runtime.streams import (
 import skypane as sp
 from skypane.plan import Plan
 from skypane.runtime.spark.arrow_batches import BYTES, ROOMS, ROWS, ArrowBatches, ways
-from skypane.runtime.spark.engine.crossing import Crossing
+from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
 from skypane.windows import Windows
 
 NUMBERS = pa.schema(
@@ -85,7 +85,7 @@ def test_texts_that_turn_out_too_long_are_all_sent_another_way(spark: SparkSessi
     text = "IF(id = 7, NULL, repeat('x', IF(id = 30000, {}, 6)))"
     select = ("id AS long", text + " AS `a b`", "CAST(" + text + " AS BINARY) AS b", text + " COLLATE UTF8_LCASE AS c")
     schema = pa.schema({"long": pa.int64(), "a b": pa.string(), "b": pa.binary(), "c": pa.string()})
-    crossing = Crossing(schema)
+    crossing = ArrowTransfer(schema)
     forgotten: list[list[str]] = []
 
     def sent(size: int) -> int:
@@ -129,7 +129,7 @@ def test_no_batch_is_longer_than_64_mib_but_by_its_longest_row(
     """80 MB and more of each, in one task; rows of many columns where a value is short."""
     wide = 16 if pa.types.is_decimal(kind) else 1
     made = spark.newSession().range(0, rows, 1, 1).selectExpr(*(f"{column} AS c{index}" for index in range(wide)))
-    crossing = Crossing(pa.schema([(f"c{index}", kind) for index in range(wide)]))
+    crossing = ArrowTransfer(pa.schema([(f"c{index}", kind) for index in range(wide)]))
     [report] = crossing.run(made, largest, lambda _: None)
     bytes_of_one, seen = json.loads(report)
     assert seen == rows

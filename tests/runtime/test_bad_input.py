@@ -299,7 +299,7 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     ),
     "columns of one name but for case": (
         lambda df: job(df.withColumnRenamed("id", "PRICE")),
-        r"does not tell columns 'PRICE' and 'price' apart",
+        r"columns 'PRICE' and 'price' are the same to Spark",
     ),
     "months as a column": (
         lambda df: job(df.withColumn("term", sf.expr("INTERVAL '1' MONTH"))),

@@ -285,7 +285,7 @@ def test_rows_that_cannot_be_ranked_fail_the_query_with_what_they_lack(
     with pytest.raises(SparkRuntimeException) as failed:
         asked.collect()
     said = str(failed.value)
-    assert f"cannot rank rows whose {lack}: clean them first, or leave them out with invalid='drop'" in said
+    assert f"cannot rank rows whose {lack}: clean them first, or drop them with invalid='drop'" in said
     assert len(said.splitlines()) < 4
 
 
@@ -334,7 +334,7 @@ def test_rows_that_cannot_be_ranked_can_be_left_out(spark: SparkSession, options
     (lambda df: sp.ask(df, PREFERENCE),  # type: ignore[arg-type]
      "need a query .* got str, which has no required, reads, validate"),
     (lambda df: sp.skyline(df, "label MIN"), "column 'label' of type string is text"),
-    (lambda df: sp.stream(df, sp.Skyline(PREFERENCE)), "this DataFrame is static: read it by spark.readStream"),
+    (lambda df: sp.stream(df, sp.Skyline(PREFERENCE)), "this DataFrame is static: read it with spark.readStream"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_is_refused_at_the_call(df: DataFrame, call: Callable[[DataFrame], Any], message: str):
     with pytest.raises(ConfigError, match=message):

@@ -17,11 +17,11 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
+from skypane.locations import Location
 from skypane.operators.skyline import Skyline
-from skypane.places import Place
 from skypane.plan import Plan
+from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.machine.checkpoint_files import MANAGER, local_files, manager_of
-from skypane.runtime.spark.turns import Turns
 from skypane.types import Length, SkypaneError
 from skypane.windows import Windows
 
@@ -56,13 +56,13 @@ def test_the_batches_of_a_job_run_with_quick_files_and_the_session_stays_as_it_i
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     seen: list[str | None] = []
-    take = Turns.__call__
+    take = BatchLifecycle.__call__
 
-    def watched(turns: Turns, rows: DataFrame, batch_id: int) -> None:
+    def watched(turns: BatchLifecycle, rows: DataFrame, batch_id: int) -> None:
         seen.append(rows.sparkSession.conf.get(MANAGER, None))
         take(turns, rows, batch_id)
 
-    monkeypatch.setattr(Turns, "__call__", watched)
+    monkeypatch.setattr(BatchLifecycle, "__call__", watched)
     write_batches(tmp_path / "in", late_rows(3)[:2])
     finish(job_of(spark, tmp_path))
     assert set(seen) == {manager_of(spark.version)}
@@ -95,5 +95,5 @@ def test_a_checkpoint_of_one_kind_goes_on_with_the_other(said: SparkSession, tmp
 
 
 def test_other_places_are_left_to_spark(spark: SparkSession):
-    with local_files(spark, Place.of("s3a://bucket/checkpoint")):
+    with local_files(spark, Location.of("s3a://bucket/checkpoint")):
         assert spark.conf.get(MANAGER, None) is None

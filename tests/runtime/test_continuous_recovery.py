@@ -16,8 +16,8 @@ from tests.runtime.streams import finish, late_rows, parquet_rows, write_batches
 from tests.runtime.test_recovery import Drivers, Stream, kill_each
 
 from skypane.runtime import local
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger
-from skypane.runtime.spark.store import Store
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def assert_is_complete(folder: Path, events: list[local.Event]) -> None:
     assert streams.plain(parquet_rows(folder / "out")) == told
     assert streams.read_front(folder) == streams.front_of(told) != []
     assert sorted(parquet_rows(folder / "late")["id"].to_pylist()) == streams.late_ids(events) != []
-    kept = Store.at(f"{folder}/checkpoint").child("skypane")
+    kept = DocumentStore.at(f"{folder}/checkpoint").child("skypane")
     manifest = Ledger(kept).latest()
     assert manifest is not None
     refs = [*chain(*manifest.operator["panes"].values()), *manifest.operator["told"]]

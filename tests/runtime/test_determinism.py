@@ -17,7 +17,7 @@ from tests.runtime.streams import finish, parquet_rows, read_batches, write_batc
 
 import skypane as sp
 from skypane.plan import Plan
-from skypane.progress import Arrivals, SourceCount
+from skypane.progress import PaneArrivals, SourceCount
 from skypane.runtime import local
 from skypane.windows import Windows
 
@@ -149,5 +149,5 @@ def test_a_source_that_is_named_and_never_speaks_holds_back_all_and_is_named():
     assert outcome.answers == ()
     law = sp.Readiness("1 us", sources=("a", "z"))
     assert law.explain(law.init()) == "waiting for the first row of a, z"
-    came = replace(Arrivals.of_times(np.arange(100), Windows(10, 10)), sources={"a": SourceCount(100, 0, 99)})
+    came = replace(PaneArrivals.of_times(np.arange(100), Windows(10, 10)), sources={"a": SourceCount(100, 0, 99)})
     assert law.explain(law.step(law.init(), came)) == "waiting for the first row of z"

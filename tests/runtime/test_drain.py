@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.rows import Bag, chunked, micros_of, split, table, tables, windows
 
 from skypane.plan import Plan
-from skypane.progress import AqKSlack, Arrivals, KSlack, ProgressPolicy, Watermark
-from skypane.progress.future import Held, HeldPane, Verdict
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Watermark
+from skypane.progress.far_future import FutureDecision, HeldPane, HeldPanes
 from skypane.progress.state import Progress
 from skypane.runtime import local
 from skypane.types import SkypaneError
@@ -230,9 +230,9 @@ class Forgetful(Watermark):
 
     pane: int = 0
 
-    def judge(self, state: Progress, arrivals: Arrivals) -> Verdict:
+    def judge(self, state: Progress, arrivals: PaneArrivals) -> FutureDecision:
         verdict = super().judge(state, arrivals)
-        wrong = Held((HeldPane(self.pane, self.pane + 10, 1, self.pane, self.pane),))
+        wrong = HeldPanes((HeldPane(self.pane, self.pane + 10, 1, self.pane, self.pane),))
         return verdict if state.newest is None else replace(verdict, given_up=wrong)
 
 

@@ -27,16 +27,16 @@ import skypane as sp
 from skypane.control.costs import Costs
 from skypane.control.elasticity.fuzzy import FuzzyController
 from skypane.control.exchange import Exchange, ExchangeState
-from skypane.control.measured import Measured, PaneWork, RunWork, TaskWork
+from skypane.control.measurements import BatchMeasurements, PaneWork, RunWork, TaskWork
+from skypane.control.parallelism import Workers
 from skypane.control.placement import Placement
 from skypane.control.splitting import PidSplitting, splitting
-from skypane.control.workers import Workers
 from skypane.plan import Plan
-from skypane.runtime.spark.engine import windowed
-from skypane.runtime.spark.engine.control import Control, ControlState
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine import window_program
+from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.ledger import Ledger
-from skypane.runtime.spark.engine.utilised import stages_of, window_period_of
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.engine.utilization import stages_of, window_period_of
 from skypane.types import CheckpointError, ConfigError, Length
 from skypane.windows import Windows
 
@@ -47,18 +47,22 @@ FUZZY = sp.Fuzzy(max_workers=16, every=2, **PAPER)
 FOUR = Workers(4, 4)
 
 
-def controlled(elastic: Any = FUZZY, asked: Workers = FOUR) -> Control:
-    return Control(splitting("PB_RR"), asked, elastic=elastic.law(asked))
+def controlled(elastic: Any = FUZZY, asked: Workers = FOUR) -> ControlLoop:
+    return ControlLoop(splitting("PB_RR"), asked, elastic=elastic.scaling(asked))
 
 
-def batch(busy: float, *, tasks: int = 4, runs: int = 4, exchanged: bool = False, windows: int = 20) -> Measured:
+def batch(
+    busy: float, *, tasks: int = 4, runs: int = 4, exchanged: bool = False, windows: int = 20
+) -> BatchMeasurements:
     """A batch of ten seconds whose tasks were busy for so long, and whose windows took a second."""
     task = TaskWork(1_000, busy, (PaneWork(0, 600, busy / 2), PaneWork(1, 400, busy / 2)))
     run = RunWork(windows // runs, 1.0)
-    return Measured((task,) * tasks, 1.0, interval=10.0, exchanged=exchanged, runs=(run,) * runs, lift_seconds=busy)
+    return BatchMeasurements(
+        (task,) * tasks, 1.0, interval=10.0, exchanged=exchanged, runs=(run,) * runs, lift_seconds=busy
+    )
 
 
-def after(law: Control, state: ControlState, *batches: Measured) -> ControlState:
+def after(law: ControlLoop, state: ControlState, *batches: BatchMeasurements) -> ControlState:
     for one in batches:
         state = law.observe(law.decide(state)[0], one)
     return state
@@ -68,7 +72,7 @@ def test_workers_follow_at_the_end_of_a_control_interval():
     law = controlled()
     state = after(law, law.init(), batch(18.0))
     assert law.decide(state)[1].workers == Workers(4, 4)
-    assert law.explained(state) == "PLQ 4, WLQ 4: 1 of 2 batches measured, nothing decided yet"
+    assert law.explained(state) == "PLQ 4, WLQ 4: 1 of 2 batches measured, no decision yet"
     state, steering = law.decide(after(law, state, batch(18.0)))
     assert steering.workers == state.workers == Workers(5, 6)
     assert steering.elastic is not None
@@ -81,7 +85,7 @@ def test_few_workers_need_no_exchange():
     law = controlled(sp.Fuzzy(max_workers=16, every=2, cooldown=0))
     _, steering = law.decide(after(law, law.init(), batch(0.1), batch(0.1)))
     assert (steering.routing, steering.tasks) == (None, 2)
-    plain = Control(splitting("PB_RR"), Workers(4, 4))
+    plain = ControlLoop(splitting("PB_RR"), Workers(4, 4))
     assert plain.decide(plain.init())[1].tasks is None
     assert plain.decide(plain.scaled(plain.init(), Workers(3, 4)))[1].tasks == 3
     assert replace(plain, limits=True).decide(plain.init())[1].tasks == 4
@@ -157,7 +161,7 @@ def stepped(option: Any, *, most: int = 8, step: float = 50.0, trigger: float = 
         tasks = steering.workers.plq
         took = 0.8 + work / tasks
         task = TaskWork(round(50 * work / tasks), work / tasks, ())
-        shown = Measured(
+        shown = BatchMeasurements(
             (task,) * tasks, 0.1, interval, exchanged=False, runs=(RunWork(2, 0.1),), lift_seconds=work / tasks,
             overrun=max(0.0, took - trigger),
         )  # fmt: skip
@@ -262,9 +266,9 @@ def test_what_a_job_asks_for_goes_before_what_the_law_had_found():
     assert narrow.restore(grown).workers == Workers(5, 4), "within bounds that are narrower now"
     other = controlled(sp.Threshold(max_workers=16)).restore(grown)
     assert (other.workers, other.elastic and other.elastic.because) == (Workers(5, 6), ""), "another law begins anew"
-    plain = Control(splitting("PB_RR"), Workers(4, 4))
+    plain = ControlLoop(splitting("PB_RR"), Workers(4, 4))
     assert law.restore(plain.snapshot(plain.scaled(plain.init(), Workers(3, 2)))).workers == Workers(3, 2)
-    assert plain.explained(plain.init()) == "PLQ 4, WLQ 4: as asked for, nothing changes them by itself (elastic=None)"
+    assert plain.explained(plain.init()) == "PLQ 4, WLQ 4: as requested; no policy changes them (elastic=None)"
 
 
 def test_a_damaged_state_of_the_law_is_named():
@@ -310,7 +314,7 @@ def laborious(batches: list[pa.Table], hundredths: list[int]) -> list[pa.Table]:
 def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spark: SparkSession, tmp_path: Path):
     """Heavy batches, then light ones: n and m are those that really lifted and answered, and nothing else changes."""
     monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test wants it"))
-    monkeypatch.setattr(windowed, "Placement", lambda _: Placement(Costs(job=0.0)))
+    monkeypatch.setattr(window_program, "Placement", lambda _: Placement(Costs(job=0.0)))
     batches = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [20] * 4 + [0] * 3)
     write_batches(tmp_path / "in", batches)
     query, plan = Laborious(), Plan(Laborious(), Windows(50 * SECOND, 20 * SECOND), "ts")
@@ -342,7 +346,7 @@ def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: Sp
     seen = handle.recent_metrics()
     assert [(metrics.plq_workers, metrics.exchange) for metrics in seen] == [(2, False)] * 3
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(Plan(SKYLINE, WINDOWS, "ts"), batches)
-    assert handle.explain() == "PLQ 2, WLQ 2: 3 of 10 batches measured, nothing decided yet"
+    assert handle.explain() == "PLQ 2, WLQ 2: 3 of 10 batches measured, no decision yet"
     with pytest.raises(ConfigError, match="out of the bounds of elastic="):
         handle.scale(plq=4)
 
@@ -352,7 +356,7 @@ def test_a_kill_keeps_the_workers_and_what_the_law_had_seen(spark: SparkSession,
     batches = late_rows(13, batches=6)
     write_batches(tmp_path / "in", batches)
     assert_killed("tests.runtime.elastic_driver", tmp_path)
-    manifest = Ledger(Store.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
+    manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
     assert manifest is not None
     assert manifest.batch_id == LAST
     found = manifest.control

@@ -26,11 +26,11 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize(("conf", "follows", "told"), [
     ({"spark.master": "local[4]"}, True, "local[4]: workers are threads of one process"),
-    ({"spark.master": "spark://a:7077"}, False, "spark://a:7077: executors stay as many as they are, whatever elastic= decides"),
+    ({"spark.master": "spark://a:7077"}, False, "spark://a:7077: the number of executors is fixed, whatever elastic= decides"),
     (
         {"spark.master": "spark://a:7077", **FOLLOWING},
         True,
-        "if the trigger leaves it so long; without spark.executor.cores one takes all the cores of a machine",
+        "if the trigger leaves it idle that long; without spark.executor.cores each takes all the cores of a machine",
     ),
     (
         {"spark.master": "yarn", "spark.dynamicAllocation.maxExecutors": "8", **FOLLOWING},
@@ -109,7 +109,7 @@ def test_doctor_says_within_seconds_that_a_cluster_grants_nothing(tmp_path: Path
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert done.returncode == 1, done.stderr
     assert f"{master}: after 10 s no task has started: the cluster grants no executor" in done.stdout
-    assert "executors stay as many as they are" in done.stdout, "the checks after it still run"
+    assert "the number of executors is fixed" in done.stdout, "the checks after it still run"
 
 
 def _seconds(time: str) -> float:

@@ -12,13 +12,13 @@ import pytest
 from tests.model.exploring import Exploration
 from tests.runtime.test_every_start import begun, check_ends, programs, watching
 
-from skypane.runtime.spark import folders
+from skypane.runtime.spark import driver_folders
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import ownership
 from skypane.runtime.spark.engine.ownership import OWNER, Ownership
-from skypane.runtime.spark.store import Store
 
 
-def take_without_a_second_look(root: Store) -> Ownership:
+def take_without_a_second_look(root: DocumentStore) -> Ownership:
     owner = root.child(OWNER)
     owner.make()
     there = ownership._drivers(owner)
@@ -26,20 +26,20 @@ def take_without_a_second_look(root: Store) -> Ownership:
     mine = owner.child(driver)
     mine.make()
     for other in there:
-        folders.end(owner, other, mine)
+        driver_folders.end(owner, other, mine)
     mine.clear()
     return Ownership(mine, driver)
 
 
-def end_in_several_strokes(parent: Store, other: str, _mine: Store) -> None:
+def end_in_several_strokes(parent: DocumentStore, other: str, _mine: DocumentStore) -> None:
     parent.remove_folder(other)
 
 
-def write_from_elsewhere(_owned: Ownership, target: Store, name: str, value: object) -> None:
+def write_from_elsewhere(_owned: Ownership, target: DocumentStore, name: str, value: object) -> None:
     target.write_json(name, value)
 
 
-def remove_where_it_lies(_owned: Ownership, target: Store, names: Iterable[str]) -> None:
+def remove_where_it_lies(_owned: Ownership, target: DocumentStore, names: Iterable[str]) -> None:
     target.remove(names)
 
 
@@ -48,7 +48,7 @@ def look_at_nothing(_owned: Ownership) -> None: ...
 
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "a driver does not look whether another came at the same time": (Ownership, "take", take_without_a_second_look),
-    "the folder of the driver before is deleted file by file": (folders, "end", end_in_several_strokes),
+    "the folder of the driver before is deleted file by file": (driver_folders, "end", end_in_several_strokes),
     "a manifest does not come out of the driver's own folder": (Ownership, "write", write_from_elsewhere),
     "files that nothing needs do not go by way of the driver's own folder": (Ownership, "remove", remove_where_it_lies),
     "a driver never looks whether it is still in charge": (Ownership, "check", look_at_nothing),

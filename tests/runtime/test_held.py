@@ -18,13 +18,13 @@ from tests.runtime.streams import SECOND, expected, finish, parquet_rows, read_b
 import skypane as sp
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.progress import Arrivals
-from skypane.progress.future import Held as FarAhead
-from skypane.progress.future import HeldPane, Verdict
+from skypane.progress import PaneArrivals
+from skypane.progress.far_future import FutureDecision, HeldPane
+from skypane.progress.far_future import HeldPanes as FarAhead
 from skypane.progress.state import Progress
 from skypane.runtime import local
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
-from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
 START = 1_700_000_000 * SECOND
@@ -134,7 +134,7 @@ def test_what_is_held_lies_in_the_checkpoint_and_is_removed_with_its_end(spark: 
     for number, batch in enumerate(batches):
         write_batches(tmp_path / "in", [batch], first=number)
         finish(job(spark, tmp_path, asked, batch.schema))
-        manifest = Ledger(Store.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
+        manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
         assert manifest is not None
         named.append({ref[0] for ref in json.loads(json.dumps(manifest.operator))["ahead"]})
         assert named[-1] <= partials(tmp_path)
@@ -150,7 +150,7 @@ def drained(spark: SparkSession, folder: Path, asked: Plan, schema: pa.Schema) -
 
 
 def latest(folder: Path) -> Manifest:
-    manifest = Ledger(Store.at(str(folder / "checkpoint")).child("skypane")).latest()
+    manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
     assert manifest is not None
     return manifest
 
@@ -214,7 +214,7 @@ def test_a_checkpoint_of_before_pauses_and_rows_were_counted_goes_on(spark: Spar
     manifest = latest(tmp_path)
     del manifest.operator["account"], manifest.progress["pauses"]
     names = Manifest.__slots__
-    ledger = Store.at(str(tmp_path / "checkpoint")).child("skypane").child("ledger")
+    ledger = DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane").child("ledger")
     ledger.write_json(
         f"{manifest.batch_id:012d}.json", {"format": 2} | {name: getattr(manifest, name) for name in names}
     )
@@ -241,7 +241,7 @@ def test_a_batch_that_spark_brings_again_is_counted_once(spark: SparkSession, tm
 class Forgetful(sp.KSlack):
     """Says of a pane that it has never held that its one row is given up; the pane has ten."""
 
-    def judge(self, state: Progress, arrivals: Arrivals) -> Verdict:
+    def judge(self, state: Progress, arrivals: PaneArrivals) -> FutureDecision:
         verdict = super().judge(state, arrivals)
         start = START + 50 * SECOND
         wrong = FarAhead((HeldPane(start, start + 10 * SECOND, 1, start, start),))

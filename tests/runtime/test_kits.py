@@ -22,15 +22,15 @@ from tests.subclasses import concrete
 import skypane.runtime.spark.sinks
 import skypane.runtime.spark.sources
 from skypane.runtime.receiving.log import SegmentLog
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.call import Call
-from skypane.runtime.spark.sinks.claim import Claim
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.console import Console
-from skypane.runtime.spark.sinks.current import FILE, Current
+from skypane.runtime.spark.sinks.current_front import FILE, Current
 from skypane.runtime.spark.sinks.directory import Directory
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.function import Call
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.sources.many.listing import KINDS
+from skypane.runtime.spark.sources.many.discovery import KINDS
 from skypane.runtime.spark.sources.many.source import ManySource
 from skypane.runtime.spark.sources.recordings import write_recording
 from skypane.runtime.spark.sources.replay import ReplaySource
@@ -134,7 +134,7 @@ class Files(Sink):
 
     path: str
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark
         Path(self.path).mkdir(parents=True, exist_ok=True)
         self.save(answers.table(), f"{batch_id:06d}.parquet")
@@ -151,7 +151,7 @@ class Appends(Files):
 
 
 class BeginsAnew(Files):
-    def open(self, claim: Claim) -> None:
+    def open(self, claim: QueryStart) -> None:
         del claim
         for path in Path(self.path).glob("*.parquet"):
             path.unlink()
@@ -167,7 +167,7 @@ class WritesInPlace(Files):
 
 
 class TakesDriversOnly(Files):
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         Path(self.path).mkdir(parents=True, exist_ok=True)
         if answers.tables:
             super().write(spark, answers, batch_id)
@@ -176,9 +176,9 @@ class TakesDriversOnly(Files):
 @pytest.mark.parametrize(
     ("sink", "broken"),
     [
-        (Appends, "told twice is there once"),
-        (BeginsAnew, "goes on where the one before ended"),
-        (TakesDriversOnly, "what was told is there"),
+        (Appends, "written twice is there once"),
+        (BeginsAnew, "continues where the one before it ended"),
+        (TakesDriversOnly, "has the rows of each batch"),
         (WritesInPlace, "killed in a batch is replaced"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

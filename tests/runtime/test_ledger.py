@@ -17,9 +17,9 @@ from pyarrow import fs
 from tests.rows import flipped
 from tests.runtime.interleaving import Interleaving
 
-from skypane.runtime.spark.engine.definition import Definition
+from skypane.runtime.spark.document_store import DRAFT, DocumentStore
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
-from skypane.runtime.spark.store import DRAFT, Store
+from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.types import CheckpointError
 
 DEFINITION = {"query": {"k": 3, "by": ["a"]}, "window": {"length": 10, "slide": 5}, "time": "t", "source": None}
@@ -37,39 +37,39 @@ def manifest(batch_id: int) -> Manifest:
     )
 
 
-def claimed(store: Store, definition: dict[str, Any] = DEFINITION) -> Ledger:
+def claimed(store: DocumentStore, definition: dict[str, Any] = DEFINITION) -> Ledger:
     """Return the ledger as a driver that starts has it."""
     ledger = Ledger(store)
-    ledger.claim(Definition(definition))
+    ledger.claim(QueryDefinition(definition))
     return ledger
 
 
-def name_of(store: Store, definition: dict[str, Any] = DEFINITION) -> str:
-    return Ledger(store).claim(Definition(definition))
+def name_of(store: DocumentStore, definition: dict[str, Any] = DEFINITION) -> str:
+    return Ledger(store).claim(QueryDefinition(definition))
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.at(str(tmp_path / "skypane"))
+def store(tmp_path: Path) -> DocumentStore:
+    return DocumentStore.at(str(tmp_path / "skypane"))
 
 
-def files(store: Store) -> list[str]:
+def files(store: DocumentStore) -> list[str]:
     return store.child("ledger").names()
 
 
-def test_a_drain_may_be_the_first_batch(store: Store):
+def test_a_drain_may_be_the_first_batch(store: DocumentStore):
     ledger = claimed(store)
     ledger.begin_drain(0)
     assert ledger.drain_begun
 
 
-def test_a_new_ledger_knows_nothing(store: Store):
+def test_a_new_ledger_knows_nothing(store: DocumentStore):
     ledger = Ledger(store)
     assert ledger.latest() is None
     assert ledger.history(10) == []
 
 
-def test_the_newest_manifest_is_found_again(store: Store):
+def test_the_newest_manifest_is_found_again(store: DocumentStore):
     ledger = claimed(store)
     for batch_id in range(12):  # ten follows nine: names sort as numbers
         ledger.commit(manifest(batch_id))
@@ -81,7 +81,7 @@ def test_the_newest_manifest_is_found_again(store: Store):
     assert len(again.history(1_000)) == 12
 
 
-def test_old_manifests_are_forgotten(store: Store):
+def test_old_manifests_are_forgotten(store: DocumentStore):
     ledger = claimed(store)
     for batch_id in range(KEEP + 3):
         ledger.commit(manifest(batch_id))
@@ -89,13 +89,13 @@ def test_old_manifests_are_forgotten(store: Store):
     assert len(ledger.history(1_000)) == len(Ledger(store).history(1_000)) == KEEP
 
 
-def test_a_manifest_without_windows_or_panes_is_whole(store: Store):
+def test_a_manifest_without_windows_or_panes_is_whole(store: DocumentStore):
     empty = replace(manifest(0), operator={"panes": {}, "next_window": None})
     claimed(store).commit(empty)
     assert Ledger(store).latest() == empty
 
 
-def test_what_a_killed_commit_has_left_is_cleared_away_unread(store: Store):
+def test_what_a_killed_commit_has_left_is_cleared_away_unread(store: DocumentStore):
     ledger = claimed(store)
     ledger.commit(manifest(4))
     drafts = Path(ledger.ownership.drafts.root)
@@ -107,7 +107,7 @@ def test_what_a_killed_commit_has_left_is_cleared_away_unread(store: Store):
     assert [list(folder.iterdir()) for folder in drafts.parent.iterdir()] == [[]]
 
 
-def test_reading_a_ledger_changes_nothing(store: Store):
+def test_reading_a_ledger_changes_nothing(store: DocumentStore):
     claimed(store).commit(manifest(4))
     before = sorted(Path(store.root).rglob("*"))
     assert Ledger(store).latest() == manifest(4)
@@ -116,7 +116,7 @@ def test_reading_a_ledger_changes_nothing(store: Store):
     assert sorted(Path(store.root).rglob("*")) == before
 
 
-def test_who_is_taken_over_commits_no_more(store: Store):
+def test_who_is_taken_over_commits_no_more(store: DocumentStore):
     first = claimed(store)
     first.commit(manifest(0))
     second = claimed(store)
@@ -138,15 +138,15 @@ def test_who_is_taken_over_commits_no_more(store: Store):
 
 
 def test_an_object_store_which_cannot_move_folders_is_taken_over_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    bucket, move = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), Store.move
+    bucket, move = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), DocumentStore.move
 
-    def files_only(self: Store, name: str, target: Store, target_name: str) -> None:
+    def files_only(self: DocumentStore, name: str, target: DocumentStore, target_name: str) -> None:
         assert name not in self.folders(), "the specified key does not exist"
         move(self, name, target, target_name)
 
-    monkeypatch.setattr(Store, "_fs", property(lambda self: (bucket, self.place.path)))
-    monkeypatch.setattr(Store, "move", files_only)
-    store = Store("s3://bucket/skypane")
+    monkeypatch.setattr(DocumentStore, "_fs", property(lambda self: (bucket, self.place.path)))
+    monkeypatch.setattr(DocumentStore, "move", files_only)
+    store = DocumentStore("s3://bucket/skypane")
     first = claimed(store)
     first.commit(manifest(0))
     second = claimed(store)
@@ -157,18 +157,18 @@ def test_an_object_store_which_cannot_move_folders_is_taken_over_too(tmp_path: P
 
 
 def test_a_driver_that_sleeps_in_the_middle_of_a_commit_is_taken_over_too(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: DocumentStore, monkeypatch: pytest.MonkeyPatch
 ):
     """It has looked, and written its draft: all that is left is to move it."""
     first = claimed(store)
-    move, taken = Store.move, list[Ledger]()
+    move, taken = DocumentStore.move, list[Ledger]()
 
-    def asleep(self: Store, name: str, target: Store, target_name: str) -> None:
+    def asleep(self: DocumentStore, name: str, target: DocumentStore, target_name: str) -> None:
         if target.root.endswith("/ledger") and not taken:
             taken.append(claimed(store))
         move(self, name, target, target_name)
 
-    monkeypatch.setattr(Store, "move", asleep)
+    monkeypatch.setattr(DocumentStore, "move", asleep)
     with pytest.raises(CheckpointError, match="another driver"):
         first.commit(manifest(0))
     assert taken[0].latest() is None
@@ -177,21 +177,21 @@ def test_a_driver_that_sleeps_in_the_middle_of_a_commit_is_taken_over_too(
 
 @pytest.mark.parametrize("begun", [False, True])
 def test_a_driver_that_is_overtaken_while_it_looks_who_is_in_charge(
-    store: Store, begun: bool, monkeypatch: pytest.MonkeyPatch
+    store: DocumentStore, begun: bool, monkeypatch: pytest.MonkeyPatch
 ):
     """A listing need not show what is moved while it is made, so it may show nothing at all."""
     if begun:
         claimed(store).commit(manifest(0))
-    folders, ledgers = Store.folders, list[Ledger]()
+    folders, ledgers = DocumentStore.folders, list[Ledger]()
 
-    def overtaken(self: Store) -> list[str]:
+    def overtaken(self: DocumentStore) -> list[str]:
         before = folders(self)
         if not ledgers:
             ledgers.append(Ledger(store))
             ledgers.extend(claimed(store) for _ in range(2))
         return sorted({*before} & {*folders(self)})
 
-    monkeypatch.setattr(Store, "folders", overtaken)
+    monkeypatch.setattr(DocumentStore, "folders", overtaken)
     ledgers.append(claimed(store))
     committed = []
     for ledger in ledgers[1:]:
@@ -201,7 +201,7 @@ def test_a_driver_that_is_overtaken_while_it_looks_who_is_in_charge(
     assert committed == [max(ledger.ownership.driver for ledger in ledgers[1:])], "names tell who came last"
 
 
-def test_of_many_drivers_that_start_at_once_one_is_in_charge(store: Store):
+def test_of_many_drivers_that_start_at_once_one_is_in_charge(store: DocumentStore):
     barrier = threading.Barrier(8)
 
     def start(_: int) -> Ledger | CheckpointError:
@@ -228,7 +228,7 @@ def test_no_batch_is_committed_twice_however_drivers_interleave(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ):
     """Three drivers start and commit, one operation on files at a time, in any order: a new checkpoint or an old one."""
-    store = Store.at(str(tmp_path_factory.mktemp("interleaved")))
+    store = DocumentStore.at(str(tmp_path_factory.mktemp("interleaved")))
     first = data.draw(st.integers(0, 2), label="batches before")
     for batch_id in range(first):
         claimed(store).commit(manifest(batch_id))
@@ -251,7 +251,7 @@ def test_no_batch_is_committed_twice_however_drivers_interleave(
     assert files(store) == [f"{batch_id:012d}.json" for batch_id in range(first + len(committed))]
 
 
-def test_a_wrong_start_takes_nothing_over(store: Store):
+def test_a_wrong_start_takes_nothing_over(store: DocumentStore):
     right = claimed(store)
     right.commit(manifest(0))
     with pytest.raises(CheckpointError, match="another query"):
@@ -273,7 +273,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_damaged_manifest_is_named(store: Store, damage: Callable[[bytes], bytes]):
+def test_a_damaged_manifest_is_named(store: DocumentStore, damage: Callable[[bytes], bytes]):
     claimed(store).commit(manifest(7))
     file = Path(store.child("ledger").path("000000000007.json"))
     file.write_bytes(damage(file.read_bytes()))
@@ -283,7 +283,7 @@ def test_a_damaged_manifest_is_named(store: Store, damage: Callable[[bytes], byt
 
 @given(st.data())
 def test_no_bit_of_a_manifest_can_flip_unseen(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
-    store = Store.at(str(tmp_path_factory.mktemp("flipped")))
+    store = DocumentStore.at(str(tmp_path_factory.mktemp("flipped")))
     claimed(store).commit(manifest(7))
     file = Path(store.child("ledger").path("000000000007.json"))
     whole = file.read_bytes()
@@ -293,14 +293,14 @@ def test_no_bit_of_a_manifest_can_flip_unseen(tmp_path_factory: pytest.TempPathF
         Ledger(store).latest()
 
 
-def test_the_same_query_may_go_on_under_the_same_name(store: Store):
+def test_the_same_query_may_go_on_under_the_same_name(store: DocumentStore):
     name = name_of(store)
     assert name_of(store, dict(reversed(DEFINITION.items()))) == name
-    other = Store.at(store.path("other"))
+    other = DocumentStore.at(store.path("other"))
     assert name_of(other) != name, "another checkpoint is another query"
 
 
-def test_a_definition_with_tuples_is_recognised_after_json(store: Store):
+def test_a_definition_with_tuples_is_recognised_after_json(store: DocumentStore):
     """A query of one's own may describe itself with what JSON turns into something else."""
     described: dict[str, Any] = {"columns": ("a", "b"), "limits": {1: 2.0}}
     assert name_of(store, described) == name_of(store, described)
@@ -313,7 +313,7 @@ def test_a_definition_with_tuples_is_recognised_after_json(store: Store):
     ({"query": {"k": 3, "by": ["a"], "largest": True}}, "query.largest was None, is True"),
     ({"source": {"name": "s"}}, "source was None, is {'name': 's'}"),
 ])  # fmt: skip
-def test_another_query_is_refused_with_each_difference(store: Store, change: dict[str, Any], difference: str):
+def test_another_query_is_refused_with_each_difference(store: DocumentStore, change: dict[str, Any], difference: str):
     claimed(store)
     with pytest.raises(CheckpointError) as refused:
         claimed(store, DEFINITION | change)
@@ -325,7 +325,7 @@ def test_another_query_is_refused_with_each_difference(store: Store, change: dic
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "7"])
-def test_a_damaged_definition_is_named(store: Store, text: str):
+def test_a_damaged_definition_is_named(store: DocumentStore, text: str):
     claimed(store)
     file = Path(store.path("definition.json"))
     file.write_text(text, encoding="ascii")
@@ -335,7 +335,7 @@ def test_a_damaged_definition_is_named(store: Store, text: str):
 
 @given(st.data())
 def test_no_bit_of_a_definition_can_flip_unseen(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
-    store = Store.at(str(tmp_path_factory.mktemp("flipped")))
+    store = DocumentStore.at(str(tmp_path_factory.mktemp("flipped")))
     claimed(store)
     file = Path(store.path("definition.json"))
     whole = file.read_bytes()
@@ -344,24 +344,24 @@ def test_no_bit_of_a_definition_can_flip_unseen(tmp_path_factory: pytest.TempPat
         claimed(store)
 
 
-def test_a_definition_that_is_gone_beside_a_ledger_is_missed(store: Store):
+def test_a_definition_that_is_gone_beside_a_ledger_is_missed(store: DocumentStore):
     claimed(store).commit(manifest(0))
     store.remove(["definition.json"])
     with pytest.raises(CheckpointError, match=r"definition\.json is gone, while the ledger beside it has batches"):
         claimed(store)
 
 
-def test_another_version_of_the_format_is_told_from_damage(store: Store):
+def test_another_version_of_the_format_is_told_from_damage(store: DocumentStore):
     claimed(store)
     store.write_json("definition.json", store.read_json("definition.json") | {"format": 1})
     with pytest.raises(CheckpointError, match="is of format 1, and this version of skypane reads format 2"):
         claimed(store)
 
 
-def test_what_may_change_is_noted_anew(store: Store):
-    name = Ledger(store).claim(Definition(DEFINITION, {"delay": 1}))
-    assert Ledger(store).claim(Definition(DEFINITION, {"delay": 2})) == name
-    assert Definition.free_of(store) == {"delay": 2}
+def test_what_may_change_is_noted_anew(store: DocumentStore):
+    name = Ledger(store).claim(QueryDefinition(DEFINITION, {"delay": 1}))
+    assert Ledger(store).claim(QueryDefinition(DEFINITION, {"delay": 2})) == name
+    assert QueryDefinition.free_of(store) == {"delay": 2}
 
 
 @contextmanager
@@ -378,7 +378,7 @@ def as_nobody() -> Iterator[None]:
 
 def test_a_checkpoint_that_cannot_be_written_says_so():
     with tempfile.TemporaryDirectory() as folder:
-        store = Store.at(folder).child("skypane")
+        store = DocumentStore.at(folder).child("skypane")
         claimed(store).commit(manifest(0))
         for path in (Path(folder), *Path(folder).rglob("*")):
             path.chmod(0o555 if path.is_dir() else 0o444)

@@ -18,13 +18,13 @@ from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
-from skypane.operators.window_query import Answer
+from skypane.operators.window_query import WindowAnswer
 from skypane.plan import Plan
 from skypane.preference import Preference, Score, high, low
 from skypane.progress import KSlack, ProgressPolicy, Watermark
-from skypane.progress.arrivals import Arrivals
-from skypane.progress.future import Verdict
-from skypane.progress.policy import ProgressState
+from skypane.progress.far_future import FutureDecision
+from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.progress_policy import ProgressState
 from skypane.runtime import local
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -74,7 +74,7 @@ def definition(plan: Plan, batches: list[pa.Table]) -> Iterator[tuple[int, pa.Ta
     for rows in batches:
         usable = [i for i, row in enumerate(rows.to_pylist()) if rankable(row, plan.query)]
         times = [time for i, time in enumerate(micros_of(rows)) if i in usable and time is not None]
-        arrivals = Arrivals.of_times(times, w)
+        arrivals = PaneArrivals.of_times(times, w)
         given_up = {pane.start for pane in policy.judge(state, arrivals).given_up.panes}
         entering = [
             i
@@ -125,7 +125,7 @@ def rejected(plan: Plan, batches: list[pa.Table]) -> Iterator[list[dict[str, Any
     for rows in batches:
         found = [unusable(row, plan.query) for row in rows.to_pylist()]
         times = [time for time, why in zip(micros_of(rows), found, strict=True) if why is None and time is not None]
-        arrivals = Arrivals.of_times(times, w)
+        arrivals = PaneArrivals.of_times(times, w)
         verdict = policy.judge(state, arrivals)
         given_up = {pane.start for pane in verdict.given_up.panes}
         future = [row | {"reason": "future"} for start, row in held if start in given_up]
@@ -199,10 +199,10 @@ class Restarted:
     def init(self) -> ProgressState:
         return self._again(self.policy.init())
 
-    def judge(self, state: Any, arrivals: Arrivals) -> Verdict:
+    def judge(self, state: Any, arrivals: PaneArrivals) -> FutureDecision:
         return self.policy.judge(self._again(state), arrivals)
 
-    def step(self, state: Any, arrivals: Arrivals) -> ProgressState:
+    def step(self, state: Any, arrivals: PaneArrivals) -> ProgressState:
         return self._again(self.policy.step(self._again(state), arrivals))
 
     def close(self, state: Any, time: int) -> ProgressState:
@@ -211,7 +211,7 @@ class Restarted:
     def restore(self, snapshot: Any) -> ProgressState:
         return self.policy.restore(snapshot)
 
-    def settle(self, state: Any) -> tuple[Verdict, ProgressState]:
+    def settle(self, state: Any) -> tuple[FutureDecision, ProgressState]:
         verdict, settled = self.policy.settle(self._again(state))
         return verdict, self._again(settled)
 
@@ -298,7 +298,7 @@ def test_input_tables_are_left_as_they_were(w: Windows, batches: list[pa.Table],
     assert [multiset(rows) for rows in batches] == before
 
 
-def labels(answers: Iterator[Answer]) -> dict[int, list[str]]:
+def labels(answers: Iterator[WindowAnswer]) -> dict[int, list[str]]:
     return {answer.window: sorted(answer.rows.column("label").to_pylist()) for answer in answers}
 
 

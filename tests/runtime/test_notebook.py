@@ -67,11 +67,11 @@ def test_a_batch_is_a_line_and_a_table():
     metrics = batch(
         batch_id=3, rows=12_345, late_rows=67, quarantined={"null x": 1, "future": 2}, windows=4, slack=90_000_000
     )
-    assert repr(metrics) == "<batch 3 (1.00 s): 12,345 rows, 67 late rows, 3 rows put aside, 4 windows answered>"
+    assert repr(metrics) == "<batch 3 (1.00 s): 12,345 rows, 67 late rows, 3 rows quarantined, 4 windows answered>"
     pairs = shown(metrics)
-    assert (pairs["rows"], pairs["late rows"], pairs["rows put aside"]) == ("12,345", "67", "3")
-    assert "0:01:30" in pairs["late rows are awaited"]
-    assert shown(batch())["late rows are awaited"] == "nothing yet"
+    assert (pairs["rows"], pairs["late rows"], pairs["rows quarantined"]) == ("12,345", "67", "3")
+    assert "0:01:30" in pairs["slack"]
+    assert shown(batch())["slack"] == "not known yet"
 
 
 def test_a_job_and_its_query_are_shown_before_during_and_after(spark: SparkSession, tmp_path: Path):

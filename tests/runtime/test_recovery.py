@@ -43,8 +43,8 @@ from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.preference import Score
 from skypane.runtime import local
+from skypane.runtime.spark.document_store import DRAFT, DocumentStore
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
-from skypane.runtime.spark.store import DRAFT, Store
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 180
@@ -261,7 +261,7 @@ class Stream:
     def __init__(self, folder: Path, files: Sequence[pa.Table], *, write: bool = True) -> None:
         self._folder = folder
         self._files = files
-        self._kept = Store.at(f"{folder}/checkpoint").child("skypane")
+        self._kept = DocumentStore.at(f"{folder}/checkpoint").child("skypane")
         #: the rows of each batch that has been committed
         self._rows: dict[int, int] = {}
         if write:
@@ -306,7 +306,7 @@ class Stream:
 
 
 def assert_nothing_left_over(folder: Path) -> None:
-    kept = Store.at(f"{folder}/checkpoint").child("skypane")
+    kept = DocumentStore.at(f"{folder}/checkpoint").child("skypane")
     manifest = Ledger(kept).latest()
     assert manifest is not None
     named = {ref[0] for refs in manifest.operator["panes"].values() for ref in refs}
@@ -365,7 +365,7 @@ def kill_while_rows_are_held(
             said = driver.end()
             assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
         finish(job_of(spark, task))
-        (last,) = Ledger(Store.at(f"{folder}/checkpoint").child("skypane")).history(1)
+        (last,) = Ledger(DocumentStore.at(f"{folder}/checkpoint").child("skypane")).history(1)
         assert last["batch_id"] == len(files) - 1
         held.append(last["held_rows"])
         assert last["totals"]["read"] == sum(batch.num_rows for batch in files), (
@@ -616,7 +616,7 @@ def test_a_batch_that_spark_fills_anew_is_refused(begun: Path, spark: SparkSessi
         for name in ("2", ".2.crc"):
             (begun / "checkpoint" / folder / name).unlink()
     handle = job_of(spark, Task(str(begun))).start(trigger="available now")
-    with pytest.raises(sp.SkypaneError, match=r"batch 2 is in the ledger with 40 rows.*again with 80 rows.*offsets/2"):
+    with pytest.raises(sp.SkypaneError, match=r"batch 2 is in the ledger with 40 rows.*replays it with 80.*offsets/2"):
         handle.await_termination(PATIENCE)
 
 
@@ -625,7 +625,7 @@ def test_an_older_checkpoint_beside_a_newer_output_is_refused(begun: Path, spark
     finish(job_of(spark, Task(str(begun))))
     shutil.rmtree(begun / "checkpoint")
     older.rename(begun / "checkpoint")
-    with pytest.raises(sp.CheckpointError, match=r"of batches after 3, .*an older copy than the output"):
+    with pytest.raises(sp.CheckpointError, match=r"of batches after 3, .*older than the output"):
         job_of(spark, Task(str(begun))).start()
 
 
@@ -666,7 +666,7 @@ def test_ctrl_c_ends_a_query_after_the_batch_with_one_line(survivors: Survivors,
     assert driver.end() == []
     assert driver.process.returncode == 0
     assert driver.errors().removeprefix(before) == (
-        "interrupted: the query has stopped, and goes on from here when it is started again\n"
+        "interrupted: the query has stopped; the next start resumes it from here\n"
     )
     stream.assert_is_a_start(task)
     assert len(stream.batches()) < 12
@@ -679,7 +679,7 @@ def test_java_that_dies_is_told_in_one_sentence(survivors: Survivors, spark: Spa
     driver = survivors.take(Task(str(tmp_path), java=True))
     said = " ".join(driver.end())  # to stdout, as threads of PySpark's have their own say on stderr, at any time
     told = re.findall(
-        r"(\w+): Spark's Java process does not answer, [^:]*: start the program again[^:]* checkpoint", said
+        r"(\w+): Spark's Java process does not answer; [^:]*: start the program again[^:]* checkpoint", said
     )
     assert told == ["wait", "look", "stop", "drain", "start", "state"], said + driver.errors()
     finish(job_of(spark, Task(str(tmp_path))))

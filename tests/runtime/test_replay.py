@@ -78,7 +78,7 @@ def test_a_resumed_run_goes_on_at_its_row(tmp_path):
 
 def test_a_checkpoint_of_other_rows_is_refused(tmp_path):
     reader = ReplayStreamReader(recording(tmp_path, [0, 10]), speedup=None, limit=None, partitions=2)
-    with pytest.raises(CheckpointError, match="the checkpoint stands at row 3 of 2 rows"):
+    with pytest.raises(CheckpointError, match="the checkpoint is at row 3, but the source has 2 rows"):
         reader.latestOffset({"row": 3}, EVERYTHING)
 
 

@@ -14,10 +14,10 @@ from tests.runtime.streams import finish, read_batches, write_batches
 import skypane as sp
 from skypane.control.costs import Costs
 from skypane.control.exchange import CONFIRM
-from skypane.control.monitoring import Period, utilisation
+from skypane.control.monitoring import SamplingPeriod, utilisation
 from skypane.control.splitting import splitting
-from skypane.runtime.sim.farm import PaneFarm
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.pane_farm import PaneFarm
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.windows import Windows
 
 PANES = Windows.of("200 ms")
@@ -58,7 +58,7 @@ def on_spark(spark: SparkSession, folder: Path, times: list[np.ndarray], law: st
     return finish(replace(job, setting=replace(job.setting, costs=free)))[SETTLED:]
 
 
-def load(period: Period) -> float:
+def load(period: SamplingPeriod) -> float:
     found = utilisation(period)
     assert found is not None
     return found.rho
@@ -75,13 +75,15 @@ def test_the_simulator_comes_to_what_spark_comes_to(law: str, n: int, spark: Spa
     cost = sum(sum(batch.busy) for batch in shown) / sum(batch.rows for batch in shown)
     seconds = cost * len(times[0]) / n / USED
     there = [
-        load(Period(seconds, tuple(cost * rows for rows in batch.task_rows), batch.task_rows, batch.task_rows))
+        load(SamplingPeriod(seconds, tuple(cost * rows for rows in batch.task_rows), batch.task_rows, batch.task_rows))
         for batch in shown
     ]
 
     event = np.concatenate(times)
     arrival = np.concatenate([(batch + np.arange(len(own)) / len(own)) * seconds for batch, own in enumerate(times)])
-    farm = PaneFarm(Stream.of(PANES, event, np.rint(arrival * 1e6).astype(np.int64), slack=0), np.array([cost]), n)
+    farm = PaneFarm(
+        SimulatedStream.of(PANES, event, np.rint(arrival * 1e6).astype(np.int64), slack=0), np.array([cost]), n
+    )
     policy = splitting(law)
     state, here = policy.init(), []
     for batch in range(BATCHES):

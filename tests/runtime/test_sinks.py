@@ -18,41 +18,41 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from tests.rows import NAN, SCHEMA, multiset, table
 
-from skypane.runtime.spark.sinks import text
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.call import Call
-from skypane.runtime.spark.sinks.claim import OWNER, STAGE, Claim
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.sinks import text_format
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.console import Console
-from skypane.runtime.spark.sinks.current import Current
+from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.directory import Directory, Format
-from skypane.runtime.spark.sinks.door import sink, sinks
+from skypane.runtime.spark.sinks.folder_owner import OWNER, STAGE, QueryStart
+from skypane.runtime.spark.sinks.function import Call
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.sinks.sink_arguments import sink, sinks
 from skypane.types import CheckpointError, ConfigError
 
 NO_SPARK = cast("SparkSession", None)
 """Directories and memories need no session."""
 
 
-def answers(*tables: pa.Table) -> Answers:
+def answers(*tables: pa.Table) -> BatchRows:
     """Answers that the driver made."""
-    return Answers(SCHEMA, sum(rows.num_rows for rows in tables), ((0, 1),), tables)
+    return BatchRows(SCHEMA, sum(rows.num_rows for rows in tables), ((0, 1),), tables)
 
 
-def staged(out: Directory, tables: Sequence[pa.Table]) -> Answers:
+def staged(out: Directory, tables: Sequence[pa.Table]) -> BatchRows:
     """Answers that workers wrote where the sink wants them."""
     stage = out.stage("driver")
     assert stage is not None
     names = tuple(f"run-{i}.parquet" for i in range(len(tables)))
     for name, rows in zip(names, tables, strict=True):
         stage.write_parquet(name, SCHEMA, [rows])
-    return Answers(SCHEMA, sum(rows.num_rows for rows in tables), ((0, 1),), store=stage, files=names)
+    return BatchRows(SCHEMA, sum(rows.num_rows for rows in tables), ((0, 1),), store=stage, files=names)
 
 
 def opened(path: Path, kind: Format = "parquet") -> Directory:
     out = Directory(str(path), kind)
-    out.open(Claim("q"))
+    out.open(QueryStart("q"))
     return out
 
 
@@ -89,19 +89,19 @@ def test_files_are_on_the_disk_before_a_batch_counts_as_told(
     tmp_path: Path, by_workers: bool, monkeypatch: pytest.MonkeyPatch
 ):
     """Each under the name that it has on the stage; then the list of what is in the folder."""
-    out, synced, moved, fsync, move = opened(tmp_path), list[Path](), list[int](), os.fsync, Store.move
+    out, synced, moved, fsync, move = opened(tmp_path), list[Path](), list[int](), os.fsync, DocumentStore.move
 
     def noted(handle: int) -> None:
         fsync(handle)
         synced.append(Path(f"/proc/self/fd/{handle}").readlink())
 
-    def checked(stage: Store, name: str, target: Store, target_name: str) -> None:
+    def checked(stage: DocumentStore, name: str, target: DocumentStore, target_name: str) -> None:
         assert Path(stage.path(name)) in synced, "a file is moved when it is whole on the disk"
         move(stage, name, target, target_name)
         moved.append(len(synced))
 
     monkeypatch.setattr(os, "fsync", noted)
-    monkeypatch.setattr(Store, "move", checked)
+    monkeypatch.setattr(DocumentStore, "move", checked)
     out.write(NO_SPARK, staged(out, [ONE, TWO]) if by_workers else answers(ONE, TWO), 0)
     assert synced[moved[-1] :] == [tmp_path], "after the last of them was moved"
     assert len(moved) == len(visible(tmp_path)) == 1 + by_workers
@@ -153,26 +153,26 @@ def test_a_batch_without_rows_leaves_no_file(tmp_path: Path):
 
 def test_who_has_the_front_open_goes_on_reading_the_old_one(tmp_path: Path):
     """And whoever looks finds one file, whole, at any moment."""
-    front, move = Current(str(tmp_path)), Store.move
-    front.open(Claim("q"))
+    front, move = Current(str(tmp_path)), DocumentStore.move
+    front.open(QueryStart("q"))
     front.write(NO_SPARK, answers(ONE), 0)
 
-    def looking(stage: Store, name: str, target: Store, target_name: str) -> None:
+    def looking(stage: DocumentStore, name: str, target: DocumentStore, target_name: str) -> None:
         assert content(tmp_path) == multiset(ONE)
         move(stage, name, target, target_name)
         assert content(tmp_path) == multiset(TWO)
 
     with pytest.MonkeyPatch.context() as patch, pq.ParquetFile(tmp_path / "front.parquet") as open_before:
-        patch.setattr(Store, "move", looking)
+        patch.setattr(DocumentStore, "move", looking)
         front.write(NO_SPARK, answers(TWO), 1)
         assert visible(tmp_path) == ["front.parquet"]
         assert multiset(open_before.read()) == multiset(ONE)
 
 
 def test_a_folder_has_one_owner(tmp_path: Path):
-    opened(tmp_path).open(Claim("q"))  # a restart
+    opened(tmp_path).open(QueryStart("q"))  # a restart
     with pytest.raises(CheckpointError, match=f"^{tmp_path} holds the output of another query"):
-        opened(tmp_path).open(Claim("another"))
+        opened(tmp_path).open(QueryStart("another"))
     assert json.loads((tmp_path / OWNER).read_text(encoding="ascii"))["document"] == {"query": "q", "holds": "part"}
 
 
@@ -212,7 +212,7 @@ def test_json_loses_nothing(tmp_path: Path):
         "flag": pa.array([True, None]),
     }
     rows = pa.table(columns)
-    opened(tmp_path, "json").write(NO_SPARK, Answers(rows.schema, 2, tables=(rows,)), 0)
+    opened(tmp_path, "json").write(NO_SPARK, BatchRows(rows.schema, 2, tables=(rows,)), 0)
     first, second = (tmp_path / "part-000000000000-00000.json").read_text(encoding="utf-8").splitlines()
     assert json.loads(first) == {
         "big": 2**62 + 1,
@@ -248,7 +248,7 @@ def test_spark_reads_times_of_any_year_as_they_were(kind: Format, name: str, spa
     arrow, sql, ticks = EDGES[name]
     plain = pa.array(ticks, pa.int32() if name == "day" else pa.int64())
     rows = pa.table({"id": pa.array(range(len(ticks))), name: plain.cast(arrow)})
-    opened(tmp_path, kind).write(NO_SPARK, Answers(rows.schema, rows.num_rows, tables=(rows,)), 0)
+    opened(tmp_path, kind).write(NO_SPARK, BatchRows(rows.schema, rows.num_rows, tables=(rows,)), 0)
     reader = spark.read.schema(f"id long, {name} {sql}").option("header", value=True)
     read = getattr(reader, kind)(str(tmp_path)).toArrow().sort_by("id")
     assert read[name].cast(plain.type).to_pylist() == ticks
@@ -258,7 +258,7 @@ def test_json_keeps_times_of_any_year_inside_of_others(tmp_path: Path):
     moments = pa.array([[(1 << 63) - 1, None], None], pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("us", "UTC")))
     rows = pa.table({"at": moments, "pairs": pa.array([[("k", 30_000_000)], None], pa.map_(pa.string(), pa.int32()))})
     rows = rows.cast(rows.schema.set(1, pa.field("pairs", pa.map_(pa.string(), pa.date32()))))
-    opened(tmp_path, "json").write(NO_SPARK, Answers(rows.schema, 2, tables=(rows,)), 0)
+    opened(tmp_path, "json").write(NO_SPARK, BatchRows(rows.schema, 2, tables=(rows,)), 0)
     first, _ = (tmp_path / "part-000000000000-00000.json").read_text(encoding="utf-8").splitlines()
     assert json.loads(first) == {"at": ["+294247-01-10T04:00:54.775807+00:00", None], "pairs": {"k": "+84107-03-19"}}
 
@@ -266,7 +266,7 @@ def test_json_keeps_times_of_any_year_inside_of_others(tmp_path: Path):
 @given(st.datetimes())
 def test_times_of_the_usual_years_are_written_as_python_writes_them(at: datetime):
     micros = (at - datetime(1970, 1, 1)) // timedelta(microseconds=1)  # noqa: DTZ001 - a time without zone is meant
-    assert text.moment(micros) == at.isoformat()
+    assert text_format.moment(micros) == at.isoformat()
 
 
 def test_an_unknown_format_is_refused():
@@ -301,9 +301,7 @@ def test_a_memory_is_bounded():
         memory.write(NO_SPARK, answers(table([batch_id])), batch_id)
         assert len(memory._tables) <= 2
     assert memory.table().equals(pa.concat_tables([table([98]), table([99])]))
-    with pytest.raises(
-        ConfigError, match=r"^Memory\(batches\) keeps so many batches, a whole number of at least 1, got 0$"
-    ):
+    with pytest.raises(ConfigError, match=r"^Memory\(batches\) must be a whole number of at least 1, got 0$"):
         Memory(batches=0)
 
 
@@ -324,9 +322,9 @@ def test_a_callable_gets_a_dataframe_and_the_batch(spark: SparkSession, tmp_path
     assert stage is not None
     stage.write_parquet("run.parquet", local, [rows])
     made = [
-        Answers(local, 1, tables=(rows,)),
-        Answers(local, 1, store=stage, files=("run.parquet",)),
-        Answers(local, 0),
+        BatchRows(local, 1, tables=(rows,)),
+        BatchRows(local, 1, store=stage, files=("run.parquet",)),
+        BatchRows(local, 0),
     ]
     for batch_id, each in enumerate(made):
         Call(function).write(spark, each, batch_id)
@@ -368,12 +366,12 @@ def test_answers_and_late_rows_have_names_of_their_own_and_no_folder_in_common(t
     output, late = sinks(tmp_path / "out", tmp_path / "late", SCHEMA, SCHEMA)
     assert late is not None
     for taker in (output, late):
-        taker.open(Claim("q"))
+        taker.open(QueryStart("q"))
         taker.write(NO_SPARK, answers(ONE), 0)
     assert visible(tmp_path / "out") == ["part-000000000000-00000.parquet"]
     assert visible(tmp_path / "late") == ["late-000000000000-00000.parquet"]
-    with pytest.raises(CheckpointError, match="holds the answers of this query, and late rows are to go there"):
-        Directory(str(tmp_path / "out")).for_rejected().open(Claim("q"))
+    with pytest.raises(CheckpointError, match="holds the answers of this query, so late rows cannot be written there"):
+        Directory(str(tmp_path / "out")).for_rejected().open(QueryStart("q"))
 
 
 def test_a_damaged_note_of_the_owner_is_named(tmp_path: Path):
@@ -392,13 +390,13 @@ def test_a_sink_of_ones_own_must_only_write():
     class Count(Sink):
         row_count = 0
 
-        def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+        def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
             del spark, batch_id
             self.row_count += answers.row_count
 
     mine = Count()
     assert sinks(mine, mine, SCHEMA, SCHEMA) == (mine, mine)
-    mine.open(Claim("q"))
+    mine.open(QueryStart("q"))
     assert mine.stage("driver") is None
     mine.write(NO_SPARK, answers(ONE), 0)
     assert mine.row_count == 1
@@ -425,5 +423,5 @@ def test_rows_after_a_piece_without_rows_reach_a_sink_that_takes_a_dataframe(spa
     rows = pa.table({"x": [1, 2]})
     pieces = pa.concat_tables([rows.slice(0, 1), rows.slice(0, 0), rows.slice(1, 1)])
     assert pieces.column("x").num_chunks == 3
-    told = Answers(rows.schema, row_count=2, tables=(rows.slice(0, 0), pieces)).dataframe(spark)
+    told = BatchRows(rows.schema, row_count=2, tables=(rows.slice(0, 0), pieces)).dataframe(spark)
     assert [row.x for row in told.collect()] == [1, 2]

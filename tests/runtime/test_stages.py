@@ -21,11 +21,12 @@ from skypane import Aggregate
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
 from skypane.progress import KSlack
-from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialRef, attempt_name
-from skypane.runtime.spark.engine.plq import LiftStage, PaneLevel, TaskReport
-from skypane.runtime.spark.engine.state import State
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialReference, attempt_name
+from skypane.runtime.spark.engine.plq import LiftReports, LiftStage, TaskReport
+from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.engine.wlq import (
-    RunStage,
+    WindowStage,
     cut,
     distinct_row_count,
     in_driver,
@@ -33,13 +34,12 @@ from skypane.runtime.spark.engine.wlq import (
     row_count,
     together,
 )
-from skypane.runtime.spark.store import Store
 from skypane.windows import Windows
 
-RefTask = WindowTask[PartialRef]
+RefTask = WindowTask[PartialReference]
 FILES = [attempt_name(0, task) for task in range(2)]
 NUMBERS = st.integers(0, 1_000)
-REFS = st.builds(PartialRef, st.sampled_from(FILES), NUMBERS, NUMBERS, NUMBERS, NUMBERS)
+REFS = st.builds(PartialReference, st.sampled_from(FILES), NUMBERS, NUMBERS, NUMBERS, NUMBERS)
 PANES = st.dictionaries(st.integers(-5, 20), st.lists(REFS, min_size=1, max_size=3).map(tuple), min_size=1, max_size=6)
 TASKS = st.lists(PANES, min_size=1, max_size=20).map(
     lambda windows: [WindowTask(k, tuple(sorted(panes.items()))) for k, panes in enumerate(windows)]
@@ -47,8 +47,8 @@ TASKS = st.lists(PANES, min_size=1, max_size=20).map(
 FEW = settings(max_examples=20)  # each example writes files
 
 
-def store(factory: pytest.TempPathFactory) -> Store:
-    root = Store.at(str(factory.mktemp("stages")))
+def store(factory: pytest.TempPathFactory) -> DocumentStore:
+    root = DocumentStore.at(str(factory.mktemp("stages")))
     for name in (PARTIALS, "rejected", "answers"):
         root.child(name).make()
     return root
@@ -58,11 +58,11 @@ def plan(shape: Windows) -> Plan:
     return Plan(SKYLINE, shape, "time", KSlack())
 
 
-def lifted(asked: Plan, folder: Store, parts: list[pa.Table]) -> PaneLevel:
+def lifted(asked: Plan, folder: DocumentStore, parts: list[pa.Table]) -> LiftReports:
     """The reports of a batch whose rows come in these parts, one to each task."""
     stage = LiftStage(asked.query, asked.gate, folder, 7)
     reports = [report for part in parts for report in stage(part.to_batches())]
-    return PaneLevel(tuple(TaskReport.from_json(report.column(0)[0].as_py()) for report in reports))
+    return LiftReports(tuple(TaskReport.from_json(report.column(0)[0].as_py()) for report in reports))
 
 
 @FEW
@@ -93,11 +93,11 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
 ):
     folder, asked = store(tmp_path_factory), plan(shape)
     level = lifted(asked, folder, split(rows, [min(at, rows.num_rows) for at in cuts]))
-    panes = OpenPanes[PartialRef].empty(shape).add((pane.count.pane, pane.ref) for pane in level.panes)
+    panes = OpenPanes[PartialReference].empty(shape).add((pane.count.pane, pane.ref) for pane in level.panes)
     tasks = panes.all_windows()
     schema, query = asked.validate(SCHEMA), asked.window_query(SCHEMA)
     here, alone = in_driver(query.worker(), folder, tasks, schema)
-    stage = RunStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema)
+    stage = WindowStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema)
     numbers = pa.RecordBatch.from_pydict({"id": list(range(len(stage.runs)))})
     done = [json.loads(text) for batch in stage([numbers]) for text in batch.column(0).to_pylist()]
     there = [folder.child("answers").read_parquet(run["file"], schema) for run in done]
@@ -119,16 +119,16 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
 
 #: what people look at, command lines, jobs in files and other drivers of the same laws
 NOT_FOR_WORKERS = frozenset(
-    "matplotlib rich PIL pydantic skypane.cli skypane.jobs skypane.reporting skypane.describing skypane.reproduce "
-    "skypane.datasets skypane.workloads skypane.multiway skypane.demo skypane.runtime.sim skypane.runtime.local".split()
+    "matplotlib rich PIL pydantic skypane.cli skypane.jobs skypane.reporting skypane.describing skypane_papers "
+    "skypane.datasets skypane.workloads skypane_papers.multiway skypane.demo skypane.runtime.sim skypane.runtime.local".split()
 )
 
 
 def test_workers_load_nothing_that_only_people_and_other_runtimes_need():
     shape = Windows(20, 10)
     asked = plan(shape)
-    query, folder = asked.window_query(SCHEMA), Store("/nowhere")
-    stages = LiftStage(asked.query, asked.gate, folder, 7), RunStage(query, folder, folder, "7", (), SCHEMA)
+    query, folder = asked.window_query(SCHEMA), DocumentStore("/nowhere")
+    stages = LiftStage(asked.query, asked.gate, folder, 7), WindowStage(query, folder, folder, "7", (), SCHEMA)
     load = "import pickle, sys; pickle.load(sys.stdin.buffer); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", load], input=pickle.dumps(stages), capture_output=True, check=True)
     loaded = done.stdout.decode().split()
@@ -152,11 +152,11 @@ def test_workers_that_share_windows_by_keys_answer_as_the_driver(
 ):
     folder, asked = store(tmp_path_factory), Plan(KEYED, shape, "at", KSlack())
     level = lifted(asked, folder, split(rows, [rows.num_rows // 2]))
-    panes = OpenPanes[PartialRef].empty(shape).add((pane.count.pane, pane.ref) for pane in level.panes)
+    panes = OpenPanes[PartialReference].empty(shape).add((pane.count.pane, pane.ref) for pane in level.panes)
     tasks = panes.all_windows()
     schema, query = asked.validate(rows.schema), asked.window_query(rows.schema)
     here, _ = in_driver(query.worker(), folder, tasks, schema)
-    stage = RunStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema, parts)
+    stage = WindowStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema, parts)
     assert stage.tasks == len(stage.runs) * parts
     numbers = pa.RecordBatch.from_pydict({"id": list(range(stage.tasks))})
     done = [json.loads(text) for batch in stage([numbers]) for text in batch.column(0).to_pylist()]
@@ -207,10 +207,12 @@ def test_a_pane_of_several_windows_counts_once(tasks: list[RefTask]):
 
 @FEW
 @given(PANES, st.none() | st.integers(-9, 9))
-def test_what_is_remembered_survives_the_ledger(panes: dict[int, tuple[PartialRef, ...]], next_window: int | None):
+def test_what_is_remembered_survives_the_ledger(
+    panes: dict[int, tuple[PartialReference, ...]], next_window: int | None
+):
     asked = plan(Windows(20, 10))
-    state = State(asked.progress.init(), OpenPanes(asked.windows, panes, next_window))
+    state = WindowState(asked.progress.init(), OpenPanes(asked.windows, panes, next_window))
     saved = json.loads(json.dumps([dict(state.progress.snapshot()), state.snapshot()]))
-    assert State.restored(asked, *saved) == state
+    assert WindowState.restored(asked, *saved) == state
     assert state.files == {ref.file for refs in panes.values() for ref in refs}
     assert state.rows == sum(ref.rows for refs in panes.values() for ref in refs)

@@ -48,7 +48,7 @@ from skypane.plan import Plan
 from skypane.preference import Score
 from skypane.progress import ProgressPolicy
 from skypane.runtime import local
-from skypane.runtime.spark.engine import windowed
+from skypane.runtime.spark.engine import window_program
 from skypane.types import Length
 from skypane.windows import Windows
 from skypane.wording import counted
@@ -150,7 +150,7 @@ def exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job costs nothing: wherever there are two windows, workers answer them."""
-    monkeypatch.setattr(windowed, "Placement", lambda _: Placement(Costs(job=0.0)))
+    monkeypatch.setattr(window_program, "Placement", lambda _: Placement(Costs(job=0.0)))
 
 
 @pytest.mark.core
@@ -467,7 +467,7 @@ def test_a_stop_waits_for_the_batch_under_way(spark: SparkSession, tmp_path: Pat
     assert sink.entered.wait(60)
     stopping = threading.Thread(target=handle.stop)
     stopping.start()
-    while not handle._turns._stopping.is_set():
+    while not handle._lifecycle._stopping.is_set():
         stopping.join(0.001)
     sink.let_go.set()
     stopping.join(60)

@@ -16,7 +16,7 @@ from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.operators.advance import advance
-from skypane.operators.entry.gate import Gate
+from skypane.operators.entry.entry_rules import EntryRules
 from skypane.types import Micros
 from skypane.windows import Windows
 
@@ -56,7 +56,7 @@ def of_skypane(
     batches: list[pa.Table], windows: Windows, policy: sp.ProgressPolicy
 ) -> tuple[dict[Micros, int], int, Micros]:
     """Return the same of the definition, of the windows that are closed; the rows dropped; and the punctuation."""
-    gate = Gate(windows, "ts", ())
+    gate = EntryRules(windows, "ts", ())
     state, counts = policy.init(), Counter[Micros]()
     for batch in batches:
         entry = gate.after(state.punctuation).split(batch)

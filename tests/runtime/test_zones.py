@@ -34,14 +34,14 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.control.law import Decision
-from skypane.control.placement import Place, Placement
+from skypane.control.control_policy import Decision
+from skypane.control.placement import Placement, PlacementChoice
 from skypane.plan import Plan
 from skypane.runtime import local
-from skypane.runtime.spark.schema import spark_schema
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.call import Call
-from skypane.runtime.spark.sinks.claim import Claim
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.function import Call
+from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.windows import Windows
 
 CLOCKS_GO_BACK = 1_730_613_600  # in New York, 3 November 2024: the hour before is told twice
@@ -95,14 +95,14 @@ class Everywhere(sp.Sink):
         self.frames.append(frame.toArrow().cast(self.memory.table().schema))
         self.schema = frame.schema
 
-    def open(self, claim: Claim) -> None:
+    def open(self, claim: QueryStart) -> None:
         for each in self._all:
             each.open(claim)
 
     def stage(self, driver: str) -> Any:
         return self.parquet.stage(driver)
 
-    def write(self, spark: SparkSession, rows: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, rows: BatchRows, batch_id: int) -> None:
         for each in self._all:
             each.write(spark, rows, batch_id)
 
@@ -134,7 +134,7 @@ def elsewhere(spark: SparkSession, zone: str) -> SparkSession:
 def test_a_stream_in_any_zone_answers_as_the_oracle(
     kind: str, where: str, elsewhere: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    place = Place("spark" if where == "workers" else "driver")
+    place = PlacementChoice("spark" if where == "workers" else "driver")
     monkeypatch.setattr(Placement, "decide", lambda _, state, __: (state, Decision("placement", place, "as tested")))
     batches = batches_of("UTC" if kind == "with zone" else None)
     write_batches(tmp_path / "in", batches)

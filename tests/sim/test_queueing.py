@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.sim.queueing import waiting_times
 
 from skypane.control.splitting import PaneRoundRobin
-from skypane.runtime.sim.farm import PaneFarm
-from skypane.runtime.sim.queueing import waiting_times
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.pane_farm import PaneFarm
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import ConfigError, FloatArray
 
 TUPLES = 1_000_000
@@ -57,7 +57,7 @@ def test_the_pane_farm_holds_as_many_tuples_as_little_says(rho: float, services:
     """One worker: busy for rho of the time, and as many tuples in the farm, time-averaged, as Little's law gives."""
     arrival = np.cumsum(exponential(1 / rho, 4))
     work = exponential(1.0, 5) if services == "exponential" else np.ones(TUPLES)
-    stream = Stream(arrival, np.zeros(TUPLES, np.int64), work, np.array([TUPLES]))
+    stream = SimulatedStream(arrival, np.zeros(TUPLES, np.int64), work, np.array([TUPLES]))
     farm = PaneFarm(stream, np.ones(1), workers=1)
     law, seen, busy = PaneRoundRobin(), [], 0.0
     end = float(arrival[-1])

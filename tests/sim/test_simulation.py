@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from skypane.control.control_policy import NoState
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
-from skypane.control.law import Stateless
+from skypane.control.parallelism import Workers
 from skypane.control.scheduling import scheduler
-from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingLaw
-from skypane.control.workers import Workers
-from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, CostModel, ResultSize
-from skypane.runtime.sim.simulation import Sampled, Setup, simulate
-from skypane.runtime.sim.stream import Stream
-from skypane.runtime.sim.window_farm import Result, WindowFarm
+from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingPolicy
+from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, CostModel, ResultSize
+from skypane.runtime.sim.simulated_stream import SimulatedStream
+from skypane.runtime.sim.simulation import SimulationSample, SimulationSetup, simulate
+from skypane.runtime.sim.window_farm import WindowFarm, WindowResult
 from skypane.types import ConfigError
 from skypane.windows import Windows
 from skypane.workloads import Map2, Poisson
@@ -26,7 +26,7 @@ OVERLAPPING = Windows.of("1 s", "200 ms")
 SLACK = 1_000
 
 
-def stream(arrivals: Map2 | Poisson, seconds: int, windows: Windows = PANES, seed: int = 0) -> Stream:
+def stream(arrivals: Map2 | Poisson, seconds: int, windows: Windows = PANES, seed: int = 0) -> SimulatedStream:
     times, rng, last = [], np.random.default_rng(seed), 0
     for chunk in arrivals.times(rng):
         times.append(chunk)
@@ -35,24 +35,24 @@ def stream(arrivals: Map2 | Poisson, seconds: int, windows: Windows = PANES, see
             break
     event = np.concatenate(times)
     event = event[event < seconds * 1_000_000]
-    return Stream.of(windows, event, event, SLACK)
+    return SimulatedStream.of(windows, event, event, SLACK)
 
 
 @pytest.fixture(scope="module")
-def bursty() -> Stream:
+def bursty() -> SimulatedStream:
     """100K tuples/s, index of dispersion 6000 (paper 1, section 4.3.3)."""
     return stream(Map2(100_000, 6_000), 40)
 
 
-def mean(setup: Setup, what: str, skip: int = 15) -> float:
+def mean(setup: SimulationSetup, what: str, skip: int = 15) -> float:
     return float(np.nanmean([getattr(sampled, what) for sampled in simulate(setup)][skip:]))
 
 
-def plq(made: Stream, law: str, workers: int) -> Setup:
-    return Setup(made, PANES, BLOCK_NESTED_LOOPS, POLICIES[law], Workers(workers, 1), scheduling=None)
+def plq(made: SimulatedStream, law: str, workers: int) -> SimulationSetup:
+    return SimulationSetup(made, PANES, BLOCK_NESTED_LOOPS, POLICIES[law], Workers(workers, 1), scheduling=None)
 
 
-def test_whole_panes_cannot_keep_up_with_bursts_whatever_the_workers(bursty: Stream):
+def test_whole_panes_cannot_keep_up_with_bursts_whatever_the_workers(bursty: SimulatedStream):
     """Paper 1, figure 8f: PB_RR stays above 1 up to 17 workers, where TB_RR has time to spare."""
     assert mean(plq(bursty, "PB_RR", 17), "rho_plq") > 1
     assert mean(plq(bursty, "TB_RR", 5), "rho_plq") < 1
@@ -60,7 +60,7 @@ def test_whole_panes_cannot_keep_up_with_bursts_whatever_the_workers(bursty: Str
 
 @pytest.mark.long
 @pytest.mark.parametrize("workers", [7, 12, 17])
-def test_the_pid_holds_the_setpoint_with_less_splitting_the_more_workers(bursty: Stream, workers: int):
+def test_the_pid_holds_the_setpoint_with_less_splitting_the_more_workers(bursty: SimulatedStream, workers: int):
     shown = plq(bursty, "AS_PID", workers)
     assert mean(shown, "rho_plq") == pytest.approx(0.9, rel=0.05)
     assert 1 < mean(shown, "sigma") < 2.2
@@ -74,7 +74,7 @@ def test_fitted_results_come_to_what_exact_ones_come_to():
     points = np.random.default_rng(3).random((len(times.arrival), 8))
     cost = replace(BLOCK_NESTED_LOOPS, tuple_compare=0.8e-6, merge_compare=0.2e-6)
     fitted, exact = (
-        list(simulate(Setup(made, overlapping, cost, POLICIES["TB_RR"], Workers(3, 2), "WIN_FB_MERGE")))[1:]
+        list(simulate(SimulationSetup(made, overlapping, cost, POLICIES["TB_RR"], Workers(3, 2), "WIN_FB_MERGE")))[1:]
         for made in (times, replace(times, points=points))
     )
     for name in ("rho_plq", "rho_wlq", "sigma", "selected", "share", "latency", "idle_wlq", "windows", "merges"):
@@ -86,30 +86,30 @@ def test_a_source_that_waits_for_room_hides_an_overload():
     """Why the papers' queues have no bound: what a full queue holds back was not sent, so rho does not see it; it waits."""
     made = stream(Poisson(20_000), 6)
     cost = replace(BLOCK_NESTED_LOOPS, tuple_base=1e-4, tuple_compare=0.0)
-    setup = Setup(made, PANES, cost, POLICIES["TB_RR"], Workers(1, 1), scheduling=None)
+    setup = SimulationSetup(made, PANES, cost, POLICIES["TB_RR"], Workers(1, 1), scheduling=None)
     free, full = (list(simulate(replace(setup, room=room)))[1:-1] for room in (None, 100))
     assert np.mean([sampled.rho_plq for sampled in free]) == pytest.approx(2, rel=0.05)
     assert np.mean([sampled.rho_plq for sampled in full]) == pytest.approx(1, rel=0.05)
     assert full[3].backlog == pytest.approx(free[3].backlog, rel=0.01)
 
 
-def test_what_cannot_be_reached_is_split_evenly(bursty: Stream):
+def test_what_cannot_be_reached_is_split_evenly(bursty: SimulatedStream):
     assert mean(plq(bursty, "AS_PID", 3), "sigma") == pytest.approx(3, abs=0.05)
 
 
 @pytest.mark.long
-def test_more_splitting_sends_more_to_the_second_stage(bursty: Stream):
+def test_more_splitting_sends_more_to_the_second_stage(bursty: SimulatedStream):
     chosen = [mean(plq(bursty, law, 7), "selected") for law in ("PB_RR", "AS_PID", "TB_RR")]
     assert chosen == sorted(chosen)
     assert chosen[2] > 1.5 * chosen[0]
 
 
-def windows(scheduling: str) -> Setup:
+def windows(scheduling: str) -> SimulationSetup:
     """Windows of five panes, each in six partitions, whose merges keep 16 workers busy."""
     overlapping = Windows.of("1 s", "200 ms")
     made = stream(Map2(30_000, 1_000), 40, overlapping)
     cost = CostModel(ResultSize(2.7, 0.751), 1e-6, 45e-9, merge_base=1e-4, merge_row=1e-7, merge_compare=40e-9)
-    return Setup(made, overlapping, cost, POLICIES["TB_RR"], Workers(6, 16), scheduling, sampling=0.5)
+    return SimulationSetup(made, overlapping, cost, POLICIES["TB_RR"], Workers(6, 16), scheduling, sampling=0.5)
 
 
 @pytest.mark.long
@@ -135,7 +135,7 @@ def test_every_scheduler_answers_the_same_windows():
 @pytest.mark.long
 def test_the_fuzzy_controller_follows_a_rate_that_doubles():
     quiet, busy = (stream(Poisson(rate), 30, seed=seed) for seed, rate in enumerate((40_000, 80_000)))
-    both = Stream(
+    both = SimulatedStream(
         np.concatenate([quiet.arrival, 30 + busy.arrival]),
         np.concatenate([quiet.pane, quiet.panes + busy.pane]),
         np.ones(len(quiet.arrival) + len(busy.arrival)),
@@ -143,7 +143,7 @@ def test_the_fuzzy_controller_follows_a_rate_that_doubles():
     )
     elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1), every=10)
     cost = CostModel(ResultSize(2.7, 0.751), 1e-6, 45e-9, 1e-5, 1e-8, 0.0)
-    setup = Setup(both, PANES, cost, PidSplitting(), Workers(2, 1), "WIN_FB_MERGE", elastic, sampling=0.25)
+    setup = SimulationSetup(both, PANES, cost, PidSplitting(), Workers(2, 1), "WIN_FB_MERGE", elastic, sampling=0.25)
     shown = list(simulate(setup))
     early, late = ([one for one in shown if low <= one.time < high] for low, high in ((15, 30), (45, 60)))
     assert np.mean([one.workers.plq for one in late]) > 1.3 * np.mean([one.workers.plq for one in early])
@@ -155,12 +155,14 @@ def test_the_fuzzy_controller_follows_a_rate_that_doubles():
 def test_workers_without_work_go_and_no_window_is_answered_later_for_it():
     """Few windows are open at a time: the rules add window workers that none of them could give a task."""
 
-    def run(idle: int) -> list[Sampled]:
+    def run(idle: int) -> list[SimulationSample]:
         elastic = Elastic(FuzzyPolicy(), most=60, every=4, idle=idle)
         cost = replace(BLOCK_NESTED_LOOPS, merge_compare=60e-9)
         rows = stream(Poisson(30_000), 20, windows=OVERLAPPING)
         return list(
-            simulate(Setup(rows, OVERLAPPING, cost, PidSplitting(), Workers(1, 1), "WIN_FB_MERGE", elastic, 0.25))
+            simulate(
+                SimulationSetup(rows, OVERLAPPING, cost, PidSplitting(), Workers(1, 1), "WIN_FB_MERGE", elastic, 0.25)
+            )
         )
 
     stay, go = run(0), run(2)
@@ -175,8 +177,8 @@ def test_one_window_worker_by_hand():
     """A pane of two partitions; an update takes a second for each row that it reads: 3, then 3 + 2."""
     cost = CostModel(ResultSize(1, 1), 0, 0, merge_base=0, merge_row=1.0, merge_compare=0)
     farm = WindowFarm(scheduler("WIN_FB", Windows(2, 2), 1, first_pane=0), cost, 1)
-    farm.arrive(1.0, 0, Result(3, 3), 2)
-    farm.arrive(2.0, 0, Result(2, 2), 2)
+    farm.arrive(1.0, 0, WindowResult(3, 3), 2)
+    farm.arrive(2.0, 0, WindowResult(2, 2), 2)
     farm.until(20.0)
     period, answers, merges, updates = farm.measured(20.0)
     assert sum(period.busy) == 3 + 5
@@ -184,19 +186,19 @@ def test_one_window_worker_by_hand():
     assert (merges, updates) == (0, 2)
 
 
-def test_settings_that_cannot_be_simulated_are_refused(bursty: Stream):
+def test_settings_that_cannot_be_simulated_are_refused(bursty: SimulatedStream):
     elastic = Elastic(FuzzyPolicy(), most=4)
     with pytest.raises(ConfigError, match="WIN_RR binds windows"):
-        Setup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), "WIN_RR", elastic)
+        SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), "WIN_RR", elastic)
     with pytest.raises(ConfigError, match="sampling > 0"):
-        Setup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), sampling=0)
+        SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), sampling=0)
 
 
-def test_a_law_without_a_compiled_form_is_refused_by_name(bursty: Stream):
-    class Own(SplittingLaw[Stateless]):
+def test_a_law_without_a_compiled_form_is_refused_by_name(bursty: SimulatedStream):
+    class Own(SplittingPolicy[NoState]):
         name = "own"
-        State = Stateless
+        State = NoState
         init, observe, decide, send = (getattr(PaneRoundRobin, name) for name in ("init", "observe", "decide", "send"))
 
-    with pytest.raises(ConfigError, match="no compiled form of own"):
-        next(simulate(Setup(bursty, PANES, BLOCK_NESTED_LOOPS, Own(), Workers(1, 1), None)))
+    with pytest.raises(ConfigError, match="splitting policy own is not supported"):
+        next(simulate(SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, Own(), Workers(1, 1), None)))

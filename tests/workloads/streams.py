@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from skypane.types import IntArray
-from skypane.workloads.arrivals.sent import Fleet, Process, Sent
-from skypane.workloads.chance import generator
+from skypane.workloads.arrivals.sent import Fleet, Process, SentTuples
+from skypane.workloads.random_streams import generator
 
 
 def times_of(process: Process, n: int, seed: int = 1) -> IntArray:
@@ -20,7 +20,7 @@ def times_of(process: Process, n: int, seed: int = 1) -> IntArray:
     return np.concatenate(chunks)[:n]
 
 
-def sent_by(fleet: Fleet, n: int, seed: int = 1) -> Sent:
+def sent_by(fleet: Fleet, n: int, seed: int = 1) -> SentTuples:
     """The first n tuples of a fleet."""
     chunks, rows = [], 0
     for sent in fleet.sent(generator(seed, 0)):
@@ -29,7 +29,7 @@ def sent_by(fleet: Fleet, n: int, seed: int = 1) -> Sent:
         if rows >= n:
             break
     times, sources = (np.concatenate(column)[:n] for column in zip(*chunks, strict=True))
-    return Sent(times, sources)
+    return SentTuples(times, sources)
 
 
 def rate_of(times: IntArray) -> float:

@@ -18,10 +18,10 @@ from skypane.workloads import (
     Workload,
 )
 from skypane.workloads.arrivals.plain import Constant, Poisson
-from skypane.workloads.chance import generator
-from skypane.workloads.content.sources import Shared
+from skypane.workloads.content.senders import Shared
 from skypane.workloads.disorder.delays import Delays
 from skypane.workloads.estimators import delay_quantiles, dispersion, late_share, tail_exponent
+from skypane.workloads.random_streams import generator
 
 
 def delays_of(config: Delays, n: int = 400_000) -> FloatArray:

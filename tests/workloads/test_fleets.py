@@ -6,11 +6,11 @@ from tests.workloads.streams import sent_by
 
 from skypane.types import ConfigError, FloatArray
 from skypane.workloads import BurstyFleet, ConstantFleet, FluctuatingFleet
-from skypane.workloads.arrivals.sent import Sent
+from skypane.workloads.arrivals.sent import SentTuples
 from skypane.workloads.estimators import squared_variation
 
 
-def rates(sent: Sent, streams: int, seconds: float) -> FloatArray:
+def rates(sent: SentTuples, streams: int, seconds: float) -> FloatArray:
     """Tuples per second, (whole intervals of that many seconds, streams)."""
     interval = (sent.times / 1e6 // seconds).astype(np.int64)
     found = np.bincount(interval * streams + sent.sources, minlength=(interval[-1] + 1) * streams)

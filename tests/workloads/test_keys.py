@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 
 from skypane.types import ConfigError, IntArray
 from skypane.workloads import Zipf
-from skypane.workloads.chance import generator
 from skypane.workloads.content.keys import zipf_shares
 from skypane.workloads.estimators import zipf_exponent
+from skypane.workloads.random_streams import generator
 
 
 def drawn(config: Zipf, times: IntArray) -> IntArray:

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skypane.workloads.arrivals.rates import Pieces, evenly, poisson
-from skypane.workloads.arrivals.sent import CHUNK, Sent
-from skypane.workloads.chance import generator
+from skypane.workloads.arrivals.rates import RateSegments, evenly, poisson
+from skypane.workloads.arrivals.sent import CHUNK, SentTuples
+from skypane.workloads.random_streams import generator
 
 
-def joined(chunks: Iterator[Sent], n: int) -> Sent:
+def joined(chunks: Iterator[SentTuples], n: int) -> SentTuples:
     times, sources = zip(*islice(chunks, n), strict=True)
-    return Sent(np.concatenate(times), np.concatenate(sources))
+    return SentTuples(np.concatenate(times), np.concatenate(sources))
 
 
-def repeated(lengths: list[float], rates: list[list[float]]) -> Iterator[Pieces]:
-    return cycle([Pieces(np.array(lengths), np.array(rates))])
+def repeated(lengths: list[float], rates: list[list[float]]) -> Iterator[RateSegments]:
+    return cycle([RateSegments(np.array(lengths), np.array(rates))])
 
 
 def test_poisson_tuples_fall_where_the_rate_is_and_on_whom_it_is():
@@ -49,7 +49,7 @@ def test_evenly_sent_tuples_are_one_unit_apart_for_each_source(lengths: list[flo
     row = st.lists(st.sampled_from([0.0, 1.0, 100.0, 2_500.0]), min_size=3, max_size=3)
     rates = np.array([data.draw(row) for _ in lengths])
     rates[0, 0] = 500.0
-    parts = cycle([Pieces(np.array(lengths), rates)])
+    parts = cycle([RateSegments(np.array(lengths), rates)])
     times, sources = joined(evenly(parts, generator(seed, 0)), 2)
     assert (np.diff(times) >= 0).all()
     turns = 1 + int(times[-1] / 1e6 / sum(lengths))

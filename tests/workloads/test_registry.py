@@ -128,7 +128,7 @@ def test_delays_by_name_are_drawn(name: str):
         (
             "constw",
             {"low": 1, "high": 2, "sources": 3},
-            "come from streams of their own; give streams instead of sources",
+            "have streams of their own; give streams instead of sources",
         ),
         (
             "sfvar",

@@ -7,14 +7,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.workloads.arrivals.sent import Sent, at_most, until
+from skypane.workloads.arrivals.sent import SentTuples, at_most, until
 
 
-def chunks(times: list[int], cuts: list[int]) -> Iterator[Sent]:
+def chunks(times: list[int], cuts: list[int]) -> Iterator[SentTuples]:
     """The times in chunks that end at the cuts; each tuple's source is its number."""
     ends = [0, *sorted(min(cut, len(times)) for cut in cuts), len(times)]
     for a, b in pairwise(ends):
-        yield Sent(np.array(times[a:b], dtype=np.int64), np.arange(a, b))
+        yield SentTuples(np.array(times[a:b], dtype=np.int64), np.arange(a, b))
 
 
 TIMES = st.lists(st.integers(0, 50), max_size=30).map(sorted)

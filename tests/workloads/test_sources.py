@@ -6,17 +6,18 @@ from tests.workloads.streams import sent_by
 
 from skypane.types import ConfigError
 from skypane.workloads import Poisson, Presence, Shared
-from skypane.workloads.arrivals.sent import Sent
-from skypane.workloads.chance import generator
+from skypane.workloads.arrivals.sent import SentTuples
 from skypane.workloads.estimators import squared_variation, zipf_exponent
+from skypane.workloads.random_streams import generator
 
 
-def thinned(presence: Presence, streams: int, sent: Sent) -> Sent:
+def thinned(presence: Presence, streams: int, sent: SentTuples) -> SentTuples:
     chunks = [
-        Sent(*columns) for columns in zip(np.array_split(sent.times, 9), np.array_split(sent.sources, 9), strict=True)
+        SentTuples(*columns)
+        for columns in zip(np.array_split(sent.times, 9), np.array_split(sent.sources, 9), strict=True)
     ]
     left = list(presence.thinned(iter(chunks), streams, generator(3, 0)))
-    return Sent(np.concatenate([part.times for part in left]), np.concatenate([part.sources for part in left]))
+    return SentTuples(np.concatenate([part.times for part in left]), np.concatenate([part.sources for part in left]))
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.2])

@@ -1,1 +1,1 @@
-"""The command `skypane`: one verb per file, each with `add_parser` and `run`."""
+"""The command `skypane`: one subcommand per file, each with `add_parser` and `run`."""

@@ -1,4 +1,4 @@
-"""`skypane calibrate`: measure what the runtime's moves cost on this machine, so that its laws decide by that."""
+"""`skypane calibrate`: measure what exchanges, jobs and merges cost on this machine, for control policies."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from skypane.control.costs import Costs
 
 
-def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
-    """Add the verb's parser."""
-    parser = verbs.add_parser(
-        "calibrate", help="measure what exchanges, jobs and merges cost here, for streams to decide by"
+def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the command's parser and return it."""
+    parser = commands.add_parser(
+        "calibrate", help="measure what exchanges, jobs and merges cost on this machine, for control policies to use"
     )
-    parser.add_argument("--master", default="local[*]", help="Spark master, if no session is running (local[*])")
-    parser.add_argument("--rounds", type=int, default=5, help="times that each move is measured (5)")
-    parser.add_argument("--dry-run", action="store_true", help="measure and print, keep nothing")
+    parser.add_argument("--master", default="local[*]", help="Spark master to use if no session is running (local[*])")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each operation is measured (5)")
+    parser.add_argument("--dry-run", action="store_true", help="measure and print, but store nothing")
     return parser
 
 
 def run(arguments: Namespace) -> int:
-    """Measure, keep, and print the costs beside those that were in force."""
+    """Measure the costs, print them beside the previous ones, and store them unless this is a dry run."""
     if arguments.rounds < 1:
         raise ConfigError(f"need --rounds of at least 1, got {arguments.rounds}")
-    # Spark and Numba take seconds to import, and no other verb's --help should wait for them.
+    # Spark and Numba take seconds to import, and the --help of other commands should not wait for them.
     from skypane.runtime import machine_costs  # noqa: PLC0415
     from skypane.runtime.spark.calibration import calibrate, machine_of  # noqa: PLC0415
     from skypane.runtime.spark.machine.session import session  # noqa: PLC0415
@@ -36,15 +36,15 @@ def run(arguments: Namespace) -> int:
     before, costs = machine_costs.read(machine), calibrate(spark, rounds=arguments.rounds)
     print("\n".join(lines(before, costs)))
     if not arguments.dry_run:
-        print(f"kept in {machine_costs.write(machine, costs)}")
+        print(f"stored in {machine_costs.write(machine, costs)}")
     return 0
 
 
 def lines(before: Costs, costs: Costs) -> list[str]:
-    """Return the costs as lines of a table, one a cost."""
+    """Return the lines of a table with one row per cost."""
     from skypane.wording import seconds  # noqa: PLC0415
 
-    rows = [("cost", "until now", "here")]
+    rows = [("cost", "before", "measured")]
     rows += [
         (name, seconds(old), seconds(new))
         for (name, old), new in zip(before.to_json().items(), costs.to_json().values(), strict=True)

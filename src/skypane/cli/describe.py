@@ -1,4 +1,4 @@
-"""`skypane describe`: how fast, how bursty, how late, how skewed a recorded stream is."""
+"""`skypane describe`: estimate the rate, burstiness, disorder and skew of a recorded stream."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ _UNITS = ("s", "ms", "us", "ns")
 _LAYOUTS = ("soccer", "sensorscope", "cabs", "meters", "rates")
 
 
-def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
-    """Add the verb's parser."""
-    parser = verbs.add_parser("describe", help="estimate rate, burstiness, disorder and skew of a recorded stream")
+def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the command's parser and return it."""
+    parser = commands.add_parser("describe", help="estimate rate, burstiness, disorder and skew of a recorded stream")
     parser.add_argument(
         "files", nargs="+", type=Path, metavar="FILE", help="a parquet, csv or Arrow file, or a folder of parquet files"
     )
-    parser.add_argument("--time", metavar="COLUMN", help="event time")
-    parser.add_argument("--unit", choices=_UNITS, help="what times count that are whole numbers (us)")
-    parser.add_argument("--arrival", metavar="COLUMN", help="time of arrival; without it, rows are in their order")
-    parser.add_argument("--source", metavar="COLUMN", help="which source sent a row")
-    parser.add_argument("--key", metavar="COLUMN", help="what rows are grouped by")
-    parser.add_argument("--criteria", metavar="TEXT", help='what rows are compared on, as "price MIN, rating MAX"')
-    parser.add_argument("--layout", choices=_LAYOUTS, help="the files are text in the layout of this data set")
+    parser.add_argument("--time", metavar="COLUMN", help="column of the event time")
+    parser.add_argument("--unit", choices=_UNITS, help="unit of times that are stored as integers (us)")
+    parser.add_argument(
+        "--arrival", metavar="COLUMN", help="column of the arrival time; by default rows arrive in file order"
+    )
+    parser.add_argument("--source", metavar="COLUMN", help="column that names the source of a row")
+    parser.add_argument("--key", metavar="COLUMN", help="column by which rows are grouped")
+    parser.add_argument(
+        "--criteria", metavar="TEXT", help='criteria by which rows are compared, such as "price MIN, rating MAX"'
+    )
+    parser.add_argument("--layout", choices=_LAYOUTS, help="read the files as text in the layout of this data set")
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="also draw rate, delay and dispersion (.svg, .png, .pdf or .html)"
     )
@@ -40,7 +44,7 @@ def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
 
 def run(arguments: Namespace) -> int:
     """Print a table of statistics."""
-    # Matplotlib, Arrow and Numba take seconds to import, and no other verb's --help should wait for them.
+    # Matplotlib, Arrow and Numba take seconds to import, and the --help of other commands should not wait for them.
     from skypane.describing import pictures, statistics  # noqa: PLC0415
 
     if arguments.plot is not None:
@@ -60,36 +64,36 @@ def run(arguments: Namespace) -> int:
 
 def _stream(arguments: Namespace) -> RecordedStream:
     from skypane.datasets import LAYOUTS, read_all  # noqa: PLC0415
-    from skypane.describing.columns import Roles, load, stream_of  # noqa: PLC0415
+    from skypane.describing.columns import ColumnRoles, load, stream_of  # noqa: PLC0415
     from skypane.preference import parse  # noqa: PLC0415
 
     criteria = None if arguments.criteria is None else parse(arguments.criteria)
     if arguments.layout is not None:
         reading = read_all(LAYOUTS[arguments.layout], arguments.files)
-        _tell_rejected(reading.reasons)
+        _print_rejected(reading.reasons)
         named = (arguments.time or "time", arguments.arrival, arguments.source or "source", arguments.key)
-        return stream_of(reading.table, Roles(*named, criteria, arguments.unit))
+        return stream_of(reading.table, ColumnRoles(*named, criteria, arguments.unit))
     if len(arguments.files) > 1:
-        raise ConfigError(f"need one file, or a folder, got {len(arguments.files)}; only a --layout has many files")
+        raise ConfigError(f"FILE: got {len(arguments.files)} files; give one file or one folder, or a --layout")
     if arguments.time is None:
-        raise ConfigError("which column is the event time? give --time COLUMN")
+        raise ConfigError("--time is missing; name the column of the event time with --time COLUMN")
     named = (arguments.time, arguments.arrival, arguments.source, arguments.key)
-    return load(arguments.files[0], Roles(*named, criteria, arguments.unit))
+    return load(arguments.files[0], ColumnRoles(*named, criteria, arguments.unit))
 
 
 def _trace(files: list[Path]) -> IntArray:
     from skypane.datasets import RATES, counts, read_all  # noqa: PLC0415
 
     if len(files) > 1:
-        raise ConfigError(f"need one rate trace at a time, got {len(files)}")
+        raise ConfigError(f"FILE: got {len(files)} rate traces; give one at a time")
     reading = read_all(RATES, files)
-    _tell_rejected(reading.reasons)
+    _print_rejected(reading.reasons)
     return counts(reading.table)
 
 
-def _tell_rejected(reasons: dict[str, int]) -> None:
+def _print_rejected(reasons: dict[str, int]) -> None:
     for reason, lines in reasons.items():
-        print(f"{lines} line{'s' if lines > 1 else ''} left out: {reason}")
+        print(f"{lines} line{'s' if lines > 1 else ''} skipped: {reason}")
 
 
 def _print(statistics: Iterable[Statistic]) -> None:

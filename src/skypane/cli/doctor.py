@@ -1,4 +1,4 @@
-"""`skypane doctor`: check this machine, one line each, and say how to mend what fails."""
+"""`skypane doctor`: check this machine and print one line per check, with a remedy for each that fails."""
 
 from __future__ import annotations
 
@@ -7,36 +7,39 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from skypane.cli import checks
-from skypane.cli.checks import Finding
+from skypane.cli import machine_checks
+from skypane.cli.machine_checks import Finding
 
 Check = Callable[[], Finding | Iterable[Finding]]
 
 _GREEN, _RED, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
 
 
-def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
-    """Add the verb's parser."""
-    parser = verbs.add_parser(
-        "doctor", help="check Java, interpreter, versions, checkpoint, disk; say how to mend each"
+def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the command's parser and return it."""
+    parser = commands.add_parser(
+        "doctor",
+        help="check Java, Python, package versions, checkpoint and disk, and suggest a remedy for each problem",
     )
     parser.add_argument(
-        "--checkpoint", metavar="DIR", help="also check that a stream can commit here (a path or a URI)"
+        "--checkpoint", metavar="DIR", help="also check that a stream can commit to this checkpoint (a path or a URI)"
     )
-    parser.add_argument("--master", default="local[2]", metavar="URL", help="where Spark is to run (local[2])")
+    parser.add_argument(
+        "--master", default="local[2]", metavar="URL", help="Spark master on which the test job runs (local[2])"
+    )
     parser.add_argument(
         "--patience",
         type=float,
-        default=checks.PATIENCE,
+        default=machine_checks.PATIENCE,
         metavar="SECONDS",
-        help=f"that Spark's job may take ({checks.PATIENCE:g})",
+        help=f"time limit of the Spark job ({machine_checks.PATIENCE:g})",
     )
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark")
     return parser
 
 
 def run(arguments: Namespace) -> int:
-    """Print every finding as it comes; return 1 if one failed."""
+    """Print each finding as soon as its check ends; return 1 if any check failed."""
     paint = _coloured if sys.stdout.isatty() else _plain
     failed = 0
     master = None if arguments.no_spark else arguments.master
@@ -44,17 +47,17 @@ def run(arguments: Namespace) -> int:
         print(paint(finding), flush=True)
         failed += not finding.ok
     if failed:
-        print(f"{failed} to mend")
+        print(f"failed checks: {failed}")
     return int(failed > 0)
 
 
 def findings(todo: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
-    """Yield what each named check finds; one that breaks is a finding too, so that the others still run."""
+    """Yield the findings of each named check; an exception becomes a finding, so that the other checks still run."""
     for name, check in todo:
         try:
             result = check()
             yield from [result] if isinstance(result, Finding) else result
-        except Exception as error:  # noqa: BLE001  # whatever is wrong with the machine, doctor says so and goes on
+        except Exception as error:  # noqa: BLE001  # doctor reports any error and continues
             first_line = str(error).strip().partition("\n")[0]
             yield Finding(
                 name, f"{type(error).__name__}: {first_line}", "see the message; the checks above may name the cause"
@@ -62,19 +65,19 @@ def findings(todo: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
 
 
 def _checks(checkpoint: str | None, master: str | None, patience: float) -> Iterator[tuple[str, Check]]:
-    yield "Python", checks.python
-    yield "Java", checks.java
-    yield "workers' interpreter", checks.worker_interpreter
-    yield "versions", checks.versions
-    yield "memory", checks.memory
-    yield "disk", partial(checks.disk, checkpoint)
-    yield "checkpoint", partial(checks.checkpoint_directory, checkpoint)
-    yield "kernels", checks.kernels
-    yield "bytecode", checks.bytecode
-    yield "costs", checks.costs
+    yield "Python", machine_checks.python
+    yield "Java", machine_checks.java
+    yield "workers' interpreter", machine_checks.worker_interpreter
+    yield "versions", machine_checks.versions
+    yield "memory", machine_checks.memory
+    yield "disk", partial(machine_checks.disk, checkpoint)
+    yield "checkpoint", partial(machine_checks.checkpoint_directory, checkpoint)
+    yield "kernels", machine_checks.kernels
+    yield "bytecode", machine_checks.bytecode
+    yield "costs", machine_checks.costs
     if master is not None:
-        yield "Spark job", partial(checks.spark, master, patience)
-        yield "executors", partial(checks.executors, master)
+        yield "Spark job", partial(machine_checks.spark, master, patience)
+        yield "executors", partial(machine_checks.executors, master)
 
 
 def _plain(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""`skypane inputs JOB.yaml`: the many inputs of a job that runs or has stopped, from its checkpoint."""
+"""`skypane inputs JOB.yaml`: show the inputs of a running or stopped job, as recorded in its checkpoint."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skypane.cli.trust import allow
+from skypane.cli.user_code_option import allow
 from skypane.types import ConfigError
 from skypane.wording import UNKNOWN, count
 
 if TYPE_CHECKING:
     from skypane.jobs import JobFile
-    from skypane.metrics import InputSeen
+    from skypane.metrics import InputMetrics
 
 COLUMNS = ("input", "reader", "rows/s", "forecast", "lag", "offset", "state")
 
 
-def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
-    """Add the verb's parser."""
-    parser = verbs.add_parser("inputs", help="show the inputs of a job: who reads them, how fast, how far behind")
-    parser.add_argument("job", metavar="JOB", help="a job file whose source is skypane-many")
+def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the command's parser and return it."""
+    parser = commands.add_parser("inputs", help="show the inputs of a job with reader, rate, lag and offset of each")
+    parser.add_argument("job", metavar="JOB", help="job file whose source is skypane-many")
     allow(parser)
     return parser
 
 
 def run(arguments: Namespace) -> int:
-    """Print a line for each input; nothing is changed, whether the job runs or not."""
+    """Print one line per input; change nothing, whether the job runs or not."""
     from rich.console import Console  # noqa: PLC0415 - as in run
     from rich.table import Table  # noqa: PLC0415
 
@@ -35,7 +35,7 @@ def run(arguments: Namespace) -> int:
 
     job = examples.find(arguments.job, arguments.allow)
     table = Table(*COLUMNS, box=None, header_style="dim", padding=(0, 2, 0, 0))
-    rows = _standing(job)
+    rows = _status(job)
     for one in rows:
         table.add_row(*cells(one))
     console = Console(highlight=False)
@@ -46,20 +46,22 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def cells(one: InputSeen) -> Sequence[str]:
-    """Return what is printed of an input."""
+def cells(one: InputMetrics) -> Sequence[str]:
+    """Return the table cells of one input."""
     rates = (UNKNOWN if rate is None else count(round(rate)) for rate in (one.rate, one.forecast))
     reader = UNKNOWN if one.reader is None else str(one.reader)
     return (one.input, reader, *rates, count(one.lag), count(one.offset), one.state)
 
 
-def _standing(job: JobFile) -> list[InputSeen]:
-    from skypane.runtime.spark.sources.many.door import FORMAT  # noqa: PLC0415 - imports all of PySpark
-    from skypane.runtime.spark.sources.many.standing import standing  # noqa: PLC0415
+def _status(job: JobFile) -> list[InputMetrics]:
+    from skypane.runtime.spark.sources.many.input_lag import lag_of_inputs  # noqa: PLC0415
+    from skypane.runtime.spark.sources.many.option_names import FORMAT  # noqa: PLC0415 - imports all of PySpark
 
     listing = job.source.options.get("inputs")
     if job.source.format != FORMAT or not isinstance(listing, str):
-        raise ConfigError(f"{job.name} has no many inputs: its source is {job.source.format}, and must be {FORMAT}")
+        raise ConfigError(
+            f"source.format of {job.name} must be {FORMAT}, got {job.source.format}; only such a job has inputs"
+        )
     if job.checkpoint is None:
-        raise ConfigError(f"{job.name} has no checkpoint, so nothing is known of it here")
-    return standing(listing, Path(job.checkpoint))
+        raise ConfigError(f"checkpoint is missing in {job.name}; without one the state of its inputs is not recorded")
+    return lag_of_inputs(listing, Path(job.checkpoint))

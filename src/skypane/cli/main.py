@@ -1,44 +1,33 @@
-"""Read the command line and hand over to a verb."""
+"""Entry point of `skypane`: parse the command line and run the chosen command."""
 
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
-from skypane.cli import (
-    calibrate,
-    demo,
-    describe,
-    doctor,
-    generate,
-    inputs,
-    receive,
-    reproduce,
-    run,
-    simulate,
-    warm,
-    yardstick,
-)
-from skypane.types import SkypaneError
+from skypane.cli import calibrate, demo, describe, doctor, generate, inputs, receive, run, simulate, warm, yardstick
+from skypane.plugins import COMMAND_GROUP, plugins
+from skypane.types import ConfigError, SkypaneError
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
 
-class Verb(Protocol):
-    """What a verb's module offers."""
+class Command(Protocol):
+    """Interface of a command's module."""
 
-    def add_parser(self, verbs: _SubParsersAction[ArgumentParser], /) -> ArgumentParser:
-        """Add the verb's own parser and return it."""
+    def add_parser(self, commands: _SubParsersAction[ArgumentParser], /) -> ArgumentParser:
+        """Add the command's parser and return it."""
 
     def run(self, arguments: Namespace, /) -> int:
-        """Do it, and return the exit code."""
+        """Run the command and return the exit code."""
 
 
-VERBS: tuple[Verb, ...] = (
+COMMANDS: tuple[Command, ...] = (
     demo,
     run,
     receive,
@@ -46,7 +35,6 @@ VERBS: tuple[Verb, ...] = (
     generate,
     describe,
     simulate,
-    reproduce,
     yardstick,
     doctor,
     calibrate,
@@ -61,23 +49,29 @@ _OF_CLI = {
     "rich": "rich",
     "yaml": "PyYAML",
 }
-"""Modules of the extra `cli`, and the packages that they come in."""
+"""Modules of the extra `cli`, and the package of each."""
+
+_ELSEWHERE = {"reproduce": ("measure a figure of a paper again, and check the paper's claims", "skypane-papers")}
+"""Commands of packages that may not be installed: the help text and the package of each."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb; return 0 if all is well, 1 if not, 2 for a command line that cannot be read."""
+    """Run one command; return 0 on success, 1 on failure, 130 on an interrupt. argparse exits with 2 on wrong usage."""
     arguments = _parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)
     except SkypaneError as error:
-        # Ours are written for the user: one sentence with cause and value. Anything else is a bug and keeps its trace.
+        # SkypaneError has a message for the user. Any other exception is a bug and keeps its traceback.
         print(f"skypane: {error}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
         package = _OF_CLI.get((error.name or "").partition(".")[0])
         if package is None:
             raise
-        print(f"skypane: this needs {package}, which is not installed: pip install 'skypane[cli]'", file=sys.stderr)
+        print(
+            f"skypane: this command needs {package}, which is not installed: pip install 'skypane[cli]'",
+            file=sys.stderr,
+        )
         return 1
     except KeyboardInterrupt:
         return 130
@@ -88,13 +82,27 @@ def _version() -> str:
     try:
         return version("skypane")
     except PackageNotFoundError:
-        return "of a checkout that is not installed"
+        return "(not installed, run from a checkout)"
 
 
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="skypane", description="Sliding-window preference queries on PySpark.")
     parser.add_argument("--version", action="version", version=f"skypane {_version()}")
-    verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
-    for verb in VERBS:
-        verb.add_parser(verbs).set_defaults(run=verb.run)
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    add_commands(commands)
     return parser
+
+
+def add_commands(commands: _SubParsersAction[ArgumentParser]) -> None:
+    """Add the commands of skypane and of plugins; a known plugin that is missing gets one that raises ConfigError."""
+    for command in (*COMMANDS, *(plugin.load() for plugin in plugins(COMMAND_GROUP))):
+        command.add_parser(commands).set_defaults(run=command.run)
+    for name, (does, package) in _ELSEWHERE.items():
+        if name not in commands.choices:
+            parser = commands.add_parser(name, help=f"{does} (needs the package {package})")
+            parser.add_argument("arguments", nargs=REMAINDER)
+            parser.set_defaults(run=partial(_not_installed, name, package))
+
+
+def _not_installed(name: str, package: str, _arguments: Namespace) -> int:
+    raise ConfigError(f"`skypane {name}` needs the package {package}, which is not installed: pip install {package}")

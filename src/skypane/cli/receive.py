@@ -1,4 +1,4 @@
-"""`skypane receive INPUTS.yaml`: what cannot be asked for again, written down for queries to read."""
+"""`skypane receive INPUTS.yaml`: write data that cannot be requested again to segments, which queries read."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ if TYPE_CHECKING:
     from skypane.runtime.receiving.receiver import Receiver
 
 LOOK = 0.5
-"""Seconds between looks at what was received."""
+"""Seconds between updates of the view."""
 
 
-def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
-    """Add the verb's parser."""
-    parser = verbs.add_parser(
-        "receive", help="write what sockets, brokers and addresses say to segments that jobs read"
+def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the command's parser and return it."""
+    parser = commands.add_parser(
+        "receive", help="receive from sockets, MQTT brokers and HTTP addresses, and write segments that jobs read"
     )
-    parser.add_argument("inputs", type=Path, metavar="INPUTS", help="a YAML file with folder and inputs")
-    parser.add_argument("--dry-run", action="store_true", help="check the file, and that all secrets are set")
+    parser.add_argument("inputs", type=Path, metavar="INPUTS", help="YAML file with the fields folder and inputs")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="check the file and that all secrets are set, and receive nothing"
+    )
     return parser
 
 
 def run(arguments: Namespace) -> int:
-    """Receive until told to stop, by Ctrl-C or SIGTERM: what was taken is written and acknowledged then."""
+    """Receive until Ctrl-C or SIGTERM, then write and acknowledge everything that was accepted."""
     from rich.console import Console  # noqa: PLC0415 - as in run
 
     from skypane.jobs.document import data_of, text_of  # noqa: PLC0415
-    from skypane.reporting.receiving import settings  # noqa: PLC0415
+    from skypane.reporting.receiver_view import settings  # noqa: PLC0415
     from skypane.runtime.receiving.open_logs import more_files  # noqa: PLC0415
     from skypane.runtime.receiving.receiver import Receiver  # noqa: PLC0415
 
@@ -43,7 +45,7 @@ def run(arguments: Namespace) -> int:
     for name, value in settings(receiving.receipts):
         console.print(f"{name:<12}{value}", soft_wrap=True, markup=False)
     if arguments.dry_run:
-        console.print("the list is sound: nothing has been received")
+        console.print("the list of inputs is valid; nothing was received")
         return 0
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO)
     _follow(receiving, console)
@@ -51,13 +53,13 @@ def run(arguments: Namespace) -> int:
 
 
 def _follow(receiving: Receiver, console: Console) -> None:
-    from skypane.reporting.receiving import Shown  # noqa: PLC0415
+    from skypane.reporting.receiver_view import ReceiverView  # noqa: PLC0415
 
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    with receiving, Shown(receiving, console) as shown:
-        console.print("receiving; Ctrl-C stops")
+    with receiving, ReceiverView(receiving, console) as shown:
+        console.print("receiving; press Ctrl-C to stop")
         while not stop.wait(LOOK):
             shown.look()
     shown.ended()

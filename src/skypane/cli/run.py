@@ -1,4 +1,4 @@
-"""`skypane run JOB.yaml`: a job of the user's own, checked in full before anything starts."""
+"""`skypane run JOB.yaml`: check a job file completely, then run it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skypane.cli.trust import allow
+from skypane.cli.user_code_option import allow
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -17,29 +17,33 @@ if TYPE_CHECKING:
     from skypane.jobs import JobFile
 
 
-def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
-    """Add the verb's parser."""
-    parser = verbs.add_parser("run", help="run the job that a YAML file describes, in batch or stream")
-    parser.add_argument("job", nargs="?", metavar="JOB", help="a job file, or the name of an example that is shipped")
+def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the command's parser and return it."""
+    parser = commands.add_parser("run", help="run the batch or streaming job that a YAML file describes")
     parser.add_argument(
-        "--dry-run", action="store_true", help="check the job against Spark and its source, and say what it would do"
+        "job", nargs="?", metavar="JOB", help="job file, or the name of an example that comes with skypane"
     )
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write a page with plots about a stream (HTML)")
-    parser.add_argument("--seconds", type=float, help="stop a stream after so many seconds")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="check the job against Spark and its source, and print what it would do"
+    )
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="write an HTML report with plots of a streaming job"
+    )
+    parser.add_argument("--seconds", type=float, help="stop a stream after this many seconds")
     parser.add_argument(
         "--drain",
         action="store_true",
-        help="when the stream ends, or --seconds have passed, answer the open windows too, and decide on rows far ahead",
+        help="at the end of the stream, or after --seconds, answer the open windows and decide on held rows",
     )
     allow(parser)
-    parser.add_argument("--examples", action="store_true", help="list the examples")
-    parser.add_argument("--show", action="store_true", help="print the example JOB, to start from")
+    parser.add_argument("--examples", action="store_true", help="list the names of the examples")
+    parser.add_argument("--show", action="store_true", help="print the job file of the example JOB")
     return parser
 
 
 def run(arguments: Namespace) -> int:
-    """Check, then run; return 130 if interrupted."""
-    # Spark, Numba and matplotlib take seconds to import, and no other verb's --help should wait for them.
+    """Check the job, then run it; return 130 if interrupted."""
+    # Spark, Numba and matplotlib take seconds to import, and the --help of other commands should not wait for them.
     from rich.console import Console  # noqa: PLC0415
 
     from skypane.jobs import examples  # noqa: PLC0415
@@ -48,16 +52,16 @@ def run(arguments: Namespace) -> int:
         print("\n".join(examples.names()))
         return 0
     if arguments.job is None:
-        raise ConfigError("which job? give a file, or one of --examples")
+        raise ConfigError("JOB is missing; give a job file or the name of an example (--examples lists them)")
     if arguments.show:
         print(examples.text(arguments.job), end="")
         return 0
     console = Console(highlight=False)
     job = examples.find(arguments.job, arguments.allow)
     if arguments.report is not None and job.mode == "batch":
-        raise ConfigError("--report is for streams: a batch job leaves no measurements, only its answers")
+        raise ConfigError("--report is only for streaming jobs; a batch job records no metrics")
     if arguments.drain and job.mode == "batch":
-        raise ConfigError("--drain is for streams: a batch job answers all its windows")
+        raise ConfigError("--drain is only for streaming jobs; a batch job always answers all windows")
     return _run(job, arguments, console)
 
 
@@ -71,7 +75,7 @@ def _run(job: JobFile, arguments: Namespace, console: Console) -> int:
     if arguments.dry_run:
         for name, value in description.settings(job):
             console.print(f"{name:<12}{value}", soft_wrap=True, markup=False)
-        console.print("the job is sound: nothing has been read or written")
+        console.print("the job is valid; nothing was read or written")
         return 0
     return _batch(job, ready, console) if isinstance(ready, DataFrame) else _stream(job, ready, arguments, console)
 
@@ -88,11 +92,11 @@ def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
 def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console) -> int:
     from skypane.jobs import running  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
-    from skypane.reporting.view import View  # noqa: PLC0415
+    from skypane.reporting.query_view import QueryView  # noqa: PLC0415
 
     log = running.run_log(job)
     resumed = log.begin({"job": job.summary()})
-    view = View(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
+    view = QueryView(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
     ended = running.run_stream(
         job, ready, live.display(view, console), log, seconds=arguments.seconds, drain=arguments.drain
     )
@@ -106,5 +110,5 @@ def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console)
     if job.output.path is not None:
         console.print(f"answers   {job.output.path}   {job.output.format}", soft_wrap=True)
     if not ended:
-        console.print("interrupted; the same command goes on from here")
+        console.print("interrupted; run the same command to resume")
     return 0 if ended else 130

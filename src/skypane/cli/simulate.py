@@ -1,4 +1,4 @@
-"""`skypane simulate`: how many cores will this stream need? Both stages in virtual time, at each number of workers."""
+"""`skypane simulate`: simulate both stages of a query in virtual time to find how many workers a stream needs."""
 
 from __future__ import annotations
 
@@ -6,68 +6,69 @@ from argparse import REMAINDER, ArgumentParser, Namespace, _SubParsersAction
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from skypane.cli.worker_trials import WorkerTrial
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
-    from skypane.runtime.sim.costs import CostModel
-    from skypane.runtime.sim.stream import Stream
+    from skypane.runtime.sim.cost_models import CostModel
+    from skypane.runtime.sim.simulated_stream import SimulatedStream
     from skypane.windows import Windows
 
 _USAGE = "skypane simulate [options] WORKLOAD [--parameter value ...]"
 _COLUMNS = "  n    rho  sigma  selected/pane     backlog  latency  window rho  waiting  keeps up"
 
 
-class Tried(NamedTuple):
-    """A number of pane-level workers, and what it comes to: means, and what waits at the end. `latency` in seconds."""
-
-    workers: int
-    rho: float
-    sigma: float
-    selected: float
-    latency: float
-    window_rho: float
-    backlog: int
-    waiting: int
-
-
-def add_parser(verbs: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
-    """Add the verb's parser."""
-    parser = verbs.add_parser(
+def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the command's parser and return it."""
+    parser = commands.add_parser(
         "simulate",
         usage=_USAGE,
-        help="simulate a stream on 1 to N workers: how many will it need?",
+        help="simulate a stream on 1 to N workers to find how many it needs",
         description="The workload and its parameters are those of `skypane generate`.",
     )
-    parser.add_argument("--workers", default="1..16", metavar="A..B", help="pane-level workers to try (1..16)")
-    parser.add_argument("--window-workers", type=int, default=4, metavar="M", help="window-level workers (4)")
-    parser.add_argument("--splitting", default="AS_PID", help="PB_RR, TB_RR, AS or AS_PID (AS_PID)")
-    parser.add_argument("--scheduling", default="WIN_FB_MERGE", help="WIN_RR, WIN_FB or WIN_FB_MERGE (WIN_FB_MERGE)")
-    parser.add_argument("--costs", choices=("kernels", "papers"), default="kernels", help="whose costs a tuple has")
+    parser.add_argument("--workers", default="1..16", metavar="A..B", help="range of pane-level workers to try (1..16)")
+    parser.add_argument("--window-workers", type=int, default=4, metavar="M", help="number of window-level workers (4)")
+    parser.add_argument("--splitting", default="AS_PID", help="splitting policy: PB_RR, TB_RR, AS or AS_PID (AS_PID)")
+    parser.add_argument(
+        "--scheduling", default="WIN_FB_MERGE", help="scheduling policy: WIN_RR, WIN_FB or WIN_FB_MERGE (WIN_FB_MERGE)"
+    )
+    parser.add_argument(
+        "--costs", choices=("kernels", "papers"), default="kernels", help="cost model of a tuple (kernels)"
+    )
     parser.add_argument(
         "--results",
         choices=("fitted", "exact"),
         default="fitted",
-        help="how large results are: by a curve fitted to --points and --d, or those of the points themselves, which is slower",
+        help="result sizes: from a curve fitted to --points and --d, or computed from the points, slower (fitted)",
     )
-    parser.add_argument("--queue", type=int, metavar="N", help="room in a worker's queue; the source waits (no bound)")
+    parser.add_argument(
+        "--queue",
+        type=int,
+        metavar="N",
+        help="capacity of a worker's queue; the source waits while it is full (unbounded)",
+    )
     parser.add_argument("--window", default="1 second", help="length of a window (1 second)")
-    parser.add_argument("--slide", default=None, help="from one window to the next (the window's length)")
-    parser.add_argument("--slack", default="0 seconds", help="how long late tuples are waited for")
+    parser.add_argument("--slide", default=None, help="distance between the starts of windows (the window's length)")
+    parser.add_argument(
+        "--slack", default="0 seconds", help="how far the punctuation lies behind the newest event time (0 seconds)"
+    )
     parser.add_argument("--sampling", type=float, default=1.0, metavar="T", help="seconds between measurements (1)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of the stream, in its own time (60)")
-    parser.add_argument("--seed", type=int, default=0, help="another seed is another stream of the same kind (0)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of the stream in event time (60)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers (0)")
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw rho, sigma and latency over the workers (.svg, .png)"
     )
-    parser.add_argument("workload", help="its name, as in `skypane generate`")
-    parser.add_argument("parameters", nargs=REMAINDER, help="such as --rate 100000 --dispersion 6000")
+    parser.add_argument("workload", help="name of the workload, as in `skypane generate`")
+    parser.add_argument(
+        "parameters", nargs=REMAINDER, help="parameters of the workload, such as --rate 100000 --dispersion 6000"
+    )
     return parser
 
 
 def run(arguments: Namespace) -> int:
-    """Print a line for each number of workers; the exit code is 1 if none keeps up."""
+    """Print one line per number of workers; return 1 if none keeps up."""
     from skypane.cli.generate import pairs  # noqa: PLC0415
     from skypane.windows import Windows  # noqa: PLC0415
 
@@ -78,17 +79,17 @@ def run(arguments: Namespace) -> int:
     cost = _cost(arguments, parameters)
     print(f"{len(stream.arrival):,} tuples in {stream.arrival[-1]:.0f} s, {stream.panes} panes, {arguments.splitting}")
     print(_COLUMNS)
-    tried: list[Tried] = []
+    tried: list[WorkerTrial] = []
     for workers in range(first, last + 1):
         tried.append(_simulated(arguments, stream, windows, cost, workers))
         print(_line(tried[-1]))
     enough = next((one.workers for one in tried if one.rho < 1), None)
-    print(f"{enough} pane-level workers are enough" if enough else f"not even {last} pane-level workers are enough")
+    print(f"{enough} pane-level workers are enough" if enough else f"{last} pane-level workers are not enough")
     if arguments.plot is not None:
-        from skypane.cli.cores import draw  # noqa: PLC0415 - matplotlib is in the extra `cli`
+        from skypane.cli.cores_plot import draw  # noqa: PLC0415 - matplotlib is in the extra `cli`
 
         draw(tried, enough, arguments.plot)
-        print(f"written: {arguments.plot}")
+        print(f"plot written to {arguments.plot}")
     return 0 if enough else 1
 
 
@@ -97,15 +98,16 @@ def _range(text: str) -> tuple[int, int]:
     try:
         bounds = int(first), int(last if dots else first)
     except ValueError:
-        raise ConfigError(f"need --workers as 1..16 or as one number, got {text!r}") from None
+        raise ConfigError(f"--workers must be a range such as 1..16 or one number, got {text!r}") from None
     if not 1 <= bounds[0] <= bounds[1]:
-        raise ConfigError(f"need 1 <= A <= B in --workers A..B, got {text!r}")
+        raise ConfigError(f"--workers A..B must have 1 <= A <= B, got {text!r}")
     return bounds
 
 
 def _cost(arguments: Namespace, parameters: dict[str, str]) -> CostModel:
-    """Return the costs, with results as large as those of the points that are asked for; else independent ones, d = 8."""
-    from skypane.runtime.sim.costs import BLOCK_NESTED_LOOPS, KERNELS, fitted_size  # noqa: PLC0415 - compiles kernels
+    """Return the cost model, with the result sizes of the workload's points; by default independent ones with d = 8."""
+    # This import compiles kernels.
+    from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, KERNELS, fitted_size  # noqa: PLC0415
 
     cost = KERNELS if arguments.costs == "kernels" else BLOCK_NESTED_LOOPS
     if arguments.results == "exact" or not {"d", "points"} & set(parameters):
@@ -113,10 +115,10 @@ def _cost(arguments: Namespace, parameters: dict[str, str]) -> CostModel:
     return replace(cost, size=fitted_size(parameters.get("points", "independent"), int(parameters.get("d", "8"))))
 
 
-def _stream(arguments: Namespace, parameters: dict[str, str], windows: Windows) -> Stream:
+def _stream(arguments: Namespace, parameters: dict[str, str], windows: Windows) -> SimulatedStream:
     import numpy as np  # noqa: PLC0415
 
-    from skypane.runtime.sim.stream import Stream  # noqa: PLC0415
+    from skypane.runtime.sim.simulated_stream import SimulatedStream  # noqa: PLC0415
     from skypane.types import micros  # noqa: PLC0415
     from skypane.workloads.registry import composed  # noqa: PLC0415
 
@@ -127,18 +129,20 @@ def _stream(arguments: Namespace, parameters: dict[str, str], windows: Windows) 
     event, arrival = (table[name].cast("int64").to_numpy() for name in ("time", "arrival"))
     criteria = [name for name in table.column_names if exact and name[0] == "c" and name[1:].isdigit()]
     points = np.column_stack([table[name].to_numpy() for name in criteria]) if criteria else None
-    return Stream.of(windows, event, arrival, micros(arguments.slack, "slack"), points)
+    return SimulatedStream.of(windows, event, arrival, micros(arguments.slack, "slack"), points)
 
 
-def _simulated(arguments: Namespace, stream: Stream, windows: Windows, cost: CostModel, workers: int) -> Tried:
-    """Return what so many workers come to over the second half of the stream, when the law has settled."""
+def _simulated(
+    arguments: Namespace, stream: SimulatedStream, windows: Windows, cost: CostModel, workers: int
+) -> WorkerTrial:
+    """Return the means over the second half of the stream, when the splitting policy has settled."""
     import numpy as np  # noqa: PLC0415
 
+    from skypane.control.parallelism import Workers  # noqa: PLC0415
     from skypane.control.splitting import splitting  # noqa: PLC0415
-    from skypane.control.workers import Workers  # noqa: PLC0415
-    from skypane.runtime.sim.simulation import Setup, simulate  # noqa: PLC0415
+    from skypane.runtime.sim.simulation import SimulationSetup, simulate  # noqa: PLC0415
 
-    setup = Setup(
+    setup = SimulationSetup(
         stream,
         windows,
         cost,
@@ -156,7 +160,7 @@ def _simulated(arguments: Namespace, stream: Stream, windows: Windows, cost: Cos
         known = values[~np.isnan(values)]
         return float(known.mean()) if len(known) else float("nan")
 
-    return Tried(
+    return WorkerTrial(
         workers,
         rho=mean("rho_plq"),
         sigma=mean("sigma"),
@@ -168,7 +172,7 @@ def _simulated(arguments: Namespace, stream: Stream, windows: Windows, cost: Cos
     )
 
 
-def _line(tried: Tried) -> str:
+def _line(tried: WorkerTrial) -> str:
     return (
         f"{tried.workers:3d} {tried.rho:6.2f} {tried.sigma:6.2f} {tried.selected:14.0f} {tried.backlog:11,d} "
         f"{tried.latency:8.2f} {tried.window_rho:11.2f} {tried.waiting:8,d}  {'yes' if tried.rho < 1 else 'no'}"

@@ -1,1 +1,1 @@
-"""Pure laws of control: which worker gets a row, whether rows move at all, where windows are answered."""
+"""Pure control policies: exchange, splitting, placement, scheduling, elasticity and admission."""

@@ -1,4 +1,4 @@
-"""What the moves between which the laws choose cost, in seconds: one value, measured on the machine at hand."""
+"""Costs, in seconds, of the operations between which control policies choose, as measured on a machine."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from skypane.types import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Seconds of the runtime's moves.
+    """Costs of the runtime's operations, in seconds.
 
-    exchange, exchange_per_row   moving the rows of a batch between tasks: once, and for each row (nine columns)
-    window, window_per_row       answering a window: once, and for each row that is merged once (eight criteria)
+    exchange, exchange_per_row   exchanging the rows of a batch between tasks: fixed, and for each row (nine columns)
+    window, window_per_row       answering a window: fixed, and for each row that is merged once (eight criteria)
     front_per_row, front_per_pair
-                                 a row that comes to a continuous skyline: once, and for each stored one (five criteria)
-    group_per_row                a row that comes to one of many small fronts
-    shard_per_row                a row, stored or coming, that is sent to the shards of a front, and its answer
-    job                          one of Spark's jobs with a Python stage, before it does anything
-    measured                     where these were measured
+                                 a row that a continuous skyline takes: fixed, and for each stored row (five criteria)
+    group_per_row                a row that one of many small fronts takes
+    shard_per_row                a row, stored or new, that is sent to the shards of a front, and its answer
+    job                          overhead of a Spark job with a Python stage
+    measured                     machine and program of the measurement
     """
 
     exchange: float = 0.06
@@ -33,7 +33,7 @@ class Costs:
     front_per_pair: float = 30e-12
     group_per_row: float = 2.0e-6
     shard_per_row: float = 0.25e-6
-    measured: str = "two shared cores, local[2], bench/streaming.py"
+    measured: str = "two shared cores, local[2], measure/bench/streaming.py"
 
     def __post_init__(self) -> None:
         for name in (item.name for item in fields(self) if item.name != "measured"):
@@ -51,7 +51,7 @@ class Costs:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the costs of which to_json() made this; a cost that is not named keeps its default."""
+        """Return the costs that to_json() wrote; missing ones have their defaults."""
         unknown = sorted(set(value) - {item.name for item in fields(cls)})
         if unknown:
             raise ConfigError(f"costs: unknown {', '.join(unknown)}; known are {[item.name for item in fields(cls)]}")

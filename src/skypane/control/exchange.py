@@ -1,7 +1,7 @@
-"""Whether rows have to move between tasks before they are lifted: an exchange costs a third of a batch.
+"""Decide whether rows are exchanged between tasks before they are lifted; an exchange costs a third of a batch.
 
-Without one, every source partition is lifted where it is read. That is as good as routing as long as the partitions
-are balanced and do not cut panes to pieces; both are measured on the last batch that ran without an exchange.
+Without an exchange, every source partition is lifted where it is read. That is as good as routing if the partitions are
+balanced and do not divide panes among many tasks; both are measured on the last batch without an exchange.
 """
 
 from __future__ import annotations
@@ -9,33 +9,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from skypane.control.control_policy import ControlPolicy, Decision
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.law import ControlLaw, Decision
-from skypane.control.snapshots import JsonState
 from skypane.kernels.elementary import power
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 
 PROBE_EVERY = 50
-"""Batches after which the source's own partitions are looked at again: an uneven source may have become an even one."""
+"""Exchanged batches after which one runs without an exchange, to measure the source's partitions again."""
 
 
 DEFAULT_GROWTH = 0.75
-"""That of skylines in eight dimensions; a top-k has 0 (GrowingQuery tells)."""
+"""Growth of skylines in eight dimensions; a top-k has 0 (see GrowingQuery)."""
 
 CONFIRM = 3
-"""Batches in a row in which an exchange would have paid, before one is made: the first batch of a query is slow for
-reasons of its own, such as workers that load their kernels."""
+"""Number of consecutive batches in which an exchange must pay before rows are exchanged: the first batch of a query is
+slow for other reasons, such as workers that load their kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSpread:
-    """How the rows of one batch, which were not exchanged, were spread over the source's partitions.
+    """Distribution of the rows of one batch without an exchange over the source's partitions.
 
-    busy            seconds that each task lifted
+    busy            lifting seconds of each task
     panes           distinct panes
-    partials        (pane, task) pairs: as many as panes, if none is cut
-    merge_seconds   what the window-level query took
-    workers         tasks that could have shared the work, had rows been exchanged
+    partials        (pane, task) pairs: equal to panes if no pane is divided
+    merge_seconds   duration of the window-level query
+    workers         tasks that would share the work after an exchange
     """
 
     row_count: int
@@ -48,9 +48,9 @@ class SourceSpread:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeState(JsonState):
-    """What the next batch does, because of what the batch `age` batches ago showed.
+    """Decision for the next batch, from measurements of the batch `age` batches ago.
 
-    confirmed   batches in a row in which an exchange would have paid
+    confirmed   consecutive batches in which an exchange would have paid
     """
 
     needed: bool = False
@@ -60,17 +60,17 @@ class ExchangeState(JsonState):
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange(ControlLaw[ExchangeState, SourceSpread | None, None, bool]):
-    """The law: rows are exchanged where balance and whole panes would have saved more than an exchange costs.
+class Exchange(ControlPolicy[ExchangeState, SourceSpread | None, None, bool]):
+    """Exchange rows if balance and undivided panes would have saved more than an exchange costs.
 
-    It observes None where rows were exchanged, for then a batch tells nothing of the source, and knows nothing (None) of
-    a batch before it comes.
+    The policy observes None after a batch with an exchange, which shows nothing of the source's partitions. It knows
+    nothing (None) of a batch in advance.
 
-    growth   of a partial with its rows: n^growth of n rows are left; the default for a query that does not tell
+    growth   exponent of the partial's size: n rows leave n^growth; the default is for queries that do not declare it
 
-    Of a pane in c partitions, whole ones would leave c^(growth - 1) of the rows that are merged, not one in c; and what a
-    window costs however few its rows are is not saved at all. Without both, small panes were routed at 1.7 times the
-    cost of leaving them (docs/reproductions.md, own-routing).
+    For a pane in c partitions, undivided panes leave c^(growth - 1) of the rows to merge, rather than 1 / c; and the
+    fixed cost of a window is not saved. Without these two corrections, small panes were exchanged at 1.7 times the cost
+    of leaving them (docs/reproductions.md, own-routing).
     """
 
     State = ExchangeState
@@ -87,8 +87,8 @@ class Exchange(ControlLaw[ExchangeState, SourceSpread | None, None, bool]):
     def observe(self, state: ExchangeState, measured: SourceSpread | None) -> ExchangeState:
         if measured is None:
             if state.age + 1 >= PROBE_EVERY:
-                # One more batch like those before is enough to go on as before.
-                because = f"looking at the source again after {PROBE_EVERY} batches"
+                # One more batch in which an exchange pays is enough to resume it.
+                because = f"measuring the source again after {PROBE_EVERY} batches"
                 return ExchangeState(needed=False, because=because, confirmed=CONFIRM - 1)
             return replace(state, age=state.age + 1)
         if not measured.row_count:
@@ -102,7 +102,7 @@ class Exchange(ControlLaw[ExchangeState, SourceSpread | None, None, bool]):
         return state, Decision("exchange", state.needed, state.because)
 
     def figures(self, spread: SourceSpread) -> dict[str, float]:
-        """Return the seconds that balance and whole panes would have saved, those of an exchange, and partitions a pane."""
+        """Return the seconds saved by balance and undivided panes, the cost of an exchange, and partitions per pane."""
         partitions = spread.partials / spread.panes if spread.panes else 1.0
         merging = max(0.0, spread.merge_seconds - spread.panes * self.costs.window)
         return {

@@ -14,14 +14,14 @@ from skypane.control.costs import Costs
 from skypane.types import BoolArray, ConfigError, FloatArray
 
 _TICK = 1e-9
-"""Seconds that no clock tells apart."""
+"""Resolution of the clock, in seconds."""
 
 Move: TypeAlias = Literal["job", "exchange", "window", "front", "group", "shard"]
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """So many `moves` of one kind, over so many rows in all, took `seconds`; of a front, a move is a row, with its pairs."""
+    """Duration of `moves` operations of one kind on `row_count` rows in all; in a front, a row and its pairs."""
 
     move: Move
     moves: int
@@ -34,10 +34,10 @@ class Timing:
 
 
 def fit(timings: Sequence[Timing], measured: str) -> Costs:
-    """Return the costs that these timings, some of each kind of move, suggest; `measured` says where they were taken."""
+    """Return the costs fitted to these timings, which must cover all kinds; `measured` names where they were taken."""
     jobs = [timing.seconds / timing.moves for timing in timings if timing.move == "job"]
     if not jobs:
-        raise ConfigError("no job was timed")
+        raise ConfigError("timings must contain a job, got none")
     moves: tuple[Move, ...] = ("exchange", "window", "front", "group", "shard")
     exchange, window, front, group, shard = (
         _parts(timing for timing in timings if timing.move == move) for move in moves
@@ -57,13 +57,13 @@ def fit(timings: Sequence[Timing], measured: str) -> Costs:
 
 
 def _parts(timings: Iterable[Timing]) -> tuple[float, float]:
-    """Return seconds a move and seconds a row."""
+    """Return the seconds per move and the seconds per row."""
     timed = list(timings)
-    # The difference of two timings may be below zero, which says nothing but that the move is quick.
+    # The difference of two timings may be negative, which only shows that the move is fast.
     usable = [timing for timing in timed if timing.seconds > _TICK]
     if len(_sizes(timed)) < 2 or not usable:
         raise ConfigError(f"need timings of moves with few rows and with many, got {timed}: measure more rounds")
-    # Relative errors: a small move must be met as well as a large one.
+    # Relative errors, so that small moves are fitted as well as large ones.
     scale = np.maximum([timing.seconds for timing in timed], min(timing.seconds for timing in usable))
     weighted = np.array([(timing.moves, timing.row_count) for timing in timed]) / scale[:, None]
     known = np.array([timing.seconds > _TICK for timing in timed])
@@ -78,14 +78,14 @@ def _parts(timings: Iterable[Timing]) -> tuple[float, float]:
 
 
 def _sizes(timings: Iterable[Timing]) -> set[float]:
-    """Return how many rows a move had, by the different numbers there are."""
+    """Return the distinct numbers of rows per move."""
     return {timing.row_count / timing.moves for timing in timings}
 
 
 def _least_squares(weighted: FloatArray) -> tuple[Fraction, Fraction]:
-    """Return the parts of which the two columns come nearest to 1, by the normal equations, which are exact here.
+    """Return the factors with which the sum of the two columns is nearest to 1, by the normal equations.
 
-    In fractions, for LAPACK gives other last bits on another CPU; the columns are not parallel.
+    The columns must not be parallel. Fractions make the result exact; LAPACK's last bits differ between CPUs.
     """
     moves, rows = _exact(weighted[:, 0]), _exact(weighted[:, 1])
     a, b, c = _dot(moves, moves), _dot(moves, rows), _dot(rows, rows)
@@ -93,13 +93,13 @@ def _least_squares(weighted: FloatArray) -> tuple[Fraction, Fraction]:
 
 
 def _alone(column: FloatArray) -> Fraction:
-    """Return the part of which this column alone comes nearest to 1; 0 if there is nothing in it."""
+    """Return the factor with which this column alone is nearest to 1; 0 for a column of zeros."""
     numbers = _exact(column)
     return sum(numbers) / (_dot(numbers, numbers) or Fraction(1))
 
 
 def _squares_left(weighted: FloatArray, known: BoolArray, parts: tuple[Fraction, Fraction]) -> Fraction:
-    """Return the sum of squares that these parts leave."""
+    """Return the residual sum of squares of these factors."""
     moves, rows = _exact(weighted[:, 0]), _exact(weighted[:, 1])
     left = [
         move * parts[0] + row * parts[1] - int(one) for move, row, one in zip(moves, rows, known.tolist(), strict=True)

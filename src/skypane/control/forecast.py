@@ -1,4 +1,4 @@
-"""Holt's linear trend: what a rate will be in k periods (paper 3, section 2.3).
+"""Holt's linear trend: forecast of a rate in k periods (paper 3, section 2.3).
 
 L(t) = a X(t) + (1 - a) (L(t-1) + T(t-1))        level
 T(t) = g (L(t) - L(t-1)) + (1 - g) T(t-1)        trend
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from skypane.control.snapshots import JsonState
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 
 
@@ -24,7 +24,7 @@ class HoltState(JsonState):
 
 @dataclass(frozen=True, slots=True)
 class Holt:
-    """level: a; trend: g; both from 0 (never learns) to 1 (believes the last observation alone)."""
+    """Smoothing parameters: `level` is a, `trend` is g; both from 0 (never updated) to 1 (last observation only)."""
 
     level: float = 0.5
     trend: float = 0.3
@@ -35,7 +35,7 @@ class Holt:
                 raise ConfigError(f"smoothing parameters lie from 0 to 1, got {name}={getattr(self, name)}")
 
     def observe(self, state: HoltState, value: float) -> HoltState:
-        """Return the state after an observation; what is no finite number is none."""
+        """Return the state after an observation; values that are not finite are ignored."""
         if not math.isfinite(value):
             return state
         if state.level is None:
@@ -44,5 +44,5 @@ class Holt:
         return HoltState(level, self.trend * (level - state.level) + (1 - self.trend) * state.trend)
 
     def forecast(self, state: HoltState, periods: float = 1) -> float | None:
-        """Return the forecast so many periods ahead; None before the first observation."""
+        """Return the forecast `periods` periods ahead; None before the first observation."""
         return None if state.level is None else max(0.0, state.level + periods * state.trend)

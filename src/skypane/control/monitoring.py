@@ -1,15 +1,14 @@
-"""How hard a stage works: the utilisation factor rho and the splitting factor sigma of one sampling interval.
+"""Utilisation factor rho and splitting factor sigma of a stage in one sampling interval.
 
 Paper 1, section 4.1.2, table 1. Measured for each worker i over T seconds: busy time phi_i (waiting for tuples is not
 busy), processed tuples q_i, scheduled tuples lambda_i. Computed:
 
     C    = sum phi_i / sum q_i                      seconds per tuple
-    mu_i = q_i + (T - phi_i) / C                    what worker i could have processed in T       (equation 4)
-    rho  = sum lambda_i^2 / (lambda_tot mu_i)       utilisation, weighted by where tuples went    (equation 5)
+    mu_i = q_i + (T - phi_i) / C                    tuples that worker i could process in T       (equation 4)
+    rho  = sum lambda_i^2 / (lambda_tot mu_i)       utilisation, weighted by tuples per worker    (equation 5)
 
-The stage keeps up while rho < 1. A worker may have been busy for longer than T, where a micro-batch lasts longer than
-the interval in which its rows arrived; it then served q_i T / phi_i in T, which is where equation 4 ends as phi_i
-comes near T.
+The stage keeps up while rho < 1. A worker is busy for longer than T if a micro-batch lasts longer than the interval in
+which its rows arrived; it then serves q_i T / phi_i in T, which is the limit of equation 4 as phi_i approaches T.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from skypane.types import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
-    """What was measured of one stage in one sampling interval; entry i of each tuple belongs to worker i.
+class SamplingPeriod:
+    """Measurements of one stage in one sampling interval; entry i of each tuple belongs to worker i.
 
     seconds      T
     busy         phi: seconds that each worker worked
     processed    q: tuples (or tasks) that each worker finished
     scheduled    lambda: tuples (or tasks) sent to each worker
-    panes        panes that were closed
-    partitions   partitions that those panes had
+    panes        closed panes
+    partitions   partitions of the closed panes
 
-    A worker that vanished has zeros from then on: its entry stays.
+    The entry of a worker that was removed stays, with zeros.
     """
 
     seconds: float
@@ -43,11 +42,11 @@ class Period:
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds < math.inf:
-            raise ConfigError(f"a sampling interval must last, need seconds > 0, got {self.seconds}")
+            raise ConfigError(f"seconds is the length of a sampling interval, need seconds > 0, got {self.seconds}")
         if not len(self.busy) == len(self.processed) == len(self.scheduled) > 0:
             raise ConfigError(
-                f"need the figures of the same workers, at least one: {len(self.busy)} busy times, "
-                f"{len(self.processed)} processed, {len(self.scheduled)} scheduled"
+                f"busy, processed and scheduled must have one entry for each worker, at least one, got "
+                f"{len(self.busy)} busy times, {len(self.processed)} processed, {len(self.scheduled)} scheduled"
             )
         for name in ("busy", "processed", "scheduled"):
             for worker, value in enumerate(getattr(self, name)):
@@ -64,20 +63,20 @@ class Period:
         return self.partitions / self.panes if self.panes else None
 
     def needed(self, setpoint: float = 0.9) -> int:
-        """Return how many workers would have done this work, each busy for `setpoint` of the interval; at least one."""
+        """Return the workers needed for this work if each is busy for `setpoint` of the interval; at least one."""
         return max(1, math.ceil(sum(self.busy) / (setpoint * self.seconds)))
 
     @property
     def idle(self) -> float:
-        """Share of the workers' time in which they had nothing to do, 0 to 1."""
+        """Idle share of the workers' time, 0 to 1."""
         return 1 - sum(min(phi, self.seconds) for phi in self.busy) / (self.seconds * self.workers)
 
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
-    """What follows from a period: C in seconds, mu_i in tuples per interval, rho.
+    """Utilisation of a period: C in seconds (`cost`), mu_i in tuples per interval (`served`), and rho.
 
-    rho is 0 if nothing was scheduled, infinite if tuples went to a worker that could serve none.
+    rho is 0 if nothing was scheduled, and infinite if tuples went to a worker that could serve none.
     """
 
     cost: float
@@ -85,8 +84,8 @@ class Utilisation:
     rho: float
 
 
-def utilisation(period: Period) -> Utilisation | None:
-    """Return C, mu_i and rho; None if tuples came and none was processed, so that nothing is known of their cost."""
+def utilisation(period: SamplingPeriod) -> Utilisation | None:
+    """Return C, mu_i and rho; None if tuples came but none was processed, so that their cost is unknown."""
     scheduled, processed = sum(period.scheduled), sum(period.processed)
     if not scheduled:
         return Utilisation(math.nan if not processed else sum(period.busy) / processed, (), 0.0)
@@ -99,7 +98,7 @@ def utilisation(period: Period) -> Utilisation | None:
 
 
 def _served(processed: int, busy: float, seconds: float, cost: float) -> float:
-    """Return mu_i; a cost too small to be measured is no limit."""
+    """Return mu_i; infinite if the cost is too small to be measured."""
     if busy > seconds:
         return processed * seconds / busy
     return processed + (seconds - busy) / cost if cost > 0 else math.inf
@@ -111,8 +110,8 @@ def _share(sent: int, served: float) -> float:
     return sent / served if served > 0 else math.inf
 
 
-def joined(periods: tuple[Period, ...]) -> Period:
-    """Return consecutive periods as one; workers that came or went count as idle where they are missing."""
+def joined(periods: tuple[SamplingPeriod, ...]) -> SamplingPeriod:
+    """Return consecutive periods as one; a worker that is missing in a period counts as idle in it."""
     if not periods:
         raise ConfigError("need at least one period to join")
     workers = max(period.workers for period in periods)
@@ -121,7 +120,7 @@ def joined(periods: tuple[Period, ...]) -> Period:
         columns = [getattr(period, name) + (0,) * (workers - period.workers) for period in periods]
         return tuple(sum(column) for column in zip(*columns, strict=True))
 
-    return Period(
+    return SamplingPeriod(
         seconds=sum(period.seconds for period in periods),
         busy=total("busy"),
         processed=tuple(int(q) for q in total("processed")),

@@ -1,12 +1,12 @@
-"""Readers for the layouts of the field's data sets: lines of text to Arrow tables with an event time and a source."""
+"""Readers for public data sets of the field: they turn lines of text into Arrow tables with event time and source."""
 
-from skypane.datasets.cabs import CABS
-from skypane.datasets.layout import Field, LineLayout, Reading
-from skypane.datasets.lines import read, read_all
-from skypane.datasets.meters import meters
-from skypane.datasets.rates import RATES, counts
+from skypane.datasets.cab_traces import CABS
+from skypane.datasets.line_reader import read, read_all
+from skypane.datasets.meter_readings import meters
+from skypane.datasets.rate_traces import RATES, counts
 from skypane.datasets.sensorscope import SENSORSCOPE
 from skypane.datasets.soccer import SOCCER
+from skypane.datasets.text_layout import LineField, LineLayout, ParsedRows
 
 LAYOUTS = {"soccer": SOCCER, "sensorscope": SENSORSCOPE, "cabs": CABS, "meters": meters(), "rates": RATES}
 
@@ -16,9 +16,9 @@ __all__ = [
     "RATES",
     "SENSORSCOPE",
     "SOCCER",
-    "Field",
+    "LineField",
     "LineLayout",
-    "Reading",
+    "ParsedRows",
     "counts",
     "meters",
     "read",

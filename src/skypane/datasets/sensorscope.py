@@ -2,8 +2,8 @@
 
     station year month day hour minute second epoch sequence, then ten readings of the station's own health
 
-Paper 4, section 6.5, takes its real data set (d = 4) from here. The calendar fields are the station's local time and
-say nothing that `epoch`, UTC, does not: they must be numbers and are left out of the rows. NaN is a missing reading.
+The real data set (d = 4) of paper 4, section 6.5, comes from this project. The calendar fields are the station's local
+time and redundant with `epoch`, UTC: they must be numbers and are left out of the rows. NaN is a missing reading.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from skypane.datasets.layout import Checks, Field, LineLayout, in_seconds, rows_at, unlikely
+from skypane.datasets.text_layout import Checks, LineField, LineLayout, in_seconds, rows_at, unlikely
 
 _CALENDAR = ("year", "month", "day", "hour", "minute", "second")
 #: the four criteria of paper 4
@@ -29,20 +29,20 @@ def _build(fields: pa.Table, path: Path) -> tuple[pa.Table, Checks]:
 SENSORSCOPE = LineLayout(
     "SensorScope monitor",
     (
-        Field("station", "whole"),
-        *(Field(name, "whole") for name in _CALENDAR),
-        Field("epoch", "whole", "s"),
-        Field("sequence"),
-        Field("config_sampling", unit="s"),
-        Field("data_sampling", unit="s"),
-        Field("radio_duty", unit="%"),
-        Field("radio_power", unit="dBm"),
-        Field("radio_frequency", unit="MHz"),
-        Field("primary_voltage", unit="V"),
-        Field("secondary_voltage", unit="V"),
-        Field("solar_current", unit="mA"),
-        Field("global_current", unit="mA"),
-        Field("energy_source"),
+        LineField("station", "whole"),
+        *(LineField(name, "whole") for name in _CALENDAR),
+        LineField("epoch", "whole", "s"),
+        LineField("sequence"),
+        LineField("config_sampling", unit="s"),
+        LineField("data_sampling", unit="s"),
+        LineField("radio_duty", unit="%"),
+        LineField("radio_power", unit="dBm"),
+        LineField("radio_frequency", unit="MHz"),
+        LineField("primary_voltage", unit="V"),
+        LineField("secondary_voltage", unit="V"),
+        LineField("solar_current", unit="mA"),
+        LineField("global_current", unit="mA"),
+        LineField("energy_source"),
     ),
     _build,
 )

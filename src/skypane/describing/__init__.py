@@ -1,1 +1,1 @@
-"""What is in a recorded stream: its columns, the figures of the estimators about them, and plots."""
+"""Descriptions of recorded streams: their columns, statistics by the estimators, and plots."""

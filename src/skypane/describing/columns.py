@@ -1,4 +1,4 @@
-"""The columns of a file that figures are about, as arrays in the order of arrival; times in microseconds."""
+"""The columns of a recorded stream as arrays, in the order of arrival, with times in microseconds."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pyarrow.dataset as ds
 
 from skypane.naming import shortened
 from skypane.preference import Preference
-from skypane.preference.schema import field_of
+from skypane.preference.column_checks import field_of
 from skypane.types import TICKS_PER_SECOND, BadInputError, ConfigError, FloatArray, IntArray
 
-#: what a whole number counts, where it is a time
+#: the unit of times that are whole numbers
 Unit: TypeAlias = Literal["s", "ms", "us", "ns"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
@@ -31,10 +31,10 @@ _FORMATS = {
 
 
 @dataclass(frozen=True)
-class Roles:
-    """Which column is what. `time` is the event time; rows without `arrival` are taken in the order of the file.
+class ColumnRoles:
+    """The roles of columns: `time` is the event time; without `arrival`, rows arrive in the order of the file.
 
-    unit: what times count that are whole numbers; None: microseconds, with a warning where the years are doubtful.
+    unit: the unit of times that are whole numbers; None: microseconds, with a warning if the years are doubtful.
     """
 
     time: str
@@ -46,7 +46,7 @@ class Roles:
 
     @property
     def columns(self) -> list[str]:
-        """Return all columns named, each once."""
+        """All columns with a role, without repetition."""
         ranked = () if self.criteria is None else self.criteria.columns
         named = (self.time, self.arrival, self.source, self.key, *ranked)
         return list(dict.fromkeys(name for name in named if name is not None))
@@ -56,8 +56,9 @@ class Roles:
 class RecordedStream:
     """n rows in the order of arrival.
 
-    event, arrival: (n,) microseconds; arrival is None if the file does not tell. source, key: (n,) codes from 0. points:
-    (n, d), smaller is better; of rows whose criteria are complete only, so n may be smaller there.
+    event, arrival   (n,) microseconds; arrival is None if the file has no arrival times
+    source, key      (n,) codes from 0
+    points           (m, d), smaller is better, of the m <= n rows whose criteria are complete
     """
 
     event: IntArray
@@ -65,22 +66,22 @@ class RecordedStream:
     source: IntArray | None = None
     key: IntArray | None = None
     points: FloatArray | None = None
-    #: rows left out of `points`, because a criterion of theirs is null or NaN
+    #: rows that are not in `points` because a criterion is null or NaN
     incomparable: int = 0
-    #: whether event times are whole numbers whose unit no one has named
+    #: whether event times are whole numbers and no unit was given
     unit_assumed: bool = False
 
     @property
     def clock(self) -> IntArray:
-        """Arrival times if they are known, else event times in ascending order (microseconds)."""
+        """The arrival times if they are known, else the event times in ascending order (microseconds)."""
         return np.sort(self.event) if self.arrival is None else self.arrival
 
     @property
     def delay(self) -> IntArray:
-        """Return how far each row comes behind (microseconds).
+        """The delay of each row (microseconds).
 
-        With arrival times: arrival minus event time. Without: how far its event time lies behind the newest one seen
-        before it, zero if not at all.
+        With arrival times, it is arrival minus event time; without, the distance of the event time behind the newest
+        one of the rows before, or zero.
         """
         if self.arrival is not None:
             return self.arrival - self.event
@@ -90,17 +91,17 @@ class RecordedStream:
         return newest - self.event
 
 
-def load(path: Path, roles: Roles) -> RecordedStream:
-    """Return what the roles' columns of the file hold; a folder is read as one of parquet files.
+def load(path: Path, roles: ColumnRoles) -> RecordedStream:
+    """Return the stream in a file; a folder is read as a folder of parquet files.
 
-    Raises ConfigError if it cannot be read, or if a column is missing or of no use in its role; BadInputError if a time
-    is null.
+    Raises ConfigError if it cannot be read, or if a column is missing or has a type that does not suit its role;
+    BadInputError if a time is null.
     """
     return stream_of(_table(path, roles), roles)
 
 
-def stream_of(table: pa.Table, roles: Roles) -> RecordedStream:
-    """Return what the roles' columns of a table hold, rows that arrive at the same time in the table's order."""
+def stream_of(table: pa.Table, roles: ColumnRoles) -> RecordedStream:
+    """Return the stream in a table; rows that arrive at the same time keep the order of the table."""
     for name in roles.columns:
         field_of(table.schema, name)
     event = _micros(table, roles.time, roles.unit)
@@ -114,12 +115,12 @@ def stream_of(table: pa.Table, roles: Roles) -> RecordedStream:
     return RecordedStream(event, arrival, source, key, points, incomparable, assumed)
 
 
-def _table(path: Path, roles: Roles) -> pa.Table:
+def _table(path: Path, roles: ColumnRoles) -> pa.Table:
     try:
         kind = "parquet" if path.is_dir() else _FORMATS.get(path.suffix)
         if kind is None:
             raise ConfigError(
-                f"cannot tell from {path.suffix!r} how {path} is to be read; need .parquet, .csv or .arrow"
+                f"cannot read {path}: unknown file name extension {path.suffix!r}; need .parquet, .csv or .arrow"
             )
         file = ds.dataset(path, format=kind)
         for name in roles.columns:
@@ -137,30 +138,30 @@ def _micros(table: pa.Table, name: str, unit: Unit | None) -> IntArray:
     if pa.types.is_timestamp(kind):
         unit = kind.unit
     elif not pa.types.is_integer(kind):
-        raise ConfigError(f"column {name!r} is {kind}, need a timestamp, a date, or whole numbers")
+        raise ConfigError(f"column {name!r} is of type {kind}, need a timestamp, a date, or whole numbers")
     if column.null_count:
         raise BadInputError(f"column {name!r} has {column.null_count} nulls, need a time in each row")
     try:
         ticks: IntArray = column.cast(pa.int64()).to_numpy()
     except pa.ArrowInvalid as error:
-        raise ConfigError(f"column {name!r} holds a number that is no time: {error}") from error
+        raise ConfigError(f"column {name!r} holds a number that is not a time: {error}") from error
     return _in_micros(ticks, unit or "us", name)
 
 
 def _in_micros(ticks: IntArray, unit: Unit, name: str) -> IntArray:
-    """Return ticks of a unit as microseconds; of finer ones the rest is cut off. ConfigError where that overflows."""
+    """Return ticks of a unit as microseconds, rounded down; raise ConfigError if they overflow."""
     per_second, micro = TICKS_PER_SECOND[unit], TICKS_PER_SECOND["us"]
     if per_second > micro:
         return ticks // (per_second // micro)
     scale = micro // per_second
     longest = np.iinfo(np.int64).max // scale
     if len(ticks) and not -longest <= ticks.min() <= ticks.max() <= longest:
-        raise ConfigError(f"column {name!r} holds {ticks.max()}, which is no time in {unit}; give another unit")
+        raise ConfigError(f"column {name!r} holds {ticks.max()}, which is not a time in {unit}; give another unit")
     return ticks * scale
 
 
 def _codes(table: pa.Table, name: str | None) -> IntArray | None:
-    """Return a number for each distinct value; null is one."""
+    """Return a code for each distinct value; null is a value."""
     if name is None:
         return None
     encoded = pc.dictionary_encode(table.column(name), null_encoding="encode").combine_chunks()
@@ -176,6 +177,6 @@ def _points(table: pa.Table, criteria: Preference | None) -> tuple[FloatArray | 
     for name in criteria.columns:
         column = table.column(name)
         if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)  # in a dictionary NaN is a value like any other
+            column = column.cast(column.type.value_type)  # is_null() does not find NaN in a dictionary
         whole &= ~column.is_null(nan_is_null=True).to_numpy()
     return criteria.orient(table.filter(pa.array(whole))), int((~whole).sum())

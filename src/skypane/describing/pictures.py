@@ -1,4 +1,4 @@
-"""Three plots of a stream: its rate over time, its delays, its dispersion over scale."""
+"""Three plots of a stream: its rate over time, its delays, and its dispersion over interval lengths."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from matplotlib.figure import Figure
 from skypane.describing import years
 from skypane.describing.columns import RecordedStream
 from skypane.naming import shortened
-from skypane.reporting.style import PLAIN
+from skypane.reporting.plot_style import PLAIN
 from skypane.types import ConfigError, FloatArray, IntArray, Micros
 from skypane.workloads.estimators import Dispersion, dispersion, dispersion_of_counts
 
-#: how the name of a file of plots may end
+#: extensions of the names of plot files
 FORMATS = (".svg", ".png", ".pdf", ".html")
 
 _BLUE, _RED = "#1b6ca8", "#d1495b"
@@ -39,22 +39,22 @@ _PAGE = """<!doctype html>
 
 @dataclass(frozen=True, eq=False)
 class _Rate:
-    """Tuples per second over slots of time: `edges` (n + 1,) in seconds since the first, or since `start` where known."""
+    """Tuples per second in n slots of time; `edges`, (n + 1,), are in seconds since the first tuple."""
 
     edges: FloatArray
     per_second: FloatArray
-    #: the date that `edges` count from, if times are dates
+    #: the time of the first tuple, if times are dates
     start: Micros | None = None
 
 
 def check_format(path: Path) -> None:
-    """Raise ConfigError if plots cannot be written in the format that the file's name asks for."""
+    """Raise ConfigError if the extension of the file's name is not one of FORMATS."""
     if path.suffix.lower() not in FORMATS:
         raise ConfigError(f"need a plot that ends in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, got {path}")
 
 
 def draw(stream: RecordedStream, path: Path, title: str) -> None:
-    """Write the plots of a stream, which has rows, in the format that the file's name ends in (see FORMATS)."""
+    """Write the plots of a stream with at least one row, in the format of the file's extension (see FORMATS)."""
     clock = stream.clock
     slots = max(1, min(_SLOTS, int(clock[-1] - clock[0])))
     edges = (np.linspace(0, clock[-1] - clock[0] + 1, slots + 1)) / _SECOND
@@ -66,7 +66,7 @@ def draw(stream: RecordedStream, path: Path, title: str) -> None:
 
 
 def draw_counts(series: IntArray, path: Path, title: str) -> None:
-    """Write the plots of tuples per second, of which neither dates nor delays are known."""
+    """Write the plots of a series of tuples per second, without dates and delays."""
     edges = np.unique(np.linspace(0, len(series), min(_SLOTS, len(series)) + 1).astype(np.int64))
     sums = np.add.reduceat(series, edges[:-1]).astype(np.float64)
     rate = _Rate(edges.astype(np.float64), sums / np.diff(edges))
@@ -77,7 +77,7 @@ def _curve(estimate: Callable[[], Dispersion]) -> Dispersion | None:
     try:
         return estimate()
     except ConfigError:
-        return None  # too short a stream to say anything about scale
+        return None  # the stream is too short to estimate dispersion
 
 
 def _write(path: Path, title: str, rate: _Rate, delay: IntArray | None, curve: Dispersion | None) -> None:
@@ -111,7 +111,7 @@ def _rate(axes: Axes, rate: _Rate) -> None:
         locator = dates.AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-    # The outline keeps a slot visible that is narrower than a pixel.
+    # With an outline, slots narrower than a pixel stay visible.
     axes.stairs(rate.per_second, edges, fill=True, color=_BLUE, linewidth=0.8)
     axes.axhline(float(np.average(rate.per_second, weights=np.diff(rate.edges))), color=_RED, linewidth=0.9)
     axes.set_xlim(edges[0], edges[-1])
@@ -122,7 +122,7 @@ def _rate(axes: Axes, rate: _Rate) -> None:
 
 def _delays(axes: Axes, delay: IntArray | None) -> None:
     axes.set_xlabel("delay, s")
-    axes.set_ylabel("share of rows later than that")
+    axes.set_ylabel("share of rows with a longer delay")
     if delay is None or not np.any(delay > 0):
         axes.text(0.5, 0.5, "no delays", ha="center", transform=axes.transAxes)
         return
@@ -138,7 +138,7 @@ def _scales(axes: Axes, curve: Dispersion | None) -> None:
     axes.set_xlabel("length of interval, s")
     axes.set_ylabel("variance / mean of counts")
     if curve is None:
-        axes.text(0.5, 0.5, "too short to tell", ha="center", transform=axes.transAxes)
+        axes.text(0.5, 0.5, "too short to estimate", ha="center", transform=axes.transAxes)
         return
     axes.plot(curve.intervals, curve.ratios, color=_BLUE, marker=".")
     axes.set_xscale("log")

@@ -1,4 +1,4 @@
-"""What the estimators say about a stream, each figure with what it means; what cannot be told says why."""
+"""Statistics of a stream by the estimators, each with its meaning, or with the reason why it cannot be estimated."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from skypane.workloads.estimators import (
 _SECOND = 1_000_000
 #: tuples of a sample whose skyline is computed: about a pane of the papers
 _SAMPLE = 10_000
-#: intervals in which long memory is looked for; fewer are too coarse, and more would show the shape of single bursts
+#: intervals for the Hurst estimators; fewer are too coarse, and more would show the shape of single bursts
 _INTERVALS = 10_000
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """One line of a description. `value` is what is printed; `meaning` helps to read it."""
+    """One line of a description: `value` is printed, and `meaning` explains it."""
 
     topic: str
     name: str
@@ -49,7 +49,7 @@ class Statistic:
 
 
 def statistics(stream: RecordedStream) -> Iterator[Statistic]:
-    """Yield all that can be said about a stream; nothing but its length if it has no rows."""
+    """Yield all statistics of a stream; if it has no rows, only their number."""
     yield Statistic("rows", "rows", count(len(stream.event)))
     if not len(stream.event):
         return
@@ -62,7 +62,7 @@ def statistics(stream: RecordedStream) -> Iterator[Statistic]:
 
 
 def of_counts(series: IntArray) -> Iterator[Statistic]:
-    """Yield what can be said about tuples per second, if nothing but these is known."""
+    """Yield the statistics of a series of tuples per second."""
     yield Statistic("rows", "rows", count(int(series.sum())))
     yield Statistic("rows", "seconds", count(len(series)))
     if not len(series):
@@ -87,16 +87,16 @@ def _span(stream: RecordedStream) -> Iterator[Statistic]:
 
 
 def rate(clock: IntArray) -> Iterator[Statistic]:
-    """Yield figures about arrivals at those times, ascending microseconds: of the middle nine tenths of the rows.
+    """Yield the statistics of arrivals at `clock`, ascending microseconds, over the middle nine tenths of the rows.
 
-    One row that comes half an hour after the others would make the time so much longer, and empty.
+    Outliers are excluded, since one row half an hour after the others would add half an hour without arrivals.
     """
     if clock[0] == clock[-1]:
-        yield Statistic("rate", "mean rate", UNKNOWN, "all rows come at one time")
+        yield Statistic("rate", "mean rate", UNKNOWN, "all rows arrive at the same time")
         return
     middle, of = _middle(clock), "of the middle nine tenths of the rows, as all figures of rate and bursts"
     if middle[0] == middle[-1]:
-        middle, of = clock, "of all rows: nine tenths of them come at one time"
+        middle, of = clock, "of all rows: nine tenths of them arrive at the same time"
     yield from _of_arrivals(middle, of)
 
 
@@ -107,7 +107,7 @@ def _middle(clock: IntArray) -> IntArray:
 
 def _of_arrivals(clock: IntArray, of: str) -> Iterator[Statistic]:
     length = int(clock[-1] - clock[0])
-    # Beginning with an arrival, a stream of n gaps has n + 1 of them.
+    # n + 1 arrivals have n gaps.
     yield Statistic("rate", "mean rate", f"{(len(clock) - 1) / length * _SECOND:,.6g}/s", of)
     yield _tried("rate", "peak to mean", lambda: f"{peak_to_mean(counts(clock, _SECOND)):.3g}", "of tuples per second")
     yield _tried("bursts", "index of dispersion", lambda: _dispersed(dispersion(clock)), _I)
@@ -129,7 +129,7 @@ def _memory(series: IntArray, interval: float) -> Iterator[Statistic]:
 
 
 def _hurst(name: str, estimate: Callable[[], float], of: str) -> Statistic:
-    """Return the statistic; an estimate that no Hurst parameter can have is marked, not told as one."""
+    """Return the statistic; an estimate outside the range of Hurst parameters is put in parentheses."""
     try:
         value = estimate()
     except ConfigError as error:
@@ -150,7 +150,10 @@ def _dispersed(index: Dispersion) -> str:
 
 def _disorder(stream: RecordedStream) -> Iterator[Statistic]:
     yield Statistic(
-        "disorder", "late share", percent(late_share(stream.event)), "rows that come after one with a later event time"
+        "disorder",
+        "late share",
+        percent(late_share(stream.event)),
+        "rows that arrive after one with a later event time",
     )
     delay = stream.delay
     how = "arrival minus event time" if stream.arrival is not None else "behind the newest event time before it"
@@ -172,7 +175,7 @@ def _skew(name: str, codes: IntArray | None) -> Iterator[Statistic]:
     yield Statistic(name, f"{name}s", count(len(row_counts)))
     yield Statistic(name, f"share of the largest {name}", percent(float(row_counts.max() / row_counts.sum())))
     if len(row_counts) > 1:
-        yield _tried(name, "Zipf exponent", lambda: f"{zipf_exponent(codes):.2f}", "0: all alike")
+        yield _tried(name, "Zipf exponent", lambda: f"{zipf_exponent(codes):.2f}", "0: all equally frequent")
 
 
 def _criteria(stream: RecordedStream) -> Iterator[Statistic]:
@@ -192,13 +195,13 @@ def _criteria(stream: RecordedStream) -> Iterator[Statistic]:
 
 
 def _starts(row_count: int) -> list[int]:
-    """Return where up to five samples begin, spread evenly."""
+    """Return the first rows of up to five evenly spread samples."""
     last = max(row_count - _SAMPLE, 0)
     return sorted({round(last * part / 4) for part in range(5)}) if last >= _SAMPLE else [0]
 
 
 def _tried(topic: str, name: str, value: Callable[[], str], meaning: str = "") -> Statistic:
-    """Return the statistic, or why there is none: an estimator that has too little to go by says so."""
+    """Return the statistic, or the reason why there is none: an estimator raises ConfigError if it has too few rows."""
     try:
         return Statistic(topic, name, value(), meaning)
     except ConfigError as error:

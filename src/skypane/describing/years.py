@@ -1,4 +1,4 @@
-"""Whether times lie in years in which streams are recorded, or count something else."""
+"""Checks whether times lie in plausible years, or have probably been read in a wrong unit."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from skypane.describing.columns import UNITS, Unit
 from skypane.types import TICKS_PER_SECOND, Micros
 
 _YEAR: Micros = 31_556_952_000_000
-#: half-open: no sensor sent anything before, and a stream that is nearer to 1970 counts from its own start
+#: half-open range of years; times before or close to 1970 probably count from the start of the stream
 _CREDIBLE = (1971, 2200)
-#: the same for timestamps, whose unit is known: they may count from a start, or be of historical records
+#: the range for timestamps, whose unit is known: they may count from a start, or belong to historical records
 _POSSIBLE = (1800, 2200)
 
 
 def credible(first: Micros, last: Micros) -> bool:
-    """Tell whether times from `first` to `last` look like dates."""
+    """Return whether times from `first` to `last` look like dates."""
     return _CREDIBLE[0] <= _year(first) and _year(last) < _CREDIBLE[1]
 
 
 def doubt(first: Micros, last: Micros, *, unit_assumed: bool) -> str:
-    """Return why event times from `first` to `last` may be misread, and the unit that would mend it; "" if all is well.
+    """Return why event times from `first` to `last` may be misread, and a better unit; "" if they are plausible.
 
-    unit_assumed: they are whole numbers, taken for microseconds.
+    unit_assumed: they are whole numbers, read as microseconds.
     """
     if credible(first, last):
         return ""

@@ -1,1 +1,1 @@
-"""Jobs that come with the package, and what they name of a user's own."""
+"""Job files that come with the package, and the user code that they name."""

@@ -1,4 +1,4 @@
-"""Where queues of traffic end: a user-defined aggregate (isQueueEnd of paper 3, section 1.1), as a user would write it."""
+"""The ends of traffic queues: a user-defined aggregate (isQueueEnd of paper 3, section 1.1)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from skypane.types import ConfigError, IntArray
 
 @dataclass(frozen=True)
 class QueueEnd:
-    """Whether an area has the end of a queue: several vehicles come in at speed, and crawl in it later.
+    """Whether an area has the end of a queue: several vehicles enter it at speed and crawl in it later.
 
-    Inside a queue vehicles come in slowly already, and where it begins they leave at speed: only its end has both, in this
-    order. A vehicle counts that reports a speed of `fast` or more, and after its first such report one of `slow` or less; and
-    that reports `crawling` such slow speeds in all, which a red light does not bring about.
+    Inside a queue vehicles are slow already when they enter, and at its head they leave at speed; only its end has fast
+    and then slow vehicles. A vehicle counts if it reports a speed of at least `fast` and, after its first such report,
+    one of at most `slow`. It must also report at least `crawling` such slow speeds in all, which a red light does not
+    cause.
 
-    vehicle, speed, time  columns: who reports, how fast (km/h), when (a timestamp)
-    vehicles              so many of them make an end of a queue
+    vehicle, speed, time  columns: the vehicle, its speed (km/h), and the time of the report (a timestamp)
+    vehicles              number of vehicles that make the end of a queue
 
-    Its state are the vehicles of an area: when each was first fast, when last slow, how often slow. So states of panes, and of
-    parts of them, merge in any order, and windows share them; "fast, then slow" of consecutive reports could not be told so.
+    The state has, for each vehicle of an area, the time of its first fast report, the time of its last slow report, and
+    the number of slow reports. States of panes and of parts of panes can therefore be merged in any order, and windows
+    share them. This would not hold for "fast, then slow" in consecutive reports.
     """
 
     vehicle: str
@@ -41,9 +43,13 @@ class QueueEnd:
     def state_type(self, schema: pa.Schema) -> pa.DataType:
         speed, time = (schema.field(name).type for name in (self.speed, self.time))
         if not (pa.types.is_floating(speed) or pa.types.is_integer(speed)):
-            raise ConfigError(f"the end of a queue goes by speeds: column {self.speed!r} is {speed}; cast it to double")
+            raise ConfigError(
+                f"speed must be a column of numbers, but column {self.speed!r} is {speed}; cast it to double"
+            )
         if not pa.types.is_timestamp(time):
-            raise ConfigError(f"the end of a queue goes by times: column {self.time!r} is {time}; cast it to timestamp")
+            raise ConfigError(
+                f"time must be a column of timestamps, but column {self.time!r} is {time}; cast it to timestamp"
+            )
         kinds = {"vehicle": schema.field(self.vehicle).type, "came": time, "crawled": time, "slow": pa.int64()}
         return pa.list_(pa.struct(list(kinds.items())))
 
@@ -80,7 +86,7 @@ class QueueEnd:
 
 
 def _states(seen: pa.Table, n: int) -> pa.Array:
-    """Return what is known of the vehicles of each group, in the order of their names."""
+    """Return the merged state of each group, with its vehicles in the order of their names."""
     kept = [("came", "min"), ("crawled", "max"), ("slow", "sum")]
     merged = seen.group_by(["group", "vehicle"], use_threads=False).aggregate(kept)
     merged = merged.sort_by([("group", "ascending"), ("vehicle", "ascending")]).combine_chunks()

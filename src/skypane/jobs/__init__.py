@@ -1,6 +1,6 @@
-"""A user's own job, described in a YAML file: read and checked in full before anything starts."""
+"""Jobs that users describe in YAML files, which are read and checked completely before anything starts."""
 
-from skypane.jobs.model import JobFile
+from skypane.jobs.job_file import JobFile
 from skypane.jobs.reading import parse, read
 
 __all__ = ["JobFile", "parse", "read"]

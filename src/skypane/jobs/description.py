@@ -1,9 +1,9 @@
-"""A job in words: what `--dry-run` prints, and the settings table of its report."""
+"""Describe a job in words, for `--dry-run` and for the settings table of its report."""
 
 from __future__ import annotations
 
-from skypane.jobs.model import JobFile
-from skypane.jobs.queries import ContinuousPart
+from skypane.jobs.job_file import JobFile
+from skypane.jobs.query_section import ContinuousSection
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.reporting.snapshot import Criterion
@@ -13,14 +13,14 @@ from skypane.wording import count, counted, span
 
 
 def settings(job: JobFile) -> list[tuple[str, str]]:
-    """Return (name, value) pairs that say what the job does, section by section."""
+    """Return (name, value) pairs that describe what the job does, section by section."""
     pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.asked()))]
     pairs.append(("window", _window(job)))
     if job.mode == "stream":
-        law = job.progress.build() if job.progress is not None else "KSlack(), the default"
+        policy = "KSlack(), the default" if job.progress is None else repr(job.progress.build())
         pairs += [
-            ("progress", repr(law) if job.progress is not None else str(law)),
-            ("trigger", job.trigger or "the next batch as soon as the last one is done"),
+            ("progress", policy),
+            ("trigger", job.trigger or "each micro-batch starts as soon as the previous one has ended"),
             ("checkpoint", job.checkpoint or "a temporary folder"),
             ("workers", _workers(job)),
             ("late rows", "counted only" if job.late is None else f"{job.late.format} in {job.late.path}"),
@@ -32,7 +32,7 @@ def settings(job: JobFile) -> list[tuple[str, str]]:
 
 
 def criteria(job: JobFile) -> tuple[Criterion, ...]:
-    """Return the columns that the query ranks by, where each has a good end."""
+    """Return the columns by which the query ranks rows and of which low or high values are better."""
     preference = getattr(job.asked(), "preference", None)
     ranked = preference.criteria if isinstance(preference, Preference) else ()
     ends = [(c.column, "low" if isinstance(c, Low) else "high") for c in ranked if isinstance(c, Low | High)]
@@ -51,23 +51,23 @@ def _rows(job: JobFile) -> str:
     parts = [f"{name} = {expression}" for name, expression in job.derive.items()]
     parts += [f"where {job.where}"] if job.where else []
     parts += [f"select {', '.join(job.select)}"] if job.select else []
-    return "; ".join(parts) or "as they come"
+    return "; ".join(parts) or "unchanged"
 
 
 def _workers(job: JobFile) -> str:
     workers = job.workers
-    asked = [f"{count(number)} at {level} level" for number, level in
+    numbers = [f"{count(number)} at {level} level" for number, level in
              ((workers.plq_workers, "pane"), (workers.wlq_workers, "window")) if number is not None]  # fmt: skip
-    begun = " and ".join(asked) or "as many as there are cores"
-    return begun if workers.elastic is None else f"{begun} at first, then by {workers.elastic.build()}"
+    initial = " and ".join(numbers) or "one per core"
+    return initial if workers.elastic is None else f"{initial} at first, then by {workers.elastic.build()}"
 
 
 def _window(job: JobFile) -> str:
     if job.window is None:
-        return "none, all rows at once"
-    if isinstance(job.query, ContinuousPart):
-        told = f", told every {job.query.every}" if job.query.every else ""
-        return f"the last {span(micros(job.window.length))} of {job.window.time}{told}"
+        return "none; one answer over all rows"
+    if isinstance(job.query, ContinuousSection):
+        interval = f", updates every {job.query.every}" if job.query.every else ""
+        return f"the last {span(micros(job.window.length))} of {job.window.time}{interval}"
     windows = job.window.build()
     most = "up to " if windows.head else ""
     panes = f"{counted(windows.panes_per_window, 'panes')} of {most}{span(windows.longest_pane)}"

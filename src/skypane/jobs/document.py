@@ -1,4 +1,4 @@
-"""The text of a job file as plain data: mappings, lists and values, of an extent that a person could have written."""
+"""Read the text of a job file into mappings, lists and values, within limits of size and depth."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from skypane.types import ConfigError
 
 _MOST_BYTES = 1 << 18
 _MOST_VALUES = 50_000
-"""Values of one file, those that an alias repeats counted each time."""
+"""Maximum number of values in a file; values repeated by aliases count each time."""
 _DEEPEST = 30
-"""Sections within sections."""
+"""Maximum depth of nested sections."""
 
 
 def text_of(path: Path, what: str = "the job file") -> str:
-    """Return the text of a file; ConfigError if it cannot be read, is larger than a person writes, or is not UTF-8."""
+    """Return the text of a file; raise ConfigError if it is unreadable, larger than _MOST_BYTES, or not UTF-8."""
     called = f"{what} {shortened(str(path))}"
     try:
         with path.open("rb") as file:
@@ -26,7 +26,7 @@ def text_of(path: Path, what: str = "the job file") -> str:
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read {called}: {getattr(error, 'strerror', None) or error}") from error
     if len(content) > _MOST_BYTES:
-        raise ConfigError(f"{called} is larger than {_MOST_BYTES // 1024} KiB; is it another file?")
+        raise ConfigError(f"{called} is larger than {_MOST_BYTES // 1024} KiB; check that it is the right file")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -37,7 +37,7 @@ def text_of(path: Path, what: str = "the job file") -> str:
 
 
 def data_of(text: str, name: str) -> Any:
-    """Return the one YAML document in `text`; ConfigError, which begins with `name`, if there is none."""
+    """Return the single YAML document in `text`; raise ConfigError, which begins with `name`, if it cannot be read."""
     loader = yaml.SafeLoader(text)
     try:
         node = loader.get_single_node()
@@ -54,39 +54,39 @@ def data_of(text: str, name: str) -> Any:
         raise _too_deep(name) from error
     except ConfigError:
         raise
-    except ValueError as error:  # a date such as 2024-13-45, a number of five thousand digits
-        raise ConfigError(f"{name}: holds a value that cannot be read: {error}") from error
+    except ValueError as error:  # such as the date 2024-13-45 or a number of 5,000 digits
+        raise ConfigError(f"{name}: contains a value that cannot be read: {error}") from error
     finally:
         loader.dispose()
 
 
 def _check_extent(root: yaml.Node, name: str) -> None:
-    """Raise ConfigError for what is too much or too deep, before aliases of aliases are followed to their end."""
+    """Raise ConfigError for too many values or levels, before nested aliases are expanded."""
     values, todo = 1, [(root, 1)]
     while todo:
         node, depth = todo.pop()
         if depth > _DEEPEST:
             raise _too_deep(name)
         if isinstance(node, yaml.ScalarNode):
-            _check_letters(node, name)
+            _check_characters(node, name)
             continue
         inner = [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
         values += len(inner)
         if values > _MOST_VALUES:
             raise ConfigError(
-                f"{name}: holds more than {_MOST_VALUES:,} values, repeated aliases counted; leave out some"
+                f"{name}: contains more than {_MOST_VALUES:,} values, counting repeated aliases; remove some"
             )
         todo.extend((part, depth + 1) for part in inner)
 
 
-def _check_letters(node: yaml.ScalarNode, name: str) -> None:
-    """A NUL, which YAML lets through as an escape, ends a text for whoever passes it on to the system."""
+def _check_characters(node: yaml.ScalarNode, name: str) -> None:
+    """Raise ConfigError for a NUL, which YAML allows as an escape, but which ends a string in system calls."""
     if "\0" in node.value:
         raise ConfigError(
-            f"{name}, line {node.start_mark.line + 1}: {shortened(repr(node.value))} holds the letter NUL, which no name, "
-            f"path or expression can have; leave it out"
+            f"{name}, line {node.start_mark.line + 1}: {shortened(repr(node.value))} contains a NUL character, which "
+            f"no name, path or expression may have; remove it"
         )
 
 
 def _too_deep(name: str) -> ConfigError:
-    return ConfigError(f"{name}: has more than {_DEEPEST} sections within each other; no job needs so many")
+    return ConfigError(f"{name}: has more than {_DEEPEST} nested sections; a job needs fewer")

@@ -7,7 +7,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from skypane.jobs.model import JobFile
+from skypane.jobs.job_file import JobFile
 from skypane.jobs.reading import parse, read
 from skypane.types import ConfigError
 
@@ -18,15 +18,15 @@ def names() -> list[str]:
 
 
 def text(name: str) -> str:
-    """Return the file of the example `name`; ConfigError if there is none."""
+    """Return the text of the example `name`; raise ConfigError if there is none."""
     if name not in names():
-        raise ConfigError(f"no example is called {name!r}; there are {', '.join(names())}")
+        raise ConfigError(f"JOB {name!r} is not an example; the examples are {', '.join(names())}")
     return _folder().joinpath(f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def find(job: str, allowed: Collection[str] = ()) -> JobFile:
-    """Return the job of the file `job`, or of the shipped example of that name; `allowed` is as in read()."""
-    if job in names() and not Path(job).is_file():  # a folder of that name is where it has written
+    """Return the job of the file `job`, or of the example of that name; `allowed` is as in read()."""
+    if job in names() and not Path(job).is_file():  # a folder of that name holds the output of an example
         return parse(text(job), job, allowed)
     return read(Path(job), allowed)
 

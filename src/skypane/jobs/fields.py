@@ -1,4 +1,4 @@
-"""Kinds of fields that several parts of a job file share."""
+"""Types of fields that several sections of a job file share."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 from skypane.types import ConfigError, micros
 
 
-class Part(BaseModel):
-    """A section of a job file: frozen, and a field it does not know is an error."""
+class Section(BaseModel):
+    """A section of a job file: frozen, and an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class MisfitError(ConfigError):
-    """A field that is fine by itself and does not fit the others; `field` is its name within its section."""
+    """A field that is valid by itself but conflicts with others; `field` is its name within its section."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(problem)
@@ -42,5 +42,5 @@ def _is_cadence(value: Any) -> Any:
 Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
 #: "1 hour 30 minutes"
 Time: TypeAlias = Annotated[str, AfterValidator(_is_duration)]
-#: so many, or a length of time; checked as a whole, so that there is one complaint
+#: a number or a length of time; checked by one validator, so that there is one error
 Cadence: TypeAlias = Annotated[Any, AfterValidator(_is_cadence)]

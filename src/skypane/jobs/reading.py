@@ -1,4 +1,4 @@
-"""From the text of a job file to a JobFile, or to one sentence for each thing that is wrong with it."""
+"""Read a job file into a JobFile, or raise one sentence for each error in it."""
 
 from __future__ import annotations
 
@@ -11,40 +11,42 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from skypane.jobs.document import data_of, text_of
-from skypane.jobs.fields import MisfitError, Part
-from skypane.jobs.model import JobFile
-from skypane.jobs.named import Modules
+from skypane.jobs.fields import MisfitError, Section
+from skypane.jobs.job_file import JobFile
+from skypane.jobs.user_code import AllowedModules
 from skypane.naming import instead, shortened
 from skypane.runtime.redaction import HIDDEN
 from skypane.types import ConfigError
 
-#: fields that say which of several sections a section is
-_TAGS = ("kind", "policy", "law")
+#: fields that choose one of several kinds of a section
+_TAGS = ("kind", "policy")
 _QUOTED = re.compile("'([^']*)'")
 
 
 def read(path: Path, allowed: Collection[str] = ()) -> JobFile:
-    """Return the job described in the YAML file at `path`; ConfigError with all that is wrong, a line each.
+    """Return the job described in the YAML file at `path`; raise ConfigError with all errors, one per line.
 
-    allowed   modules that the file may name functions of, which are imported and called: see jobs/named.py
+    allowed   modules whose functions the file may name, which are then imported and called: see jobs/user_code.py
     """
     return parse(text_of(path), str(path), allowed)
 
 
 def parse(text: str, name: str = "job", allowed: Collection[str] = ()) -> JobFile:
-    """Return the job described by YAML `text`; `name` stands in errors, `allowed` is as in read()."""
+    """Return the job described by YAML `text`; errors begin with `name`, and `allowed` is as in read()."""
     data = data_of(text, name)
     if not isinstance(data, dict):
-        raise ConfigError(f"{name}: a job is a mapping of fields such as source and query, got {type(data).__name__}")
+        raise ConfigError(
+            f"{name}: a job must be a mapping of fields such as source and query, got {type(data).__name__}"
+        )
     try:
-        return JobFile.model_validate(data, context={"modules": Modules(frozenset(allowed))})
+        return JobFile.model_validate(data, context={"modules": AllowedModules(frozenset(allowed))})
     except ValidationError as error:
         sentences = [sentence(details, data) for details in error.errors(include_url=False)]
         raise ConfigError("\n".join(f"{name}: {line}" for line in sentences)) from error
 
 
 def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
-    """Return one error as "field.path: what is wrong, got value", and the nearest thing that is allowed."""
+    """Return one error as "field.path: what is wrong, got value", with the nearest allowed name."""
     where = _path(error["loc"], data)
     context, value = error.get("ctx", {}), HIDDEN if _may_be_secret(where) else shortened(repr(error["input"]))
     field = ".".join([*where, *_further(context)]) or "job"
@@ -54,7 +56,7 @@ def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
         case "missing":
             problem = "is missing"
         case "union_tag_not_found":
-            problem = f"is missing, must be one of {', '.join(_tags(where))}"
+            problem = f"is missing; it must be one of {', '.join(_tags(where))}"
         case "union_tag_invalid":
             problem = f"cannot be {shortened(context['tag'])!r}, {instead(context['tag'], _tags(where))}"
         case "literal_error":
@@ -69,12 +71,12 @@ def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
 
 
 def _may_be_secret(where: Sequence[str]) -> bool:
-    """Return whether what stands there may be a password: an option's value, or what was written in place of options."""
+    """Return whether a value at this path may be a password: an option's value, or a wrong value for all options."""
     return tuple(where[:2]) in {("source", "options"), ("spark", "conf")}
 
 
 def _further(context: Mapping[str, Any]) -> list[str]:
-    """Return the field that an error is about, where pydantic names only the section it is in."""
+    """Return the field of an error for which pydantic names only the section."""
     if "discriminator" in context:
         return [context["discriminator"].strip("'")]
     misfit = context.get("error")
@@ -82,7 +84,7 @@ def _further(context: Mapping[str, Any]) -> list[str]:
 
 
 def _path(loc: Sequence[int | str], data: Any) -> list[str]:
-    """Return where the error is in the file: without the tags that pydantic puts in between."""
+    """Return the path of an error in the file, without the tags that pydantic adds."""
     where: list[str] = []
     for step in loc:
         if isinstance(data, Mapping) and step not in data and step in {data.get(tag) for tag in _TAGS}:
@@ -92,23 +94,23 @@ def _path(loc: Sequence[int | str], data: Any) -> list[str]:
     return where
 
 
-def _sections(annotation: Any) -> Iterator[type[Part]]:
-    """Yield the models that a field of this annotation may hold."""
-    if isinstance(annotation, type) and issubclass(annotation, Part):
+def _sections(annotation: Any) -> Iterator[type[Section]]:
+    """Yield the section models that a field with this annotation accepts."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
         yield annotation
     for inner in get_args(annotation):
         yield from _sections(inner)
 
 
-def _tag(section: type[Part]) -> str | None:
-    """Return the tag that picks this model among its kind, as "skyline"."""
+def _tag(section: type[Section]) -> str | None:
+    """Return the tag that chooses this model, such as "skyline"; None if it has no tag."""
     fields = [section.model_fields[tag] for tag in _TAGS if tag in section.model_fields]
     return get_args(fields[0].annotation)[0] if fields else None
 
 
 def _tags(where: Sequence[str]) -> list[str]:
-    """Return the tags that the section at `where` may have."""
-    sections: list[type[Part]] = [JobFile]
+    """Return the tags that are allowed for the section at `where`."""
+    sections: list[type[Section]] = [JobFile]
     for name in where:
         sections = [
             inner
@@ -120,8 +122,8 @@ def _tags(where: Sequence[str]) -> list[str]:
 
 
 def _fields(where: Sequence[str], data: Any) -> list[str]:
-    """Return the names that the section at `where` knows."""
-    model: type[Part] = JobFile
+    """Return the fields of the section at `where`."""
+    model: type[Section] = JobFile
     for name in where:
         data = data[name]
         tags = {None, *(data.get(tag) for tag in _TAGS)}

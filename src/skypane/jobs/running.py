@@ -1,4 +1,4 @@
-"""A streaming job that is followed to its end: shown, logged, and reported on."""
+"""Run a streaming job in the foreground: show progress, log the metrics, and take the snapshot for its report."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pyarrow as pa
 
 import skypane as sp
 from skypane.jobs.description import criteria, settings
-from skypane.jobs.model import JobFile
-from skypane.jobs.queries import ContinuousPart
-from skypane.places import Place
-from skypane.reporting.following import follow
+from skypane.jobs.job_file import JobFile
+from skypane.jobs.query_section import ContinuousSection
+from skypane.locations import Location
+from skypane.reporting.foreground import follow
 from skypane.reporting.grids import grid_map
 from skypane.reporting.live import Display
 from skypane.reporting.runlog import RunLog
@@ -38,9 +38,9 @@ def run_stream(
     seconds: float | None = None,
     drain: bool = False,
 ) -> bool:
-    """Run a streaming job; return False if it was interrupted. `ended` or `seconds` bound a stream without end.
+    """Run a streaming job; return False if it was interrupted. `ended` and `seconds` limit an unbounded stream.
 
-    drain  answer the windows that are open in the end, as if the stream had ended there
+    drain  answer the windows that are open at the end, as if the stream ended there
     """
 
     def on_batch(metrics: sp.BatchMetrics) -> None:
@@ -52,7 +52,7 @@ def run_stream(
 
 
 def snapshot(job: JobFile, log: RunLog) -> Snapshot:
-    """Return what the report of a streaming job is drawn from: its log, and its windows if they are parquet."""
+    """Return the data of a streaming job's report: its log, and its windows if the output is local parquet."""
     folder = _folder(job)
     written = None if folder is None else answers(folder)
     windows, updates = (None, written) if _is_continuous(job) else (written, None)
@@ -73,23 +73,23 @@ def snapshot(job: JobFile, log: RunLog) -> Snapshot:
 
 
 def run_log(job: JobFile) -> RunLog:
-    """Return the log of a streaming job: beside its checkpoint, so that one that is resumed goes on with it.
+    """Return the log of a streaming job, which lies beside the checkpoint, so that a resumed job appends to it.
 
-    A checkpoint that is not on this machine has it in the working folder; without a checkpoint it is a temporary one.
+    The log of a remote checkpoint lies in the working folder. Without a checkpoint, the log is in a temporary folder.
     """
     if job.checkpoint is None:
         return RunLog(Path(tempfile.mkdtemp(prefix="skypane-metrics-")))
-    place = Place.of(job.checkpoint, "checkpoint")
+    place = Location.of(job.checkpoint, "checkpoint")
     return RunLog(Path(f"{place}-metrics" if place.is_local else f"{Path(place.path).name or place.authority}-metrics"))
 
 
 def _is_continuous(job: JobFile) -> bool:
-    """Tell whether the job writes updates of one front, and not windows."""
-    return isinstance(job.query, ContinuousPart)
+    """Return whether the job writes updates of one front instead of windows."""
+    return isinstance(job.query, ContinuousSection)
 
 
 def _newest(job: JobFile, metrics: sp.BatchMetrics) -> pa.Table | None:
-    """Return the rows of the newest answer, if they can be read here."""
+    """Return the rows of the newest answer, or None if they are not on this machine."""
     if _is_continuous(job):
         folder = None if job.front is None else _local(job.front.path, "front.path")
         return None if folder is None else answers(folder)
@@ -98,12 +98,12 @@ def _newest(job: JobFile, metrics: sp.BatchMetrics) -> pa.Table | None:
 
 
 def _folder(job: JobFile) -> Path | None:
-    """Return where the answers lie, if they are parquet on this machine: pictures are drawn from them."""
+    """Return the folder of the answers, from which plots are drawn; None unless it is local parquet."""
     if job.output.format != "parquet" or job.output.path is None:
         return None
     return _local(job.output.path, "output.path")
 
 
 def _local(path: str, field: str) -> Path | None:
-    place = Place.of(path, field)
+    place = Location.of(path, field)
     return Path(str(place)) if place.is_local else None

@@ -1,6 +1,7 @@
 """Exact kernels over `(n, d)` float64 points, smaller is better: skyline, grouped skyline, k-dominance.
 
-All take points of any layout and are zero-copy on Fortran order; none writes to its inputs. Equal rows are all kept.
+All kernels accept points of any memory layout, without a copy if it is Fortran order, and never write to their inputs.
+Equal rows are all kept.
 
 >>> import numpy as np
 >>> from skypane.kernels import skyline_indices

@@ -1,9 +1,10 @@
-"""Bitmap blocks: for 512 points, "which of you are <= this one in every column?" in d loads of one vector register.
+"""Bitmap blocks: find which of 512 points are <= a given point in every column by d loads of one vector register.
 
-A block keeps, for each column and each of 64 rank levels, the set of its points up to that level, as 512 bits. Those that
-may dominate a point p are the intersection of the d sets at p's levels; those that certainly do, of the sets one level
-lower. It is the bitmap of the Bitmap skyline algorithm (K.-L. Tan, P.-K. Eng, B. C. Ooi, "Efficient progressive skyline
-computation", VLDB 2001, section 3), over ranks instead of distinct values, and over blocks that fit a near cache.
+A block stores, for each column and each of 64 rank levels, the set of its points up to that level, as 512 bits. The
+points that may dominate a point p are the intersection of the d sets at p's levels; those that certainly dominate it,
+of the sets one level lower. This is the bitmap of the Bitmap skyline algorithm (K.-L. Tan, P.-K. Eng, B. C. Ooi,
+"Efficient progressive skyline computation", VLDB 2001, section 3), over ranks instead of distinct values, and over
+blocks that fit a near cache.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ LOWER: Final = 0
 
 FINE: Final = 2
 COARSE: Final = 3
-"""By how many bits a rank is more than its level, one of 64 or of 32: the fewer levels, the more points are compared that need not
-be, and the more columns fit the nearest cache."""
+"""Bits by which a rank is shifted to its level, one of 64 (FINE) or of 32 (COARSE).
+
+With fewer levels, more points are compared in vain, but more columns fit the nearest cache.
+"""
 _FEW_COLUMNS: Final = 8
 
 _WORD: Final = ir.IntType(64)
@@ -42,28 +45,28 @@ _SET: Final = ir.VectorType(_WORD, WORDS)
 
 
 class Blocks(NamedTuple):
-    """Points by blocks; block b holds the points of members[512 * b : 512 * (b + 1)]."""
+    """Points in blocks; block b holds the points members[512 * b : 512 * (b + 1)]."""
 
-    bitmaps: NDArray[np.uint64]  # block b from flat index b * block_words(d, FINE)
+    bitmaps: NDArray[np.uint64]  # block b begins at flat index b * block_words(d, FINE)
     floors: NDArray[np.uint8]  # byte tiles; row b is the least rank of each column over block b
     members: IntArray  # indices of points
 
 
 @kernel
 def grain(d: int) -> int:
-    """Return FINE or COARSE: what is quicker where a block of d columns is looked into from both sides."""
+    """Return FINE or COARSE, the faster one if blocks of d columns are searched for points below and above."""
     return FINE if d <= _FEW_COLUMNS else COARSE
 
 
 @kernel
 def column_words(shift: int) -> int:
-    """64-bit words of a column: the empty set, then one set per level."""
+    """Return the 64-bit words of a column: those of the empty set, then of one set per level."""
     return (1 + (256 >> shift)) * WORDS
 
 
 @kernel
 def block_words(d: int, shift: int) -> int:
-    """64-bit words that a block of d columns takes."""
+    """Return the 64-bit words of a block of d columns."""
     return d * column_words(shift)
 
 
@@ -75,7 +78,7 @@ def fill_block(bitmaps: NDArray[np.uint64], at: int, tiles: NDArray[np.uint8], d
         start = at + j * column_words(shift)
         for w in range(WORDS):
             bitmaps[start + w] = NONE
-        for above in range(step, 256 + step, step):  # the ranks of a level are below it
+        for above in range(step, 256 + step, step):  # the first rank above the level
             start += WORDS
             highest = np.uint8(above - 1)
             for w in range(WORDS):
@@ -83,7 +86,7 @@ def fill_block(bitmaps: NDArray[np.uint64], at: int, tiles: NDArray[np.uint8], d
 
 
 class _Levels:
-    """What an intrinsic emits to go along the columns of a block, at the levels of one point's ranks."""
+    """Emits, in an intrinsic, the loop over the columns of a block at the levels of one point's ranks."""
 
     def __init__(
         self, context: Any, builder: Any, kinds: tuple[Any, Any], bitmaps: Any, ranks: Any, shift: int
@@ -95,7 +98,10 @@ class _Levels:
         self._ranks = context.make_array(kinds[1])(context, builder, ranks)
 
     def __call__(self, at: Any, k: Any, use: Callable[[Callable[[int], Any]], None]) -> None:
-        """For each column, use(load), of which load(LOWER) and load(SAME) are the sets of the block at flat index `at` at levels of ranks[k]."""
+        """Emit use(load) for each column of the block at flat index `at`.
+
+        load(SAME) is the set of points up to the level of ranks[k] in the column, load(LOWER) the set one level lower.
+        """
         builder = self._builder
         d = cgutils.unpack_tuple(builder, self._ranks.shape)[1]
         start = builder.mul(k, d)
@@ -111,15 +117,16 @@ class _Levels:
 
 
 def _words_of(builder: Any, points: Any) -> Any:
-    """Return which words of a set are not empty, a bit each."""
+    """Return the mask of the words of a set that are not empty."""
     some = builder.icmp_unsigned("!=", builder.load(points), ir.Constant(_SET, [0] * WORDS))
     return builder.zext(builder.bitcast(some, ir.IntType(WORDS)), _WORD)
 
 
 def _words_below(bound: int) -> Callable[..., Any]:
-    """Build f(bitmaps, at, ranks, k) -> 8-bit mask: which words of the block at flat index `at` have points below ranks[k].
+    """Build f(bitmaps, at, ranks, k) -> 8-bit mask of the words of the block at `at` that have points below ranks[k].
 
-    Below is in every column: at no higher level (bound = SAME), or at a lower one (bound = LOWER).
+    `at` is a flat index. A point is below if its level is not higher (bound = SAME), or is lower (bound = LOWER), in
+    every column.
     """
 
     @intrinsic
@@ -140,10 +147,11 @@ words_lower = _words_below(LOWER)
 
 
 def _words_around(*, below: bool, above: bool) -> Callable[..., Any]:
-    """Build f(bitmaps, at, ranks, k, present, first, shift) -> 16-bit mask: which words have points that no level excludes.
+    """Build f(bitmaps, at, ranks, k, present, first, shift) -> 16-bit mask of the words with points no level excludes.
 
-    Bits 0 to 7 are for points at no higher level than ranks[k] in any column, if `below`; 8 to 15 for those at no lower one, if
-    `above`. Of the block at flat index `at`, whose grain is `shift`, only those points count that the eight words present[first:] name.
+    With `below`, bits 0 to 7 are for points whose level exceeds that of ranks[k] in no column; with `above`, bits 8 to
+    15 are for points whose level is lower in no column. The block begins at flat index `at` and has the grain `shift`.
+    Only points whose bits are set in the eight words present[first:] count.
     """
 
     @intrinsic
@@ -159,7 +167,7 @@ def _words_around(*, below: bool, above: bool) -> Callable[..., Any]:
                 if above:
                     builder.store(builder.and_(builder.load(high), builder.not_(load(LOWER))), high)
 
-            # each grain has a loop of its own: constants make it an eighth quicker
+            # each grain has its own loop: constant shifts make it an eighth faster
             with builder.if_else(builder.icmp_unsigned("==", args[6], ir.Constant(_WORD, FINE))) as branches:
                 for branch, bits in zip(branches, (FINE, COARSE), strict=True):
                     with branch:
@@ -184,7 +192,7 @@ words_beyond = _words_around(below=False, above=True)
 def points_below(
     bitmaps: NDArray[np.uint64], at: int, w: int, ranks: NDArray[np.uint8], k: int, shift: int
 ) -> np.uint64:
-    """Lanes of word w, of the block at flat index `at`, at no higher level than ranks[k] in any column."""
+    """Return the lanes of word w of the block at flat index `at` whose level exceeds that of ranks[k] in no column."""
     words = column_words(shift)
     left = ~NONE
     for j in range(ranks.shape[1]):
@@ -196,7 +204,10 @@ def points_below(
 def points_above(
     bitmaps: NDArray[np.uint64], at: int, w: int, ranks: NDArray[np.uint8], k: int, shift: int
 ) -> np.uint64:
-    """Lanes of word w, of the block at flat index `at`, at no lower level than ranks[k] in any column; empty lanes too."""
+    """Return the lanes of word w of the block at flat index `at` whose level is below that of ranks[k] in no column.
+
+    Empty lanes are included.
+    """
     words = column_words(shift)
     left = ~NONE
     for j in range(ranks.shape[1]):
@@ -206,9 +217,9 @@ def points_above(
 
 @kernel
 def word_dominates(blocks: Blocks, b: int, words: np.uint64, candidates: Candidates, k: int) -> bool:
-    """Whether a point in one of these words of block b dominates candidate k; `words` is what words_at_most tells.
+    """Return whether a point in one of the words of block b dominates candidate k; `words` is words_at_most's mask.
 
-    Points are compared only where levels do not exclude it.
+    Only points whose levels do not exclude dominance are compared.
     """
     points, ranks, order = candidates
     bitmaps = blocks.bitmaps

@@ -1,7 +1,8 @@
-"""Points of one time in an order in which those of a block are near one another, so that its bounds say much.
+"""An order for points of equal time in which the points of a block are near one another, so that its bounds are tight.
 
-A cell of points is cut in two where a block ends, near its middle, by the column in which it is widest; and its parts again: a
-k-d tree whose leaves are the blocks. Of arrivals and blocks cut in c columns, about (3/4)^c may have to do with one another.
+A cell of points is cut in two at the block boundary nearest its middle, by the column in which it is widest, and its
+parts are cut again: a k-d tree whose leaves are the blocks. Of the pairs of arrivals and blocks that are cut in c
+columns, about (3/4)^c may be related by dominance.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from skypane.types import IntArray
 
 _RANKS: Final = 256
 _SAMPLE: Final = 64
-"""Points by which a cell's widest column is known well enough."""
+"""Points of a cell that are sampled to find its widest column."""
 
 
 @kernel
 def clustered(ranks: NDArray[np.uint8], times: IntArray, begin: int) -> IntArray:
-    """Return an order of points, (n, d) ranks, which come by time and go into slots from `begin` on: by time, and near ones together."""
+    """Return an order of points with (n, d) ranks that keeps the order of `times` and clusters points of equal time.
+
+    The times ascend; the points go into the slots from `begin` on.
+    """
     n = times.shape[0]
     order = np.arange(n)
     spare = np.empty(n, np.int64)
@@ -38,7 +42,7 @@ def clustered(ranks: NDArray[np.uint8], times: IntArray, begin: int) -> IntArray
 
 @kernel
 def _cluster(ranks: NDArray[np.uint8], order: IntArray, spare: IntArray, span: tuple[int, int], begin: int) -> None:
-    """Put order[span] into cells."""
+    """Reorder order[span] into cells."""
     cells = [span]
     while len(cells) > 0:
         low, high = cells.pop()
@@ -52,7 +56,7 @@ def _cluster(ranks: NDArray[np.uint8], order: IntArray, spare: IntArray, span: t
 
 @kernel
 def _cut(low: int, high: int) -> int:
-    """Return where a block ends inside of the slots low..high - 1, nearest to their middle; 0 where none does."""
+    """Return the block boundary between slots `low` and `high` that is nearest to their middle; 0 if none exists."""
     cut = ((low + high) // 2 + BLOCK // 2) // BLOCK * BLOCK
     if cut >= high:
         cut -= BLOCK
@@ -63,12 +67,12 @@ def _cut(low: int, high: int) -> int:
 
 @kernel
 def _divide(ranks: NDArray[np.uint8], cell: IntArray, spare: IntArray, size: int) -> None:
-    """Put the `size` points that are least in a cell's widest column first."""
+    """Move the `size` points that are least in a cell's widest column to its front."""
     column = _widest(ranks, cell)
     counts = np.zeros(_RANKS, np.int64)
     for i in cell:
         counts[ranks[i, column]] += 1
-    middle = 0  # the rank of which some are first, and some are not
+    middle = 0  # the rank whose points are divided between both parts
     below = 0
     while below + counts[middle] < size:
         below += counts[middle]
@@ -80,7 +84,7 @@ def _divide(ranks: NDArray[np.uint8], cell: IntArray, spare: IntArray, size: int
         among = rank == middle and equal > 0
         equal -= among
         goes = rank < middle or among
-        cell[first] = i  # no branch: half of all would be guessed wrong
+        cell[first] = i  # without a branch, which would be mispredicted half the time
         spare[last] = i
         first += goes
         last += not goes
@@ -89,7 +93,7 @@ def _divide(ranks: NDArray[np.uint8], cell: IntArray, spare: IntArray, size: int
 
 @kernel
 def _widest(ranks: NDArray[np.uint8], cell: IntArray) -> int:
-    """Return the column in which some points of a cell are farthest apart."""
+    """Return the column in which a sample of a cell's points has the largest range."""
     d = ranks.shape[1]
     least = ranks[cell[0]].copy()
     most = least.copy()

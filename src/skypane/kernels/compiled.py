@@ -1,7 +1,7 @@
-"""How every kernel is compiled: on first use, for the array types it meets, without the GIL, cached on disk.
+"""The compilation of kernels: on first use, for the array types of the call, without the GIL, cached on disk.
 
-No parallel loops (a forked worker must not start OpenMP after its parent did) and no fastmath (it folds `x != x`, the
-test for NaN, to false).
+Kernels have no parallel loops (a forked worker must not start OpenMP after its parent did) and no fastmath (it folds
+`x != x`, the test for NaN, to false).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Final, ParamSpec, TypeVar
 
 from numba import njit
@@ -17,22 +18,22 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 UNCACHED: Final[list[str]] = []
-"""Kernels for which there was no place to cache them."""
+"""Names of the kernels that are not cached on disk, because no cache directory is writable."""
 
 _KERNELS: Final = Path(__file__).parent
 
 
 def inlined(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Decorate a small function that is compiled into its callers: a call costs two counts for each array passed."""
+    """Compile a small function into its callers, which saves the two reference counts per array that a call costs."""
     compiled: Callable[_P, _R] = njit(inline="always")(function)
     return compiled
 
 
 def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Decorate a function that Numba compiles."""
+    """Compile a function with Numba on first use, and cache it on disk if possible."""
     try:
         compiled: Any = njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # no directory that Numba may write to: compile in each process, better than not at all
+    except RuntimeError:  # Numba has no writable cache directory: compile in each process
         UNCACHED.append(function.__qualname__)
         compiled = njit(nogil=True)(function)
     _stamp_with_all_sources(compiled, Path(function.__code__.co_filename).parent)
@@ -41,17 +42,34 @@ def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 @cache
 def _stamp(package: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return what changes when a file of the kernels, or of the package, does."""
+    """Return name, modification time and size of all files of the kernels and of the package."""
     files = sorted({*_KERNELS.glob("*.py"), *package.glob("*.py")})
     return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
 
 
 def _stamp_with_all_sources(compiled: Any, package: Path) -> None:
-    """Make Numba's cached code stale as soon as any file of the kernels, or of the function's package, changes.
+    """Invalidate Numba's cached code whenever a file of the kernels, or of the function's package, changes.
 
-    Numba itself looks at the file that defines the function only, and code inlined from another file would stay as it
-    was. It has no public way to say so; if these attributes should go, its own rule is back.
+    By default Numba checks only the file that defines the function, so code inlined from another file would stay
+    cached. Numba has no public API for this; if these attributes disappear, its default applies again.
     """
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is not None and hasattr(file, "_source_stamp"):
         file._source_stamp = _stamp(package)  # noqa: SLF001
+        file._load_index = _readable(file._load_index)  # noqa: SLF001
+
+
+def _readable(load_index: Callable[[], dict[Any, str]]) -> Callable[[], dict[Any, str]]:
+    """Wrap a function that loads an index of cached code; an index that refers to missing classes counts as empty.
+
+    Numba unpickles the index before it checks the stamp: after the renaming of a named tuple, that raises
+    AttributeError.
+    """
+
+    def load() -> dict[Any, str]:
+        try:
+            return load_index()
+        except (AttributeError, ImportError, EOFError, UnpicklingError):
+            return {}
+
+    return load

@@ -1,15 +1,15 @@
-"""Logarithms, exponentials and powers by additions and multiplications alone: the same bits on every CPU.
+"""Logarithms, exponentials and powers from basic arithmetic alone, with the same bits on every CPU.
 
 NumPy and the C library have several versions of these functions, for CPUs with and without AVX-512, AVX2 or FMA, which
-differ in the last bit: a row might be in an answer on one machine and not on another. IEEE 754 says what +, -, * and / of two
-numbers are, so what is made of those alone, in one order, is the same everywhere.
+differ in the last bit: a row might be in an answer on one machine and not on another. IEEE 754 defines +, -, * and / of
+two numbers exactly, so functions that consist of those alone, in a fixed order, give the same results everywhere.
 
-    log x  =  e log 2 - log c + log(1 + z)      x = m 2**e; c near 1 / m, of nine bits, from a table; z = m c - 1, below 0.008
+    log x  =  e log 2 - log c + log(1 + z)      x = m 2**e; c near 1 / m, nine bits, from a table; z = m c - 1 < 0.008
     exp x  =  2**q 2**(j/64) exp r              x = (64 q + j) log 2 / 64 + r, with |r| below 0.0055
     x ** y =  exp(y log |x|)
 
-Numbers that need more than 53 bits are pairs (Dekker): their sum, of which the first is the sum rounded. Results are off by
-0.501 of a unit in the last place at most where they are no subnormal numbers (tests/kernels/test_elementary.py).
+Numbers that need more than 53 bits are pairs (Dekker): their value is the sum, and the first is the rounded sum. The
+error of results is at most 0.501 units in the last place unless they are subnormal (tests/kernels/test_elementary.py).
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ from typing import Any, Final
 
 import numpy as np
 
+from skypane.kernels.column_layout import frozen
 from skypane.kernels.compiled import inlined, kernel
 from skypane.kernels.exact import product
-from skypane.kernels.layout import frozen
 from skypane.types import FloatArray
 
 _BITS: Final = 256
-"""Of the integers, fractions of 2**_BITS, that tables are computed in."""
+"""Fraction bits of the fixed-point integers in which the tables are computed."""
 _PARTS: Final = 64
-"""Of an octave, whose powers of two stand in a table."""
+"""Parts of an octave; a table has the power of two of each."""
 _CELLS: Final = 128
-"""Of a unit, whose reciprocals and logarithms stand in a table."""
+"""Cells per unit; a table has the reciprocal and the logarithm of each."""
 _LEAST: Final = 90
-"""The cell of sqrt(1/2), the first."""
+"""The first cell, that of sqrt(1/2)."""
 _HALF_ROOT: Final = 0.7071067811865476
 _LARGEST, _SMALLEST = 709.8, -745.2
 """Beyond these, exponentials are infinite or 0."""
 _HUGE: Final = 2.0**65
-"""An exponent that makes any power but that of 1 infinite or 0."""
+"""A size of exponents from which on all powers of bases other than 1 are infinite or 0."""
 
 
 def _logarithm(numerator: int, denominator: int) -> int:
-    """Return the logarithm of a ratio, as an integer: 2 atanh((n - d) / (n + d))."""
+    """Return the logarithm of a ratio as a fixed-point integer: 2 atanh((n - d) / (n + d))."""
     term = ((numerator - denominator) << _BITS) // (numerator + denominator)
     square, total, odd = term * term >> _BITS, 0, 1
-    while term not in {0, -1}:  # shifted far enough a negative integer ends at -1
+    while term not in {0, -1}:  # right shifts of a negative integer end at -1
         total += term // odd
         term, odd = term * square >> _BITS, odd + 2
     return 2 * total
 
 
 def _root(number: int, times: int) -> int:
-    """Return the square root of the square root ... as an integer."""
+    """Return the square root of a fixed-point integer, taken `times` times."""
     for _ in range(times):
         number = math.isqrt(number << _BITS)
     return number
 
 
 def _pair(number: int, bits: int = 53) -> tuple[float, float]:
-    """Return an integer's value as two numbers, of which the first has so many bits."""
+    """Return the value of a fixed-point integer as two numbers, the first with `bits` bits."""
     first = number / (1 << _BITS)
     if first and bits < 53:
         unit = math.ldexp(1.0, math.frexp(first)[1] - bits)
@@ -68,13 +68,13 @@ def _pair(number: int, bits: int = 53) -> tuple[float, float]:
 
 
 def _reciprocal(cell: int) -> int:
-    """Return c of a cell, in units of 1/512."""
+    """Return the reciprocal c of a cell, in units of 1/512."""
     return round(512 * _CELLS / cell)
 
 
 _LOG_2: Final = _logarithm(2, 1)
 _LOG_2_HIGH, _LOG_2_LOW = _pair(_LOG_2, 40)
-#: log 2 / 64 as three numbers; whole numbers below 2**17 times the first, and the second, are exact
+#: log 2 / 64 as three numbers; products of the first two with integers below 2**17 are exact
 _STEP_HIGH = _pair(_LOG_2 // _PARTS, 35)[0]
 _STEP_MIDDLE, _STEP_LOW = _pair(
     _LOG_2 // _PARTS - (int(_STEP_HIGH * 2**60) << (_BITS - 60)), 35
@@ -87,7 +87,7 @@ _CELL_TABLE: FloatArray = np.array(
 
 @inlined
 def two_sum(a: float, b: float) -> tuple[float, float]:
-    """Return a + b rounded, and the rest (Knuth)."""
+    """Return the rounded sum a + b, and its rounding error (Knuth)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -95,7 +95,7 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 
 @inlined
 def log_pair(x: float) -> tuple[float, float]:
-    """Return the logarithm of a finite number above 0, as a pair."""
+    """Return the logarithm of a finite number above 0 as a pair."""
     m, e = math.frexp(x)
     if m < _HALF_ROOT:
         m *= 2.0
@@ -117,7 +117,7 @@ def log_pair(x: float) -> tuple[float, float]:
 
 @inlined
 def exp_pair(x: float, low: float) -> float:
-    """Return the exponential of a pair that is neither too large nor too small."""
+    """Return the exponential of a pair for which it neither overflows nor underflows."""
     k = math.floor(x / _STEP_HIGH + 0.5)
     first, first_low = two_sum(x, -k * _STEP_HIGH)
     second, second_low = two_sum(first, -k * _STEP_MIDDLE)
@@ -135,7 +135,7 @@ def exp_pair(x: float, low: float) -> float:
 
 @inlined
 def exp_of(x: float, low: float) -> float:
-    """Return the exponential of a pair, whatever it is."""
+    """Return the exponential of any pair."""
     if not x < _LARGEST:
         return x + math.inf  # NaN stays NaN
     return exp_pair(x, low) if x > _SMALLEST else 0.0
@@ -143,13 +143,13 @@ def exp_of(x: float, low: float) -> float:
 
 @inlined
 def is_odd(y: float) -> bool:
-    """Whether a number is an odd whole one; those from 2**53 on are even."""
+    """Return whether a number is an odd integer; all integers from 2**53 on are even."""
     return abs(y) < 2.0**53 and y == math.floor(y) and int(y) % 2 == 1
 
 
 @inlined
 def power_of_size(size: float, y: float) -> float:
-    """Return size ** y, both finite, the size above 0."""
+    """Return size ** y for finite numbers, size > 0."""
     if abs(y) >= _HUGE and size != 1.0:
         return math.inf if (size > 1.0) == (y > 0.0) else 0.0
     high, low = log_pair(size)
@@ -159,7 +159,7 @@ def power_of_size(size: float, y: float) -> float:
 
 @inlined
 def power_of(x: float, y: float) -> float:
-    """Return x ** y; where C's pow is exact by its definition (0, infinity, NaN), as that."""
+    """Return x ** y; where the result is defined exactly (0, infinity, NaN), it is that of C's pow."""
     if y == 2.0:
         return x * x
     if x == 0.0 or not (abs(x) < math.inf and abs(y) < math.inf):
@@ -167,14 +167,14 @@ def power_of(x: float, y: float) -> float:
     value = power_of_size(abs(x), y)
     if x > 0.0:
         return value
-    if y != np.floor(y):  # math.floor is an int64 in Numba, which a number from 2**63 on is not
+    if y != np.floor(y):  # Numba's math.floor returns int64, which overflows from 2**63 on
         return math.nan
     return -value if is_odd(y) else value
 
 
 @kernel
 def each_log(values: FloatArray, out: FloatArray) -> None:
-    """Fill `out` with logarithms; NaN below 0."""
+    """Write the logarithms of `values` to `out`; NaN below 0."""
     for row in range(values.size):
         x = values[row]
         if 0.0 < x < math.inf:
@@ -186,30 +186,30 @@ def each_log(values: FloatArray, out: FloatArray) -> None:
 
 @kernel
 def each_exp(values: FloatArray, out: FloatArray) -> None:
-    """Fill `out` with exponentials."""
+    """Write the exponentials of `values` to `out`."""
     for row in range(values.size):
         out[row] = exp_of(values[row], 0.0)
 
 
 @kernel
 def each_power(bases: FloatArray, exponents: FloatArray, out: FloatArray) -> None:
-    """Fill `out` with powers."""
+    """Write bases ** exponents to `out`."""
     for row in range(bases.size):
         out[row] = power_of(bases[row], exponents[row])
 
 
 def log(values: Any) -> Any:
-    """Return logarithms, of any shape, or a float64; NaN below 0, without a warning."""
+    """Return the logarithms of an array of any shape, or of a number; NaN below 0, without a warning."""
     return _applied(each_log, values)
 
 
 def exp(values: Any) -> Any:
-    """Return exponentials, of any shape, or a float64."""
+    """Return the exponentials of an array of any shape, or of a number."""
     return _applied(each_exp, values)
 
 
 def power(bases: Any, exponents: Any) -> Any:
-    """Return powers of what is broadcast together, or a float64; NaN of numbers below 0 to no whole power."""
+    """Return bases ** exponents of broadcast arrays or numbers; NaN for a base below 0 and a fractional exponent."""
     return _applied(each_power, bases, exponents)
 
 

@@ -1,10 +1,11 @@
-"""Sums of float64 that depend on the numbers alone, not on the order or the grouping in which they are added.
+"""Sums of float64 numbers that do not depend on the order or the grouping of additions.
 
-A number is cut, by its bits, into limbs on a grid that is the same for all numbers: limb j counts units of 2**(32 j - 1074).
-A sum keeps the LIMBS limbs below its largest number, as integers; so adding is associative, and what is cut off lies at
-least 96 bits below the largest number. Up to 2**31 numbers fit. Infinities and NaN live in a limb above all others.
+A number is split, by its bits, into limbs on one grid for all numbers: limb j counts units of 2**(32 j - 1074). A sum
+keeps LIMBS limbs, from the top limb of its largest number down, as integers. So addition is associative, and the limbs
+that are cut off lie at least 96 bits below the largest number. A sum can hold up to 2**31 numbers. Infinities and NaN
+are counted in a limb above all others.
 
-    state   [top, limb top, limb top - 1, limb top - 2, limb top - 3]     top = -1: nothing yet, or zeros only
+    state   [top, limb top, limb top - 1, limb top - 2, limb top - 3]     top = -1: no number yet, or zeros only
             [SPECIAL, count of +inf, count of -inf, count of NaN, 0]
 """
 
@@ -15,8 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from skypane.kernels.column_layout import frozen
 from skypane.kernels.compiled import inlined, kernel
-from skypane.kernels.layout import frozen
 from skypane.types import BoolArray, FloatArray, IntArray
 
 LIMBS: Final = 4
@@ -28,12 +29,12 @@ _FRACTION: Final = (1 << 52) - 1
 _EXPONENT: Final = 0x7FF
 _LOWEST: Final = 1_074
 _SPLIT: Final = 134_217_729.0
-"""2**27 + 1: halves a float64's digits (Dekker)."""
+"""2**27 + 1, which splits the digits of a float64 into halves (Dekker)."""
 
 
 @inlined
 def add_limb(state: Any, row: int, at: int, limb: int, amount: int) -> None:
-    """Add to one limb, if it is kept."""
+    """Add `amount` to one limb, if the sum keeps it."""
     place = state[row, at] - limb
     if 0 <= place < LIMBS:
         state[row, at + 1 + place] += amount
@@ -41,7 +42,7 @@ def add_limb(state: Any, row: int, at: int, limb: int, amount: int) -> None:
 
 @inlined
 def raise_top(state: Any, row: int, at: int, top: int) -> None:
-    """Make room for a larger number: limbs move down, the lowest are cut off."""
+    """Raise the top limb for a larger number: move the limbs down and cut off the lowest."""
     shift = top - state[row, at]
     if shift > 0:
         for place in range(LIMBS, 0, -1):
@@ -51,7 +52,7 @@ def raise_top(state: Any, row: int, at: int, top: int) -> None:
 
 @inlined
 def deposit(state: Any, row: int, at: int, bits: int) -> None:
-    """Add the float64 of these bits."""
+    """Add the float64 with the given bits to a sum."""
     exponent = (bits >> 52) & _EXPONENT
     digits = bits & _FRACTION
     if exponent == _EXPONENT:
@@ -73,12 +74,12 @@ def deposit(state: Any, row: int, at: int, bits: int) -> None:
 
 @inlined
 def merge_exact(state: Any, row: int, at: int, other: Any, other_row: int, other_at: int) -> None:
-    """Add another sum."""
+    """Add another sum to a sum."""
     shift = state[row, at] - other[other_row, other_at]
     if shift < 0:
         raise_top(state, row, at, other[other_row, other_at])
         shift = 0
-    if shift == 0:  # numbers of about one size: four additions
+    if shift == 0:  # the usual case, numbers of similar size: four additions
         for place in range(1, WIDTH):
             state[row, at + place] += other[other_row, other_at + place]
     else:
@@ -96,9 +97,9 @@ def add_numbers(state: Any, at: int, ids: IntArray, bits: IntArray, keep: BoolAr
 
 @kernel
 def add_squares(state: Any, at: int, ids: IntArray, numbers: FloatArray, keep: BoolArray) -> None:
-    """Add the squares of numbers, exactly: a square is two float64, its rounded value and what was rounded off.
+    """Add the exact squares of numbers: a square is two float64, its rounded value and the rounding error.
 
-    Of numbers below 2**-484 (2e-146) what was rounded off is too small for a float64, and is lost.
+    For numbers below 2**-484 (2e-146), the rounding error is too small for a float64 and is lost.
     """
     pair = np.empty(2, np.float64)
     bits = pair.view(np.int64)
@@ -112,7 +113,7 @@ def add_squares(state: Any, at: int, ids: IntArray, numbers: FloatArray, keep: B
 
 @inlined
 def product(a: float, b: float) -> tuple[float, float]:
-    """Return a * b rounded, and the rest (Dekker)."""
+    """Return the rounded product a * b, and its rounding error (Dekker)."""
     high = a * b
     scaled = _SPLIT * a
     a_high = scaled - (scaled - a)
@@ -125,7 +126,7 @@ def product(a: float, b: float) -> tuple[float, float]:
 
 @inlined
 def digits_of(state: Any, row: int, at: int, digits: Any) -> float:
-    """Write a sum's size as six digits to base 2**32, the largest first, into `digits`; return its sign."""
+    """Write the magnitude of a sum into `digits` as six digits to base 2**32, the largest first; return the sign."""
     sign = 1.0
     for _ in range(2):
         carry = 0
@@ -143,7 +144,7 @@ def digits_of(state: Any, row: int, at: int, digits: Any) -> float:
 
 @inlined
 def special_value(state: Any, row: int, at: int) -> float:
-    """Return the sum of what is not finite."""
+    """Return a sum that contains infinities or NaN."""
     plus, minus, unknown = state[row, at + 1], state[row, at + 2], state[row, at + 3]
     if unknown or (plus and minus):
         return math.nan
@@ -151,27 +152,27 @@ def special_value(state: Any, row: int, at: int) -> float:
 
 
 _TOPS: Final = 128
-"""A power of two above all tops but SPECIAL, so that any top finds a place in a table of so many."""
+"""Size of the table of scales: a power of two above all tops but SPECIAL, so that masking makes any top an index."""
 _SCALES: Final = frozen(
     np.array([math.ldexp(1.0, min(max(32 * (top - LIMBS + 1) - _LOWEST, -1022), 1023)) for top in range(_TOPS)])
 )
-"""The unit of a sum's lowest limb, by its top limb, where that is a normal float64: from _NORMAL on."""
+"""The unit of a sum's lowest limb, by top limb; it is a normal float64 for tops >= _NORMAL."""
 _NORMAL: Final = 5
 _BASE: Final = 4_294_967_296.0
 
 
 @kernel
 def exact_values(state: Any, at: int) -> FloatArray:
-    """Return each group's sum, off by less than one unit in the last place.
+    """Return each group's sum, with an error below one unit in the last place.
 
-    A loop without jumps, that becomes one of vectors, for all but the few that are not normal.
+    The loop has no branches, so that it is vectorised; set_unusual() corrects the few values that are not normal.
     """
     values = np.empty(state.shape[0], np.float64)
     unusual = 0
     for row in range(values.size):
         top = state[row, at]
         a, b, c, d = state[row, at + 1], state[row, at + 2], state[row, at + 3], state[row, at + 4]
-        # Each limb by itself: to choose among tuples of them would be a jump.
+        # Negate each limb by itself: choosing between tuples of limbs would be a branch.
         negative = ((((d >> 32) + c >> 32) + b >> 32) + a) < 0
         a = -a if negative else a
         b = -b if negative else b
@@ -187,8 +188,8 @@ def exact_values(state: Any, at: int) -> FloatArray:
 
 @inlined
 def horner(a: int, b: int, c: int, d: int) -> float:
-    """Return limbs of a sum that is not negative as a number, in units of the lowest."""
-    # Digits to base 2**32, each what is left of a limb when the ones below it have been carried.
+    """Return the limbs of a nonnegative sum as a number, in units of the lowest limb."""
+    # Carry from the lowest limb up; what is left of each limb is a digit to base 2**32.
     c += d >> 32
     b += c >> 32
     a += b >> 32
@@ -198,7 +199,7 @@ def horner(a: int, b: int, c: int, d: int) -> float:
 
 @inlined
 def set_unusual(values: FloatArray, state: Any, at: int) -> None:
-    """Set the sums that are not finite, or so small that they may be no normal float64."""
+    """Set the sums that are not finite, or so small that they may be subnormal."""
     for row in range(values.size):
         top = state[row, at]
         if top == SPECIAL:
@@ -213,7 +214,7 @@ def set_unusual(values: FloatArray, state: Any, at: int) -> None:
 
 @inlined
 def accumulate(total: Any, term: float) -> None:
-    """Add to a sum of two float64 (Knuth's two-sum)."""
+    """Add a term to a sum that is held in two float64 (Knuth's two-sum)."""
     high = total[0] + term
     part = high - total[0]
     total[1] += (total[0] - (high - part)) + (term - part)
@@ -221,17 +222,18 @@ def accumulate(total: Any, term: float) -> None:
 
 
 _NOISE: Final = 2.0**-96
-"""Of a sum of squares, what rounding may leave."""
+"""Deviations up to this share of the sum of squares count as rounding errors."""
 
 
 @kernel
 def squared_deviations(state: Any, count: int, sums: int, squares: int) -> FloatArray:
-    """Return each group's sum of squared distances from its mean; columns of the count, the sum, the sum of squares.
+    """Return each group's sum of squared deviations from its mean.
 
-    sum (x - m)**2 for m, the mean rounded, is squares - 2 m sums + n m**2: each term exact in two float64, so that what
-    cancels out does so exactly, and the result is off by less than 2**-94 of n times the largest square: nine digits are
-    right where the mean is a billion standard deviations from zero. What is no larger than that may be is 0: equal numbers
-    have none. Numbers are scaled, that none overflows on the way.
+    `count`, `sums` and `squares` are the first columns of the number of rows, of their sum and of the sum of their
+    squares. sum (x - m)**2, where m is the rounded mean, equals squares - 2 m sums + n m**2. Each term is exact in two
+    float64, so that cancellation is exact, and the error is below 2**-94 of n times the largest square: nine digits are
+    correct if the mean is a billion standard deviations from zero. Results that may be rounding errors are set to 0, so
+    that equal numbers have deviation 0. Numbers are scaled so that no intermediate result overflows.
     """
     result = np.empty(state.shape[0], np.float64)
     total, off, digits = np.empty(2, np.float64), np.empty(2, np.float64), np.empty(LIMBS + 2, np.float64)
@@ -249,7 +251,7 @@ def squared_deviations(state: Any, count: int, sums: int, squares: int) -> Float
             mean = mean * _BASE + digit
         mean = sign * mean / n
         total[:] = 0.0
-        off[:] = 0.0  # n m - sum, which rounding m has left
+        off[:] = 0.0  # n m - sum, the error of the rounded mean
         high, low = product(mean, mean)
         for factor in (high, low):
             high, low = product(n, factor)

@@ -1,11 +1,11 @@
-"""Points at given indices, out of columns."""
+"""Extraction of points at given indices from columns."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from skypane.kernels.column_layout import frozen
 from skypane.kernels.compiled import kernel
-from skypane.kernels.layout import frozen
 from skypane.types import FloatArray, IntArray
 
 

@@ -1,4 +1,4 @@
-"""64-bit hashes, the same in every process and on every machine."""
+"""64-bit hashes that are the same in every process and on every machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skypane.types import IntArray
 
 @inlined
 def place_in(room: int, key: int) -> int:
-    """Return where in a table of so many places, a power of two, a key is looked for first (Knuth's multiplicative hash)."""
+    """Return the first probe for a key in a table of `room` places, a power of two (Knuth's multiplicative hash)."""
     return ((key & 0x7FFFFFFF) * 2_654_435_761 >> 16) & (room - 1)
 
 
@@ -28,7 +28,7 @@ def hash_bytes(data: NDArray[np.uint8], edges: IntArray) -> IntArray:
 
 
 def mixed(keys: IntArray) -> IntArray:
-    """Return keys spread evenly over 64 bits, different ones apart (the finaliser of SplitMix64)."""
+    """Return a bijective mix of the keys that spreads them evenly over 64 bits (the finaliser of SplitMix64)."""
     bits = keys.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

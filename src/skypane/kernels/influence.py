@@ -1,21 +1,50 @@
-"""From when until when each point of a stream is on the skyline of a sliding window (paper 4, section 3), by batches.
+"""The times during which each point of a stream is on the skyline of a sliding window (paper 4, section 3), in batches.
 
 Point p arrives at time t and is in the window during [t, t + w). With
 
     SIT(p)   = max {t_q + w : q earlier, q dominates p}      its skyline influence time (definition 3.1)
     prune(p) = min {t_q     : q later,   q dominates p}
 
-p is on the skyline during [max(t, SIT(p)), min(prune(p), t + w)), or never if that is no interval. Neither needs the
-order of other points than p and q, so a batch is worked through block by block instead of point by point.
+p is on the skyline during [max(t, SIT(p)), min(prune(p), t + w)), or never if this interval is empty. Both times depend
+only on pairs of p and q, so a batch is processed block by block instead of point by point.
 
-Stored points lie in slots, in order of arrival. 512 slots are a block: a bitmap block, and byte tiles while it is the last,
-open one. An arrival is compared from the newest slot to the oldest, and only as far as its youngest dominator r: whatever is
-older than r and dominated by the arrival, r has pruned already.
+Stored points are in slots, in order of arrival. 64 slots are a word, 8 words are a block. All blocks but the last are
+full; the last one is open: it takes the next arrivals. For d columns:
 
-So arrivals meet the points of a block in order of time: the first that dominates a point sets prune(p), and the point is
-hidden from those after it. Where all arrivals of a call have one time and none dominates another, as the rows of a pane's
-skyline (absorb_apart), their order makes no difference: whichever prunes a point sets the same prune(p), and a point that
-one arrival prunes dominates no other arrival r, or the one that prunes it would dominate r. Windows of panes are answered so.
+    slot        0 ......... 511   512 ........ 1023   1024 ... 1087 | next arrival ->
+    word        0 ........... 7   8 ............ 15   16
+    block       0 (full)          1 (full)            2 (open)
+
+    points      one row of d values per slot                        PointSlots
+    ranks       one row of d byte ranks per slot
+    clocks      [TIME, START, END] per slot
+
+    present     8 words           8 words             8 words       SlotIndex: bit of a slot set: stored and not pruned
+    bitmaps     bitmap block 0    bitmap block 1                    blocks.py: sets of points by column and level
+    bounds      rows 0, 1         rows 2, 3                         least and greatest rank of each column in the block
+    tiles                                             8 tiles       tiles.py: ranks of the open block, a tile per word
+
+An arrival is compared with slots from the newest to the oldest, up to its youngest dominator r: points that are older
+than r and dominated by the arrival have been pruned by r already. absorb() takes the arrivals that go into one block at
+a time:
+
+    1  open block    compare each arrival, in order of time, with the tiles of the open block, then store it
+                     (_pass_open_block)
+    2  full blocks   for each full block, from the newest to the oldest that reaches into the window
+                     (_pass_full_blocks):
+       a  bounds     skip the arrivals that the bounds exclude, 64 arrivals at a time
+       b  bitmaps    for each other arrival, find the words with points that may dominate it or be dominated
+       c  points     compare the points in these words, in order of the arrivals: set START, END and `present`
+    3  close         when the open block is full, compute its bitmaps and bounds, and open the next (_close_block)
+
+visit() runs steps 1 and 2 without storing; absorb_apart() runs visit(), then stores the arrivals (_store); rebuild()
+indexes all slots again.
+
+In step 2c, arrivals are compared with the points of a block in order of time: the first one that dominates a point sets
+prune(p), and hides the point from the arrivals after it. If all arrivals of a call have the same time and none
+dominates another, as the rows of a pane's skyline (absorb_apart), their order does not matter: every arrival that
+prunes a point sets the same prune(p), and a point pruned by one arrival cannot dominate another arrival r, since the
+pruning arrival would then dominate r. Windows of panes are answered this way.
 """
 
 from __future__ import annotations
@@ -37,58 +66,58 @@ from skypane.kernels.blocks import (
     words_beneath,
     words_beyond,
 )
+from skypane.kernels.byte_ranks import EMPTY
 from skypane.kernels.compiled import kernel
 from skypane.kernels.nested_loops import dominates
-from skypane.kernels.ranks import EMPTY
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_ge, lanes_le, last_bit
 from skypane.kernels.tiles import empty_tiles, put_ranks
 from skypane.types import FloatArray, IntArray
 
-TIME: Final = 0  # rows of Slots.clocks
+TIME: Final = 0  # rows of PointSlots.clocks, as are START and END
 START: Final = 1
 END: Final = 2
 
-_LEAST: Final = 0  # rows of bounds
+_LEAST: Final = 0  # offsets into the rows of SlotIndex.bounds, as is _MOST
 _MOST: Final = 1
 
-_STORED: Final = True  # arrivals that stay
+_STORED: Final = True  # values of _pass_open_block's `stored`
 _VISITING: Final = False
 
 
-class Slots(NamedTuple):
-    """Points in order of arrival, and what is known of each; room for whole blocks."""
+class PointSlots(NamedTuple):
+    """Points in order of arrival, with their ranks and times; `room` is a multiple of the block size."""
 
     points: FloatArray  # (room, d)
     ranks: NDArray[np.uint8]  # (room, d)
-    clocks: IntArray  # (3, room): time of arrival; max(t, SIT) and min(prune, t + w), as far as they are known
+    clocks: IntArray  # (3, room): time of arrival; max(t, SIT) and min(prune, t + w) of the points compared so far
 
 
-class Index(NamedTuple):
-    """What finds the slots that a point dominates, or is dominated by."""
+class SlotIndex(NamedTuple):
+    """The index that finds the slots which dominate a point, or are dominated by it."""
 
     bitmaps: NDArray[np.uint64]  # of full blocks
-    bounds: NDArray[np.uint8]  # (2 * blocks, d): the least ranks of each full block, and the greatest
+    bounds: NDArray[np.uint8]  # (2 * blocks, d): the least, then the greatest ranks of each full block
     tiles: NDArray[np.uint8]  # of the open block
-    present: NDArray[np.uint64]  # a bit per slot: not pruned
+    present: NDArray[np.uint64]  # a bit per slot: stored and not pruned
 
 
-class Arrivals(NamedTuple):
-    """Points of one block of slots on their way through older blocks."""
+class ArrivingPoints(NamedTuple):
+    """The arrivals in one block of slots, while they are compared with older blocks."""
 
     tiles: NDArray[np.uint8]  # their ranks
-    going: NDArray[np.uint64]  # a bit per slot: those that have not met a point that dominates them
+    going: NDArray[np.uint64]  # a bit per slot: no dominator has been found yet
     window: int
 
 
-def empty_slots(room: int, d: int) -> Slots:
-    """Slots for `room` points, a multiple of 512."""
-    return Slots(np.empty((room, d)), np.empty((room, d), np.uint8), np.empty((3, room), np.int64))
+def empty_slots(room: int, d: int) -> PointSlots:
+    """Return slots for `room` points, a multiple of 512."""
+    return PointSlots(np.empty((room, d)), np.empty((room, d), np.uint8), np.empty((3, room), np.int64))
 
 
-def empty_index(room: int, d: int) -> Index:
-    """An index of `room` slots, a multiple of 512."""
+def empty_index(room: int, d: int) -> SlotIndex:
+    """Return an empty index of `room` slots, a multiple of 512."""
     blocks = room // BLOCK
-    return Index(
+    return SlotIndex(
         np.empty(blocks * block_words(d, grain(d)), np.uint64),
         np.empty((2 * blocks, d), np.uint8),
         empty_tiles(BLOCK, d),
@@ -98,7 +127,7 @@ def empty_index(room: int, d: int) -> Index:
 
 @kernel
 def _dominated_by(points: FloatArray, word: int, lanes: np.uint64, s: int) -> np.uint64:
-    """Those of the given lanes, of a word of slots, that slot s dominates."""
+    """Return those of the given lanes of a word of slots that slot s dominates."""
     out = NONE
     while lanes != NONE:
         if dominates(points, s, word * LANES + first_bit(lanes)):
@@ -109,7 +138,7 @@ def _dominated_by(points: FloatArray, word: int, lanes: np.uint64, s: int) -> np
 
 @kernel
 def _end_stays(clocks: IntArray, word: int, lanes: np.uint64, now: int) -> None:
-    """End the stay of the given lanes, of a word of slots, at `now`."""
+    """Set END of the given lanes of a word of slots to `now`, unless it is earlier."""
     while lanes != NONE:
         other = word * LANES + first_bit(lanes)
         clocks[END, other] = min(clocks[END, other], now)
@@ -118,7 +147,7 @@ def _end_stays(clocks: IntArray, word: int, lanes: np.uint64, now: int) -> None:
 
 @kernel
 def _youngest_dominator(points: FloatArray, word: int, lanes: np.uint64, s: int) -> int:
-    """The last of the given lanes, of a word of slots, that dominates slot s: its slot, or -1."""
+    """Return the slot of the last of the given lanes of a word of slots that dominates slot s, or -1."""
     while lanes != NONE:
         lane = last_bit(lanes)
         if dominates(points, word * LANES + lane, s):
@@ -129,7 +158,7 @@ def _youngest_dominator(points: FloatArray, word: int, lanes: np.uint64, s: int)
 
 @kernel
 def _twin(points: FloatArray, word: int, lanes: np.uint64, s: int) -> int:
-    """One of the given lanes, of a word of slots, that equals slot s: its slot, or -1."""
+    """Return the slot of one of the given lanes of a word of slots that equals slot s, or -1."""
     while lanes != NONE:
         other = word * LANES + first_bit(lanes)
         equal = True
@@ -142,8 +171,8 @@ def _twin(points: FloatArray, word: int, lanes: np.uint64, s: int) -> int:
 
 
 @kernel
-def _store(slots: Slots, index: Index, begin: int, end: int) -> None:
-    """Put slots begin..end - 1, the next ones, into the index."""
+def _store(slots: PointSlots, index: SlotIndex, begin: int, end: int) -> None:
+    """Add slots begin..end - 1, the next ones, to the index."""
     ranks = slots.ranks
     tiles, present = index.tiles, index.present
     for s in range(begin, end):
@@ -154,8 +183,8 @@ def _store(slots: Slots, index: Index, begin: int, end: int) -> None:
 
 
 @kernel
-def _close_block(ranks: NDArray[np.uint8], index: Index, b: int) -> None:
-    """Make bitmaps of the open block, which is full."""
+def _close_block(ranks: NDArray[np.uint8], index: SlotIndex, b: int) -> None:
+    """Compute bitmaps and bounds of the open block, which is full, and clear the tiles."""
     d = ranks.shape[1]
     fill_block(index.bitmaps, b * block_words(d, grain(d)), index.tiles, d, grain(d))
     _put_bounds(index.bounds, b, ranks)
@@ -176,9 +205,13 @@ def _put_bounds(bounds: NDArray[np.uint8], b: int, ranks: NDArray[np.uint8]) -> 
 
 @kernel
 def _pass_open_block(
-    slots: Slots, index: Index, block: int, arrivals: Arrivals, span: tuple[int, int], stored: bool
+    slots: PointSlots, index: SlotIndex, block: int, arrivals: ArrivingPoints, span: tuple[int, int], stored: bool
 ) -> None:
-    """Compare arrivals, in the slots of a span inside one block, with all in the open block; if they are stored, with those before them."""
+    """Compare the arrivals in the slots of `span`, inside one block, with the open block.
+
+    With `stored`, arrivals are stored in the open block, and so compared with one another. Arrivals without a dominator
+    are put into `arrivals`.
+    """
     points, ranks, clocks = slots
     tiles, present = index.tiles, index.present
     d = ranks.shape[1]
@@ -212,16 +245,21 @@ def _pass_open_block(
 
 
 @kernel
-def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arrivals: Arrivals, begin: int) -> None:
-    """Compare arrivals, whose block begins with slot `begin`, with full blocks, from the newest to the oldest of `blocks`, an open range."""
+def _pass_full_blocks(
+    slots: PointSlots, index: SlotIndex, blocks: tuple[int, int], arrivals: ArrivingPoints, begin: int
+) -> None:
+    """Compare arrivals, whose block begins with slot `begin`, with the full blocks of a half-open range, newest first.
+
+    The words of each block that may hold related points are found first, then their points are compared.
+    """
     points, ranks, clocks = slots
     bitmaps, bounds, _, present = index
     tiles, going, window = arrivals
     oldest, newest = blocks
     d = ranks.shape[1]
     shift = grain(d)
-    near = np.empty(BLOCK, np.uint64)  # for each arrival: the words of a block that it must look into
-    looking = np.empty(WORDS, np.uint64)  # a bit for each arrival that has such words
+    near = np.empty(BLOCK, np.uint64)  # for each arrival, the mask of the words of a block to compare
+    looking = np.empty(WORDS, np.uint64)  # a bit for each arrival with such words
     for b in range(newest - 1, oldest - 1, -1):
         at = b * block_words(d, shift)
         for w in range(WORDS):
@@ -235,7 +273,7 @@ def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arriv
             both = low & high
             low ^= both
             high ^= both
-            # three loops of their own: as one inlined function, with eight arguments, they took an eighth longer
+            # three separate loops: one inlined function with eight arguments was an eighth slower
             while both != NONE:
                 lane = first_bit(both)
                 words = words_around(bitmaps, at, ranks, first + lane, present, b * WORDS, shift)
@@ -255,7 +293,7 @@ def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arriv
                 some |= np.uint64(words != NONE) << np.uint64(lane)
                 high &= high - ONE
             looking[w] = some
-        # in order of time: of several arrivals that dominate a point, the first ends its stay
+        # in order of time: of several arrivals that dominate a point, the first prunes it
         for group in range(WORDS):
             while looking[group] != NONE:
                 arrival = group * LANES + first_bit(looking[group])
@@ -278,7 +316,7 @@ def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arriv
                     by = _youngest_dominator(points, word, below, s)
                     until = clocks[TIME, by] + window if by >= 0 else np.int64(0)
                     if by < 0 and twins != NONE:
-                        # what dominated a twin since it came would have pruned it: its start holds for s, too
+                        # a point that dominated the twin after its arrival would have pruned it: its start holds for s
                         by = _twin(points, word, twins, s)
                         until = clocks[START, by] if by >= 0 else np.int64(0)
                     if by >= 0:
@@ -288,23 +326,23 @@ def _pass_full_blocks(slots: Slots, index: Index, blocks: tuple[int, int], arriv
 
 
 @kernel
-def _first_block(slots: Slots, size: int, begin: int, window: int) -> int:
-    """Return the block, of those of the first `size` slots, of the oldest point in the window when slot `begin` arrives."""
+def _first_block(slots: PointSlots, size: int, begin: int, window: int) -> int:
+    """Return the block of the oldest of the first `size` slots that is in the window when slot `begin` arrives."""
     times = slots.clocks[TIME]
     return int(np.searchsorted(times[:size], times[begin] - window, "right")) // BLOCK
 
 
 @kernel
-def _arrivals(d: int, window: int) -> Arrivals:
-    return Arrivals(empty_tiles(BLOCK, d), np.zeros(WORDS, np.uint64), window)
+def _arrivals(d: int, window: int) -> ArrivingPoints:
+    return ArrivingPoints(empty_tiles(BLOCK, d), np.zeros(WORDS, np.uint64), window)
 
 
 @kernel
-def absorb(slots: Slots, index: Index, begin: int, end: int, window: int) -> None:
-    """Compare the arrivals in slots begin..end - 1 with one another and with all before them.
+def absorb(slots: PointSlots, index: SlotIndex, begin: int, end: int, window: int) -> None:
+    """Store the arrivals in slots begin..end - 1; compare them with one another and with all slots before.
 
-    Their points, ranks and times are there, in order of time; starts are the times, ends the times + window. Afterwards the
-    starts and ends of all slots are right, as far as the points up to `end` tell.
+    Their points, ranks and times must be set, in order of time; starts must be the times, ends the times + window.
+    Afterwards the starts and ends of all slots are correct with respect to the points up to `end`.
     """
     arrivals = _arrivals(slots.ranks.shape[1], window)
     while begin < end:
@@ -319,10 +357,10 @@ def absorb(slots: Slots, index: Index, begin: int, end: int, window: int) -> Non
 
 
 @kernel
-def visit(slots: Slots, index: Index, begin: int, end: int, window: int) -> None:
-    """Compare points in slots begin..end - 1 with all before them, and not with one another.
+def visit(slots: PointSlots, index: SlotIndex, begin: int, end: int, window: int) -> None:
+    """Compare the points in slots begin..end - 1 with all slots before, but not with one another, without storing them.
 
-    They are not stored. The starts of the visitors and the ends of the stored are right then, as far as these points tell.
+    Afterwards the starts of these points, and the ends of the stored points, are correct with respect to these points.
     """
     arrivals = _arrivals(slots.ranks.shape[1], window)
     size = begin
@@ -336,15 +374,15 @@ def visit(slots: Slots, index: Index, begin: int, end: int, window: int) -> None
 
 
 @kernel
-def absorb_apart(slots: Slots, index: Index, begin: int, end: int, window: int) -> None:
-    """Do as absorb() with arrivals of which none dominates another."""
+def absorb_apart(slots: PointSlots, index: SlotIndex, begin: int, end: int, window: int) -> None:
+    """Do the same as absorb(), for arrivals of which none dominates another."""
     visit(slots, index, begin, end, window)
     _store(slots, index, begin, end)
 
 
 @kernel
-def rebuild(slots: Slots, index: Index, size: int) -> None:
-    """Index the first `size` slots anew, all of them present."""
+def rebuild(slots: PointSlots, index: SlotIndex, size: int) -> None:
+    """Rebuild the index of the first `size` slots, all of them present."""
     index.present[:] = NONE
     index.tiles[:] = EMPTY
     _store(slots, index, 0, size)

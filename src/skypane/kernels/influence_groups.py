@@ -1,8 +1,9 @@
-"""Skyline influence times in many small groups at once, each point compared with those of its own group.
+"""Skyline influence times in many small groups at once: each point is compared with the points of its own group.
 
-What is computed, and why a scan ends at the youngest dominator, stands in influence.py. A member is a stored point that may
-yet be compared, as a number: group << 32 | slot. Slots are in order of arrival, so members in order lie group by group and
-by arrival; a group that has arrivals is gathered once, column by column, and compared 16 points at a time (few.py).
+influence.py explains the times, and why a scan ends at the youngest dominator. A member is a stored point that may
+still be compared, encoded as the number group << 32 | slot. Slots are in order of arrival, so sorted members are
+ordered by group and then by arrival. A group with arrivals is gathered once, column by column, and compared 16 points
+at a time (small_groups.py).
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skypane.kernels.compiled import inlined, kernel
-from skypane.kernels.few import STEP, Few, relations, room_for
 from skypane.kernels.influence import END, START, TIME
 from skypane.kernels.simd import NONE, ONE, first_bit, last_bit
+from skypane.kernels.small_groups import STEP, PointBuffer, relations, room_for
 from skypane.kernels.z_order import ROW_MASK, sorted_by_key
 from skypane.types import FloatArray, IntArray
 
 Members: TypeAlias = NDArray[np.uint64]
 
 GROUP: Final = np.uint64(32)
-"""A member's bits below those of its group."""
+"""The position of the group in the bits of a member."""
 
 _LANES: Final = np.uint64(0xFFFF)
 
@@ -30,13 +31,13 @@ NO_MEMBERS: Final[Members] = np.empty(0, np.uint64)
 
 
 def empty_points(room: int, d: int) -> FloatArray:
-    """Return memory for points of d criteria in slots: as many columns as few.py has."""
+    """Return memory for `room` points of d criteria, with as many columns as in small_groups.py."""
     return np.zeros((room, -(-d // 4) * 4))
 
 
 @kernel
 def members_of(groups: IntArray, begin: int) -> Members:
-    """Return the members that points of these groups, n >= 1 of them in slots from `begin` on, are: in order."""
+    """Return the sorted members of n >= 1 points with the given groups, in slots from `begin` on."""
     members = np.empty(groups.shape[0], np.uint64)
     in_order = True
     for i in range(groups.shape[0]):
@@ -57,7 +58,7 @@ def slots_of(members: Members) -> IntArray:
 
 @kernel
 def members_at(clocks: IntArray, members: Members, clock: int) -> Members:
-    """Return the members that are in the window at the clock, or leave it right then."""
+    """Return the members that are in the window at the clock, or leave it exactly then."""
     left = np.empty(members.shape[0], np.uint64)
     size = 0
     for member in members:
@@ -68,7 +69,7 @@ def members_at(clocks: IntArray, members: Members, clock: int) -> Members:
 
 @kernel
 def move_together(points: FloatArray, clocks: IntArray, rows: IntArray, members: Members) -> None:
-    """Let the members have the first slots, in the order in which they had theirs."""
+    """Move the members to the first slots, in the order of their slots; update the members."""
     places = np.full(rows.shape[0], -1, np.int64)
     for member in members:
         places[np.int64(member & ROW_MASK)] = 0
@@ -90,7 +91,7 @@ def move_together(points: FloatArray, clocks: IntArray, rows: IntArray, members:
 
 @kernel
 def rows_at(clocks: IntArray, rows: IntArray, clock: int) -> IntArray:
-    """Return the rows, each by its slot, that are on the front once all updates before the clock are applied."""
+    """Return the rows that are on the front once all updates before the clock are applied; `rows` are by slot."""
     out = np.empty(rows.shape[0], np.int64)
     found = 0
     for s in range(rows.shape[0]):
@@ -117,8 +118,8 @@ def _merged(members: Members, coming: Members) -> Members:
 
 
 @inlined
-def _gather(points: FloatArray, members: Members, span: tuple[int, int], few: Few) -> None:
-    """Put the points of some members into columns, four at a time."""
+def _gather(points: FloatArray, members: Members, span: tuple[int, int], few: PointBuffer) -> None:
+    """Copy the points of members[low:high] into columns, four columns at a time."""
     columns, stride, names, _ = few
     low, high = span
     for i in range(high - low):
@@ -133,11 +134,12 @@ def _gather(points: FloatArray, members: Members, span: tuple[int, int], few: Fe
 
 
 @kernel
-def _meet(points: FloatArray, clocks: IntArray, first: int, size: int, window: int, few: Few) -> int:
-    """Compare those of `size` points that are in slots from `first` on with those before them, from the youngest on.
+def _meet(points: FloatArray, clocks: IntArray, first: int, size: int, window: int, few: PointBuffer) -> int:
+    """Compare those of `size` points that are in slots from `first` on with the points before them, youngest first.
 
-    An arrival stops at the youngest that dominates it: what is older and dominated by it has gone with that one. Return the
-    oldest that is in the window when the last one comes; what is pruned has NaN in its first column.
+    The scan of an arrival ends at its youngest dominator, which has pruned all older points that the arrival dominates.
+    Pruned points get NaN in their first column. Return the index of the oldest point in the window when the last
+    arrival comes.
     """
     columns, stride, slots, point = few
     oldest = 0
@@ -171,11 +173,12 @@ def _meet(points: FloatArray, clocks: IntArray, first: int, size: int, window: i
 
 @kernel
 def absorb_members(points: FloatArray, clocks: IntArray, members: Members, coming: Members, window: int) -> Members:
-    """Compare members that have come, in slots after all others, with those of their groups before them; return all that stay.
+    """Compare new members, in slots after all others, with the earlier members of their groups; return all that stay.
 
-    points (n, d), d a multiple of four, zero beyond the criteria, and clocks (3, n) as in influence.Slots, by slot; starts of those that
-    have come are their times, ends the times + window. Afterwards the starts and ends of all slots are right, as far as
-    these points tell. Of groups without arrivals all stay, others lose what is pruned or has expired.
+    points is (n, d), d a multiple of four, zero beyond the criteria; clocks is (3, n), as in influence.PointSlots; both
+    are by slot. The starts of new members must be their times, the ends the times + window. Afterwards the starts and
+    ends of all slots are correct with respect to these points. All members of groups without arrivals stay; other
+    groups lose members that are pruned or have expired.
     """
     merged = _merged(members, coming)
     first = points.shape[0]
@@ -203,7 +206,7 @@ def absorb_members(points: FloatArray, clocks: IntArray, members: Members, comin
 
 @kernel
 def _longest(members: Members) -> int:
-    """Return how many members the largest group has."""
+    """Return the number of members of the largest group."""
     longest = 0
     low = 0
     for high in range(1, members.shape[0] + 1):

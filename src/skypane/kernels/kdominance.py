@@ -1,11 +1,13 @@
 """k-dominance, the relaxation behind the k-dominant skyline and the top-delta query (paper 1, section 2.1).
 
-s k-dominates t if there are k columns in which s is better or equal, and strictly better in one of the k. The k-dominant
-skyline, DSP(k), is what no point k-dominates. With factor(t) = the largest k such that a point k-dominates t, DSP(k) is
-{t: factor(t) < k}. Every DSP(k) is part of the skyline, and what is k-dominated at all is k-dominated by a skyline point.
-So skyline points are compared, with one another and nothing else; all of them, since k-dominance is cyclic: a point may be
-k-dominated by points outside DSP(k) alone. Of two different skyline points, s is < t somewhere if it is <= t anywhere
-(else t would dominate s). Hence factor(t) = max over s != t of |{j: s_j <= t_j}|, and equal points do not count.
+s k-dominates t if s is better or equal in k columns, and strictly better in one of them. The k-dominant skyline,
+DSP(k), is the set of points that no point k-dominates. With factor(t) = the largest k such that a point k-dominates t,
+DSP(k) is {t: factor(t) < k}. Every DSP(k) is a subset of the skyline, and every k-dominated point is k-dominated by a
+skyline point. So it suffices to compare skyline points with one another; all of them are needed, since k-dominance is
+cyclic: a point may be k-dominated only by points outside DSP(k). For two different skyline points s and t with s <= t
+in some column, s < t holds in some column (otherwise t would dominate s). Hence, without the points equal to t,
+
+    factor(t) = max over s != t of |{j: s_j <= t_j}|
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skypane.kernels.batch_skyline import require_numbers, skyline_of_columns
+from skypane.kernels.column_layout import columns_of
 from skypane.kernels.compiled import kernel
 from skypane.kernels.gathering import take_points
-from skypane.kernels.layout import columns_of
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_le_in_more_than, most_columns_lt
-from skypane.kernels.skyline import require_numbers, skyline_of_columns
 from skypane.kernels.tiles import tiles_of
 from skypane.kernels.z_order import in_z_order, without_repeats
 from skypane.types import FloatArray, IntArray
@@ -28,7 +30,7 @@ _ALL_FACTORS: Final = -1
 
 
 class Opponents(NamedTuple):
-    """Different skyline points, each to be compared with all others."""
+    """Distinct skyline points, each of which is compared with all others."""
 
     points: FloatArray  # (n, d)
     ranks: NDArray[np.uint8]  # (n, d)
@@ -45,10 +47,10 @@ def _columns_le(points: FloatArray, a: int, b: int) -> int:
 
 @kernel
 def _factor(opponents: Opponents, i: int, stop: int) -> int:
-    """The factor of point i, or some lower bound >= stop of it.
+    """Return the factor of point i, or a lower bound of it that is >= stop.
 
-    Rank <= is necessary for value <=, and rank < is sufficient: the one bounds a lane's count from above, the other from
-    below, and values are compared only in lanes whose upper bound still beats the largest count known.
+    Rank <= is necessary for value <=, and rank < is sufficient: the former bounds the count of a lane from above, the
+    latter from below. Values are compared only in lanes whose upper bound exceeds the largest count known.
     """
     points, ranks, tiles = opponents
     d = points.shape[1]
@@ -74,16 +76,17 @@ def _factor(opponents: Opponents, i: int, stop: int) -> int:
 
 @kernel
 def _factors(opponents: Opponents, copies: IntArray, stop: int, delta: int) -> IntArray:
-    """Factors of n different points, exact below `stop`, else some number >= stop; copies[i]: how often point i occurs.
+    """Return the factors of n distinct points, exact below `stop`, else some number >= stop.
 
-    delta >= 0 asks only for the factors <= f, f being the smallest with more than delta points: `stop` then sinks to
-    f + 1. Points come most promising first, so that it sinks soon and the others are abandoned after a tile or two.
+    Point i occurs copies[i] times. With delta >= 0, only factors <= f need to be exact, where f is the smallest factor
+    that more than delta points do not exceed: `stop` then falls to f + 1. The most promising points come first, so that
+    it falls early and most other points are abandoned after a tile or two.
     """
     n, d = opponents.points.shape
     out = np.empty(n, np.int64)
     counts = np.zeros(d + 1, np.int64)  # points by exact factor
     for i in range(n):
-        out[i] = _factor(opponents, i, min(stop, d - 1))  # d - 1 is the largest there is
+        out[i] = _factor(opponents, i, min(stop, d - 1))  # d - 1 is the largest possible factor
         if delta >= 0 and out[i] < stop:
             counts[out[i]] += copies[i]
             below = 0
@@ -96,11 +99,11 @@ def _factors(opponents: Opponents, copies: IntArray, stop: int, delta: int) -> I
 
 
 def _all_factors(columns: FloatArray, stop: int, delta: int) -> IntArray:
-    """_factors of the (d, n) columns of skyline points, n >= 1, equal points allowed."""
+    """Return _factors() of the (d, n) columns of skyline points, n >= 1; points may be equal."""
     ordered = in_z_order(columns)
     points, ranks, firsts = without_repeats(ordered)
     copy_of = np.cumsum(~ordered.repeats) - 1
-    # points of small rank sum are both hard to k-dominate and good at it: they come first as tuples and as opponents
+    # Points with a small rank sum are hard to k-dominate and k-dominate many: they come first on both sides.
     by_sum = np.argsort(ranks.sum(axis=1, dtype=np.int64))
     place = np.empty_like(by_sum)
     place[by_sum] = np.arange(by_sum.size)
@@ -113,9 +116,9 @@ def _all_factors(columns: FloatArray, stop: int, delta: int) -> IntArray:
 
 
 def dominance_factors(points: Any) -> IntArray:
-    """Return, for each of n mutually non-dominated rows, the largest k such that another one k-dominates it, else 0.
+    """Return, for each of n mutually non-dominated rows, the largest k such that another row k-dominates it, else 0.
 
-    `points` is (n, d), smaller is better, without NaN; equal rows are allowed and do not k-dominate each other.
+    `points` is (n, d), smaller is better, without NaN; rows may be equal, and equal rows do not k-dominate each other.
     The result is int64 (n,), at most d - 1.
     """
     columns = columns_of(points)
@@ -126,9 +129,10 @@ def dominance_factors(points: Any) -> IntArray:
 
 
 def k_dominant_indices(points: Any, k: int, *, only_skyline: bool = False) -> IntArray:
-    """Return the k-dominant skyline DSP(k) of `points` (n, d): indices of the rows that no row k-dominates, int64, ascending; 1 <= k <= d.
+    """Return the k-dominant skyline DSP(k): the indices of the rows that no row k-dominates, int64, ascending.
 
-    `only_skyline` promises that `points` are mutually non-dominated already, which spares finding that out.
+    `points` is (n, d), 1 <= k <= d. `only_skyline` promises that `points` are mutually non-dominated, which saves the
+    computation of their skyline.
     """
     columns = columns_of(points)
     d = columns.shape[0]
@@ -141,9 +145,9 @@ def k_dominant_indices(points: Any, k: int, *, only_skyline: bool = False) -> In
 
 
 def top_delta_indices(points: Any, delta: int, *, only_skyline: bool = False) -> tuple[IntArray, int]:
-    """Return (indices, k_star): k_star is the smallest k with more than `delta` k-dominant rows, or d if there is none.
+    """Return (indices, k_star); k_star is the smallest k with more than `delta` k-dominant rows, or d if none exists.
 
-    `indices` are all of DSP(k_star), int64, ordered by (factor, index): least dominated first. `points` is (n, d); delta >= 0.
+    `indices` is DSP(k_star), int64, ordered by (factor, index), least dominated first. `points` is (n, d), delta >= 0.
     `only_skyline` as for k_dominant_indices. Source: paper 1, section 2.1.
     """
     columns = columns_of(points)

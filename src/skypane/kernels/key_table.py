@@ -1,7 +1,7 @@
-"""Keys of a few words numbered in the order in which they are first seen: a table with open addressing.
+"""A hash table with open addressing that numbers keys of a few words in the order of their first occurrence.
 
-slots   numbers of keys, -1 where there is none; a power of two of them, more than there are keys
-known   (room, w): the words of each key; number i has row i
+slots   numbers of keys, -1 in a free slot; a power of two of slots, more than there are keys
+known   (room, w): the words of each key; key number i is row i
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from skypane.kernels.column_layout import frozen
 from skypane.kernels.compiled import inlined, kernel
-from skypane.kernels.layout import frozen
 from skypane.types import IntArray
 
 _LEAST = 1_024
@@ -19,7 +19,7 @@ _LEAST = 1_024
 
 @inlined
 def is_key(known: Any, number: int, keys: Any, row: int) -> bool:
-    """Whether a number is that of a key."""
+    """Return whether `number` is the number of keys[row]."""
     same = True
     for column in range(keys.shape[1]):
         same &= known[number, column] == keys[row, column]
@@ -28,10 +28,10 @@ def is_key(known: Any, number: int, keys: Any, row: int) -> bool:
 
 @inlined
 def slot_of(slots: Any, known: Any, keys: Any, row: int) -> int:
-    """Return the slot that holds a key, or the free one that it would take.
+    """Return the slot that holds a key, or the free slot for it.
 
-    The first one looked at is that of its first word as it is: keys that count from somewhere on do not meet there. What
-    meets another goes where all its words, mixed, lead it, and on from there.
+    The first probe is the first word itself, so that consecutive integers do not collide. After a collision, linear
+    probing starts at a hash of all words.
     """
     mask = slots.size - 1
     slot: int = keys[row, 0] & mask
@@ -48,11 +48,10 @@ def slot_of(slots: Any, known: Any, keys: Any, row: int) -> int:
 
 @kernel
 def number_keys(slots: Any, known: Any, count: int, keys: IntArray) -> tuple[IntArray, int]:
-    """Return the number of each key, row by row of `keys` (n, w), and how many are known then.
+    """Return the number of each key of `keys` (n, w), and the count of known keys afterwards.
 
-    Those not known, of `count`, get the next numbers.
-
-    There must be room for n keys more in `known`, and for twice as many as that and those known in `slots`.
+    `count` keys are known before; new keys get the next numbers. `known` must have room for count + n keys, and `slots`
+    must have at least twice as many slots.
     """
     ids = np.empty(keys.shape[0], np.int64)
     for row in range(ids.size):
@@ -66,7 +65,7 @@ def number_keys(slots: Any, known: Any, count: int, keys: IntArray) -> tuple[Int
 
 
 class KeyTable:
-    """Keys of `width` words, numbered from 0 in the order in which they were first seen."""
+    """Keys of `width` words, numbered from 0 in the order of their first occurrence."""
 
     def __init__(self, width: int) -> None:
         self.count = 0
@@ -79,7 +78,7 @@ class KeyTable:
         return self._known[: self.count]
 
     def of(self, keys: IntArray) -> IntArray:
-        """Return the number of each key, row by row of `keys` (n, width); new ones get the next numbers."""
+        """Return the number of each key of `keys` (n, width); new keys get the next numbers."""
         needed = self.count + len(keys)
         if needed > len(self._known):
             room = np.empty((2 * needed, self._known.shape[1]), np.int64)

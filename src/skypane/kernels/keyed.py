@@ -1,12 +1,13 @@
-"""Aggregates by key: rows numbered by group, and the groups' states merged.
+"""Aggregates by key: the numbering of rows by group, and the merging of the groups' states.
 
-A state is a row of an int64 matrix (groups, width); its columns are cut into parts, each merged in one of three ways:
+A state is a row of an int64 matrix (groups, width). Its columns are divided into parts, each merged in one of three
+ways:
 
     ADD     every column is added
     EXACT   the sum of exact.py
-    LEAST   the row that is smaller, compared column by column, is kept whole
+    LEAST   the smaller row, compared column by column, is kept whole
 
-All are associative and commutative to the bit, whatever they hold. parts is (p, 3): way, first column, columns.
+All ways are associative and commutative to the bit, for all values. parts is (p, 3): way, first column, columns.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ EXACT: Final = 1
 LEAST: Final = 2
 
 NONE: Final = 1
-"""In the first column of a LEAST part: nothing yet; 0 where there is something."""
+"""Value of the first column of a LEAST part without a row; 0 means that there is one."""
 
 
 @kernel
 def number_groups(codes: IntArray, size: int, starts: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the group of each row, numbered in the order of first rows, and each group's first row.
+    """Return the group of each row, numbered in the order of first rows, and the first row of each group.
 
-    codes are in [0, size); rows lie pane by pane, pane i from row starts[i] on; a group is a code in a pane.
+    codes are in [0, size); rows are stored pane by pane, pane i from row starts[i] on; a group is a code in a pane.
     """
     n = codes.size
     seen = np.full(size, -1, np.int64)
@@ -74,7 +75,7 @@ def keep_smaller(states: Any, row: int, other: Any, other_row: int, at: int, wid
 
 @kernel
 def merge_states(states: Any, ids: IntArray, others: Any, parts: IntArray) -> None:
-    """Merge row i of `others` into row ids[i] of `states`: part by part, so that each has a short loop of its own."""
+    """Merge row i of `others` into row ids[i] of `states`, part by part, so that each part has a short loop."""
     for part in range(parts.shape[0]):
         way, at, width = parts[part, 0], parts[part, 1], parts[part, 2]
         if way == ADD:
@@ -94,7 +95,7 @@ def merge_states(states: Any, ids: IntArray, others: Any, parts: IntArray) -> No
 
 @kernel
 def merge_noting(states: Any, ids: IntArray, others: Any, parts: IntArray) -> Any:
-    """Merge as merge_states() does, no id twice; return what stood there before, column by column in memory."""
+    """Merge as merge_states(), with distinct ids; return the previous rows, column-major."""
     before = np.empty((states.shape[1], ids.size), np.int64).T
     for column in range(states.shape[1]):
         for row in range(ids.size):
@@ -105,7 +106,7 @@ def merge_noting(states: Any, ids: IntArray, others: Any, parts: IntArray) -> An
 
 @kernel
 def put_states(states: Any, ids: IntArray, others: Any) -> None:
-    """Put row i of `others` in place of row ids[i] of `states`."""
+    """Replace row ids[i] of `states` by row i of `others`."""
     for column in range(states.shape[1]):
         for row in range(ids.size):
             states[ids[row], column] = others[row, column]
@@ -115,7 +116,7 @@ def put_states(states: Any, ids: IntArray, others: Any) -> None:
 def put_smaller(
     merged: Any, row: int, target: int, front: Any, front_row: int, back: Any, back_row: int, at: int
 ) -> None:
-    """Put the smaller of two minima, or maxima, each two columns from `at` on: a choice, without a jump."""
+    """Write the smaller of two minima (or maxima, whose keys are inverted), each in two columns, without a branch."""
     none, key = front[front_row, at], front[front_row, at + 1]
     other_none, other = back[back_row, at], back[back_row, at + 1]
     smaller = (other_none < none) | ((other_none == none) & (other < key))
@@ -151,7 +152,7 @@ def merge_exact_rows(merged: Any, target: int, front: Any, back: Any, n: int, at
 
 @kernel
 def divide(sums: FloatArray, counts: IntArray) -> bool:
-    """Divide sums by counts in place; return whether one of these is 0, of which there is no mean."""
+    """Divide sums by counts in place; return whether a count is 0, for which there is no mean."""
     none = False
     for row in range(sums.size):
         none |= counts[row] == 0
@@ -161,7 +162,7 @@ def divide(sums: FloatArray, counts: IntArray) -> bool:
 
 @kernel
 def numbers_of(keys: IntArray, largest: bool) -> FloatArray:
-    """Return the float64 numbers whose keys these are (operators/aggregates/keys64.py); `largest`: of keys turned around."""
+    """Return the float64 numbers of keys (operators/aggregates/ordered_int64.py); `largest`: the keys are inverted."""
     bits = np.empty(keys.size, np.int64)
     for row in range(keys.size):
         key = ~keys[row] if largest else keys[row]
@@ -171,7 +172,7 @@ def numbers_of(keys: IntArray, largest: bool) -> FloatArray:
 
 @kernel
 def rows_with(states: Any) -> IntArray:
-    """Return which states have rows; column 0 counts them."""
+    """Return the indices of the states that have rows; column 0 counts the rows."""
     n = states.shape[0]
     ids = np.empty(n, np.int64)
     count = 0
@@ -183,7 +184,7 @@ def rows_with(states: Any) -> IntArray:
 
 @kernel
 def take_states(states: Any, ids: IntArray) -> Any:
-    """Return the given rows, column by column in memory."""
+    """Return the given rows, column-major."""
     taken = np.empty((states.shape[1], ids.size), np.int64).T
     for column in range(states.shape[1]):
         for row in range(ids.size):
@@ -201,7 +202,7 @@ def add_counts(states: Any, at: int, ids: IntArray, keep: BoolArray) -> None:
 
 @kernel
 def add_integers(states: Any, at: int, ids: IntArray, numbers: IntArray, keep: BoolArray) -> None:
-    """Add integers in two columns, upper and lower 32 bits: neither overflows before 2**31 rows."""
+    """Add integers to two columns, of their upper and lower 32 bits: neither overflows before 2**31 rows."""
     for row in range(ids.size):
         if keep[row]:
             states[ids[row], at] += numbers[row] >> 32
@@ -210,7 +211,7 @@ def add_integers(states: Any, at: int, ids: IntArray, numbers: IntArray, keep: B
 
 @kernel
 def keep_least(states: Any, at: int, ids: IntArray, keys: IntArray, keep: BoolArray) -> None:
-    """Keep each group's least row of `keys` (n, w), compared column by column."""
+    """Keep the least row of `keys` (n, w) of each group, compared column by column."""
     for row in range(ids.size):
         if not keep[row]:
             continue

@@ -1,4 +1,4 @@
-"""Block nested loops for a few points: no sorting, no ranks."""
+"""Block nested loops, for small sets of points: they need neither sorting nor ranks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skypane.types import BoolArray, FloatArray, IntArray
 
 @kernel
 def relation(points: FloatArray, a: int, b: int) -> int:
-    """1 if point a dominates point b, -1 if b dominates a, 0 if they are equal or incomparable."""
+    """Return 1 if point a dominates point b, -1 if b dominates a, 0 if they are equal or incomparable."""
     less = False
     more = False
     for j in range(points.shape[1]):
@@ -28,7 +28,7 @@ def relation(points: FloatArray, a: int, b: int) -> int:
 
 @kernel
 def dominates(points: FloatArray, a: int, b: int) -> bool:
-    """Whether point a dominates point b; quicker than relation() where it mostly does not."""
+    """Return whether point a dominates point b; faster than relation() if it usually does not."""
     less = False
     for j in range(points.shape[1]):
         x = points[a, j]
@@ -41,7 +41,7 @@ def dominates(points: FloatArray, a: int, b: int) -> bool:
 
 @kernel
 def any_dominates(points: FloatArray, members: IntArray, first: int, lanes: np.uint64, i: int) -> bool:
-    """Whether point i is dominated by one of the points members[first + lane], over the lanes of a mask."""
+    """Return whether one of the points members[first + lane], for the lanes of a mask, dominates point i."""
     while lanes != NONE:
         if dominates(points, members[first + first_bit(lanes)], i):
             return True
@@ -51,7 +51,7 @@ def any_dominates(points: FloatArray, members: IntArray, first: int, lanes: np.u
 
 @kernel
 def mark_skyline_of_run(points: FloatArray, low: int, high: int, window: IntArray, keep: BoolArray) -> bool:
-    """Set keep[i] for the skyline of points[low:high]; return False, with nothing set, if it outgrows the window."""
+    """Set keep[i] for the skyline of points[low:high]; return False, and set nothing, if it does not fit the window."""
     size = 0
     for i in range(low, high):
         dominated = False

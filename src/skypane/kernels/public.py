@@ -1,8 +1,8 @@
-"""The kernels that other rooms and users call: `skypane.kernels` has them from here."""
+"""The kernels that users and other packages call; `skypane.kernels` exports them."""
 
-from skypane.kernels.groups import skyline_indices_by_group
+from skypane.kernels.batch_skyline import skyline_indices
+from skypane.kernels.grouped_skyline import skyline_indices_by_group
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
-from skypane.kernels.skyline import skyline_indices
 from skypane.kernels.warming import warm
 
 __all__ = [

@@ -1,8 +1,9 @@
-"""Vector compares and bit counts as Numba intrinsics.
+"""Vector comparisons and bit counts as Numba intrinsics.
 
-Numba's auto-vectoriser does not turn "which of these 64 bytes are <= q" into vector compares, so the few operations
-that the kernels live on emit LLVM vector IR themselves. LLVM splits a vector that is wider than the machine's, so the
-same code runs with AVX-512, AVX2, SSE and NEON. None of them checks bounds: the caller guarantees that all lanes exist.
+Numba's auto-vectoriser does not turn "which of these 64 bytes are <= q" into vector comparisons, so the few operations
+that dominate the cost of the kernels emit LLVM vector IR themselves. LLVM splits vectors that are wider than the
+machine's, so the same code runs with AVX-512, AVX2, SSE and NEON. No operation checks bounds: the caller guarantees
+that all lanes exist.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def load_vector(builder: Any, array: Any, offset: Any, vector: ir.VectorType, al
 
 
 def _splat(builder: Any, value: Any, vector: ir.VectorType) -> Any:
-    """Return a vector all of whose lanes are `value`."""
+    """Return a vector with `value` in all lanes."""
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, value, ir.Constant(_I32, 0))
     lanes = ir.Constant(ir.VectorType(_I32, vector.count), [0] * vector.count)
@@ -40,7 +41,7 @@ def _splat(builder: Any, value: Any, vector: ir.VectorType) -> Any:
 
 
 def _compare(predicate: str, lanes: int, element: ir.Type, alignment: int, mask: types.Integer) -> Callable[..., Any]:
-    """Build f(array, offset, value) -> mask, where bit i says whether `array.flat[offset + i] <predicate> value`."""
+    """Build f(array, offset, value) -> mask, whose bit i is set if `array.flat[offset + i] <predicate> value`."""
     vector = ir.VectorType(element, lanes)
     is_float = element is _DOUBLE
 
@@ -59,23 +60,23 @@ def _compare(predicate: str, lanes: int, element: ir.Type, alignment: int, mask:
 
 
 bytes_le = _compare("<=", LANES, _BYTE, 1, types.uint64)
-"""(uint8 array, offset, q) -> 64-bit mask of the bytes at offset.. that are <= q."""
+"""(uint8 array, offset, q) -> 64-bit mask of the bytes from offset on that are <= q."""
 
 floats_gt = _compare(">", 16, _DOUBLE, 8, types.uint16)
-"""(float64 array, offset, x) -> 16-bit mask of the values at offset.. that are > x; false where one is NaN."""
+"""(float64 array, offset, x) -> 16-bit mask of the values from offset on that are > x; false for NaN."""
 
 floats_ge = _compare(">=", 16, _DOUBLE, 8, types.uint16)
-"""(float64 array, offset, x) -> 16-bit mask of the values at offset.. that are >= x; false where one is NaN."""
+"""(float64 array, offset, x) -> 16-bit mask of the values from offset on that are >= x; false for NaN."""
 
 floats_le = _compare("<=", 16, _DOUBLE, 8, types.uint16)
-"""(float64 array, offset, x) -> 16-bit mask of the values at offset.. that are <= x; false where one is NaN."""
+"""(float64 array, offset, x) -> 16-bit mask of the values from offset on that are <= x; false for NaN."""
 
 
 def _count_columns(predicate: str, over: Callable[..., Any], result: types.Integer) -> Callable[..., Any]:
     """Build f(tiles, offset, ranks, k, m): count, per lane, the columns in which a tile's byte <predicate> ranks[k]'s.
 
-    `ranks` is (n, d), d <= 254; a tile is d vectors of 64 bytes, one per column, from flat index `offset`.
-    `over` turns the 64 counts and m into the result.
+    `ranks` is (n, d), d <= 254; a tile is d vectors of 64 bytes, one per column, from flat index `offset` on.
+    `over` computes the result from the 64 counts and m.
     """
     vector = ir.VectorType(_BYTE, LANES)
 
@@ -92,7 +93,7 @@ def _count_columns(predicate: str, over: Callable[..., Any], result: types.Integ
                 left = load_vector(builder, tile, at, vector, 1)
                 mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
                 hit = builder.icmp_unsigned(predicate, left, _splat(builder, mine, vector))
-                # true is -1 as a signed byte, so subtracting the mask adds one to the lanes it names
+                # true is -1 as a signed byte, so subtracting the mask adds one to its lanes
                 builder.store(builder.sub(builder.load(counts), builder.sext(hit, vector)), counts)
             return over(builder, builder.load(counts), builder.trunc(args[4], _BYTE), vector)
 
@@ -119,7 +120,10 @@ most_columns_lt = _count_columns("<", _largest, types.intp)
 
 
 def _lanes(excess_of: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[..., Any]:
-    """Build f(tiles, offset, ranks, k): mask of a tile's lanes without excess in any column; it is the first minus the second."""
+    """Build f(tiles, offset, ranks, k) -> mask of the lanes of a tile that have no excess in any column.
+
+    `excess_of` returns two vectors; the excess is the first minus the second, where that is positive.
+    """
     vector = ir.VectorType(_BYTE, LANES)
     zero = ir.Constant(vector, [0] * LANES)
 
@@ -138,7 +142,7 @@ def _lanes(excess_of: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[..., An
                 at = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, LANES)))
                 mine = builder.load(builder.gep(rank.data, [builder.add(start, loop.index)]))
                 pair = excess_of(load_vector(builder, tile, at, vector, 1), _splat(builder, mine, vector))
-                # x - q, but 0 where x <= q: bytes stay bytes, where masks would cross register files on older machines
+                # saturating x - q is 0 where x <= q; bytes stay in vector registers, which masks leave on older CPUs
                 builder.store(builder.or_(builder.load(over), builder.call(subtract, pair)), over)
             return builder.bitcast(builder.icmp_unsigned("==", builder.load(over), zero), _I64)
 
@@ -156,7 +160,7 @@ lanes_ge = _lanes(lambda tile, mine: (mine, tile))
 
 @intrinsic
 def first_bit(_context: Any, mask: Any) -> Any:
-    """Position of the lowest set bit of a uint64 that is not 0."""
+    """Return the position of the lowest set bit of a uint64 that is not 0."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -166,7 +170,7 @@ def first_bit(_context: Any, mask: Any) -> Any:
 
 @intrinsic
 def last_bit(_context: Any, mask: Any) -> Any:
-    """Position of the highest set bit of a uint64 that is not 0."""
+    """Return the position of the highest set bit of a uint64 that is not 0."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         zeros = builder.ctlz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -177,7 +181,7 @@ def last_bit(_context: Any, mask: Any) -> Any:
 
 @intrinsic
 def count_bits(_context: Any, mask: Any) -> Any:
-    """Number of set bits of a uint64."""
+    """Return the number of set bits of a uint64."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
@@ -186,7 +190,7 @@ def count_bits(_context: Any, mask: Any) -> Any:
 
 
 NONE: Final = np.uint64(0)
-"""The empty mask. Masks meet only other uint64: with an int, Numba would make them floats."""
+"""The empty mask. Masks must be combined with uint64 only: with an int, Numba converts them to floats."""
 
 ONE: Final = np.uint64(1)
 ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)

@@ -1,8 +1,9 @@
 """Sort-filter skyline: points in Z-order, each tested against the skyline points before it, 512 or 64 at a time.
 
-The skyline points found so far are the members. Every 512 of them become a bitmap block; the latest, fewer than 512, lie
-in byte tiles. Candidates are taken in groups: a group passes block after block, so that a block serves the whole group
-from the nearest cache; what is left of it goes one by one through the tiles, and joins them.
+The skyline points found so far are the members. Every 512 members become a bitmap block; the latest ones, fewer than
+512, are stored in byte tiles. Candidates are processed in groups: a whole group passes one block after another, so that
+each block is read from the nearest cache. The remaining candidates are compared with the tiles one by one, and those
+that are not dominated are added to the tiles.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from skypane.kernels.blocks import (
     words_at_most,
     words_lower,
 )
+from skypane.kernels.byte_ranks import EMPTY
 from skypane.kernels.compiled import kernel
 from skypane.kernels.nested_loops import any_dominates
-from skypane.kernels.ranks import EMPTY
 from skypane.kernels.simd import LANES, NONE, ONE, lanes_le
 from skypane.kernels.tiles import empty_tiles, put_ranks
 from skypane.kernels.z_order import Candidates, in_z_order, without_repeats
@@ -38,13 +39,13 @@ _FIRST_BLOCKS: Final = 4
 
 @kernel
 def _pass_blocks(blocks: Blocks, begin: int, end: int, candidates: Candidates, group: IntArray) -> int:
-    """Remove from a group of candidates those that blocks begin..end - 1 dominate; return how many stay, at its front."""
+    """Remove the candidates of a group that blocks begin..end - 1 dominate; return the number left, at its front."""
     ranks = candidates.ranks
     d = ranks.shape[1]
     bitmaps = blocks.bitmaps
     floors = blocks.floors
     left = len(group)
-    near = np.empty(left, np.uint64)  # per candidate, which of the present 64 blocks have a floor that is <= it
+    near = np.empty(left, np.uint64)  # for each candidate, the mask of the current 64 blocks whose floor is <= it
     for b in range(begin, end):
         at = b * block_words(d, FINE)
         bit = np.uint64(b % LANES)
@@ -69,7 +70,7 @@ def _pass_blocks(blocks: Blocks, begin: int, end: int, candidates: Candidates, g
 
 @kernel
 def _with_room(bitmaps: NDArray[np.uint64], full: int, words: int) -> NDArray[np.uint64]:
-    """Return `bitmaps`, or a copy of twice the size if there is no room for one more block."""
+    """Return `bitmaps`, or a copy with twice the room if one more block does not fit."""
     if (full + 1) * words <= bitmaps.shape[0]:
         return bitmaps
     out = np.empty(max(_FIRST_BLOCKS, 2 * full) * words, np.uint64)
@@ -80,7 +81,7 @@ def _with_room(bitmaps: NDArray[np.uint64], full: int, words: int) -> NDArray[np
 
 @kernel
 def _put_floor(floors: NDArray[np.uint8], b: int, tiles: NDArray[np.uint8], d: int) -> None:
-    """Write row b of the floors, which are tiles too: the least rank of each column over a block's tiles."""
+    """Write the floor of block b, the least rank of each column over its tiles; floors are stored as tiles."""
     for j in range(d):
         least = np.uint8(EMPTY)
         for w in range(WORDS):
@@ -91,7 +92,7 @@ def _put_floor(floors: NDArray[np.uint8], b: int, tiles: NDArray[np.uint8], d: i
 
 @kernel
 def _add_block(blocks: Blocks, full: int, tiles: NDArray[np.uint8], members: IntArray) -> Blocks:
-    """Make block `full` of eight full tiles and the points that they hold."""
+    """Create block `full` from eight full tiles and their members."""
     d = tiles.shape[0] // BLOCK
     bitmaps = _with_room(blocks.bitmaps, full, block_words(d, FINE))
     fill_block(bitmaps, full * block_words(d, FINE), tiles, d, FINE)
@@ -103,17 +104,17 @@ def _add_block(blocks: Blocks, full: int, tiles: NDArray[np.uint8], members: Int
 
 @kernel
 def _skyline(candidates: Candidates) -> IntArray:
-    """Indices of the skyline points of different candidates, of which none is dominated by a later one."""
+    """Return the indices of the skyline points of distinct candidates, none of which is dominated by a later one."""
     points, ranks, order = candidates
     n, d = ranks.shape
     blocks = Blocks(np.empty(0, np.uint64), empty_tiles(n // BLOCK + 1, d), np.empty(n, np.int64))
     members = blocks.members
     tiles = empty_tiles(BLOCK, d)
     latest = np.empty(BLOCK, np.int64)
-    zero = int(np.int64(0))  # for a literal 0, Numba would compile the callees once more
+    zero = int(np.int64(0))  # for a literal 0, Numba would compile the callees again
     size = zero
     full = zero
-    most = max(_SMALLEST_GROUP, min(_LARGEST_GROUP, n >> 6))  # many blocks outgrow every cache: then fewer passes
+    most = max(_SMALLEST_GROUP, min(_LARGEST_GROUP, n >> 6))  # fewer passes over many blocks, which outgrow all caches
     group = np.empty(most, np.int64)
     for start in range(0, n, most):
         left = min(most, n - start)
@@ -140,7 +141,7 @@ def _skyline(candidates: Candidates) -> IntArray:
                 full += 1
                 size = zero
                 tiles[:] = EMPTY
-                # the rest of the group has not met this block yet
+                # the rest of the group has not been compared with this block yet
                 left = g + _pass_blocks(blocks, full - 1, full, candidates, group[g:left])
     for i in range(size):
         members[full * BLOCK + i] = latest[i]
@@ -155,7 +156,7 @@ def _copy_to_repeats(order: IntArray, repeats: BoolArray, keep: BoolArray) -> No
 
 
 def mark_skyline(columns: FloatArray, keep: BoolArray) -> None:
-    """Set keep[i] for the skyline rows of frozen (d, n) columns without NaN, n >= 1; `keep` comes all false."""
+    """Set keep[i] for the skyline rows of frozen (d, n) columns without NaN, n >= 1; `keep` must be all false."""
     ordered = in_z_order(columns)
     different = without_repeats(ordered)
     keep[_skyline(different)] = True

@@ -1,8 +1,8 @@
-"""Thinning: strong points remove what they dominate, column by column, round after round while that pays.
+"""Thinning: strong points remove the points that they dominate, column by column, in rounds as long as that pays off.
 
-On independent or correlated criteria this leaves few points before anything is sorted, at a few compares per point, and it
-reads columns as they come from Arrow. It also sees every value, so it looks for NaN on the way. All rounds are one
-compiled call: between other work, each return to Python costs more than the compares of a small set.
+On independent or correlated criteria, this leaves few points before anything is sorted, at a few comparisons per point,
+and reads columns as they come from Arrow. It sees every value, so it also checks for NaN. All rounds are one compiled
+call: each return to Python costs more than the comparisons of a small set.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from skypane.kernels.compiled import kernel
 from skypane.kernels.gathering import gather
 from skypane.kernels.nested_loops import mark_skyline_of_run
 from skypane.kernels.simd import NONE, ONE, first_bit, floats_ge, floats_gt
-from skypane.kernels.strong import Strong, strong_points
+from skypane.kernels.strong_points import StrongPoints, strong_points
 from skypane.types import BoolArray, FloatArray, IntArray
 
 SMALL: Final = 192
-"""Up to here nested loops win over sorting."""
+"""Number of points up to which nested loops are faster than sorting."""
 
 _SHORT: Final = 24
-"""Up to so many skyline points they do as well, whatever the number of points; and a longer one shows early."""
+"""Size of a skyline up to which nested loops are faster for any number of points; a longer one overflows early."""
 
 _ROUNDS: Final = 6
-_WORTH_FILTERING: Final = 1024  # points; below, choosing strong points costs more than it saves
-_WORTH_GOING_ON: Final = 512  # points left of more, whose skyline is seldom short
-_WORTH_A_ROUND: Final = 0.2  # share of the points that a round must promise to remove
+_WORTH_FILTERING: Final = 1024  # points; with fewer, choosing strong points costs more than it saves
+_WORTH_GOING_ON: Final = 512  # points after a first round; their skyline is seldom short
+_WORTH_A_ROUND: Final = 0.2  # share of the points that a round must be expected to remove
 _STEP: Final = 16  # points per compare
 
 
 class Thinned(NamedTuple):
-    """What is left of some points: their skyline, or more."""
+    """The remaining points: their skyline, or a superset of it."""
 
     indices: IntArray  # (m,), ascending
     columns: FloatArray  # (d, m), unless done
-    done: bool  # the indices are the skyline
-    has_nan: bool  # then nothing else counts
+    done: bool  # whether the indices are the skyline
+    has_nan: bool  # whether a value is NaN; the other fields are invalid then
 
 
 @kernel
-def _survives(columns: FloatArray, i: int, strong: Strong) -> bool:
+def _survives(columns: FloatArray, i: int, strong: StrongPoints) -> bool:
     for k in range(strong.points.shape[0]):
         if columns[strong.lead, i] > strong.points[k, strong.lead]:
             below = True
@@ -55,11 +55,12 @@ def _survives(columns: FloatArray, i: int, strong: Strong) -> bool:
 
 
 @kernel
-def survivors(columns: FloatArray, strong: Strong) -> tuple[IntArray, bool]:
-    """Indices of the points that no strong point dominates while being < in the lead column; and whether a value is NaN.
+def survivors(columns: FloatArray, strong: StrongPoints) -> tuple[IntArray, bool]:
+    """Return the indices of the points that no strong point dominates while being < in the lead column; and a NaN flag.
 
-    `columns` are (d, n), d >= 2. Asking for < in one fixed column spares a second compare of every column and keeps the strong points themselves; it
-    only ever keeps more. A NaN compares false, so a point that holds one may go or stay: the caller must look at the flag.
+    `columns` are (d, n), d >= 2. Requiring < in one fixed column saves a second comparison of every column and keeps
+    the strong points themselves; at worst it keeps more points. A NaN compares false, so a point with one may be
+    removed or kept: the caller must check the flag.
     """
     d, n = columns.shape
     flat = columns.ravel()
@@ -103,7 +104,7 @@ def survivors(columns: FloatArray, strong: Strong) -> tuple[IntArray, bool]:
 
 @kernel
 def has_nan(columns: FloatArray) -> bool:
-    """Whether a value of the (d, n) columns is NaN."""
+    """Return whether a value of the (d, n) columns is NaN."""
     flat = columns.ravel()
     blocked = flat.shape[0] & ~(_STEP - 1)
     for i in range(0, blocked, _STEP):
@@ -117,7 +118,7 @@ def has_nan(columns: FloatArray) -> bool:
 
 @kernel
 def _nested_loops(columns: FloatArray) -> tuple[BoolArray, bool]:
-    """Which of the points are skyline, and whether that was found out within the window."""
+    """Return flags of the skyline points, and whether the skyline fitted the window; if not, no flag is set."""
     n = columns.shape[1]
     keep = np.zeros(n, np.bool_)
     window = np.empty(n if n <= SMALL else _SHORT, np.int64)
@@ -127,7 +128,7 @@ def _nested_loops(columns: FloatArray) -> tuple[BoolArray, bool]:
 
 @kernel
 def thinned(columns: FloatArray) -> Thinned:
-    """Thin (d, n) columns, d >= 2; where few points or a short skyline are left, nested loops finish at once."""
+    """Thin (d, n) columns, d >= 2; if few points or a short skyline are left, nested loops compute the skyline."""
     indices = np.arange(columns.shape[1])
     left = columns
     nan = False

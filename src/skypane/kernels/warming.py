@@ -1,4 +1,4 @@
-"""Compiling or loading every kernel before a stream starts, so that its first batch does not pay for it."""
+"""Compilation or loading of all kernels before a stream starts, so that its first micro-batch is not delayed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any, Final
 import numpy as np
 from numba.core import event
 
-from skypane.kernels import elementary, exact, keyed, sliding
+from skypane.kernels import elementary, exact, keyed, sliding_states
+from skypane.kernels.batch_skyline import skyline_indices
 from skypane.kernels.blocks import BLOCK
+from skypane.kernels.byte_ranks import byte_ranks
 from skypane.kernels.clusters import clustered
+from skypane.kernels.column_layout import columns_of, frozen
 from skypane.kernels.compiled import UNCACHED
 from skypane.kernels.gathering import put_points
-from skypane.kernels.groups import skyline_indices_by_group
+from skypane.kernels.grouped_skyline import skyline_indices_by_group
 from skypane.kernels.hashing import hash_bytes
 from skypane.kernels.influence import END, START, TIME, absorb, absorb_apart, empty_index, empty_slots, rebuild, visit
 from skypane.kernels.influence_groups import (
@@ -28,20 +31,17 @@ from skypane.kernels.influence_groups import (
 )
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.key_table import number_keys
-from skypane.kernels.layout import columns_of, frozen
-from skypane.kernels.ranks import byte_ranks
-from skypane.kernels.skyline import skyline_indices
-from skypane.kernels.split import Split, tops_in
+from skypane.kernels.state_split import StateSplit, tops_in
 from skypane.types import FloatArray, IntArray
 
 _USUAL_SECONDS: Final = 20
 
 
 def warm(report: Callable[[str], None] | None = None) -> tuple[str, ...]:
-    """Run every kernel once on the array types that workers use; return the names of those that were compiled.
+    """Run every kernel once on the array types that workers use; return the names of the kernels that were compiled.
 
-    Those that were loaded from disk, or in memory already, are not among them. `report` is called once, before the first
-    compilation, with a line for the user; never if all is cached on disk.
+    Kernels that were loaded from disk, or were in memory already, are not included. `report` is called once, before the
+    first compilation, with a line for the user; it is not called if all kernels are cached on disk.
     """
     with compilations(report) as compiled:
         _run_all()
@@ -49,13 +49,13 @@ def warm(report: Callable[[str], None] | None = None) -> tuple[str, ...]:
 
 
 def _run_all() -> None:
-    """Call every public function so that each stage of it runs; array types do not depend on n, d or the values."""
+    """Call every public function so that all its stages run; array types do not depend on n, d or the values."""
     cube = _points(4096, 3)
     skyline_indices(cube)
     skyline_indices(cube[:64])
     skyline_indices(cube[:, :2])
     skyline_indices_by_group(cube, np.arange(4096) // 4)
-    plane = cube.copy(order="F")  # nearly all of it skyline, so that bitmap blocks fill
+    plane = cube.copy(order="F")  # nearly all points are skyline, so that bitmap blocks fill up
     plane[:, 2] = -plane[:, 0] - plane[:, 1]
     plane[:512] = plane[512:1024]  # repeated rows
     plane[:, 0] = np.exp(40.0 * plane[:, 0])  # a heavy tail, whose ranks come from cuts
@@ -65,12 +65,12 @@ def _run_all() -> None:
     top_delta_indices(plane, 1)
     _stream(cube)
     elementary.power(elementary.exp(elementary.log(cube[0])), 2.0)
-    for keys in (1, 2):  # a table of one row is contiguous either way, and Numba compiles for one way at a time
+    for keys in (1, 2):  # a table of one row is both C- and F-contiguous, another array type for Numba
         _by_key(keys)
 
 
 def _stream(points: FloatArray) -> None:
-    """Take points for arrivals of a sliding window, one a microsecond."""
+    """Run the kernels of sliding windows on points that arrive one per microsecond."""
     n, d = points.shape
     slots, index = empty_slots(n, d), empty_index(n, d)
     slots.points[:] = points
@@ -90,7 +90,7 @@ def _stream(points: FloatArray) -> None:
 
 
 def _by_key(keys: int) -> None:
-    """Sum up one row of each key, and merge them, in each of the ways there are."""
+    """Run the kernels of aggregates by key, with all ways of merging, on one row per key."""
     ids, keep, number = frozen(np.arange(keys)), frozen(np.ones(keys, np.bool_)), frozen(np.ones(keys))
     sums, squares, least = 3, 3 + exact.WIDTH, 3 + 2 * exact.WIDTH
     ways = [(keyed.ADD, 0, 3), (keyed.EXACT, sums, exact.WIDTH), (keyed.EXACT, squares, exact.WIDTH)]
@@ -115,22 +115,22 @@ def _by_key(keys: int) -> None:
 
 
 def _slide(states: IntArray, ids: IntArray, plan: IntArray) -> Any:
-    """Push a pane with one row a key into an empty window, put it into the other stack, and take it away; return the states."""
-    split, keys = Split.of(plan, [tops_in(states, plan)]), len(ids)
-    order = frozen(sliding.rows_by_number(ids, keys))
-    sums = sliding.sums_of(states, order, split.sums, split.sums_width)
-    stacked = sliding.stacked_of(states, order, split.stacked, split.stacked_width)
+    """Push a pane with one row per key into an empty window, move it to the other stack, remove it; return states."""
+    split, keys = StateSplit.of(plan, [tops_in(states, plan)]), len(ids)
+    order = frozen(sliding_states.rows_by_number(ids, keys))
+    sums = sliding_states.sums_of(states, order, split.sums, split.sums_width)
+    stacked = sliding_states.stacked_of(states, order, split.stacked, split.stacked_width)
     totals, stack = np.zeros((split.sums_width, keys), np.int64).T, split.empty_stack(keys)
-    sliding.add_sums(totals, ids, sums)
+    sliding_states.add_sums(totals, ids, sums)
     keyed.merge_states(stack, ids, stacked, split.stacked)
     keyed.put_states(stack, ids, keyed.merge_noting(stack, ids, stacked, split.stacked))
-    found = sliding.window_states(totals, stack, stack, keys, split.width, split.sums, split.stacked)
-    sliding.take_away(totals, ids, sums)
+    found = sliding_states.window_states(totals, stack, stack, keys, split.width, split.sums, split.stacked)
+    sliding_states.take_away(totals, ids, sums)
     return keyed.take_states(found, keyed.rows_with(found))
 
 
 def _points(n: int, d: int) -> FloatArray:
-    """Points spread evenly and without pattern over the unit cube (a Kronecker sequence)."""
+    """Return points spread evenly over the unit cube, without a pattern (a Kronecker sequence)."""
     steps = np.sqrt(np.array([2.0, 3.0, 5.0])[:d])
     return np.asfortranarray(np.outer(np.arange(1, n + 1), steps) % 1.0)
 
@@ -145,7 +145,7 @@ def _announcement() -> str:
 
 
 class _Watch(event.Listener):  # type: ignore[misc]
-    """Notes each compilation as it starts; Numba raises no such event when it loads from its cache."""
+    """Records each compilation when it starts; Numba raises no such event when it loads from its cache."""
 
     def __init__(self, report: Callable[[str], None] | None) -> None:
         self.compiled: list[str] = []
@@ -165,7 +165,7 @@ class _Watch(event.Listener):  # type: ignore[misc]
 
 @contextmanager
 def compilations(report: Callable[[str], None] | None) -> Iterator[list[str]]:
-    """Yield a list that fills with the names of our kernels as they are compiled; `report` as for warm()."""
+    """Yield a list to which the names of skypane's kernels are added as they are compiled; `report` as for warm()."""
     watch = _Watch(report)
     event.register("numba:compile", watch)
     try:

@@ -1,9 +1,9 @@
-"""Z-order: a visiting order in which no point is dominated by a later one, made by one radix sort of 32-bit keys.
+"""Z-order: an order in which no point is dominated by a later one, computed by one radix sort of 32-bit keys.
 
-The key interleaves the top bits of a point's byte ranks: points near each other in all columns get near keys, and it is
-monotone: s <= p in every column implies key(s) <= key(p). Points with equal keys are put in lexicographic order, which is
-monotone too (the first column that differs decides, and a dominating point is smaller there). So a point is dominated by
-earlier ones only, and equal points are neighbours.
+The key interleaves the top bits of a point's byte ranks: points near each other in all columns get near keys, and the
+key is monotone: s <= p in every column implies key(s) <= key(p). Points with equal keys are sorted lexicographically,
+which is monotone too (the first column that differs decides, and a dominating point is smaller there). So a point is
+dominated by earlier points only, and equal points are neighbours.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skypane.kernels.byte_ranks import byte_ranks
+from skypane.kernels.column_layout import points_of
 from skypane.kernels.compiled import kernel
-from skypane.kernels.layout import points_of
-from skypane.kernels.ranks import byte_ranks
 from skypane.types import BoolArray, FloatArray, IntArray
 
 _KEY_BITS: Final = 32
@@ -26,7 +26,7 @@ ROW_MASK: Final = np.uint64(0xFFFF_FFFF)
 
 
 class Candidates(NamedTuple):
-    """Points in the order in which they are visited: candidate k is points[order[k]], and ranks[k] are its byte ranks."""
+    """Points in the order of the visit: candidate k is points[order[k]], and ranks[k] are its byte ranks."""
 
     points: FloatArray  # (n, d)
     ranks: NDArray[np.uint8]  # (m, d)
@@ -34,7 +34,7 @@ class Candidates(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """All n points in Z-order, and which of them repeat the one before."""
+    """All n points in Z-order, and flags of those that equal the one before."""
 
     candidates: Candidates
     repeats: BoolArray  # (n,)
@@ -42,7 +42,10 @@ class Ordered(NamedTuple):
 
 @kernel
 def _packed_keys(ranks: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Z-order key << 32 | row, of (n, d) ranks: the top min(8, 32 // d) bits of each column, of the first 32 columns."""
+    """Return Z-order key << 32 | row for (n, d) ranks.
+
+    The key interleaves the top min(8, 32 // d) bits of each of the first 32 columns.
+    """
     n, d = ranks.shape
     d = min(d, _KEY_BITS)
     bits = min(8, _KEY_BITS // d)
@@ -62,7 +65,7 @@ def _packed_keys(ranks: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 @kernel
 def sorted_by_key(packed: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sort n >= 1 numbers by their upper 32 bits, stably (radix sort); overwrites its argument, and may return it."""
+    """Return n >= 1 numbers sorted stably by their upper 32 bits (radix sort); overwrites, may return, the argument."""
     n = packed.shape[0]
     size = 1 << _DIGIT_BITS
     low = np.uint64(size - 1)
@@ -91,7 +94,7 @@ def sorted_by_key(packed: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @kernel
 def _compare(points: FloatArray, a: int, b: int) -> int:
-    """Lexicographic order of two points: negative if a comes first, 0 if they are equal."""
+    """Return the lexicographic order of two points: -1 if a comes first, 1 if b does, 0 if they are equal."""
     for j in range(points.shape[1]):
         x = points[a, j]
         y = points[b, j]
@@ -104,11 +107,11 @@ def _compare(points: FloatArray, a: int, b: int) -> int:
 
 @kernel
 def _merge(points: FloatArray, run: IntArray, low: int, width: int, spare: IntArray) -> None:
-    """Merge two neighbours of a run, each in order: `width` rows from `low` on, and as many after them as there are."""
+    """Merge two sorted parts of a run: `width` rows from `low` on, and the next `width` rows, or fewer at its end."""
     middle = low + width
     high = min(middle + width, run.shape[0])
     if _compare(points, run[middle - 1], run[middle]) <= 0:
-        return  # in order already: what makes a run of equal points linear
+        return  # in order already, so that a run of equal points takes linear time
     for i in range(width):
         spare[i] = run[low + i]
     i = 0
@@ -126,7 +129,7 @@ def _merge(points: FloatArray, run: IntArray, low: int, width: int, spare: IntAr
 
 @kernel
 def _sort_run(points: FloatArray, run: IntArray, spare: IntArray) -> None:
-    """Bottom-up merge sort of a run of rows by their points."""
+    """Sort a run of rows by their points (bottom-up merge sort)."""
     width = 1
     while width < run.shape[0]:
         for low in range(0, run.shape[0] - width, 2 * width):
@@ -136,11 +139,11 @@ def _sort_run(points: FloatArray, run: IntArray, spare: IntArray) -> None:
 
 @kernel
 def _settle_ties(points: FloatArray, packed: NDArray[np.uint64]) -> tuple[IntArray, BoolArray]:
-    """Order of the rows in sorted packed keys, each run of equal keys by its points; and which rows are repeats."""
+    """Return the rows in the order of sorted packed keys, equal keys ordered by their points; and flags of repeats."""
     n = packed.shape[0]
     order = np.empty(n, np.int64)
     repeats = np.zeros(n, np.bool_)
-    spare = np.empty(n, np.int64)  # memory that no run touches is never mapped
+    spare = np.empty(n, np.int64)  # pages that no run touches are never mapped
     low = 0
     for i in range(n):
         order[i] = np.int64(packed[i] & ROW_MASK)
@@ -165,9 +168,9 @@ def _in_order(ranks: NDArray[np.uint8], order: IntArray) -> NDArray[np.uint8]:
 
 
 def in_z_order(columns: FloatArray) -> Ordered:
-    """Order n >= 1 points, frozen (d, n) columns without NaN, so that a dominating point comes before all it dominates.
+    """Return n >= 1 points, frozen (d, n) columns without NaN, in Z-order: dominating points precede dominated ones.
 
-    repeats[k] says that candidate k equals candidate k - 1; equal points are all neighbours.
+    repeats[k] is true if candidate k equals candidate k - 1; equal points are neighbours.
     """
     points = points_of(columns)
     ranks = byte_ranks(columns)
@@ -176,7 +179,7 @@ def in_z_order(columns: FloatArray) -> Ordered:
 
 
 def without_repeats(ordered: Ordered) -> Candidates:
-    """Return the candidates that do not repeat the one before."""
+    """Return the candidates that do not equal the one before."""
     points, ranks, order = ordered.candidates
     if not ordered.repeats.any():
         return ordered.candidates

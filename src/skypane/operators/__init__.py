@@ -1,1 +1,1 @@
-"""What happens to rows, panes and windows, without a clock, a file or Spark."""
+"""Operators on rows, panes and windows; they use no clock, files or Spark."""

@@ -1,4 +1,4 @@
-"""What queries for the best rows under a preference share."""
+"""The base of queries for the best rows under a preference."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import pyarrow.compute as pc
 
 from skypane.operators.query import Query
 from skypane.preference import Columns, Preference
-from skypane.preference.schema import check_group, column_names
+from skypane.preference.column_checks import check_group, column_names
 from skypane.types import ConfigError
 
 GROWTH: Final = (0.0, 0.11, 0.27, 0.40, 0.50, 0.59, 0.69, 0.76, 0.81, 0.86, 0.90, 0.93)
-"""Of n independent points in 1, 2, .. dimensions about n^growth are their skyline, from 50 points to 20,000 (the simulator's
-fitted_size). Of anticorrelated points more are, of correlated ones fewer."""
+"""The skyline of n independent points in 1, 2, .. dimensions has about n^growth points, for n from 50 to 20,000 (the
+simulator's fitted_size). Anticorrelated points have a larger skyline, correlated points a smaller one."""
 
 
 @dataclass(frozen=True, init=False)
 class ByPreference(Query):
-    """A query under a preference: a partial holds rows, and is lifted once more to combine it."""
+    """A query under a preference: a partial holds rows, and combine lifts the rows of all partials again."""
 
     preference: Preference
-    #: one answer per distinct value of these columns and of the preference's diff() columns; nulls are a value
+    #: one answer per distinct value of these columns and of the preference's diff() columns; null counts as a value
     by: tuple[str, ...]
 
     def __init__(self, preference: Preference | str, by: Columns = ()) -> None:
@@ -40,12 +40,12 @@ class ByPreference(Query):
 
     @property
     def growth(self) -> float:
-        """That of independent points in as many dimensions as the first level has criteria."""
+        """The growth for independent points in as many dimensions as the first level has criteria."""
         return GROWTH[min(len(self.preference.levels[0]), len(GROWTH)) - 1]
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """All columns that form groups."""
+        """All grouping columns."""
         return self.preference.group_columns(self.by)
 
     def validate(self, schema: pa.Schema) -> None:
@@ -64,15 +64,15 @@ class ByPreference(Query):
 
 
 def one_per(by: Sequence[str]) -> str:
-    """Return the grouping columns in words."""
+    """Return the grouping columns as a phrase, empty if there are no columns."""
     return f", one per {', '.join(by)}" if by else ""
 
 
 def is_count(value: object) -> bool:
-    """Whether `value` is a whole number; True and False are not."""
+    """Return whether `value` is an integer; True and False are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def take_rows(rows: pa.Table, indices: Any) -> pa.Table:
-    """Return the rows at different, ascending `indices`; `rows` itself, uncopied, if that is all of them."""
+    """Return the rows at distinct, ascending `indices`; `rows` itself, not copied, if these are all rows."""
     return rows if len(indices) == rows.num_rows else pc.take(rows, pa.array(indices), boundscheck=False)

@@ -1,8 +1,8 @@
-"""Smaller fronts than the skyline, by k-dominance: the k-dominant skyline and the top-delta dominant query.
+"""Fronts smaller than the skyline, by k-dominance: the k-dominant skyline and the top-delta dominant query.
 
-s k-dominates t if s is as good as t in k criteria and better in one of these (paper 1, section 2.1). A row that no row of
-the window k-dominates is part of the skyline, and comparing the skyline with itself is enough to find it. So both queries
-lift and combine as the skyline does, and filter once per window, in lower.
+s k-dominates t if s is as good as t on k criteria and better on one of these (paper 1, section 2.1). A row that no row
+of the window k-dominates is part of the skyline, and it is enough to compare the rows of the skyline with each other to
+find it. Both queries therefore lift and combine as the skyline does, and filter once per window, in lower.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from skypane.types import ConfigError, FloatArray, IntArray
 
 
 class _SkylineFilter(Query):
-    """What both queries share: they are a skyline query but for lower."""
+    """Base of both queries: a skyline query with a different lower()."""
 
     preference: Preference
     by: tuple[str, ...]
@@ -38,7 +38,7 @@ class _SkylineFilter(Query):
 
     @cached_property
     def skyline(self) -> Skyline:
-        """The query whose partials these are."""
+        """The skyline query that computes the partials."""
         return Skyline(self.preference, self.by)
 
     @property
@@ -56,7 +56,7 @@ class _SkylineFilter(Query):
         return self.skyline.lift(rows)
 
     def queue(self, schema: pa.Schema, panes: int) -> SlidingSkyline | None:
-        """Return what knows the skyline of a window, which lower() is asked of."""
+        """Return a queue that applies lower() to the skyline of a window; None as for sliding_skyline()."""
         return sliding_skyline(self.preference, self.skyline.groups, schema, panes, self.lower)
 
     def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
@@ -68,7 +68,7 @@ class _SkylineFilter(Query):
 
 @dataclass(frozen=True, init=False)
 class KDominant(_SkylineFilter):
-    """k-dominant skyline: the rows that no row of their group k-dominates; k = number of criteria is the skyline.
+    """k-dominant skyline: the rows that no row of their group k-dominates; the skyline for k = number of criteria.
 
     The preference must be one Pareto product; a prioritised chain among its factors counts as one criterion.
     """
@@ -92,7 +92,7 @@ class KDominant(_SkylineFilter):
         return {**self.skyline.describe(), "query": "k_dominant", "k": self.k}
 
     def __str__(self) -> str:
-        """The query in a few words."""
+        """Return a short description of the query."""
         return f"{self.k}-dominant {self.skyline}"
 
 
@@ -100,7 +100,7 @@ class KDominant(_SkylineFilter):
 class TopDelta(_SkylineFilter):
     """Top-delta dominant query: the k-dominant skyline for the smallest k that gives more than `delta` rows per group.
 
-    The whole skyline of a group if no k does. The preference must be one Pareto product, as for KDominant.
+    If no k does, it is the whole skyline of the group. The preference must be one Pareto product, as for KDominant.
     """
 
     delta: int
@@ -124,12 +124,12 @@ class TopDelta(_SkylineFilter):
         return {**self.skyline.describe(), "query": "top_delta", "delta": self.delta}
 
     def __str__(self) -> str:
-        """The query in a few words."""
-        return f"k-dominant {self.skyline}, of the smallest k that gives more than {self.delta} rows"
+        """Return a short description of the query."""
+        return f"k-dominant {self.skyline}, with the smallest k that gives more than {self.delta} rows"
 
 
 def _filtered(skyline: pa.Table, query: Skyline, rule: Callable[[FloatArray], IntArray]) -> pa.Table:
-    """Return the rows that `rule` chooses among the points of each group."""
+    """Return the rows that `rule` selects from the points of each group."""
     points = query.preference.orient(skyline)
     members = _members(group_codes(skyline, query.groups), skyline.num_rows)
     chosen = [indices[rule(np.asfortranarray(points[indices]))] for indices in members]
@@ -137,7 +137,7 @@ def _filtered(skyline: pa.Table, query: Skyline, rule: Callable[[FloatArray], In
 
 
 def _members(groups: IntArray | None, n: int) -> Iterator[IntArray]:
-    """Yield the row indices of each group; at least one group, which may be empty."""
+    """Yield the row indices of each group: at least one group, which may be empty."""
     if groups is None or n == 0:
         yield np.arange(n)
         return

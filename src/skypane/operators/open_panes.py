@@ -1,4 +1,4 @@
-"""The panes that some window still needs, and the windows that a punctuation completes."""
+"""The panes that unanswered windows need, and the windows that a punctuation completes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ P = TypeVar("P")
 """A partial, or a reference to one."""
 
 MANY_PARTIALS = 16
-"""From so many partials on, those of an open pane are merged before it closes: slow streams bring a few rows a batch."""
+"""Number of partials from which those of an open pane are merged: slow streams bring a few rows per micro-batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowTask(Generic[P]):
-    """One window to answer, and the partials of its panes, oldest pane first; panes without rows are absent."""
+    """A window to answer, and the partials of its panes, oldest pane first; panes without rows are left out."""
 
     window: int
     panes: tuple[tuple[int, tuple[P, ...]], ...]
@@ -28,14 +28,14 @@ class WindowTask(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class OpenPanes(Generic[P]):
-    """Partials by pane, as a value: every step returns a new one.
+    """Partials by pane, as an immutable value: every step returns a new one.
 
     panes        the partials of each pane that an unanswered window holds
-    next_window  every window before it is answered, or has no rows; None until the first is answered
+    next_window  all windows before it are answered or have no rows; None until the first window is answered
 
-    A window is answered once, in window order, when its last pane is closed. A window without rows is not
-    answered, as Spark's own window() gives no row for it; so a gap of a year in the data costs nothing, and a
-    window costs as much as it has panes with rows.
+    A window is answered once, in window order, when its last pane is closed. A window without rows is not answered, as
+    Spark's window() gives no row for it. A gap of a year in the data therefore costs nothing, and the cost of a window
+    depends on its panes with rows only.
     """
 
     windows: Windows
@@ -53,7 +53,7 @@ class OpenPanes(Generic[P]):
         return replace(self, panes=panes)
 
     def without(self, panes: Collection[int]) -> Self:
-        """Forget these panes: their rows are in no answer."""
+        """Remove these panes: their rows are in no answer."""
         return (
             replace(self, panes={pane: kept for pane, kept in self.panes.items() if pane not in panes})
             if panes
@@ -62,12 +62,12 @@ class OpenPanes(Generic[P]):
 
     @property
     def begin(self) -> Micros | None:
-        """The start of the next window that may be answered; None until the first is."""
+        """The start of the next window that may be answered; None until the first window is answered."""
         return None if self.next_window is None else self.windows.bounds(self.next_window)[0]
 
     @property
     def end(self) -> Micros | None:
-        """The end of the last window that holds a row: a punctuation there completes all; None if no pane is open."""
+        """The end of the last window that holds a row, where a punctuation completes all; None if no pane is open."""
         return self.windows.bounds(self.windows.windows_of(max(self.panes))[-1])[1] if self.panes else None
 
     def closed_by(self, punctuation: Micros | None) -> list[WindowTask[P]]:
@@ -78,7 +78,7 @@ class OpenPanes(Generic[P]):
         return list(takewhile(lambda task: task.window <= last, self._due()))
 
     def empty_by(self, punctuation: Micros | None, due: Sequence[WindowTask[P]]) -> int:
-        """Return how many windows without a row `punctuation` passes, after the first window that was answered.
+        """Return the number of windows without rows that `punctuation` passes, from the first answered window on.
 
         due  the windows that closed_by() returns for the same punctuation
         """
@@ -88,11 +88,11 @@ class OpenPanes(Generic[P]):
         return max(0, self._last_closed(punctuation) + 1 - first) - len(due)
 
     def all_windows(self) -> list[WindowTask[P]]:
-        """Return every window that holds a row and is not answered yet, oldest first: for when all rows are there."""
+        """Return all unanswered windows that hold a row, oldest first; for use when all rows have been read."""
         return list(self._due())
 
     def _due(self) -> Iterator[WindowTask[P]]:
-        """Yield the windows that hold a row and are not answered yet, oldest first."""
+        """Yield the unanswered windows that hold a row, oldest first."""
         filled, following = sorted(self.panes), self.next_window
         for pane in filled:
             holding = self.windows.windows_of(pane)
@@ -104,13 +104,13 @@ class OpenPanes(Generic[P]):
         return (punctuation - self.windows.offset - self.windows.length) // self.windows.slide
 
     def _task(self, window: int, filled: list[int]) -> WindowTask[P]:
-        """Return the task of a window; only panes with rows, `filled` in order, are looked at, however long it is."""
+        """Return the task of a window; only the panes with rows, `filled` in order, are visited, however long it is."""
         span = self.windows.panes_of(window)
         inside = filled[bisect_left(filled, span.start) : bisect_left(filled, span.stop)]
         return WindowTask(window, tuple((pane, self.panes[pane]) for pane in inside))
 
     def scattered(self, punctuation: Micros | None) -> list[int]:
-        """Return the panes whose partials should be merged for keeping: closed ones, and those with very many."""
+        """Return the panes whose partials should be merged: closed panes, and panes with very many partials."""
         first_open = None if punctuation is None else self.windows.first_open(punctuation)
         return [
             pane
@@ -119,11 +119,11 @@ class OpenPanes(Generic[P]):
         ]
 
     def replace(self, merged: Iterable[tuple[int, P]]) -> Self:
-        """Put one partial, the merger of all, in the place of each given pane's partials."""
+        """Replace the partials of each given pane by one partial, their combination."""
         return replace(self, panes=self.panes | {pane: (partial,) for pane, partial in merged})
 
     def retire(self, punctuation: Micros | None) -> Self:
-        """Forget the panes that no window after `punctuation` holds."""
+        """Remove the panes that no window after `punctuation` holds."""
         if punctuation is None:
             return self
         following = self._last_closed(punctuation) + 1

@@ -1,4 +1,4 @@
-"""The pane-level query (PLQ): rows in any order in, one partial per pane out (paper 1, section 4.2)."""
+"""The pane-level query (PLQ): computes one partial per pane from rows in any order (paper 1, section 4.2)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from functools import reduce
 
 import pyarrow as pa
 
-from skypane.operators.entry.counts import PaneCount, merged_sources
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.entry_rules import EntryRules
+from skypane.operators.entry.pane_counts import PaneCount, merged_sources
+from skypane.operators.entry.rejected import Rejection
+from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.query import BulkQuery, Query, lift_panes
-from skypane.operators.step import step_bytes
-from skypane.progress.arrivals import SourceCount
+from skypane.progress.pane_arrivals import SourceCount
 
 BUFFER_ROWS = 1_000_000
-"""Rows buffered before they are lifted: kernels do best with a whole pane at once, and memory is the limit."""
+"""Rows buffered before they are lifted: kernels are fastest on whole panes, and memory is the limit."""
 BUFFER_BYTES = 256 << 20
-"""Bytes buffered before they are lifted: a million rows with long texts would be gigabytes."""
+"""Bytes buffered before they are lifted: a million rows with long texts would take gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class PanePartial:
-    """The partial of the rows of one pane that one worker saw; `busy` is the seconds that it took, if there was a clock."""
+    """The partial of one worker's rows of one pane; `busy` is the time that it took in seconds, if measured."""
 
     count: PaneCount
     partial: pa.Table
@@ -36,29 +36,29 @@ class PanePartial:
 
 @dataclass(frozen=True, slots=True)
 class LiftResult:
-    """What a worker hands over when it has seen all its rows."""
+    """The result of a worker after its last row."""
 
     partials: tuple[PanePartial, ...]
     rejection: Rejection
-    #: the rows with a credible time by source, where the source column is named
+    #: counts of the rows with a valid time by source; empty if no source column is named
     sources: Mapping[str, SourceCount]
 
 
 def no_clock() -> float:
-    """Return 0.0: the clock of a worker whose work nobody measures."""
+    """Return 0.0: the clock of a worker whose work is not measured."""
     return 0.0
 
 
 class PaneQuery:
-    """One PLQ worker: absorbs batches, holds a partial per open pane, hands all of them over at the end.
+    """One PLQ worker: absorbs record batches, keeps the partials of each pane, and returns them merged at the end.
 
-    clock   tells seconds, so that the work on each pane is measured
+    clock   returns seconds, to measure the work on each pane
     """
 
     def __init__(
         self,
         query: Query,
-        gate: Gate,
+        gate: EntryRules,
         *,
         buffer_rows: int = BUFFER_ROWS,
         clock: Callable[[], float] = no_clock,
@@ -70,16 +70,16 @@ class PaneQuery:
         self._buffer: list[pa.RecordBatch] = []
         self._buffered = 0
         self._buffered_bytes = 0
-        #: about how many bytes it takes to lift what is in the buffer
+        #: the estimated bytes for lifting the buffer
         self._lifting = 0
-        #: the most bytes that combining the partials of a pane takes
+        #: the most estimated bytes for combining the partials of one pane
         self._largest = 0
         self._partials: dict[int, list[PanePartial]] = {}
         self._rejections: list[Rejection] = []
         self._sources: list[Mapping[str, SourceCount]] = []
 
     def absorb(self, batch: pa.RecordBatch) -> None:
-        """Take in rows; they are lifted when the buffer is full."""
+        """Add rows to the buffer, and lift them when it is full."""
         self._buffer.append(batch)
         self._buffered += batch.num_rows
         self._buffered_bytes += batch.nbytes
@@ -88,11 +88,11 @@ class PaneQuery:
             self._lift()
 
     def step_bytes(self, *coming: pa.RecordBatch) -> int:
-        """Return about how many bytes the next step takes, beside those that are held, if these rows are absorbed before it."""
+        """Return the estimated bytes of the next step, in addition to those held, if `coming` is absorbed before it."""
         return self._lifting + sum(map(_lifting, coming)) + self._largest
 
     def close(self) -> LiftResult:
-        """Lift what is left; return one partial per pane, oldest pane first."""
+        """Lift the remaining rows and return one partial per pane, oldest pane first."""
         self._lift()
         return LiftResult(
             partials=tuple(self._merged(self._partials.pop(pane)) for pane in sorted(self._partials)),
@@ -106,7 +106,7 @@ class PaneQuery:
         rows = pa.Table.from_batches(self._buffer)
         self._buffer, self._buffered, self._buffered_bytes, self._lifting = [], 0, 0, 0
         entry = self._gate.split(rows)
-        # One pane at a time, so that each knows its cost; all at once where that is what the query is made for.
+        # One pane at a time gives the cost of each pane; a bulk query lifts all panes at once, which is faster.
         together = [entry.usable] if isinstance(self._query, BulkQuery) else [(part,) for part in entry.usable]
         for parts in together:
             began = self._clock()
@@ -129,5 +129,5 @@ class PaneQuery:
 
 
 def _lifting(batch: pa.RecordBatch) -> int:
-    """Return about how many bytes it takes to sort rows into panes, and to lift them."""
+    """Return the estimated bytes for sorting rows into panes and lifting them."""
     return int(batch.nbytes) + step_bytes([pa.Table.from_batches([batch])])

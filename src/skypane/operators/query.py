@@ -1,4 +1,4 @@
-"""The one algebra under every windowed query: lift, combine, lower (paper 1, section 2.2: G is lift, H is combine)."""
+"""The algebra of all windowed queries: lift, combine, lower (paper 1, section 2.2: G is lift, H is combine)."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from skypane.types import ConfigError
 
 @runtime_checkable
 class Query(Protocol):
-    """A windowed query over Arrow tables; implement it to run a query of your own in batch, stream and local alike.
+    """A windowed query over Arrow tables; implement it to run your own query in batch, streaming and local mode.
 
-    Laws, for any way to divide the rows of a window into tables r1..rn:
-      - lower(combine([lift(r1), ..., lift(rn)])) is the same multiset of rows (the runtime splits freely);
+    Laws, for every division of the rows of a window into tables r1..rn:
+      - lower(combine([lift(r1), ..., lift(rn)])) is the same multiset of rows: the runtime may divide rows in any way;
       - combine is associative and commutative, and combine([p]) equals p;
-      - no method writes to its arguments, reads a clock, or draws a random number.
-    skypane.testing.check_query holds a query to them. Instances are pickled to Spark's workers.
+      - no method modifies its arguments, reads a clock, or draws a random number.
+    skypane.testing.check_query tests a query against them. Instances are pickled and sent to Spark's workers.
     """
 
     @property
     def required(self) -> Sequence[str]:
-        """Columns that need a value, which may be infinite: a row in which one of them is null or NaN is quarantined."""
+        """Columns that need a value, which may be infinite; a row with a null or NaN in one of them is quarantined."""
         ...
 
     def reads(self, schema: pa.Schema) -> Sequence[str]:
-        """Return the columns of `schema` that lift looks at or hands on; no others need cross into Python.
+        """Return the columns of `schema` that lift reads or passes on; only these are transferred to Python.
 
-        All of them, for a query whose class derives from this one and does not say otherwise.
+        The default, for classes that inherit from this one, is all columns.
         """
         return tuple(schema.names)
 
     def validate(self, schema: pa.Schema) -> None:
-        """Raise ConfigError, naming column and type, if rows of `schema` cannot be answered."""
+        """Raise ConfigError, naming column and type, if the query cannot process rows of `schema`."""
         ...
 
     def lift(self, rows: pa.Table) -> pa.Table:
@@ -43,11 +43,11 @@ class Query(Protocol):
         ...
 
     def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
-        """Return the partial of the union; at least one partial is given."""
+        """Return the partial of the union of the rows; `partials` has at least one element."""
         ...
 
     def lower(self, partial: pa.Table) -> pa.Table:
-        """Return the rows the user sees for one window."""
+        """Return the rows that the user sees for one window."""
         ...
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
@@ -61,78 +61,78 @@ class Query(Protocol):
 
 @runtime_checkable
 class BulkQuery(Query, Protocol):
-    """A query that lifts many panes in one go: for panes so short that a call for each would cost more than its rows."""
+    """A query that lifts many panes in one call, for panes so short that a call for each costs more than its rows."""
 
     def lift_panes(self, rows: pa.Table, starts: Sequence[int]) -> Sequence[pa.Table]:
-        """Return the partial of each pane, as lift() would; `rows` lie pane by pane, pane i from row starts[i] on."""
+        """Return the partial of each pane, as lift() would; `rows` are sorted by pane; pane i begins at starts[i]."""
         ...
 
 
-class Queue(Protocol):
-    """A queue of panes' partials that knows the answer of all of them."""
+class PaneQueue(Protocol):
+    """A queue of the partials of panes, which returns the answer of all panes in it."""
 
     def push(self, pane: int, partial: pa.Table) -> None:
-        """Add a pane younger than all."""
+        """Add a pane that is younger than all others."""
         ...
 
     def evict_before(self, pane: int) -> None:
-        """Forget every pane older than `pane`."""
+        """Remove every pane older than `pane`."""
         ...
 
     def answer(self) -> pa.Table:
-        """Return what lower() would, of the combination of all panes; at least one was pushed and not evicted."""
+        """Return lower() of the combination of all panes; the queue must hold at least one pane."""
         ...
 
 
 @runtime_checkable
-class FarSightedQueue(Queue, Protocol):
-    """A queue that answers several windows at once, for which it takes less time than for one after the other."""
+class FarSightedQueue(PaneQueue, Protocol):
+    """A queue that answers several windows at once in less time than one after the other."""
 
     def answers(self, firsts: Sequence[int]) -> Iterator[pa.Table]:
-        """Yield the answers of windows that begin with these panes, ascending; all panes of all of them have been pushed."""
+        """Yield the answers of the windows that begin with these panes, ascending; all their panes have been pushed."""
         ...
 
 
 @runtime_checkable
 class QueueQuery(Query, Protocol):
-    """A query with a queue of its own, cheaper than combining tables: windows that overlap then share all merges."""
+    """A query with its own queue, which is cheaper than combining tables: overlapping windows share all merges."""
 
-    def queue(self, schema: pa.Schema, panes: int) -> Queue | None:
-        """Return a queue for partials of `schema`, empty; None if it has none for them.
+    def queue(self, schema: pa.Schema, panes: int) -> PaneQueue | None:
+        """Return an empty queue for partials of `schema`; None if the query has no queue for them.
 
-        panes   of a window: after evict_before(p) no pane from p + panes on is pushed until the next answer
+        panes   panes per window: after evict_before(p), no pane from p + panes on is pushed until the next answer
         """
         ...
 
 
 @runtime_checkable
 class DivisibleQuery(Query, Protocol):
-    """A query whose keys have nothing to do with each other: workers may share a window, each with keys of its own."""
+    """A query whose keys are independent of each other: workers may share a window, each with its own keys."""
 
     def divisible(self, schema: pa.Schema) -> bool:
-        """Return whether partials of rows of `schema` can be divided by their keys."""
+        """Return whether partials of rows of `schema` can be divided by key."""
         ...
 
     def part_of(self, partial: pa.Table, part: int, parts: int) -> pa.Table:
-        """Return the rows of a partial whose keys are of one of the parts; a key is of the same part in each partial.
+        """Return the rows whose keys belong to `part`, one of `parts`; a key has the same part in every partial.
 
-        The answers of all parts together are the answer.
+        The answers of all parts together are the answer of the window.
         """
         ...
 
 
 @runtime_checkable
 class GrowingQuery(Query, Protocol):
-    """A query that knows how large its partials are, so that control can weigh whole panes against an exchange."""
+    """A query that predicts the size of its partials, so that control can weigh whole panes against an exchange."""
 
     @property
     def growth(self) -> float:
-        """Of n rows of a pane about n^growth are in its partial, up to a factor: 0 a fixed number, 1 a fixed share."""
+        """The partial of n rows has about n^growth rows, up to a factor: 0 for a fixed number, 1 for a fixed share."""
         ...
 
 
 def lift_panes(query: Query, panes: Sequence[pa.Table]) -> Sequence[pa.Table]:
-    """Return the partial of each pane's rows: in one go if the query can, else one after the other."""
+    """Return the partial of each pane's rows: in one call if the query supports it, else one after the other."""
     if not isinstance(query, BulkQuery) or len(panes) < 2:
         return [query.lift(rows) for rows in panes]
     starts = list(accumulate((rows.num_rows for rows in panes[:-1]), initial=0))
@@ -143,9 +143,9 @@ def lift_panes(query: Query, panes: Sequence[pa.Table]) -> Sequence[pa.Table]:
 
 
 def check_implements(query: object) -> None:
-    """Raise ConfigError, naming what is missing, if `query` is no Query."""
+    """Raise ConfigError, naming the missing members, if `query` does not implement Query."""
     if isinstance(query, type):
-        raise ConfigError(f"need a query, got the class {query.__name__} itself: call it with its arguments")
+        raise ConfigError(f"need a query, got the class {query.__name__}; create an instance with its arguments")
     missing = [name for name in _MEMBERS if not hasattr(query, name)]
     if missing:
         raise ConfigError(

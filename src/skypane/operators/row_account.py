@@ -1,11 +1,11 @@
-"""Where each row is that was read, in counts: by them an engine sees that it has lost none, and none is in two places.
+"""Row accounting: counts of all rows read, by which the engine detects rows that are lost or counted twice.
 
     read = answered + late + quarantined + held + open
 
-A row that may enter waits in one pane, until the first window that holds its pane is answered: answers count panes as
-they close, not what a query makes of their rows. No row falls between two windows, as a slide is never longer than its
-window. Each number comes from where the thing itself is: rows read from the tasks, rejected ones from the gate and the
-policy, held ones from the policy, open ones from the panes that are there.
+A row that may enter waits in one pane until the first window that holds its pane is answered. Answered rows are counted
+by pane as panes close, whatever the query returns for them. No row falls between two windows, as a slide is never
+longer than its window. Each count is taken where the rows are: rows read from the tasks, rejected rows from the entry
+rules and the progress policy, held rows from the policy, open rows from the open panes.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from dataclasses import asdict, dataclass, field
 from operator import itemgetter
 from typing import Any, Self
 
-from skypane.operators.entry.counts import PaneCount
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.pane_counts import PaneCount
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
-from skypane.progress.future import Held
-from skypane.types import CheckpointError, SkypaneError
+from skypane.progress.far_future import HeldPanes
+from skypane.snapshots import fields_from_json, fields_to_json
+from skypane.types import SkypaneError
 from skypane.windows import Windows
 from skypane.wording import count
 
 
 @dataclass(frozen=True, slots=True)
 class RowTotals:
-    """Numbers of rows since the first start.
+    """Numbers of rows since the first start of the query.
 
-    read         all
-    answered     those in a window that was answered, or of a continuous skyline those that the front has taken
-    late         those that came after their pane was closed
-    quarantined  those rejected for another reason
-    held         those too far ahead of the rest to be believed yet
-    open         those that wait for a window to be answered
+    read         all rows
+    answered     rows in an answered window, or, for a continuous skyline, rows that the front has taken
+    late         rows that came after their pane was closed
+    quarantined  rows rejected for another reason
+    held         rows so far ahead of all others that they may be errors
+    open         rows that wait for their window to be answered
     """
 
     read: int
@@ -45,16 +46,16 @@ class RowTotals:
     open: int
 
     def check(self) -> None:
-        """Raise SkypaneError if a row is nowhere, or in two places."""
+        """Raise SkypaneError if a row is lost or counted twice."""
         known = self.answered + self.late + self.quarantined + self.held + self.open
         if known != self.read:
             what = "lost" if known < self.read else "counted twice"
             raise SkypaneError(
-                f"{count(abs(self.read - known))} of {count(self.read)} rows read since the first start would be {what}: "
-                f"{count(self.answered)} answered + {count(self.late)} late + {count(self.quarantined)} quarantined + "
-                f"{count(self.held)} held + {count(self.open)} open = {count(known)}. The batch is neither delivered nor "
-                f"committed. A progress policy of your own must give up whole panes that it has held, and say how many rows "
-                f"they have; without one this is a defect of skypane: please report it with these numbers"
+                f"{count(abs(self.read - known))} of {count(self.read)} rows read since the first start would be "
+                f"{what}: {count(self.answered)} answered + {count(self.late)} late + {count(self.quarantined)} "
+                f"quarantined + {count(self.held)} held + {count(self.open)} open = {count(known)}; the batch is not "
+                f"delivered or committed. If you use your own progress policy, it must abandon whole held panes and "
+                f"return their row counts; otherwise this is a bug in skypane: please report it with these numbers"
             )
 
     def to_json(self) -> dict[str, int]:
@@ -64,7 +65,7 @@ class RowTotals:
 
 @dataclass(frozen=True, slots=True)
 class RowAccount:
-    """Rows read, answered and rejected since the first start, and `waiting`: by pane, those in no answered window yet."""
+    """Rows read, answered and rejected since the first start; `waiting`: rows in no answered window yet, by pane."""
 
     read: int = 0
     answered: int = 0
@@ -73,8 +74,8 @@ class RowAccount:
     waiting: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
-    def begun(cls, windows: Windows, held: Held) -> Self:
-        """Return the account of a stream that was not counted from its start: what is held is all that is known of it."""
+    def begun(cls, windows: Windows, held: HeldPanes) -> Self:
+        """Return the account of a stream that was not counted from its start: only its held rows are known."""
         return cls(read=held.rows, waiting={windows.pane_at(pane.start): pane.rows for pane in held.panes})
 
     def after(
@@ -85,10 +86,10 @@ class RowAccount:
         given_up: Collection[int],
         due: Iterable[WindowTask[Any]],
     ) -> Self:
-        """Return the account after a batch of `read` rows.
+        """Return the account after a micro-batch of `read` rows.
 
-        entered    its rows that may enter, by pane; a pane may come more than once
-        rejection  what was rejected with it, of earlier rows those of the panes `given_up`
+        entered    its rows that may enter, by pane; a pane may occur more than once
+        rejection  the rows rejected by this batch, including the earlier rows of the panes `given_up`
         due        the windows that are answered
         """
         waiting = {pane: rows for pane, rows in self.waiting.items() if pane not in given_up}
@@ -103,8 +104,8 @@ class RowAccount:
             waiting={pane: rows for pane, rows in waiting.items() if pane not in answered},
         )
 
-    def totals(self, held: Held, panes: OpenPanes[Any]) -> RowTotals:
-        """Return the numbers, given what the policy holds and the panes that are open."""
+    def totals(self, held: HeldPanes, panes: OpenPanes[Any]) -> RowTotals:
+        """Return the totals, given the panes that the policy holds and the open panes."""
         there = self.waiting.keys() & panes.panes.keys()
         ahead = {panes.windows.pane_at(pane.start): pane.rows for pane in held.panes}
         return RowTotals(
@@ -118,18 +119,14 @@ class RowAccount:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the account as a JSON value."""
-        return asdict(self) | {"waiting": {str(pane): rows for pane, rows in self.waiting.items()}}
+        return fields_to_json(self)
 
     @classmethod
     def restored(cls, snapshot: Mapping[str, Any]) -> Self:
-        """Return the account whose snapshot() this is."""
-        try:
-            waiting = {int(pane): int(rows) for pane, rows in snapshot["waiting"].items()}
-            return cls(**{**snapshot, "waiting": waiting})
-        except (AttributeError, KeyError, TypeError, ValueError) as cause:
-            raise CheckpointError(f"the account of rows in the checkpoint cannot be read: {cause!r}") from cause
+        """Return the account of a snapshot(); raise CheckpointError, naming the field, if the snapshot is invalid."""
+        return fields_from_json(cls, snapshot)
 
 
 def _panes_of(due: Iterable[WindowTask[Any]], oldest: int) -> set[int]:
-    """Return the panes of these windows from the `oldest` on: of a long window, those before have been answered."""
+    """Return the panes of these windows from `oldest` on; older panes of a long window have been answered already."""
     return {pane for task in due for pane, _ in task.panes[bisect_left(task.panes, oldest, key=itemgetter(0)) :]}

@@ -1,4 +1,4 @@
-"""The skyline of a window: the rows that no other row of their group is better than."""
+"""The skyline query: the rows of a window for which no row of their group is better."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from skypane.operators.sliding_skyline import SlidingSkyline, sliding_skyline
 class Skyline(ByPreference):
     """Skyline query (paper 1, section 2.1): all rows, with all their columns, that are best under `preference`.
 
-    A partial is the skyline of the rows lifted so far. combine is idempotent too: rows lifted twice would survive twice,
-    but a partial combined with rows it dominates is unchanged. Rows equal on all criteria are all kept.
+    A partial is the skyline of the rows lifted so far. Rows equal on all criteria are all kept, so rows that are lifted
+    twice appear twice. combine is idempotent in that a partial stays unchanged when combined with rows it dominates.
     """
 
     def lift(self, rows: pa.Table) -> pa.Table:
         return take_rows(rows, self.preference.best(rows, self.by))
 
     def queue(self, schema: pa.Schema, panes: int) -> SlidingSkyline | None:
-        """Return what compares a row once, however many windows it is in; None where one level follows another."""
+        """Return a queue that compares each row once, however many windows hold it; None as for sliding_skyline()."""
         return sliding_skyline(self.preference, self.groups, schema, panes, self.lower)
 
     def describe(self) -> dict[str, Any]:
@@ -31,5 +31,5 @@ class Skyline(ByPreference):
         return {"query": "skyline", "levels": levels, "by": sorted(self.groups)}
 
     def __str__(self) -> str:
-        """The query in a few words."""
+        """Return a short description of the query."""
         return f"skyline of {self.preference}{one_per(self.by)}"

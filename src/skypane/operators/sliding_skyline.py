@@ -1,9 +1,10 @@
-"""The skyline of a window that slides over panes: each row is compared once, however many windows it is in.
+"""The skyline of a window that slides over panes: each row is compared once, however many windows hold it.
 
-A row of pane p is in the windows whose last pane is p up to p + w - 1, w panes long. Of those it is in the answer of the ones
-that hold none of the panes with a row that is better: the youngest such pane before p says from which window on, the first one
-after p until which. That is the continuous skyline (continuous/) with panes for instants, and the answer of a window is its
-front then. So a window costs what its last pane brings, and a copy of its answer: nothing is merged.
+A row of pane p is in the windows of w panes whose last pane is p to p + w - 1. It is in the answers of those that hold
+no pane with a better row: the youngest such pane before p gives the first of these windows, and the first such pane
+after p gives their end. This is the continuous skyline (fronts/) with panes as instants: the answer of a window is the
+front at its last pane. The cost of a window is therefore that of its last pane and of a copy of its answer; nothing is
+merged.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from skypane.operators.continuous.front_rows import FrontRows
+from skypane.operators.fronts.front_rows import FrontRows
 from skypane.preference import Preference
 
 FEW_PANES: Final = 2
-"""Of so few panes a merge is cheaper than a compare in two directions: a window of 2 panes takes 1.04 ms for a merge and 1.21 so,
-one of 3 panes 1.43 and 1.38, one of 10 panes 5.1 and 2.5; with 12 criteria 3.9 and 4.1, 6.7 and 5.8, 40.6 and 12.1 (8 criteria
-unless said, CPU, 10,000 independent rows a pane)."""
+"""Up to this many panes, a merge is cheaper than comparisons in both directions: a window of 2 panes takes 1.04 ms with
+a merge and 1.21 ms with comparisons, one of 3 panes 1.43 and 1.38, one of 10 panes 5.1 and 2.5; with 12 criteria 3.9
+and 4.1, 6.7 and 5.8, 40.6 and 12.1 (8 criteria unless stated, CPU, 10,000 independent rows per pane)."""
 
 
 class SlidingSkyline:
-    """A queue of partials, each a skyline: the answer is `lower` of the skyline of `panes` panes, from that of the last eviction on."""
+    """A queue of skylines of panes; its answer is `lower` of the skyline of `panes` panes from the last eviction on."""
 
     def __init__(self, rows: FrontRows, schema: pa.Schema, panes: int, lower: Callable[[pa.Table], pa.Table]) -> None:
         self._rows = rows
@@ -36,19 +37,19 @@ class SlidingSkyline:
         self._first = 0
 
     def push(self, pane: int, partial: pa.Table) -> None:
-        """Add a pane younger than all."""
+        """Add a pane that is younger than all others."""
         self._coming.append((pane, partial))
 
     def evict_before(self, pane: int) -> None:
-        """Forget every pane older than `pane`."""
+        """Remove every pane older than `pane`."""
         self._first = pane
 
     def answer(self) -> pa.Table:
-        """Return the answer of the window that begins with the pane evicted up to."""
+        """Return the answer of the window that begins with the pane of the last eviction."""
         return next(self.answers([self._first]))
 
     def answers(self, firsts: Sequence[int]) -> Iterator[pa.Table]:
-        """Yield the answers of windows that begin with these panes, ascending; all panes of all of them have been pushed."""
+        """Yield the answers of the windows that begin with these panes, ascending; all their panes have been pushed."""
         coming, self._coming = self._coming, []
         rows = pa.concat_tables([self._none, *(partial for _, partial in coming)])
         sizes = [partial.num_rows for _, partial in coming]
@@ -63,9 +64,9 @@ def sliding_skyline(
     panes: int,
     lower: Callable[[pa.Table], pa.Table],
 ) -> SlidingSkyline | None:
-    """Return an empty queue for windows of `panes` panes; None for a chain of levels, of which each is a skyline of its own.
+    """Return an empty queue for windows of `panes` panes; None for a chain of levels, where each level is a skyline.
 
-    None, too, where one merge a window is cheaper.
+    Return None, too, if one merge per window is cheaper.
     """
     if len(preference.levels) > 1 or (not groups and panes <= FEW_PANES):
         return None

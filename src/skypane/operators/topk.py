@@ -1,4 +1,4 @@
-"""The k best rows of a window by a score."""
+"""The top-k query: the k rows of a window with the best score."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pyarrow as pa
 from skypane.operators.by_preference import is_count, one_per, take_rows
 from skypane.operators.query import Query
 from skypane.preference import ColumnLike, Columns
-from skypane.preference.content import content_keys
+from skypane.preference.column_checks import check_group, column_names
+from skypane.preference.content_order import content_keys
+from skypane.preference.dense_ranks import column_ranks, row_ranks
 from skypane.preference.groups import group_codes
-from skypane.preference.ranks import column_ranks, row_ranks
-from skypane.preference.schema import check_group, column_names
 from skypane.preference.score import Score
 from skypane.types import BoolArray, ConfigError, FloatArray, IntArray
 
@@ -24,18 +24,18 @@ _LAST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, init=False)
 class TopK(Query):
-    """Top-k query: the k rows of each group with the best score, all of them in groups of fewer; best first.
+    """Top-k query: the k rows of each group with the best score, best first; all rows of a group that has fewer.
 
-    Which of several rows of equal score get the last places is decided by their content, column by column in ascending
-    order (nulls last), never by position: the answer does not depend on how rows were split, ordered or retried. A row
-    whose score is NaN ranks behind all others, and is part of the answer where there are not k better ones. lower puts
-    groups in ascending order of their columns, rows of a group by score and then content.
+    Ties for the last places are broken by content, column by column in ascending order (nulls last), never by position:
+    the answer does not depend on how rows were split, ordered or retried. A row whose score is NaN ranks behind all
+    others, and is in the answer only if its group has fewer than k better rows. lower sorts groups in ascending order
+    of their columns, and the rows of a group by score, then by content.
     """
 
     k: int
-    #: arithmetic over columns such as "2 * rating - log(price)"
+    #: an arithmetic expression over columns, such as "2 * rating - log(price)"
     score: Score
-    #: one answer per distinct value of these columns; nulls are a value
+    #: one answer per distinct value of these columns; null counts as a value
     by: tuple[str, ...]
     #: whether a larger score is better
     largest: bool
@@ -55,7 +55,7 @@ class TopK(Query):
 
     @property
     def growth(self) -> float:
-        """None: k rows are k rows."""
+        """0: a partial has at most k rows per group, however many rows it was lifted from."""
         return 0.0
 
     def validate(self, schema: pa.Schema) -> None:
@@ -84,7 +84,7 @@ class TopK(Query):
         return {"query": "top_k", "k": self.k, "score": str(self.score), "largest": self.largest, "by": sorted(self.by)}
 
     def __str__(self) -> str:
-        """The query in a few words."""
+        """Return a short description of the query."""
         return f"the {self.k} rows of {'largest' if self.largest else 'smallest'} {self.score}{one_per(self.by)}"
 
     def _keys(self, rows: pa.Table) -> IntArray:
@@ -93,29 +93,29 @@ class TopK(Query):
 
 
 def _ascending_keys(scores: FloatArray) -> IntArray:
-    """Return integers in the order of `scores`, -0.0 equal to 0.0, NaN equal to NaN and behind everything."""
+    """Return integers in the order of `scores`: -0.0 equals 0.0, and all NaNs are equal and last."""
     bits = (scores + 0.0).view(np.int64)
-    # IEEE 754 orders as sign and magnitude; turning the magnitude of negative numbers around gives two's complement.
+    # IEEE 754 numbers are sign and magnitude; inverting the magnitude bits of negative numbers gives two's complement.
     keys = bits ^ ((bits >> 63) & _LAST)
     keys[np.isnan(scores)] = _LAST
     return keys
 
 
 def _first_k(rows: pa.Table, keys: IntArray, groups: IntArray | None, k: int) -> IntArray:
-    """Return the indices of the rows on the first k places of each group, ascending."""
+    """Return the indices of the first k rows of each group, ascending."""
     if groups is None:
         order, groups = _candidates(keys, k), np.zeros(len(keys), np.int64)
     else:
         order = np.lexsort((keys, groups))
     places, runs = _places(groups[order]), _runs(groups[order], keys[order])
     last = np.flatnonzero(places[:-1] == k - 1)
-    cut = last[runs[last] == runs[last + 1]]  # runs that have rows on both sides of the k-th place
+    cut = last[runs[last] == runs[last + 1]]  # runs with rows on both sides of the k-th place
     order = _settled(rows, order, runs, np.isin(runs, runs[cut]))
     return np.sort(order[places < k])
 
 
 def _candidates(keys: IntArray, k: int) -> IntArray:
-    """Return the indices of the rows that reach the k-th smallest key, in ascending order of key."""
+    """Return the indices of the rows whose key is at most the k-th smallest, in ascending order of key."""
     if len(keys) <= k:
         return np.argsort(keys, kind="stable")
     reached = np.flatnonzero(keys <= np.partition(keys, k - 1)[k - 1])
@@ -123,7 +123,7 @@ def _candidates(keys: IntArray, k: int) -> IntArray:
 
 
 def _settled(rows: pa.Table, order: IntArray, runs: IntArray, tied: BoolArray) -> IntArray:
-    """Return `order` with the rows of each run on `tied` places ordered by their content."""
+    """Return `order` with ties broken: the rows of each run at the places `tied` are sorted by content."""
     if not tied.any():
         return order
     contested = order[tied]
@@ -134,19 +134,19 @@ def _settled(rows: pa.Table, order: IntArray, runs: IntArray, tied: BoolArray) -
 
 
 def _places(groups: IntArray) -> IntArray:
-    """Return each row's place within its group, 0 first, for rows sorted by group."""
+    """Return each row's place in its group, from 0 on, for rows sorted by group."""
     at = np.arange(len(groups))
     starts: IntArray = np.maximum.accumulate(np.where(_changes(groups), at, 0))
     return at - starts
 
 
 def _runs(groups: IntArray, keys: IntArray) -> IntArray:
-    """Return the number of each row's run of equal key within its group, for rows sorted by group and key."""
+    """Return the number of each row's run of equal keys in its group, for rows sorted by group and key."""
     return np.cumsum(_changes(groups) | _changes(keys))
 
 
 def _changes(values: IntArray) -> BoolArray:
-    """Return where a value differs from the one before it; the first always does."""
+    """Return the mask of the values that differ from their predecessor; the first value is always one of them."""
     changes = np.ones(len(values), np.bool_)
     changes[1:] = values[1:] != values[:-1]
     return changes

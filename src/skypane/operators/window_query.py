@@ -1,4 +1,4 @@
-"""The window-level query (WLQ): partials of panes in, answers of windows out, with merges shared between windows."""
+"""The window-level query (WLQ): computes the answers of windows from partials of panes; windows share merges."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import WindowTask
-from skypane.operators.query import FarSightedQueue, Query, Queue, QueueQuery
-from skypane.operators.step import step_bytes
+from skypane.operators.query import FarSightedQueue, PaneQueue, Query, QueueQuery
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -22,21 +22,21 @@ P = TypeVar("P")
 """A partial, or a reference to one."""
 
 Ask: TypeAlias = Callable[[int], None]
-"""Is called with the bytes that a step takes before it is taken, and raises an error if there is no memory for it."""
+"""Called before a step with the bytes that it takes; raises an error if there is not enough memory."""
 
 
-def _nobody(more: int) -> None:
-    """Ask nobody."""
+def _no_limit(more: int) -> None:
+    """Accept any number of bytes."""
 
 
 FEW_PANES = 8
 SOME_PANES = 64
 FEW_ROWS = 4_096
-"""One direct merge per window beats shared ones where a window has few panes, or not many and few rows in them."""
+"""One direct merge per window is faster than shared merges with few panes, or with some panes and few rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WindowAnswer:
     """The rows of one window, stamped with its bounds."""
 
     window: int
@@ -44,10 +44,10 @@ class Answer:
 
 
 class TwoStacks:
-    """A queue of partials that knows the combination of all of them.
+    """A queue of partials that maintains the combination of all of them.
 
-    It costs about three merges per pane, however many panes a window has, and combine need not be invertible: the
-    two-stack queue of sliding-window aggregation.
+    This is the two-stack queue of sliding-window aggregation: it costs about three merges per pane, however many panes
+    a window has, and combine need not be invertible.
 
         evict here <- [ front: suffix combinations ][ back: one running combination ] <- push here
     """
@@ -64,7 +64,7 @@ class TwoStacks:
         self._back_all = partial if self._back_all is None else self._query.combine([self._back_all, partial])
 
     def evict_before(self, pane: int) -> None:
-        """Forget every pane older than `pane`."""
+        """Remove every pane older than `pane`."""
         if self._back and not self._front_reaches(pane):
             self._flip(pane)
         while self._front and self._front[-1][0] < pane:
@@ -81,7 +81,7 @@ class TwoStacks:
         return self._query.combine(parts)
 
     def _front_reaches(self, pane: int) -> bool:
-        """Whether something in front is left after the eviction, or nothing at the back is to be evicted."""
+        """Return whether the front keeps a pane after the eviction, or no pane of the back is evicted."""
         return bool(self._front and self._front[0][0] >= pane) or self._back[0][0] >= pane
 
     def _flip(self, pane: int) -> None:
@@ -96,18 +96,18 @@ class TwoStacks:
 
 @dataclass(frozen=True, slots=True)
 class WindowQuery:
-    """How a window is answered; `zone` is the time zone of the stamps (None: without zone)."""
+    """A query over windows; `zone` is the time zone of the window bounds in answers (None: without time zone)."""
 
     query: Query
     windows: Windows
     zone: str | None
 
-    def worker(self, ask: Ask = _nobody) -> WindowWorker:
-        """Return a worker that has not seen a window yet."""
+    def worker(self, ask: Ask = _no_limit) -> WindowWorker:
+        """Return a new worker."""
         return WindowWorker(self, ask)
 
     def compares_once(self, schema: pa.Schema) -> bool:
-        """Whether rows of `schema` are compared once, however many windows hold them."""
+        """Return whether each row of `schema` is compared once, however many windows hold it."""
         query = self.query
         if not isinstance(query, QueueQuery):
             return False
@@ -124,7 +124,7 @@ class WindowQuery:
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the answers when the input rows have `schema`."""
         answers = self.query.output_schema(schema)
-        # Spark tells columns apart without regard to case.
+        # Spark's column names are case-insensitive.
         clashes = [name for name in answers.names if name.lower() in (WINDOW_START, WINDOW_END)]
         if clashes:
             raise ConfigError(f"the answers add columns {WINDOW_START} and {WINDOW_END}: rename {', '.join(clashes)}")
@@ -132,40 +132,40 @@ class WindowQuery:
 
 
 class WindowWorker:
-    """One WLQ worker: answers windows in window order, and keeps the merges that the next window can use again.
+    """One WLQ worker: answers windows in window order and caches the merges that the next window can reuse.
 
-    What it keeps is a cache: a worker that has seen nothing gives the same answers.
+    The cache does not affect answers: a new worker gives the same ones.
     """
 
-    def __init__(self, query: WindowQuery, ask: Ask = _nobody) -> None:
+    def __init__(self, query: WindowQuery, ask: Ask = _no_limit) -> None:
         self._query = query
         self._ask = ask
-        self._queue: Queue | None = None
-        #: whether the queue is the query's own
+        self._queue: PaneQueue | None = None
+        #: whether the query provides the queue
         self._own = False
         self._newest: int | None = None
-        #: the panes of the last window, their partitions merged
+        #: the panes of the last windows, each merged into one table
         self._panes: dict[int, pa.Table] = {}
-        #: the bytes of all of them
+        #: the bytes of all these panes
         self._kept = 0
-        #: about how many bytes a step over each of them takes, and over all
+        #: the estimated bytes of a step over each pane, and over all
         self._steps: dict[int, int] = {}
         self._step = 0
 
-    def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> Answer:
-        """Return the answer of a window younger than any before; `load` gets a partial that is needed for it."""
+    def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> WindowAnswer:
+        """Return the answer of a window younger than all before; `load` returns the table of a partial."""
         return next(self.answers([task], load))
 
-    def answers(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[Answer]:
-        """Yield the answers of windows, each younger than the one before and than any before them."""
+    def answers(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[WindowAnswer]:
+        """Yield the answers of windows in ascending order, all younger than those answered before."""
         at_once = self._query.windows.overlap
         for begin in range(0, len(tasks), at_once):
             some = tasks[begin : begin + at_once]
             for task, rows in zip(some, self._rows_of(some, load), strict=True):
-                yield Answer(task.window, self._query.stamp(task.window, rows))
+                yield WindowAnswer(task.window, self._query.stamp(task.window, rows))
 
     def _rows_of(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[pa.Table]:
-        """Yield the rows of each window; of several at once where that is what the queue is made for."""
+        """Yield the rows of each window; compute several windows at once if the queue supports it."""
         self._load(tasks[:1], load)
         queue = self._queue = self._queue or self._new_queue()
         if not self._sharing_pays() or not isinstance(queue, FarSightedQueue):
@@ -179,7 +179,7 @@ class WindowWorker:
         yield from queue.answers([self._query.windows.panes_of(task.window)[0] for task in tasks])
 
     def _load(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> None:
-        """Have the panes of these windows, and no others."""
+        """Load the panes of these windows and drop all others."""
         known = self._panes
         self._panes = {
             pane: known[pane] if pane in known else self._pane(partials, load)
@@ -194,7 +194,7 @@ class WindowWorker:
             self._kept += int(one.nbytes)
             self._step += self._steps[pane]
 
-    def _new_queue(self) -> Queue:
+    def _new_queue(self) -> PaneQueue:
         query, one = self._query.query, next(iter(self._panes.values()))
         own = query.queue(one.schema, self._query.windows.panes_per_window) if isinstance(query, QueueQuery) else None
         self._own = own is not None
@@ -205,7 +205,7 @@ class WindowWorker:
         if self._own:
             return self._query.windows.overlap > 1
         if self._query.windows.panes_per_slide > 1:
-            return False  # several pushes a window cost more than the window's one direct merge
+            return False  # several pushes per window cost more than its one direct merge
         if length <= SOME_PANES and sum(table.num_rows for table in self._panes.values()) <= FEW_ROWS:
             return False
         return length > FEW_PANES
@@ -215,14 +215,14 @@ class WindowWorker:
         self._ask(self._step)
         return query.lower(query.combine(list(self._panes.values())))
 
-    def _shared(self, window: int, queue: Queue) -> pa.Table:
-        # Panes are merged two at a time, and a merge may stay for each.
+    def _shared(self, window: int, queue: PaneQueue) -> pa.Table:
+        # Panes are merged two at a time, and the queue may keep a merge for each.
         self._ask(self._kept + 2 * max(self._steps.values()))
         queue.evict_before(self._query.windows.panes_of(window)[0])
         self._push(queue)
         return queue.answer()
 
-    def _push(self, queue: Queue) -> None:
+    def _push(self, queue: PaneQueue) -> None:
         for pane, partial in self._panes.items():
             if self._newest is None or pane > self._newest:
                 queue.push(pane, partial)

@@ -1,4 +1,4 @@
-"""Preferences over rows: what is better, settled once as smaller-is-better points; and scores for top-k."""
+"""Preferences over rows, which turn columns into smaller-is-better points; and scores for top-k queries."""
 
 from skypane.preference.column import ColumnLike, Columns, column_name
 from skypane.preference.preference import Preference, around, diff, from_sense, high, low, parse

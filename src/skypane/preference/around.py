@@ -1,4 +1,4 @@
-"""Distance of values to a target: exact for integers and times, in float64 for everything else."""
+"""Distances of values to a target: exact for integers and times, in float64 for all other types."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def check_target(criterion: Around, kind: pa.DataType) -> None:
 
 
 def distances(values: NDArray[Any], criterion: Around, kind: pa.DataType) -> FloatArray | NDArray[np.uint64]:
-    """Return how far each value lies outside [lo, hi], shape (n,), in the unit of the column.
+    """Return the distance of each value to the interval [lo, hi], shape (n,), in the unit of the column.
 
-    Whole targets on integer values (numbers, or the count of units in a date or timestamp) give exact uint64.
+    Whole targets on integer values (numbers, or the count of units in a date or timestamp) give exact uint64 distances.
     """
     lo, hi = _in_unit(criterion.lo, kind), _in_unit(criterion.hi, kind)
     if values.dtype.kind in "iu" and isinstance(lo, int) and isinstance(hi, int) and _fits(values, lo, hi):
@@ -40,7 +40,7 @@ def distances(values: NDArray[Any], criterion: Around, kind: pa.DataType) -> Flo
 
 def _whole_distances(values: NDArray[Any], lo: int, hi: int) -> NDArray[np.uint64]:
     wide = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64)
-    # A true distance is below 2**64, so differences that wrap around modulo 2**64 are exact.
+    # A distance is below 2**64, so a difference modulo 2**64 is exact.
     modular = wide.view(np.uint64)
     below = np.where(wide < lo, _modular(lo) - modular, np.uint64(0))
     return np.where(wide > hi, modular - _modular(hi), below)
@@ -56,7 +56,7 @@ def _fits(values: NDArray[Any], lo: int, hi: int) -> bool:
 
 
 def _in_unit(target: Target, kind: pa.DataType) -> int | float:
-    """Return `target` as a number in the unit of a column of type `kind`; whole wherever it can be."""
+    """Return `target` as a number in the unit of a column of type `kind`; an int where it is whole."""
     if isinstance(target, datetime):
         aware = target if target.tzinfo else target.replace(tzinfo=UTC)
         micros = (aware - _EPOCH) // timedelta(microseconds=1)

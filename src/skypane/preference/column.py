@@ -1,4 +1,4 @@
-"""A column as a user names it: by text, or by a Spark Column, which is known here only by what it says of itself."""
+"""A column as a user names it: by text, or by a Spark Column, which is read here only through its string form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skypane.types import ConfigError
 
 
 class SparkColumn(Protocol):
-    """What tells a Spark Column, such as df.price, from other objects."""
+    """The method by which a Spark Column, such as df.price, is recognised."""
 
     def eqNullSafe(self, other: Any, /) -> Any: ...
 
@@ -28,7 +28,7 @@ _CALLS = {"negative": "-", "ln": "log", "least": "min", "greatest": "max", "abs"
 
 
 def column_name(column: object, argument: str) -> str:
-    """Return the name of a column given by name or as a Spark Column; ConfigError, naming `argument`, for anything else."""
+    """Return the name of a column, given as text or as a Spark Column; raise ConfigError, naming `argument`, else."""
     if isinstance(column, str):
         return column
     shown = _shown(column)
@@ -38,18 +38,19 @@ def column_name(column: object, argument: str) -> str:
 
 
 def score_text(column: SparkColumn) -> str:
-    """Return the arithmetic that a Spark Column stands for, as a score's text.
+    """Return the arithmetic of a Spark Column as the text of a score.
 
-    Spark writes `df.rating - 0.1 * df.price` as -(rating, *(price, 0.1)). ConfigError for what a score cannot hold.
+    Spark writes `df.rating - 0.1 * df.price` as -(rating, *(price, 0.1)). Raises ConfigError if a score cannot express
+    it.
     """
     shown = _shown(column)
     if shown is None:
-        raise ConfigError(f"a score is text such as '2 * rating - price', or a Spark Column, got {column!r}")
+        raise ConfigError(f"score must be a text such as '2 * rating - price' or a Spark Column, got {column!r}")
     try:
         return _read(shown)
     except (ValueError, IndexError) as error:
         raise ConfigError(
-            f"the Spark Column {shown!r} is no arithmetic over columns: write the score as text, with columns of "
+            f"the Spark Column {shown!r} is not arithmetic over columns; write the score as text, with columns of "
             f"unusual names in backticks, or add it to the rows by withColumn"
         ) from error
 
@@ -73,13 +74,13 @@ def _tokens(text: str) -> Iterator[str]:
         match = _TOKEN.match(text, at)
         if match is None:
             raise ValueError(text)
-        # A minus before a parenthesis is an operator's name, before a digit a sign.
+        # A minus before a parenthesis is the name of an operator; before a digit it is a sign.
         yield match[0].strip()
         at = match.end()
 
 
 def _term(tokens: list[str]) -> str:
-    """Take one term off the front of `tokens`; return it in the syntax of scores."""
+    """Remove one term from the front of `tokens` and return it in the syntax of scores."""
     head = tokens.pop(0)
     if not tokens or tokens[0] != "(":
         return f"({head})" if head.startswith("-") else head

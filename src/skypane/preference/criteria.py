@@ -1,4 +1,4 @@
-"""What one column is wanted to be: small, large, or near a target; and how criteria stack up into levels."""
+"""Criteria of single columns (small, large, or near a target), and their composition into components and levels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TypeAlias
 from skypane.types import ConfigError
 
 Target: TypeAlias = "int | float | date | datetime"
-"""What a value may be near to. Whole floats are kept as int, so that 40 and 40.0 are one target."""
+"""The target of around(). Whole floats are stored as int, so that 40 and 40.0 are the same target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class High:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """Values of `column` nearer to the interval [lo, hi] are better; inside it all are equally good.
+    """Values of `column` nearer to the interval [lo, hi] are better; all values inside it are equally good.
 
-    Values at the same distance are equal for the preference, on whichever side they lie (Kiessling's regular
+    Values at the same distance are equal for the preference, on either side of the interval (Kiessling's regular
     substitutable values): 38 and 42 are interchangeable around 40.
     """
 
@@ -52,7 +52,7 @@ class Around:
         object.__setattr__(self, "hi", _target(self.column, self.hi))
         if not _in_order(self.lo, self.hi):
             raise ConfigError(
-                f"around({self.column!r}) needs lo <= hi, both of one kind, got ({self.lo!r}, {self.hi!r})"
+                f"around({self.column!r}) needs lo <= hi, both of the same kind, got ({self.lo!r}, {self.hi!r})"
             )
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class Around:
 Criterion: TypeAlias = Low | High | Around
 
 Component: TypeAlias = tuple[Criterion, ...]
-"""One dimension of a skyline: a single criterion, or several compared one after the other (lexicographically)."""
+"""One dimension of a skyline: a single criterion, or several that are compared lexicographically."""
 
 Level: TypeAlias = tuple[Component, ...]
 """A Pareto product of components."""

@@ -1,7 +1,8 @@
 """Arithmetic over columns: numbers, columns, + - * / **, signs, parentheses, abs, sqrt, log, exp, min, max.
 
-The syntax is Python's, read by Python's own parser; every node is checked against what is allowed here before anything is
-evaluated, and evaluation knows only the functions below. A column whose name is no identifier stands in backticks.
+The syntax is Python's, and Python's own parser reads it. Every node is checked against a list of allowed nodes before
+anything is evaluated, and evaluation calls only the functions below. A column whose name is not an identifier is
+written in backticks.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from skypane.types import ConfigError, FloatArray
 
 
 def _kernel(name: str) -> Callable[..., Any]:
-    """Return a function of `kernels.elementary` that is loaded when it is first called."""
+    """Return a function of `kernels.elementary`; the first call loads it."""
 
     def call(*values: Any) -> Any:
         return getattr(kernels.elementary, name)(*values)
@@ -49,18 +50,18 @@ _FUNCTIONS: Mapping[str, tuple[Callable[..., Any], range]] = {
 _NAMES = ", ".join(_FUNCTIONS)
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 _DEEPEST = 200
-"""Operations within operations; a sum of n terms has n - 1. Far from where Python's own recursion ends, in any process."""
+"""The deepest nesting of operations; a sum of n terms has depth n - 1. It is far below Python's recursion limit."""
 
 
 class Expression:
-    """The syntax tree of `text`, of which every node is known to be allowed; ConfigError with the place of one that is not."""
+    """The checked syntax tree of `text`; raises ConfigError, naming the position, for a node that is not allowed."""
 
     def __init__(self, text: str) -> None:
         self._text = text.strip()
         source, self._quoted = _without_quotes(self._text)
-        self._source = re.sub(r"\s", " ", source)  # so that an expression may take several lines
+        self._source = re.sub(r"\s", " ", source)  # an expression may span several lines
         if "#" in self._source:
-            raise ConfigError(f"{self._called}: cannot read '#'; a column of such a name stands in backticks")
+            raise ConfigError(f"{self._called}: cannot read '#'; write a column of such a name in backticks")
         try:
             self._tree = ast.parse(self._source, mode="eval").body
         except (SyntaxError, ValueError) as error:
@@ -75,14 +76,14 @@ class Expression:
         self._check(self._tree)
 
     def columns(self) -> Iterator[str]:
-        """Yield the columns in the order written, as often as they are."""
+        """Yield the columns in the order written, with repetitions."""
         called = {id(node.func) for node in ast.walk(self._tree) if isinstance(node, ast.Call)}
         names = [node for node in ast.walk(self._tree) if isinstance(node, ast.Name) and id(node) not in called]
         for node in sorted(names, key=lambda name: name.col_offset):
             yield self._column(node)
 
     def canonical(self) -> str:
-        """Return the expression with single spaces, needed parentheses, and needed backticks only."""
+        """Return the expression with single spaces, and only the parentheses and backticks that it needs."""
         tree = ast.parse(self._source, mode="eval")
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):
@@ -91,7 +92,7 @@ class Expression:
         return ast.unparse(tree)
 
     def evaluate(self, columns: Mapping[str, FloatArray]) -> Any:
-        """Return the value for each row, or a single one where no column is involved, from columns of shape (n,)."""
+        """Return the value of each row, or a single value if no column is involved; `columns` have shape (n,)."""
         return self._value(self._tree, columns)
 
     def _value(self, node: ast.expr, columns: Mapping[str, FloatArray]) -> Any:
@@ -151,7 +152,7 @@ class Expression:
 
     def _too_deep(self) -> ConfigError:
         return ConfigError(
-            f"{self._called}: more than {_DEEPEST} operations within each other; compute parts of it as columns first"
+            f"{self._called}: more than {_DEEPEST} nested operations; compute parts of it as columns first"
         )
 
     @property
@@ -159,7 +160,7 @@ class Expression:
         return f"score {shortened(self._text)!r}"
 
     def _column(self, node: ast.Name) -> str:
-        written = self._written(node)  # node.id would be a normal form of it (NFKC), another column
+        written = self._written(node)  # node.id is NFKC-normalised, and may name another column
         return self._quoted.get(written, written)
 
     def _written(self, node: ast.expr) -> str:
@@ -171,7 +172,7 @@ def _is_plain(column: str) -> bool:
 
 
 def _depth(tree: ast.expr) -> int:
-    """Return how many operations and calls stand within each other; without recursion, which is what it guards."""
+    """Return the depth of nested operations and calls, without recursion: this check guards against deep recursion."""
     deepest, todo = 0, [(tree, 1)]
     while todo:
         node, depth = todo.pop()
@@ -181,7 +182,7 @@ def _depth(tree: ast.expr) -> int:
 
 
 def _without_quotes(text: str) -> tuple[str, dict[str, str]]:
-    """Return `text` with each backticked column replaced by an identifier of the same width, and what each stands for."""
+    """Return `text` with an identifier of the same width for each backticked column, and the columns by identifier."""
     quoted: dict[str, str] = {}
 
     def stand_in(match: re.Match[str]) -> str:

@@ -8,18 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.preference.ranks import rankable, row_ranks
+from skypane.preference.dense_ranks import rankable, row_ranks
 from skypane.types import IntArray
 
 _ROOM = 2**62
 _SPARSE = 4
-"""Whole numbers are their own codes where they span at most so many times as many numbers as there are rows."""
+"""Integers serve as their own codes if their range is less than this many times the number of rows."""
 
 
 def group_codes(table: pa.Table, by: Sequence[str]) -> IntArray | None:
-    """Return a code per row, shape (n,), equal exactly for rows that agree on all columns of `by`; None without columns.
+    """Return a code per row, shape (n,), equal exactly for rows that agree on all columns of `by`; None if it is empty.
 
-    Nulls agree with nulls, NaN with NaN, -0.0 with 0.0. Codes depend on the order of rows; which rows agree does not.
+    Nulls agree with nulls, NaN with NaN, -0.0 with 0.0. The codes depend on the order of rows; the grouping does not.
     """
     if not by:
         return None
@@ -40,7 +40,7 @@ def _codes(column: pa.ChunkedArray) -> tuple[IntArray, int]:
     if pa.types.is_integer(values.type) and not values.null_count and len(values):
         numbers = values.to_numpy()
         least, most = int(numbers.min()), int(numbers.max())
-        if most - least < _SPARSE * len(numbers):  # quicker than to look each up
+        if most - least < _SPARSE * len(numbers):  # faster than a dictionary lookup per row
             wide = numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64)
             return (wide - wide.dtype.type(least)).astype(np.int64), most - least + 1
     if pa.types.is_floating(values.type):

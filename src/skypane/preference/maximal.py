@@ -1,4 +1,4 @@
-"""The best rows of a table under a chain of levels, each level a skyline among what the level before left equal."""
+"""The best rows of a table under a chain of levels, each a skyline among the rows that the one before ranks equal."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pyarrow as pa
 
 from skypane import kernels
 from skypane.preference.criteria import Level
+from skypane.preference.dense_ranks import row_ranks
 from skypane.preference.orient import orient
-from skypane.preference.ranks import row_ranks
 from skypane.types import FloatArray, IntArray
 
 
 def maximal_indices(table: pa.Table, levels: Sequence[Level], groups: IntArray | None) -> IntArray:
-    """Return the indices of the rows that no row of their group is better than, ascending, shape (m,).
+    """Return the indices of the rows than which no row of their group is better, ascending, shape (m,).
 
     groups: one code per row, shape (n,), or None for a single group.
-    Only rows that are best on one level are looked at on the next: a better row on an earlier level settles it, and rows
-    equal to a best row there are best there too.
+    Each level considers only the rows that are best on the levels before: a row that is worse on an earlier level is
+    not among the best, and rows that are equal to a best row on a level are best on it too.
     """
     if not levels:
         return np.arange(table.num_rows, dtype=np.int64)
@@ -43,5 +43,5 @@ def _components(table: pa.Table, level: Level) -> pa.Table:
 
 
 def _equal_rows(points: FloatArray, groups: IntArray | None) -> IntArray:
-    """Return codes that are equal for rows of one group with equal points, shape (n,)."""
+    """Return codes that are equal exactly for rows of one group with equal points, shape (n,)."""
     return row_ranks([*points.T] if groups is None else [groups, *points.T])

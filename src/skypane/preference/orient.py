@@ -1,8 +1,8 @@
-"""Directions are settled here: one level of a preference over Arrow columns becomes smaller-is-better points.
+"""Conversion of one level of a preference over Arrow columns to smaller-is-better points.
 
-Dominance needs order and equality only, so whatever float64 cannot hold exactly (integers beyond 2**53, decimals, texts)
-becomes dense ranks within the call. Ranks of different calls are not comparable; points of one call are, and `lasting` ones
-are with those of any other lasting call.
+Dominance needs order and equality only, so values that float64 cannot hold exactly (integers beyond 2**53, decimals,
+texts) become dense ranks within the call. Ranks of different calls are not comparable. Points of one call are
+comparable with each other; points that are `lasting` are also comparable with the lasting points of other calls.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from numpy.typing import NDArray
 
 from skypane.preference.around import distances
 from skypane.preference.criteria import Around, Component, Criterion, High, Level
-from skypane.preference.ranks import column_ranks, rankable, row_ranks
+from skypane.preference.dense_ranks import column_ranks, rankable, row_ranks
 from skypane.types import BadInputError, FloatArray
 from skypane.wording import counted
 
 _EXACT = 2**53
-"""Every whole number of at most this size is a float64."""
+"""float64 represents every integer up to this magnitude exactly."""
 
 
-class Points(NamedTuple):
-    """Points (n, d), Fortran-ordered, and whether they may be compared with those of other calls: none is a rank."""
+class OrientedPoints(NamedTuple):
+    """Points (n, d), Fortran-ordered; `lasting`: no column holds ranks, so points of other calls are comparable."""
 
     values: FloatArray
     lasting: bool
 
 
-def orient(table: pa.Table, level: Level) -> Points:
-    """Return one column per component of `level`, smaller is better, no NaN.
+def orient(table: pa.Table, level: Level) -> OrientedPoints:
+    """Return points with one column per component of `level`, smaller is better, without NaN.
 
-    BadInputError naming the column if a criterion is null or NaN in some row.
+    Raises BadInputError, naming the column, if a criterion is null or NaN in a row.
     """
     points = np.empty((table.num_rows, len(level)), np.float64, order="F")
     lasting = [_write_component(table, component, points[:, j]) for j, component in enumerate(level)]
-    # maximum propagates NaN: one pass, no mask
+    # maximum propagates NaN, so one pass without a mask finds it
     if np.isnan(points.max(initial=-np.inf)):
         _refuse_nan(points, level)
-    return Points(points, all(lasting))
+    return OrientedPoints(points, all(lasting))
 
 
 def _refuse_nan(points: FloatArray, level: Level) -> None:
@@ -105,7 +105,7 @@ def _write_whole(values: NDArray[Any], out: FloatArray) -> bool:
 
 
 def _copy_chunks(column: pa.ChunkedArray, out: FloatArray) -> None:
-    """Copy without a copy before: each chunk's buffer is seen by NumPy as it is."""
+    """Copy chunk by chunk: NumPy views the buffer of each chunk, and no intermediate copy is made."""
     start = 0
     for chunk in column.chunks:
         stop = start + len(chunk)
@@ -114,12 +114,12 @@ def _copy_chunks(column: pa.ChunkedArray, out: FloatArray) -> None:
 
 
 def is_whole(kind: pa.DataType) -> bool:
-    """Whether values of `kind` are counts of something inside: integers, truth values, times and lengths of time."""
+    """Return whether values of `kind` are stored as integers: integers, booleans, times and durations."""
     return any(test(kind) for test in (pa.types.is_integer, pa.types.is_boolean, pa.types.is_temporal))
 
 
 def whole_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Return integers, truth values or times as the integers they are stored as, shape (n,)."""
+    """Return integers, booleans or times as their stored integers, shape (n,)."""
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.uint8())

@@ -1,4 +1,4 @@
-"""K-slack: wait as long as the latest tuple so far was late (paper 1, section 4.1.1)."""
+"""K-slack: wait as long as the largest delay of a tuple so far (paper 1, section 4.1.1)."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from skypane.progress.arrivals import Arrivals
-from skypane.progress.future import DAY
-from skypane.progress.law import PunctuationLaw, not_negative
+from skypane.progress.far_future import DAY
+from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.slack_policy import SlackPolicy, not_negative
 from skypane.progress.state import Progress
 from skypane.types import Duration, Micros, micros
 from skypane.wording import span
 
 
 @dataclass(frozen=True)
-class KSlack(PunctuationLaw[Progress]):
+class KSlack(SlackPolicy[Progress]):
     """K = the largest delay seen; tp = max(tp, tmax - K).
 
-    A tuple's delay is how far it lies behind the newest time seen before its batch, which is admitted as a whole; the
-    first batch has no delays. K is never smaller than a delay it has seen, so a tuple is dropped only if it is later
-    than all before it, or in the time until tmax has moved on by as much as K grew: a punctuation cannot be taken back.
+    A tuple's delay is how far it lies behind the newest time before its batch, which is processed as a whole; the first
+    batch has no delays. K is at least every delay seen so far, so a tuple is dropped only if it is later than all
+    before it, or while tmax advances by as much as K has grown, since the punctuation never goes back.
 
-    `max_slack` is how late a tuple may be and still be waited for. Without it one tuple from 1970 would put K at half
-    a century, and no pane would close again. A delay beyond it says nothing of what is worth waiting for, so it
-    leaves K alone; such a tuple is late if its pane is closed, and counted. A day is the default because K, which
-    only grows, is paid in latency on every window from then on; None waits for everything.
+    `max_slack` is the largest delay that K takes in. Without it one tuple from 1970 would raise K to half a century,
+    and no pane would close again. A larger delay leaves K unchanged; such a tuple is late, and counted, if its pane is
+    closed. The default is a day, because K only grows and adds to the latency of all later windows. None: no limit.
     """
 
     max_slack: Duration | None = DAY
@@ -41,23 +40,23 @@ class KSlack(PunctuationLaw[Progress]):
         return Progress()
 
     def restore(self, snapshot: Mapping[str, Any]) -> Progress:
-        """Return the state whose snapshot() this is; a slack beyond this law's bound is cut to it."""
+        """Return the state that snapshot() wrote; a slack above this policy's `max_slack` is cut to it."""
         state = Progress.restored(snapshot)
         return state if self.max_slack is None else replace(state, slack=min(state.slack, micros(self.max_slack)))
 
-    def _measure(self, before: Progress, counted: Progress, arrivals: Arrivals) -> Progress:
+    def _measure(self, before: Progress, counted: Progress, arrivals: PaneArrivals) -> Progress:
         if before.newest is None:
             return counted
         delay = largest_delay(before.newest, arrivals, self.max_slack)
         return replace(counted, slack=max(before.slack, delay))
 
     def explain(self, state: Progress) -> str:
-        """Return in one line why the punctuation is where it is."""
+        """Return the reason for the current punctuation in one line."""
         return f"{span(state.slack)}, the longest delay seen"
 
 
-def largest_delay(tmax: Micros, arrivals: Arrivals, max_slack: Duration | None) -> Micros:
-    """Return the largest delay worth waiting for; a pane that straddles max_slack counts as max_slack."""
+def largest_delay(tmax: Micros, arrivals: PaneArrivals, max_slack: Duration | None) -> Micros:
+    """Return the largest delay up to max_slack; a pane that straddles max_slack counts as max_slack."""
     if max_slack is None:
         return max(0, tmax - int(arrivals.oldest.min()))
     most = micros(max_slack)
@@ -66,11 +65,11 @@ def largest_delay(tmax: Micros, arrivals: Arrivals, max_slack: Duration | None) 
 
 
 def tuple_grain(times: Iterable[Micros]) -> Iterator[Micros | None]:
-    """Yield the punctuation in force after each tuple, by the paper's law as it stands.
+    """Yield the punctuation in force after each tuple, by the paper's definition.
 
-    When tmax is updated, K takes in d(t) = tmax - t for all tuples t since the update before, with the tmax that the
-    punctuation is made of too, and a punctuation is given only if it is progress. The batch law above differs in two
-    ways: all tuples of a batch are held against the tmax before it, and K grows even when tmax does not.
+    When tmax is updated, K takes in d(t) = tmax - t for all tuples t since the last update, with the tmax that also
+    gives the punctuation; a new punctuation is emitted only if it is larger. KSlack, which works on batches, differs in
+    two ways: it measures all tuples of a batch against the tmax before it, and K grows even if tmax does not.
 
     >>> list(tuple_grain([10, 12, 9, 11, 15, 16]))
     [10, 12, 12, 12, 12, 12]

@@ -1,4 +1,4 @@
-"""Readiness: a tuple is ready when every source has gone past its time (paper 2, definition 1)."""
+"""Readiness: a tuple is ready when every source has passed its time (paper 2, definition 1)."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
-from skypane.progress.arrivals import Arrivals
-from skypane.progress.law import PunctuationLaw
+from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.slack_policy import SlackPolicy
 from skypane.progress.state import Progress
-from skypane.types import CheckpointError, ConfigError, Duration, Micros, micros
+from skypane.types import ConfigError, Duration, Micros, micros
 from skypane.wording import count, span
 
 
 @dataclass(frozen=True)
 class SourceProgress(Progress):
-    """Progress, and the newest time of each source that counts, as far as it is believed."""
+    """Progress, and the newest time of each active source, at most the newest time of the stream."""
 
     sources: Mapping[str, Micros] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Readiness(PunctuationLaw[SourceProgress]):
-    """tp = the smallest, over the sources, of the newest time seen from each.
+class Readiness(SlackPolicy[SourceProgress]):
+    """tp = the minimum, over the sources, of the newest time seen from each.
 
-    It is exact where each source sends in order of time: no row of a source that counts is ever late, and none is
-    waited for in vain. A source of which nothing has come while the others moved on by `idle_after` counts no longer,
-    until it sends something as new as that; what it brings meanwhile is late or not as any other row. One that has
-    never sent anything is not known, and is not waited for; unless it is named in `sources`: those are waited for from the
-    beginning, however long. Where all are named, answers are the same for any interleaving of the sources and any cut into
-    batches: rows are then late by their own source's order alone.
+    It is exact if each source sends in order of time: no row of an active source is late, and no window waits longer
+    than it must. A source becomes idle when it falls more than `idle_after` behind the newest time of the stream; it is
+    active again once it sends a row within `idle_after`. Rows of an idle source are late by the same test as others.
+    A source that has not sent a row is unknown and is not waited for, unless `sources` names it: named sources are
+    waited for from the start, without a limit. If all sources are named, the answers are the same for any interleaving
+    of the sources and any cut into batches: whether a row is late depends on the order of its own source only.
 
-    The job names the source column.
+    The job must name the source column.
     """
 
     idle_after: Duration
@@ -52,19 +52,16 @@ class Readiness(PunctuationLaw[SourceProgress]):
         return SourceProgress()
 
     def restore(self, snapshot: Mapping[str, Any]) -> SourceProgress:
-        """Return the state whose snapshot() this is."""
-        state = SourceProgress.restored(snapshot)
-        if not isinstance(state.sources, dict) or any(type(time) is not int for time in state.sources.values()):
-            raise CheckpointError(f"progress state needs the newest time of each source, got {state.sources!r}")
-        return state
+        """Return the state that snapshot() wrote."""
+        return SourceProgress.restored(snapshot)
 
-    def _measure(self, before: SourceProgress, counted: SourceProgress, arrivals: Arrivals) -> SourceProgress:
+    def _measure(self, before: SourceProgress, counted: SourceProgress, arrivals: PaneArrivals) -> SourceProgress:
         newest = counted.newest
         if newest is None:
             return counted
         seen = dict(before.sources)
         for name, source in arrivals.sources.items():
-            # A source whose clock is far ahead is as far as the stream is, no further.
+            # The time of a source whose clock is far ahead is cut to that of the stream.
             seen[name] = max(seen.get(name, source.newest), min(source.newest, newest))
         idle_since = newest - micros(self.idle_after)
         counting = {
@@ -82,7 +79,7 @@ class Readiness(PunctuationLaw[SourceProgress]):
         return super().describe() | {"sources": list(self.sources)}
 
     def explain(self, state: SourceProgress) -> str:
-        """Return in one line why the punctuation is where it is."""
+        """Return the reason for the current punctuation in one line."""
         silent = self._silent(state)
         if silent:
             return f"waiting for the first row of {', '.join(silent)}"
@@ -95,5 +92,5 @@ class Readiness(PunctuationLaw[SourceProgress]):
         return f"{last}, the last of {sources}, is {span(state.slack)} behind the newest time"
 
     def figures(self, state: SourceProgress) -> dict[str, float]:
-        """Return the number of sources that count."""
+        """Return the number of active sources."""
         return {"sources": len(state.sources)}

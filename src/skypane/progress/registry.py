@@ -1,9 +1,11 @@
-"""The policies of progress there are, a line each: the package, job files, errors and docs/reference.md have them from here.
+"""Registry of the progress policies, one line each; the package, job files, errors and docs/reference.md read it.
 
-A policy is called in job files as its class is, in small letters.
+The name of a policy in job files is that of its class in lower case.
 """
 
 from skypane.progress.aqkslack import AqKSlack as AqKSlack
 from skypane.progress.kslack import KSlack as KSlack
 from skypane.progress.readiness import Readiness as Readiness
 from skypane.progress.watermark import Watermark as Watermark
+
+_GROUP = "skypane.progress"

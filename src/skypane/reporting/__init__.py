@@ -1,1 +1,1 @@
-"""What a person sees of a run: the live display, the report with its plots, the words, the log it is drawn from."""
+"""Displays and reports of a run: the live display, the log, and the HTML report with its plots."""

@@ -1,7 +1,7 @@
-"""What the report's figures are drawn on: SVG that takes its colours from the page it stands in.
+"""Style of the report's figures: SVG elements that take their colours from the page.
 
-matplotlib draws with stand-in colours, which are then replaced by CSS variables: one figure serves light and dark.
-Figures are narrow, so that their text is still read on a phone.
+Matplotlib draws with placeholder colours, which are then replaced by CSS variables, so that one figure serves light
+and dark pages. Figures are narrow, so that their text is legible on a phone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-#: stand-in colour -> CSS variable of the page
+#: placeholder colours, which _VARIABLES maps to CSS variables of the page
 INK, MUTED, GRID, PAPER = "#010203", "#010204", "#010205", "#010206"
 SERIES = ("#010301", "#010302", "#010303", "#010304", "#010305")
 BAD = "#010401"
@@ -28,9 +28,9 @@ _VARIABLES = {
     **{colour: f"--series-{i + 1}" for i, colour in enumerate(SERIES)},
 }
 _STYLE: Any = {
-    "svg.fonttype": "none",  # text stays text: searchable, in the page's font
+    "svg.fonttype": "none",  # keep text as text: searchable and in the page's font
     "svg.hashsalt": "skypane",  # equal figures give equal bytes
-    "text.parse_math": False,  # names of columns and groups are the user's: "$" is a letter of theirs
+    "text.parse_math": False,  # names of columns and groups may contain "$"
     "font.size": 10.5,
     "font.family": "sans-serif",
     "text.color": INK,
@@ -51,24 +51,24 @@ _STYLE: Any = {
     "legend.frameon": False,
     "lines.linewidth": 1.6,
 }
-#: numbers of more places than a screen shows: a hundredth of a point will do
+#: numbers with more than two decimals, which are cut: a screen shows no more
 _LONG = re.compile(r"(\d\.\d\d)\d+")
-#: of a figure, in inches
+#: width of a figure in inches
 WIDTH = 5.2
 
 
 def styled() -> AbstractContextManager[None]:
-    """Return the setting in which figures are drawn."""
+    """Return a context in which figures are drawn in this style."""
     return mpl.rc_context(_STYLE)
 
 
 def legend(axes: Axes) -> None:
-    """Say above the axes what the lines are."""
+    """Add the legend above the axes."""
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=4, borderaxespad=0, handlelength=1.4)
 
 
 def as_svg(figure: Figure) -> str:
-    """Return the figure as an SVG element, without XML header, coloured by the page's variables."""
+    """Return the figure as an SVG element, without XML header, with the page's variables as colours."""
     text = io.StringIO()
     figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = _LONG.sub(r"\1", text.getvalue())

@@ -1,4 +1,4 @@
-"""Answers per cell of a grid, as a map needs them: some windows, and in each what is known of every cell."""
+"""Answers per cell of a grid, prepared for maps: some windows, with the values of each cell."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ import pyarrow.compute as pc
 from skypane.types import BoolArray, FloatArray, IntArray, Micros
 
 SERIES = 6
-"""Windows of a series, one beside the other."""
+"""Number of windows in a series."""
 _BEYOND = 0.02
+"""Share of the values at each end that lie outside the range of shades."""
 
 
 @dataclass(frozen=True)
 class GridSpec:
-    """What is drawn of answers whose keys are cells of a grid.
+    """What to draw of answers whose keys are cells of a grid.
 
-    x, y    columns with a cell's whole numbers, to the right and upwards
-    shade   columns that shade a cell, and which end of each is dark
-    mark    a column that is true, or above zero, where a cell is marked; "" for none
-    places  names, and where they stand on the grid
+    x, y    integer columns with a cell's coordinates, to the right and upwards
+    shade   columns by which cells are shaded, and which end of each is dark
+    mark    a column that is true or positive for marked cells; "" for none
+    places  names, and their positions on the grid
     """
 
     x: str
@@ -36,7 +37,7 @@ class GridSpec:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One window's cells, (n,) each."""
+    """The cells of one window; arrays of shape (n,)."""
 
     start: Micros
     end: Micros
@@ -48,9 +49,9 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class GridMap:
-    """One window in full, and several over the run; `ranges` are, by column, the values of all of these but for the outermost.
+    """One window in full and several over the run, with the range of values of each column, by which cells are shaded.
 
-    One value in fifty is beyond them at each end: single cells do not take the shades from all others.
+    One value in fifty is outside the range at each end, so that outliers do not reduce the contrast of all other cells.
     """
 
     spec: GridSpec
@@ -60,16 +61,16 @@ class GridMap:
 
     @property
     def bounds(self) -> tuple[int, int, int, int]:
-        """Least and largest x, least and largest y, of any cell."""
+        """Least and largest x, then least and largest y, over all cells."""
         panels = (self.panel, *self.series)
         x, y = (np.concatenate([getattr(panel, axis) for panel in panels]) for axis in "xy")
         return int(x.min()), int(x.max()), int(y.min()), int(y.max())
 
 
 def grid_map(windows: pa.Table, spec: GridSpec) -> GridMap | None:
-    """Return the map of answers: in full the window with the most marked cells, or the most cells; None without any.
+    """Return the map of answers, with the window that has most marked cells, or most cells, in full.
 
-    Cells without a place are not on it.
+    Cells whose x or y is null are left out. Return None if no cell remains.
     """
     placed = windows.filter(pc.and_(windows[spec.x].is_valid(), windows[spec.y].is_valid()))
     if not placed.num_rows:

@@ -1,6 +1,6 @@
-"""What a running query shows: a panel that refreshes on a terminal, plain lines anywhere else.
+"""Display of a running query: a panel that refreshes on a terminal, plain lines anywhere else.
 
-Both are fed one BatchMetrics at a time, from the thread in which the engine calls back.
+Both receive one BatchMetrics at a time, on the thread in which the engine calls back.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from rich.table import Table
 from rich.text import Text
 
 from skypane.metrics import BatchMetrics
-from skypane.reporting.view import View, facts, line
+from skypane.reporting.query_view import QueryView, facts, line
 from skypane.wording import clock, percent
 
-#: a log is not flooded: at most one plain line in so many seconds
+#: minimum seconds between plain lines, so that a log is not flooded
 LINE_EVERY = 5.0
 FRONT_ROWS = 5
-#: nobody reads fronts faster than that, seconds
+#: minimum seconds between updates of the front that is shown
 FRONT_EVERY = 1.0
 
 
-def panel(view: View, elapsed: float, columns: Sequence[str] | None = None) -> RenderableType:
+def panel(view: QueryView, elapsed: float, columns: Sequence[str] | None = None) -> RenderableType:
     """Return the panel for a terminal."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", justify="right")
@@ -48,7 +48,7 @@ def panel(view: View, elapsed: float, columns: Sequence[str] | None = None) -> R
     return Panel(Group(*body), title=view.title, subtitle=f"{clock(elapsed)} elapsed, Ctrl-C stops", title_align="left")
 
 
-def _alarm(name: str, view: View) -> str:
+def _alarm(name: str, view: QueryView) -> str:
     m = view.latest
     over = m is not None and m.drop_budget is not None and m.drop_ratio > m.drop_budget
     return "bold red" if name == "late rows" and over else ""
@@ -74,7 +74,7 @@ def _cell(value: object) -> str:
     return f"{value:%Y-%m-%d %H:%M}" if hasattr(value, "strftime") else str(value)
 
 
-#: reads the latest answer; called only when it will be shown
+#: returns the latest answer; called only when it is shown
 Front: TypeAlias = Callable[[], pa.Table | None]
 
 
@@ -83,7 +83,7 @@ def _no_front() -> None:
 
 
 class Display(Protocol):
-    """Where batches go to be seen."""
+    """A display that receives the metrics of each batch."""
 
     def batch(self, metrics: BatchMetrics, front: Front = _no_front) -> None: ...
 
@@ -95,9 +95,9 @@ class Display(Protocol):
 
 
 class TerminalDisplay:
-    """A panel that is redrawn four times a second, so that time moves on between batches."""
+    """A panel that is redrawn four times a second, so that the clock advances between batches."""
 
-    def __init__(self, view: View, console: Console, columns: Sequence[str] | None = None) -> None:
+    def __init__(self, view: QueryView, console: Console, columns: Sequence[str] | None = None) -> None:
         self._view = view
         self._columns = columns
         self._since = time.monotonic()
@@ -125,27 +125,29 @@ class TerminalDisplay:
 
 
 class PlainDisplay:
-    """One line in a few seconds, for logs and pipes; the last batch is always told."""
+    """At most one line every LINE_EVERY seconds, for logs and pipes; the last batch is always printed."""
 
-    def __init__(self, view: View, write: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, view: QueryView, write: Callable[[str], None], now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._view = view
         self._write = write
         self._now = now
         self._since = now()
-        self._told = -LINE_EVERY
-        self._untold = False
+        self._printed = -LINE_EVERY
+        self._pending = False
 
     def batch(self, metrics: BatchMetrics, front: Front = _no_front) -> None:
-        del front  # rows of a table do not belong into a line
+        del front  # a line has no room for the rows of a table
         self._view = self._view.after(metrics)
-        self._untold = True
-        if self._now() - self._since - self._told >= LINE_EVERY:
-            self._tell()
+        self._pending = True
+        if self._now() - self._since - self._printed >= LINE_EVERY:
+            self._print()
 
-    def _tell(self) -> None:
-        self._told = self._now() - self._since
-        self._untold = False
-        self._write(line(self._view, self._told))
+    def _print(self) -> None:
+        self._printed = self._now() - self._since
+        self._pending = False
+        self._write(line(self._view, self._printed))
 
     def __enter__(self) -> Self:
         self._write(self._view.title)
@@ -154,12 +156,12 @@ class PlainDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._untold:
-            self._tell()
+        if self._pending:
+            self._print()
 
 
-def display(view: View, console: Console, columns: Sequence[str] | None = None) -> Display:
-    """Return the display that fits `console`."""
+def display(view: QueryView, console: Console, columns: Sequence[str] | None = None) -> Display:
+    """Return a TerminalDisplay if `console` is a terminal, else a PlainDisplay."""
     if console.is_terminal:
         return TerminalDisplay(view, console, columns)
     return PlainDisplay(view, lambda text: console.print(text, soft_wrap=True, markup=False, highlight=False))

@@ -1,4 +1,4 @@
-"""Maps of answers per cell of a grid: one window in full for each shade, and small ones over the run."""
+"""Maps of answers per cell of a grid: one large map per shading column, and small maps of windows over the run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from skypane.reporting.grids import GridMap, Panel
 from skypane.types import BoolArray, FloatArray, IntArray
 
 _SHADES: Final = (0.10, 0.24, 0.40, 0.58, 0.78, 1.0)
-"""How opaque a cell is, by its step: told apart on light paper and on dark."""
+"""Opacity of a cell by its step; the steps are distinguishable on light and dark backgrounds."""
 _WIDE: Final = 20.0
-"""A range of values whose largest is so many times the least is cut into steps by its logarithm."""
+"""Ratio of the largest to the least value from which steps are logarithmic."""
 _GAP: Final = 0.06
-"""Of a cell, left white between it and the next: how a grid is seen."""
+"""Share of a cell that is left empty at each side, so that the grid is visible."""
 
 
 def shaded(grid: GridMap, name: str) -> str:
-    """One window: cells shaded by a column, marked ones framed, places named, and a key."""
+    """Draw one window: cells shaded by a column, marked cells framed, places named, and a key."""
     colour = SERIES[list(grid.spec.shade).index(name) % len(SERIES)]
     left, right, low, high = grid.bounds
     with styled():
@@ -41,7 +41,7 @@ def shaded(grid: GridMap, name: str) -> str:
 
 
 def small(grid: GridMap, panel: Panel) -> str:
-    """One window of the series: by the last of the columns that shade, without a key."""
+    """Draw one window of the series, shaded by the last shading column, without a key."""
     name = list(grid.spec.shade)[-1]
     colour = SERIES[(len(grid.spec.shade) - 1) % len(SERIES)]
     left, right, low, high = grid.bounds
@@ -54,7 +54,7 @@ def small(grid: GridMap, panel: Panel) -> str:
 
 
 def steps_of(values: FloatArray, least: float, largest: float, dark: str) -> IntArray:
-    """Return the step of each value, 0 light to 5 dark; by logarithm where the range is wide; -1 of those without one."""
+    """Return the step of each value, 0 (light) to 5 (dark), logarithmic for a wide range; -1 for NaN and infinities."""
     lo, hi, scaled = least, largest, values
     if least > 0 and largest / least >= _WIDE:
         lo, hi, scaled = np.log(least), np.log(largest), np.log(np.maximum(values, least))
@@ -80,7 +80,7 @@ def _draw(axes: Axes, grid: GridMap, panel: Panel, name: str, colour: str, frame
 
 
 def _cells(axes: Axes, panel: Panel, which: BoolArray, **style: object) -> None:
-    """Draw cells as one shape: a page with thousands of them stays small."""
+    """Draw all cells as one shape, so that a page with thousands of them stays small."""
     if not which.any():
         return
     square = np.array([[_GAP, _GAP], [1 - _GAP, _GAP], [1 - _GAP, 1 - _GAP], [_GAP, 1 - _GAP], [_GAP, _GAP]])
@@ -91,20 +91,20 @@ def _cells(axes: Axes, panel: Panel, which: BoolArray, **style: object) -> None:
 
 
 def _key(axes: Axes, grid: GridMap, name: str, colour: str) -> None:
-    """Squares from light to dark with the values at both ends, and what a frame means."""
+    """Draw the key: squares from light to dark with the values at both ends, and the meaning of a frame."""
     least, largest = grid.ranges[name]
     ends = (least, largest) if grid.spec.shade[name] == "high" else (largest, least)
     axes.set(xlim=(0, 30), ylim=(0, 2))
     axes.set_axis_off()
     axes.text(0, 1, name.replace("_", " "), va="center", color=INK, fontweight="bold")
-    axes.text(9.4, 1, _told(ends[0]), va="center", ha="right", color=MUTED)
+    axes.text(9.4, 1, _number(ends[0]), va="center", ha="right", color=MUTED)
     for step, shade in enumerate(_SHADES):
         axes.add_patch(Rectangle((9.8 + step, 0.5), 0.9, 1.0, facecolor=colour, alpha=shade, linewidth=0))
-    axes.text(16.0, 1, _told(ends[1]), va="center", color=MUTED)
+    axes.text(16.0, 1, _number(ends[1]), va="center", color=MUTED)
     if grid.panel.marked.any():
         axes.add_patch(Rectangle((21.2, 0.5), 0.9, 1.0, fill=False, edgecolor=BAD, linewidth=1.5))
         axes.text(22.6, 1, grid.spec.mark.replace("_", " "), va="center", color=MUTED)
 
 
-def _told(value: float) -> str:
+def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

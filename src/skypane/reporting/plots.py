@@ -1,4 +1,4 @@
-"""The report's figures of how a run went: rates, latencies, sizes, steps."""
+"""Plots of the report: rates, latencies, drops, sizes, fronts, steps and workers, each as an SVG element."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STEPS = {"plq": "panes (PLQ)", "wlq": "windows (WLQ)"}
 
 
 def rate(batches: Sequence[BatchMetrics]) -> str:
-    """Rows per second of wall clock, each batch from its start to the next one's."""
+    """Plot the rows per second of wall clock, where a batch lasts from its start to the start of the next one."""
     seconds = np.array([metrics.started_at for metrics in batches])
     ends = np.append(seconds[1:], seconds[-1] + batches[-1].seconds.get("total", 0.0))
     row_counts = np.array([metrics.rows for metrics in batches], float)
@@ -38,14 +38,14 @@ def rate(batches: Sequence[BatchMetrics]) -> str:
 
 
 def latency(times: AnswerTimes, speedup: float | None) -> str:
-    """From a window's first tuple, and from its end, to its answer; in the stream's own time, if it was replayed."""
+    """Plot the time from a window's first row, and from its end, to its answer; in stream time for a replay."""
     scale, unit = (speedup / 3600.0, "stream hours") if speedup else (1.0, "seconds")
     with styled():
         figure, axes = _figure()
         when = _dates(times.end)
-        dots = slice(None, None, 1 + len(when) // 1500)  # more dots than pixels only make the file large
+        dots = slice(None, None, 1 + len(when) // 1500)  # more dots than pixels would only enlarge the file
         for seconds, name, colour in (
-            (times.latency, "since its first tuple", SERIES[0]),
+            (times.latency, "since its first row", SERIES[0]),
             (times.lag, "since its end", SERIES[1]),
         ):
             values = seconds * scale
@@ -58,29 +58,29 @@ def latency(times: AnswerTimes, speedup: float | None) -> str:
 
 
 def drops(batches: Sequence[BatchMetrics]) -> str:
-    """The share of rows dropped so far against the budget, and below it the slack that the policy chose."""
+    """Plot the share of rows dropped so far against the drop budget, and below it the slack."""
     timed = [metrics for metrics in batches if metrics.newest is not None]
     when = _dates(np.array([metrics.newest for metrics in timed]))
     with styled():
         figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         ratio = np.array([metrics.drop_ratio for metrics in timed]) * 100
-        above.plot(when, ratio, color=SERIES[0], label="late rows so far, dropped")
+        above.plot(when, ratio, color=SERIES[0], label="dropped rows so far")
         budget = timed[-1].drop_budget
         if budget is not None:
-            above.axhline(budget * 100, color=BAD, linestyle=(0, (5, 3)), label="budget")
+            above.axhline(budget * 100, color=BAD, linestyle=(0, (5, 3)), label="drop budget")
         above.set(ylabel="% of rows", ylim=(0, None))
         legend(above)
         slack = np.array([(metrics.slack or 0) / 1e6 for metrics in timed])
         long, unit = next((long, unit) for long, unit in _UNITS if slack.max() >= long or long == 1.0)
         below.plot(when, slack / long, color=SERIES[1], drawstyle="steps-post")
-        below.set(ylabel=f"waiting ({unit})", ylim=(0, None))
+        below.set(ylabel=f"slack ({unit})", ylim=(0, None))
         _date_axis(below)
         return as_svg(figure)
 
 
 def sizes(fronts: FrontSizes) -> str:
-    """Rows of the answer over time, one line per group; a day's mean where there are many windows."""
+    """Plot the rows of the answers over time, one line per group, as a running median if there are many windows."""
     groups = sorted(set(fronts.group))[: len(SERIES)]
     with styled():
         figure, axes = _figure()
@@ -98,7 +98,7 @@ def sizes(fronts: FrontSizes) -> str:
 
 
 def front(chosen: Example, criteria: Sequence[Criterion]) -> str:
-    """Two criteria against each other for each pair with the first one: the front over everything in the window."""
+    """Plot the first criterion against each other one: the front, over all rows of the window if they are known."""
     first, *others = criteria
     with styled():
         figure = Figure(figsize=(WIDTH, 0.6 + 2.5 * len(others)), layout="constrained")
@@ -116,7 +116,7 @@ def front(chosen: Example, criteria: Sequence[Criterion]) -> str:
 
 
 def stages(batches: Sequence[BatchMetrics]) -> str:
-    """Where a batch's time goes: the median seconds of each step."""
+    """Plot the median seconds of each step of a batch."""
     steps = _steps(batches)
     medians = [float(np.median([metrics.seconds.get(name, 0.0) for metrics in batches])) for name in steps]
     with styled():
@@ -135,13 +135,13 @@ def stages(batches: Sequence[BatchMetrics]) -> str:
 
 
 def _steps(batches: Sequence[BatchMetrics]) -> list[str]:
-    """Return the steps that any batch took, in the order of the batch that took the most: a drain has no pane level."""
+    """Return the steps of all batches, those of the batch with most steps first; a drain has no pane level."""
     whole = sorted(batches, key=lambda metrics: -len(metrics.seconds))
     return [name for name in dict.fromkeys(name for metrics in whole for name in metrics.seconds) if name != "total"]
 
 
 def workers(batches: Sequence[BatchMetrics]) -> str:
-    """Workers that each level might use, and below them how hard they worked, by wall clock."""
+    """Plot the workers available to each level, and below them their utilisation, by wall clock."""
     since = np.array([metrics.started_at - batches[0].started_at for metrics in batches])
     with styled():
         figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
@@ -188,7 +188,7 @@ def _thousands(value: float, _: object = None) -> str:
 
 
 def _smooth(values: FloatArray) -> FloatArray:
-    """Return the running median over about a sixtieth of the values: the line through the dots."""
+    """Return the running median over about a sixtieth of the values, for the line through the dots."""
     half = len(values) // 120
     if half == 0:
         return values

@@ -1,8 +1,8 @@
-"""What a run leaves behind for its report: one description, and one line per micro-batch.
+"""Log of a run for its report: one description, and one line per micro-batch.
 
-A run that is interrupted and resumed writes on in the same log. A batch that Spark replays after a crash is logged
-twice; the later line counts, as it does in the engine's ledger. The log is for people: what a full disk or a crash has
-damaged in it is said and passed over, because the query itself needs none of it to go on.
+A run that is resumed appends to the same log. A batch that Spark replays after a crash is logged twice; the later line
+counts, as in the engine's ledger. The query does not need the log, so damage by a full disk or a crash is reported and
+skipped.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from skypane.locations import whole
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
-from skypane.places import whole
 from skypane.types import CheckpointError, ConfigError
 
 
@@ -28,7 +28,7 @@ def _to_stderr(remark: str) -> None:
 
 @dataclass(frozen=True)
 class RunLog:
-    """`run.json` and `metrics.jsonl` in one directory; `remark` is told what of them cannot be read or written."""
+    """`run.json` and `metrics.jsonl` in one directory; `remark` is called with a text for each failed read or write."""
 
     directory: Path
     remark: Callable[[str], None] = _to_stderr
@@ -46,10 +46,10 @@ class RunLog:
         return self.directory / "run.json"
 
     def begin(self, description: Mapping[str, Any]) -> bool:
-        """Record what runs, and tell whether it goes on from an earlier start.
+        """Record the description of the run; return True if an earlier run is resumed.
 
-        Raise CheckpointError, naming what differs, if the directory holds a run of another description; ConfigError if
-        nothing can be written there.
+        Raise CheckpointError, which names the difference, if the directory contains a run with another description, and
+        ConfigError if it is not writable.
         """
         wanted = json.loads(json.dumps(dict(description)))
         try:
@@ -64,11 +64,11 @@ class RunLog:
             return known is not None or self._metrics.exists()
         except OSError as error:
             raise ConfigError(
-                f"cannot write to {shortened(str(self.directory))}: {error.strerror or error}; name another folder"
+                f"cannot write to {shortened(str(self.directory))}: {error.strerror or error}; choose another folder"
             ) from error
 
     def _described(self) -> dict[str, Any] | None:
-        """Return the description that is there; None if there is none that can be read."""
+        """Return the description that is stored; None if there is none or it is damaged."""
         if not self._run.exists():
             return None
         try:
@@ -78,7 +78,7 @@ class RunLog:
         if isinstance(described, dict):
             return described
         self.remark(
-            f"{self._run} is damaged and written anew; whether the settings are those of the start is not checked"
+            f"{self._run} is damaged and was replaced; the settings were not compared with those of the first start"
         )
         return None
 
@@ -87,18 +87,18 @@ class RunLog:
             draft.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
 
     def append(self, metrics: BatchMetrics) -> None:
-        """Write a line; where there is no room for it the run goes on without."""
-        # Hundreds of inputs in each batch would be most of the log; the checkpoint has those of the last batches.
+        """Append a line; if that fails, the run continues without it."""
+        # The metrics of hundreds of inputs would be most of the log; the checkpoint has those of the last batches.
         line = json.dumps(metrics.to_json() | {"inputs": []}).encode() + b"\n"
         try:
             with self._metrics.open("ab") as log:
-                # What a full disk has cut short is a line of its own, not the beginning of this one.
+                # A line that a full disk has truncated must not become the beginning of this one.
                 log.write(line if _ends_a_line(self._metrics) else b"\n" + line)
         except OSError as error:
-            self.remark(f"batch {metrics.batch_id} is not in {self._metrics}: {error.strerror or error}")
+            self.remark(f"batch {metrics.batch_id} was not written to {self._metrics}: {error.strerror or error}")
 
     def batches(self) -> tuple[BatchMetrics, ...]:
-        """Return one entry per batch, in order; lines that cannot be read are left out, and told of."""
+        """Return one entry per batch in order; damaged lines are skipped and reported to `remark`."""
         latest = {metrics.batch_id: metrics for metrics in self._readable()}
         return tuple(latest[batch] for batch in sorted(latest))
 
@@ -112,7 +112,7 @@ class RunLog:
             except (ValueError, TypeError, AttributeError):
                 damaged += 1
         if damaged:
-            self.remark(f"{damaged} damaged line{'s' if damaged > 1 else ''} of {self._metrics} left out")
+            self.remark(f"{damaged} damaged line{'s' if damaged > 1 else ''} of {self._metrics} skipped")
 
 
 def _ends_a_line(path: Path) -> bool:
@@ -128,6 +128,6 @@ def _must_be_same(known: dict[str, Any], wanted: dict[str, Any], directory: Path
     if differing:
         key = differing[0]
         raise CheckpointError(
-            f"{directory} holds a run with {key}={known.get(key)!r}, this one has {key}={wanted.get(key)!r}; "
-            "give the same settings to resume it, another directory, or --fresh to start over"
+            f"{directory} contains a run with {key}={known.get(key)!r}, but this run has {key}={wanted.get(key)!r}; "
+            "use the same settings to resume it, another directory, or --fresh to start over"
         )

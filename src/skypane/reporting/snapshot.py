@@ -1,4 +1,4 @@
-"""Everything a report is drawn from, frozen: it reads files, so that what draws need not."""
+"""The data of a report, frozen. This module reads the files, so that rendering needs no input."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from skypane.metrics import BatchMetrics
 from skypane.reporting.grids import GridMap
 from skypane.types import IntArray, Micros
 
-#: what being in a skyline means
-SKYLINE = "No other row of the window is at least as good as one of these in all criteria, and better in one."
+#: the meaning of a skyline, for the report
+SKYLINE = "No other row of the window is at least as good as one of these in all criteria and better in one."
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One column that is ranked, and which end of it is good."""
+    """One ranked column, and which end of it is better."""
 
     column: str
     #: "low" or "high"
@@ -36,7 +36,7 @@ class Criterion:
 
 @dataclass(frozen=True, eq=False)
 class FrontSizes:
-    """Rows of each answer: entry i says that the window ending at end[i] has row_counts[i] rows for group[i]."""
+    """Rows of each answer: the window that ends at end[i] has row_counts[i] rows for group[i]."""
 
     end: IntArray
     group: tuple[str, ...]
@@ -45,7 +45,7 @@ class FrontSizes:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One window's answer, and all rows it was chosen from where they are known."""
+    """One window's answer, and all rows of the window if they are known."""
 
     start: Micros
     end: Micros
@@ -56,38 +56,38 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """One run, as it stood when the report was asked for."""
+    """One run at the time of its report."""
 
     title: str
-    #: what the query answers, as a sentence
+    #: the question that the query answers, as a sentence
     question: str
     #: length of a window in microseconds
     window: Micros
     criteria: tuple[Criterion, ...]
     batches: tuple[BatchMetrics, ...]
-    #: (name, value) pairs: how it was run
+    #: settings of the run as (name, value) pairs
     settings: tuple[tuple[str, str], ...] = ()
     sizes: FrontSizes | None = None
-    #: of a continuous skyline: how many rows were on its front from when on
+    #: continuous skyline only: rows on its front over time
     one_front: FrontSizes | None = None
     example: Example | None = None
     grid: GridMap | None = None
     #: stream seconds per wall-clock second, if a recording was replayed
     speedup: float | None = None
-    #: what being in an answer means, as a sentence
+    #: the meaning of an answer, as a sentence
     meaning: str = ""
-    #: remarks the reader should have, one sentence each
+    #: remarks for the reader, one sentence each
     notes: tuple[str, ...] = field(default=())
 
 
 def answers(directory: Path) -> pa.Table | None:
-    """Return the windows a file sink wrote as parquet, or None if there are none."""
+    """Return the windows that a file sink has written as parquet; None if there are none."""
     files = sorted(str(p) for p in directory.rglob("*.parquet") if not any(part[0] in "._" for part in p.parts[-2:]))
     return ds.dataset(files, format="parquet").to_table() if files else None
 
 
 def latest_front(directory: Path, metrics: BatchMetrics) -> pa.Table | None:
-    """Return the rows of the last window that a batch answered, from the parquet files of its batch; None if none."""
+    """Return the rows of the last window that a batch answered, from the batch's parquet files, or None."""
     files = sorted(directory.glob(f"part-{metrics.batch_id:012d}-*.parquet"))
     if metrics.latest_window is None or not files:
         return None
@@ -119,7 +119,7 @@ def sizes_of_one_front(updates: pa.Table, by: Sequence[str]) -> FrontSizes:
 
 
 def example(windows: pa.Table, by: Sequence[str], everything: pa.Table | None = None, time: str = "") -> Example | None:
-    """Pick the answer with the most rows, the first such one; with it the rows of `everything` in its window."""
+    """Return the first answer with the most rows, with the rows of `everything` in its window."""
     if not windows.num_rows:
         return None
     keys = ["window_start", "window_end", *by]

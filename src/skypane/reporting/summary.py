@@ -1,4 +1,4 @@
-"""The figures of one run that are worth a number, computed once for the report and for the last lines on a terminal."""
+"""Key figures of one run, for the report and for the last lines on a terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Summary:
     quarantined: dict[str, int]
     drop_ratio: float
     drop_budget: float | None
-    #: median and 95th percentile of one batch
+    #: median and 95th percentile of a batch's time
     batch_seconds: tuple[float, float]
     times: AnswerTimes
 
@@ -40,7 +40,7 @@ class Summary:
 
 
 def summarise(snapshot: Snapshot) -> Summary:
-    """Add up the batches of `snapshot`; it has at least one."""
+    """Return the summary of `snapshot`, which must have at least one batch."""
     batches = snapshot.batches
     quarantined: Counter[str] = Counter()
     for metrics in batches:
@@ -70,12 +70,12 @@ def _times(snapshot: Snapshot) -> AnswerTimes:
     return answer_times(snapshot.batches, ends, snapshot.window)
 
 
-#: seconds without a batch that count as "not running": a stream that was stopped, and resumed later
+#: seconds between two batches from which the stream counts as stopped and resumed later
 _PAUSE = 60.0
 
 
 def running_seconds(batches: Sequence[BatchMetrics]) -> float:
-    """Return the wall-clock seconds from the first batch's start to the last one's end, pauses left out."""
+    """Return the wall-clock seconds from the first batch's start to the last one's end, without pauses."""
     starts = np.array([metrics.started_at for metrics in batches])
     ends = starts + [metrics.seconds.get("total", 0.0) for metrics in batches]
     gaps = np.maximum(starts[1:] - ends[:-1], 0.0)

@@ -1,13 +1,13 @@
-"""When windows were answered, read off the batches alone (paper 1, section 6.2: latency).
+"""Times at which windows were answered, from the metrics of the batches (paper 1, section 6.2: latency).
 
     newest      ...--[start]-----------------[end]-----------------> event time, as the batches came
     wall clock        ^ opened                 ^ passed    ^ answered
                       |------------- latency --------------|
                                                |--- lag ---|
 
-A window counts as opened with the first batch whose newest event time reached its start (its first tuple came then, or
-as good as then), as passed with the first whose newest reached its end, and as answered at the end of the first whose
-punctuation did: what the grain of a micro-batch lets one say.
+A window is opened by the first batch whose newest event time reaches its start, which has its first tuple or nearly so.
+It is passed by the first batch whose newest event time reaches its end, and answered at the end of the first batch
+whose punctuation reaches its end. The resolution of these times is one micro-batch.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ class AnswerTimes:
 def answer_times(batches: Sequence[BatchMetrics], ends: IntArray, length: int) -> AnswerTimes:
     """Return when the windows with these `ends` (any order, microseconds; windows `length` long) were answered.
 
-    Windows that no punctuation has passed are left out, and those that no event has: a drain answered them, as the end of the
-    stream.
+    Windows whose end no punctuation or no event has passed are left out: a drain has answered them.
     """
     timed = [metrics for metrics in batches if metrics.newest is not None and metrics.punctuation is not None]
     ends = np.unique(np.asarray(ends, np.int64))
     if not timed:
         return AnswerTimes(ends[:0], np.empty(0), np.empty(0))
-    # Both never decrease, but a crash may have lost a line of the log in between.
+    # Neither ever decreases, but a crash may have lost a line of the log.
     newest = np.maximum.accumulate([metrics.newest or 0 for metrics in timed])
     punctuation = np.maximum.accumulate([metrics.punctuation or 0 for metrics in timed])
     began = np.array([metrics.started_at for metrics in timed])

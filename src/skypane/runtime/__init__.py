@@ -1,1 +1,1 @@
-"""Drivers of a plan: the only layer that knows clocks, files, processes and Spark."""
+"""Execution of plans: the only layer that uses clocks, files, processes and Spark."""

@@ -1,4 +1,4 @@
-"""Calls that another thread makes, so that the caller's wait can be cut short and no stop waits for them."""
+"""Calls in a background thread, so that callers can stop waiting and a stop does not wait for them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 def in_background(call: Callable[[], T]) -> Future[T]:
-    """Call in a thread that ends with the process; return the future of what it returns or raises."""
+    """Run `call` in a daemon thread; return a future of its result or exception."""
     future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # from here on nobody can cancel it, only stop waiting
+    future.set_running_or_notify_cancel()  # it cannot be cancelled; callers can only stop waiting
 
     def run() -> None:
         try:
             result = call()
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        except BaseException as error:  # noqa: BLE001 - the future raises it again
             future.set_exception(error)
         else:
             future.set_result(result)

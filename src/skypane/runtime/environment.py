@@ -1,7 +1,7 @@
-"""What a list names and does not hold: "$NAME" stands for what the environment variable NAME holds.
+"""References to environment variables: "$NAME" means the value of NAME.
 
-So secrets are in no list, plan, log or checkpoint, whatever reads there: the options of Kafka's client, the login of a
-broker, the headers of a request.
+They keep secrets out of lists, plans, logs and checkpoints: options of Kafka's client, the login of an MQTT broker,
+headers of HTTP requests.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _NAMED = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 
 def is_named(text: object) -> bool:
-    """Return whether a text is "$NAME" or "${NAME}", and not a value itself."""
+    """Return whether a value is a reference, "$NAME" or "${NAME}"."""
     return isinstance(text, str) and _NAMED.fullmatch(text) is not None
 
 
 def held(text: str, what: str, environment: Mapping[str, str], remedy: str = "set it") -> str:
-    """Return a text, or what the environment holds if it names a variable; ConfigError, naming `what`, if it is not set."""
+    """Return a text, or the value of the variable that it names; raise ConfigError, naming `what`, if it is not set."""
     match = _NAMED.fullmatch(text)
     if match is None:
         return text
@@ -31,6 +31,6 @@ def held(text: str, what: str, environment: Mapping[str, str], remedy: str = "se
 
 
 def check_named(text: object, what: str) -> None:
-    """Raise ConfigError, without repeating it, for a secret that is given itself."""
+    """Raise ConfigError if a secret is given as a value instead of a reference; the message does not repeat it."""
     if not is_named(text):
-        raise ConfigError(f'{what} must be "$NAME", with the name of an environment variable that holds it')
+        raise ConfigError(f'{what} must be "$NAME", the name of an environment variable that holds it')

@@ -1,4 +1,4 @@
-"""A workload written to a parquet file, batch by batch, so that it may be larger than memory."""
+"""Write a workload to a parquet file batch by batch, so that it may be larger than memory."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from skypane.locations import whole
 from skypane.naming import shortened
-from skypane.places import whole
-from skypane.runtime.gather import as_tables, gathered
+from skypane.runtime.table_batching import as_tables, gathered
 from skypane.types import ConfigError
 from skypane.workloads import Stream
 
-#: small enough that a task of a replay decodes little that it does not want
+#: rows per row group: small, so that a task of a replay decodes few rows that it does not need
 ROW_GROUP = 65_536
 
 
 def write(workload: Stream, path: Path, progress: Callable[[int], None] = lambda _: None) -> int:
-    """Write all rows of a workload, in the order of arrival; return how many.
+    """Write all rows of a workload, in the order of arrival; return their number.
 
-    `progress` is told how many are written so far. The file appears when it is whole. Raises ConfigError if the workload
-    is endless, or if there is no place for the file.
+    `progress` is called with the number of rows written so far. The file appears when it is complete. Raises
+    ConfigError if the workload is endless, or if the file cannot be written.
     """
     if workload.rows is None and workload.length is None:
-        raise ConfigError("an endless workload fills any disk: say how many rows, or how many seconds")
+        raise ConfigError("the workload is endless and would fill any disk; set the number of rows or of seconds")
     row_count = 0
     try:
         with whole(path) as part, pq.ParquetWriter(part, workload.schema) as writer:

@@ -1,4 +1,4 @@
-"""Ctrl-C that waits until work is done that does not survive it."""
+"""Delay Ctrl-C until work that cannot be interrupted is done."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from types import FrameType
 
 @contextmanager
 def interrupted_afterwards() -> Iterator[None]:
-    """Hold the first Ctrl-C back until the block ends; a second one is not held.
+    """Delay the first Ctrl-C until the block ends; a second one takes effect at once.
 
-    Numba needs it while it loads a kernel: it calls Python from within, and if that call raises, the process ends by
-    SIGSEGV, or with a SystemError.
+    Numba needs this while it loads a kernel: it calls back into Python, and if that call raises, the process ends with
+    SIGSEGV or a SystemError.
     """
     usual = signal.getsignal(signal.SIGINT)
     if current_thread() is not main_thread() or not callable(usual):
-        yield  # only the main thread gets signals, and only a handler in Python raises
+        yield  # only the main thread receives signals, and only a Python handler raises
         return
     came = []
 

@@ -1,4 +1,4 @@
-"""The whole system in one process, without Spark: the definition of its semantics, and the oracle of its tests.
+"""The whole system in one process, without Spark: it defines the semantics, and is the oracle of the tests.
 
 rows -> gate: pane -> lift -> partial -> [punctuation closes the pane] -> combine -> lower -> answer
         |-> rejection, with a reason
@@ -12,30 +12,30 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from skypane.operators.advance import Advance, advance, drained
-from skypane.operators.entry.counts import PaneRows
-from skypane.operators.entry.gate import Entry
-from skypane.operators.entry.reasons import FUTURE
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.advance import ProgressStep, advance, drained
+from skypane.operators.entry.entry_rules import Entry
+from skypane.operators.entry.pane_counts import PaneRows
+from skypane.operators.entry.reject_reasons import FUTURE
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.row_account import RowAccount, RowTotals
-from skypane.operators.window_query import Answer, WindowWorker
+from skypane.operators.window_query import WindowAnswer, WindowWorker
 from skypane.plan import ContinuousPlan, Plan
 from skypane.types import Micros
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one event comes to: the windows that it completes, in order, its rows that did not enter, and where all rows are."""
+class StepOutcome:
+    """Outcome of one event: answers of the windows that it completes, in order; rejected rows; totals of all rows."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[WindowAnswer, ...]
     rejection: Rejection
     totals: RowTotals
 
 
 @dataclass(frozen=True, slots=True)
-class Updates:
-    """What one event comes to for a continuous skyline: the updates that it completes (None: not begun), and the same."""
+class StepUpdates:
+    """Outcome of one event for a continuous skyline: updates (None before the first pane), rejected rows, totals."""
 
     rows: pa.Table | None
     rejection: Rejection
@@ -43,29 +43,29 @@ class Updates:
 
 
 class Drain:
-    """The end of a stream, for now: the windows that are still open are answered as if a punctuation had come there.
+    """The present end of a stream: windows that are still open are answered as if a punctuation closed them.
 
-    What is held is answered too, or is rejected as future, as the policy's settle() says: nothing is left.
+    Held rows are answered, too, or rejected as future, as the policy's settle() decides; no rows remain.
     """
 
 
 Event: TypeAlias = "pa.Table | Drain"
-"""A batch of rows, or the wish to see what there is."""
+"""A batch of rows, or a drain."""
 
 
-def run(plan: Plan, events: Iterable[Event]) -> Iterator[Outcome]:
-    """Yield the outcome of each event; every window is answered once, in order, by the event that completes it."""
+def run(plan: Plan, events: Iterable[Event]) -> Iterator[StepOutcome]:
+    """Yield the outcome of each event; each window is answered once, in order, by the event that completes it."""
     worker: WindowWorker | None = None
     for step in _steps(plan, events):
         worker = worker or (plan.window_query(step.schema).worker() if step.schema is not None else None)
         answers = tuple(worker.answers(step.due, lambda partial: partial)) if worker else ()
-        yield Outcome(answers, step.rejection, step.totals)
+        yield StepOutcome(answers, step.rejection, step.totals)
 
 
-def run_continuous(plan: ContinuousPlan, events: Iterable[Event]) -> Iterator[Updates]:
-    """Yield what each event comes to: updates of the span of time that it completes, by the definition of a stay.
+def run_continuous(plan: ContinuousPlan, events: Iterable[Event]) -> Iterator[StepUpdates]:
+    """Yield the outcome of each event: updates of the time span that it completes, by the definition of a stay.
 
-    All rows of closed panes are looked at each time; what comes later changes no stay before the clock.
+    Each event evaluates all rows of closed panes again; later rows change no stay before the clock.
     """
     closed: list[pa.Table] = []
     clock: Micros | None = None
@@ -74,32 +74,32 @@ def run_continuous(plan: ContinuousPlan, events: Iterable[Event]) -> Iterator[Up
         before, clock = clock, step.panes.begin
         rows = pa.concat_tables(closed).combine_chunks() if closed else None
         updates = None if rows is None or clock is None else _updates(plan, rows, before, clock)
-        yield Updates(updates, step.rejection, step.totals)
+        yield StepUpdates(updates, step.rejection, step.totals)
 
 
 def _updates(plan: ContinuousPlan, rows: pa.Table, before: Micros | None, clock: Micros) -> pa.Table:
-    """Return the updates of the span from one clock to the next: where stays begin, and where they end."""
+    """Return the updates in [before, clock): ADD where stays begin, DEL where they end."""
     stays = plan.query.stays(rows)
     low = int(plan.query.times(rows).min()) if before is None else before
-    told = [
+    updates = [
         (time, action, row)
         for action, times in (("ADD", stays.starts), ("DEL", stays.ends))
         for time, row in zip(times.tolist(), stays.rows.tolist(), strict=True)
         if low <= time < clock
     ]
-    told.sort(key=lambda update: (update[0], update[1] == "ADD", update[2]))
+    updates.sort(key=lambda update: (update[0], update[1] == "ADD", update[2]))
     schema = plan.output_schema(rows.schema)
     columns = [
-        pa.array([action for _, action, _ in told], pa.string()),
-        pa.array([time for time, _, _ in told], pa.int64()),
+        pa.array([action for _, action, _ in updates], pa.string()),
+        pa.array([time for time, _, _ in updates], pa.int64()),
     ]
-    parts = rows.take(pa.array([row for _, _, row in told], pa.int64())).columns
+    parts = rows.take(pa.array([row for _, _, row in updates], pa.int64())).columns
     return pa.Table.from_arrays([columns[0], columns[1].cast(schema.field(1).type), *parts], schema=schema)
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What one event does before anything is answered: windows that it completes, and what is open after it."""
+    """Effect of one event before queries are answered: due windows, open panes, rejected rows, totals."""
 
     schema: pa.Schema | None
     due: list[WindowTask[pa.Table]]
@@ -123,7 +123,7 @@ def _steps(plan: Plan, events: Iterable[Event]) -> Iterator[_Step]:
             read, schema = event.num_rows, schema or event.schema
             entry = replace(plan.gate.after(progress.punctuation), keep=True).split(event)
             step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources)
-        rejection = entry.rejection.merge(_given_up(ahead, step))
+        rejection = entry.rejection.merge(_discarded(ahead, step))
         ahead = [] if step.given_up else ahead
         ahead += [part for part in entry.usable if part.pane in step.held]
         panes = panes.without(step.given_up).add((part.pane, plan.query.lift(part.rows)) for part in entry.usable)
@@ -136,11 +136,11 @@ def _steps(plan: Plan, events: Iterable[Event]) -> Iterator[_Step]:
         yield _Step(schema, due, panes, rejection, totals)
 
 
-def _given_up(ahead: list[PaneRows], step: Advance) -> Rejection:
-    """Return the rows that were too far in the future and that the stream has not followed."""
+def _discarded(ahead: list[PaneRows], step: ProgressStep) -> Rejection:
+    """Return the held rows that the policy discards, because the stream did not follow them."""
     return Rejection().merge(*(Rejection.of(part.rows, FUTURE) for part in ahead if part.pane in step.given_up))
 
 
-def answers(plan: Plan, events: Iterable[Event]) -> Iterator[Answer]:
-    """Yield each window's answer, once and in order, as soon as the event that completes it is through."""
+def answers(plan: Plan, events: Iterable[Event]) -> Iterator[WindowAnswer]:
+    """Yield each window's answer, once and in order, after the event that completes it."""
     return (answer for outcome in run(plan, events) for answer in outcome.answers)

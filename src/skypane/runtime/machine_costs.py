@@ -1,4 +1,4 @@
-"""What was measured of this machine, kept between runs: one file for each machine and master, in skypane's cache folder.
+"""Measured costs of this machine, kept between runs: one file for each machine and master, in skypane's cache folder.
 
 <cache>/costs/<digest of the machine>.json      {"machine": {...}, "costs": {...}}
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.places import whole
+from skypane.locations import whole
 from skypane.runtime.resources import GIB, cache_directory, cores, memory_bytes
 from skypane.types import ConfigError
 
@@ -25,7 +25,7 @@ _CPUS = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What costs depend on; of a cluster, the driver's machine and the master."""
+    """The properties on which costs depend; for a cluster, the driver's machine and the master."""
 
     processor: str
     cores: int
@@ -36,29 +36,29 @@ class Machine:
 
     @classmethod
     def this(cls, spark: str, master: str) -> Self:
-        """Return this machine with a version of Spark and a master."""
+        """Return this machine with the given version of Spark and master."""
         version = ".".join(platform.python_version_tuple()[:2])
         return cls(_processor(), cores(), round(memory_bytes() / GIB), version, spark, master)
 
     @property
     def file(self) -> Path:
-        """Where its costs lie, if they were measured."""
+        """The file of its costs, which exists if they were measured."""
         text = json.dumps(asdict(self), sort_keys=True)
         return cache_directory() / "costs" / f"{sha256(text.encode()).hexdigest()[:16]}.json"
 
 
 def read(machine: Machine) -> Costs:
-    """Return the costs measured on a machine; the defaults where none were, with a warning where they cannot be read."""
+    """Return the costs measured on a machine, or the defaults; log a warning if they cannot be read."""
     try:
         value = json.loads(machine.file.read_bytes())
         if value["machine"] != asdict(machine):
-            raise ConfigError("it is another machine's")
+            raise ConfigError("it belongs to another machine")
         return Costs.from_json(value["costs"])
     except FileNotFoundError:
         return DEFAULT_COSTS
     except (OSError, ValueError, KeyError, TypeError) as error:
         log.warning(
-            "%s cannot be used (%s): the default costs are; run `skypane calibrate` again, or remove the file",
+            "%s cannot be used (%s), so the default costs apply; run `skypane calibrate` again, or remove the file",
             machine.file,
             error,
         )
@@ -66,7 +66,7 @@ def read(machine: Machine) -> Costs:
 
 
 def write(machine: Machine, costs: Costs) -> Path:
-    """Keep the costs of a machine; return the file. ConfigError if there is no place for it."""
+    """Write the costs of a machine; return the file. Raises ConfigError if it cannot be written."""
     path = machine.file
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""What may be shown of what a user has set: options by a list of names that are known to hold no secret, nothing else.
+"""Redaction of options: show the values only of options that are known to hold no secret.
 
-A list of words for secrets ("password", "token") always lacks one. Here what is not known is not shown: wherever an option is
-printed, logged, reported or stored, its value goes through shown().
+A list of words for secrets ("password", "token") is never complete, so values of unknown options are hidden. Every
+option that is printed, logged, reported or stored passes through shown().
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def is_plain(name: str) -> bool:
 
 
 def shown(name: str, value: object) -> str:
-    """Return what may be shown of an option's value: all of it, the name of the variable that holds it, or nothing.
+    """Return the printable form of an option's value: the value, the name of its environment variable, or HIDDEN.
 
     >>> shown("subscribe", "prices"), shown("kafka.ssl.key.password", "hunter2"), shown("anything", "$SECRET")
     ('prices', '(not shown)', '$SECRET')
@@ -60,7 +60,7 @@ def shown(name: str, value: object) -> str:
 
 
 def all_shown(options: Mapping[str, object]) -> dict[str, str]:
-    """Return options as they may be shown."""
+    """Return the printable forms of options."""
     return {name: shown(name, value) for name, value in options.items()}
 
 

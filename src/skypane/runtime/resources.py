@@ -1,4 +1,4 @@
-"""What this machine lends to one process: cores, memory (container limits included), a folder for files."""
+"""Resources of this process: cores, memory (with the limits of containers), and a cache folder."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class _Hierarchy:
-    """Where one version of cgroups tells about memory, and by what names.
+    """Paths and file names of memory information in one version of cgroups.
 
-    controller   what stands before the path of a process's group in /proc/self/cgroup
-    cached       in its statistics, the pages of files that can be had back
+    controller   the name before the path of a process's group in /proc/self/cgroup
+    cached       the key in its statistics for pages of files that can be reclaimed
     """
 
     root: Path
@@ -37,7 +37,7 @@ _OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 def cores() -> int:
-    """Return how many cores this process may run on."""
+    """Return the number of cores on which this process may run."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -49,22 +49,22 @@ def memory_bytes() -> int:
 
 
 def available_memory_bytes() -> int | None:
-    """Return the memory that can be had without swapping, or None where the system does not tell."""
-    return _told(Path("/proc/meminfo")).get("MemAvailable")
+    """Return the memory available without swapping, or None if the system does not report it."""
+    return _numbers(Path("/proc/meminfo")).get("MemAvailable")
 
 
 def room_bytes() -> int | None:
-    """Return the memory that this process can still have, or None where the system does not tell.
+    """Return the memory that this process can still allocate, or None if the system does not report it.
 
-    The least of what the machine can give (swap with it), what is left of the container's limit, and what is left of a
-    limit on this process, such as Spark sets by spark.executor.pyspark.memory.
+    This is the minimum of the machine's available memory including swap, the rest of the container's limit, and the
+    rest of a limit on this process, such as Spark's spark.executor.pyspark.memory.
     """
     rooms = [*_machine_room(), *_container_room(), *_own_room()]
     return min(rooms, default=None)
 
 
 def cache_directory() -> Path:
-    """Return where skypane may keep files between runs: SKYPANE_CACHE, or the user's cache directory."""
+    """Return the folder for files kept between runs: SKYPANE_CACHE, or skypane in the user's cache directory."""
     if own := os.environ.get("SKYPANE_CACHE"):
         return Path(own)
     base = os.environ.get("XDG_CACHE_HOME")
@@ -72,12 +72,12 @@ def cache_directory() -> Path:
 
 
 def _machine_room() -> list[int]:
-    told = _told(Path("/proc/meminfo"))
-    return [told["MemAvailable"] + told.get("SwapFree", 0)] if "MemAvailable" in told else []
+    numbers = _numbers(Path("/proc/meminfo"))
+    return [numbers["MemAvailable"] + numbers.get("SwapFree", 0)] if "MemAvailable" in numbers else []
 
 
 def _container_room() -> list[int]:
-    """What is left of each limit below the machine's memory; pages of files can be had back."""
+    """Return the rest of each limit below the machine's memory; pages of files count as free."""
     rooms = []
     for hierarchy, group, most in _limited_groups():
         if most >= _physical():
@@ -94,18 +94,18 @@ def _container_room() -> list[int]:
 
 def _own_room() -> list[int]:
     most = resource.getrlimit(resource.RLIMIT_AS)[0]
-    mapped = _told(Path("/proc/self/status")).get("VmSize")
+    mapped = _numbers(Path("/proc/self/status")).get("VmSize")
     return [] if most == resource.RLIM_INFINITY or mapped is None else [most - mapped]
 
 
-def _told(file: Path) -> dict[str, int]:
-    """Return the numbers of bytes that a file of /proc tells by name, "MemFree:  12 kB"; none where there is no such file."""
+def _numbers(file: Path) -> dict[str, int]:
+    """Return the byte counts in a file of /proc by name, as in "MemFree:  12 kB"; empty without such a file."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except OSError:
         return {}
-    told = (line.split() for line in lines if line.endswith(" kB"))
-    return {words[0].removesuffix(":"): int(words[1]) * 1024 for words in told}
+    entries = (line.split() for line in lines if line.endswith(" kB"))
+    return {words[0].removesuffix(":"): int(words[1]) * 1024 for words in entries}
 
 
 def _physical() -> int:
@@ -117,7 +117,7 @@ def _container_limits() -> list[int]:
 
 
 def _limited_groups() -> Iterator[tuple[_Hierarchy, Path, int]]:
-    """Yield the groups of this process that have a limit, and the limit: its own, and those above it, whose limits count too."""
+    """Yield each group of this process that has a limit, with the limit; parent groups are included."""
     for hierarchy, folder in _groups():
         if (most := _limit(folder / hierarchy.limit)) is not None:
             yield hierarchy, folder, most
@@ -125,9 +125,9 @@ def _limited_groups() -> Iterator[tuple[_Hierarchy, Path, int]]:
 
 @cache
 def _groups() -> tuple[tuple[_Hierarchy, Path], ...]:
-    """Return the groups of this process, found once: nobody moves it to others while it runs.
+    """Return the groups of this process; cached, because it does not change groups while it runs.
 
-    A container may see its own group as the root, whatever path it is told: a path that is not there is passed over.
+    A container may see its own group as the root, whatever its path says, so paths that do not exist are skipped.
     """
     paths = ((hierarchy, own_group(hierarchy.controller)) for hierarchy in _HIERARCHIES)
     folders = (
@@ -139,17 +139,17 @@ def _groups() -> tuple[tuple[_Hierarchy, Path], ...]:
 
 
 def own_group(controller: str) -> Path:
-    """Return the path of this process's group below the root of a controller's hierarchy; "." where the system does not tell."""
+    """Return the path of this process's group below the root of a controller's hierarchy; "." if it is unknown."""
     try:
         lines = _OWN_GROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
         return Path()
-    told = (line.split(":", 2) for line in lines)
-    return next((Path(path.lstrip("/")) for _, names, path in told if controller in names.split(",")), Path())
+    entries = (line.split(":", 2) for line in lines)
+    return next((Path(path.lstrip("/")) for _, names, path in entries if controller in names.split(",")), Path())
 
 
 def _limit(file: Path) -> int | None:
-    """Return the limit that a container's file says, None where there is no such file, or no limit."""
+    """Return the limit in a container's file; None without such a file or without a limit."""
     try:
         text = file.read_text(encoding="ascii").strip()
     except OSError:

@@ -1,13 +1,13 @@
-"""Streams made to order, and the statistics that describe them: bursts, disorder, skew, many sources.
+"""Synthetic streams with bursts, disorder, skew and many sources, and estimators of these properties.
 
-A workload is a frozen config that yields the same Arrow record batches each time:
+A workload is a frozen config that yields the same Arrow record batches each time it is iterated:
 
 >>> from skypane.workloads import Map2, UniformDelay, Workload
 >>> bursty = Workload(Map2(rate=1_000, dispersion=500), delays=UniformDelay("200 ms"), rows=3)
 >>> bursty.table().num_rows
 3
 
-or, by name and from plain parameters, workload("map2", rate=1_000, dispersion=500, ...).
+workload("map2", rate=1_000, dispersion=500, ...) builds one by name from plain parameters.
 """
 
 from skypane.workloads.arrivals.fleets import BurstyFleet, ConstantFleet, FluctuatingFleet
@@ -19,7 +19,7 @@ from skypane.workloads.cabs import Cabs
 from skypane.workloads.content.drift import Drifting
 from skypane.workloads.content.keys import Zipf
 from skypane.workloads.content.points import Classic
-from skypane.workloads.content.sources import Presence, Shared
+from skypane.workloads.content.senders import Presence, Shared
 from skypane.workloads.disorder.delays import (
     EmpiricalDelay,
     ExponentialDelay,

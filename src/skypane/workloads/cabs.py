@@ -1,10 +1,11 @@
-"""Cabs of a city that report where they are and how fast they drive (paper 3, section 1.1), made to order.
+"""Synthetic cabs of a city that report their positions and speeds (paper 3, section 1.1).
 
     wait for a fare -> drive to the next place, street by street -> wait ...
 
-Places that draw many cabs have an hour in which a queue grows on the streets that lead to them, and dissolves again: who
-drives there comes along at speed, meets the end of the queue, and crawls the rest of the way. Where queues end is known
-(`HotPlace.queue`), so that what a query finds can be held against it. The city is made up; it lies where San Francisco does.
+Each hot place attracts many cabs around one hour of the day: a queue grows on the streets that lead to it, and
+dissolves again. A cab that drives there travels at speed up to the end of the queue, and crawls the rest of the way.
+The ends of the queues are known (`HotPlace.queue`), so that the answers of a query can be checked against them. The
+city is fictitious; its coordinates are those of San Francisco.
 """
 
 from __future__ import annotations
@@ -17,50 +18,50 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.types import BoolArray, Duration, FloatArray, IntArray, Micros
+from skypane.workloads.argument_checks import SECOND, at_least, seconds
 from skypane.workloads.arrivals.sent import CHUNK
-from skypane.workloads.chance import generator
-from skypane.workloads.checks import SECOND, at_least, seconds
 from skypane.workloads.disorder.delays import ExponentialDelay
 from skypane.workloads.disorder.held import HeldBack
+from skypane.workloads.random_streams import generator
 from skypane.workloads.stream import START, TIMESTAMP, Stream
 
 _MOVES, _DELAYS = range(2)
 
 WIDTH, HEIGHT = 16.0, 12.0
-"""Of the city, in km, east and north of its corner."""
+"""Size of the city, in km, east and north of its corner."""
 CORNER: Final = (-122.52, 37.70)
-"""Its south-western corner: longitude and latitude, in degrees."""
+"""South-western corner of the city: longitude and latitude, in degrees."""
 DEGREE: Final = (87.9, 111.2)
-"""Kilometres in a degree of longitude and of latitude, there."""
+"""Kilometres per degree of longitude and of latitude at the city."""
 BLOCK: Final = 0.25
-"""Kilometres from one street to the next, the first half as far from the corner."""
+"""Kilometres from one street to the next; the first street is half as far from the corner."""
 CRAWL: Final = (2.0, 9.0)
 """Speeds in a queue, km/h; uniform."""
 FREE: Final = (24.0, 60.0)
-"""Speeds outside of one, km/h, at the least and at the most."""
+"""Lowest and highest speed outside a queue, km/h."""
 
 
 class HotPlace(NamedTuple):
-    """A place that draws cabs, all the more around its `hour` of the day."""
+    """A place that attracts cabs, most of them around its `hour` of the day."""
 
     name: str
     #: km east and north of the corner
     east: float
     north: float
     hour: float
-    #: how long before and after its hour there is a queue, in hours
+    #: hours before and after `hour` in which there is a queue
     around: float
-    #: km of the longest queue
+    #: length of the longest queue, in km
     longest: float
-    #: how many cabs it draws, beside other places
+    #: attraction for cabs, relative to other places
     draw: float
 
     def rush(self, hour: float) -> float:
-        """Return how much of its rush there is at an hour of the day, 0 to 1."""
+        """Return the intensity of the rush at an hour of the day, 0 to 1."""
         return max(0.0, 1.0 - abs(hour - self.hour) / self.around)
 
     def queue(self, hour: float) -> float:
-        """Return the length of its queue on each street that leads to it, in km."""
+        """Return the length of the queue on each street that leads to the place, in km."""
         return self.longest * self.rush(hour)
 
 
@@ -74,12 +75,12 @@ HOT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Cabs(Stream):
-    """Reports of `cabs` cabs, each one `every` so often; at a rank one in four of them.
+    """Reports of `cabs` cabs, one per cab every `every`; a cab that waits at a rank sends only every fourth.
 
-    delay       mean time that a report is on its way, exponential
-    dead_every  mean time until a cab comes into a place without network; what it reports there arrives when it has left,
-    dead_for    after so long on average
-    rows, length, start: as in Stream; the day begins at six in the morning, second 0
+    delay       mean time until a report arrives, exponential
+    dead_every  mean time until a cab enters a place without network; reports from there arrive when it has left
+    dead_for    mean time that it stays there
+    rows, length, start: as in Stream; second 0 is six in the morning
     """
 
     cabs: int = 600
@@ -100,7 +101,7 @@ class Cabs(Stream):
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns: time, arrival, cab, report ("traffic", or "waiting" at a rank), longitude, latitude, speed (km/h)."""
+        """Columns: time, arrival, cab, report ("traffic"; at a rank "waiting"), longitude, latitude, speed (km/h)."""
         kinds = {"time": TIMESTAMP, "arrival": TIMESTAMP, "cab": pa.int64(), "report": pa.string()}
         return pa.schema({**kinds, "longitude": pa.float64(), "latitude": pa.float64(), "speed": pa.float64()})
 
@@ -115,7 +116,7 @@ class Cabs(Stream):
         rng = generator(self.seed, _MOVES)
         delays = self._delays().start(self.cabs, generator(self.seed, _DELAYS))
         tick = seconds("every", self.every)
-        # Cab i reports at its own moment of each tick, the first one first: reports of a tick are in order as they stand.
+        # Cab i reports at its own moment of each tick, and moments ascend with i, so reports of a tick need no sorting.
         moments = np.sort(np.rint(rng.random(self.cabs) * tick * SECOND).astype(np.int64))
         traffic = _Traffic(self.cabs, rng)
         parts: list[tuple[IntArray, _Reports]] = []
@@ -127,27 +128,27 @@ class Cabs(Stream):
             number += 1
             if sum(len(times) for times, _ in parts) >= CHUNK:
                 times = np.concatenate([times for times, _ in parts])
-                told = _Reports(*map(np.concatenate, zip(*(part for _, part in parts), strict=True)))
-                yield self._batch(times, times + delays(times, told.cabs), told)
+                sent = _Reports(*map(np.concatenate, zip(*(part for _, part in parts), strict=True)))
+                yield self._batch(times, times + delays(times, sent.cabs), sent)
                 parts = []
 
     def _hour(self, at: float) -> float:
         """Return the hour of the day, `at` seconds after the start."""
         return (self.start / SECOND + at) / 3600 % 24
 
-    def _batch(self, times: IntArray, arrivals: IntArray, told: _Reports) -> pa.RecordBatch:
+    def _batch(self, times: IntArray, arrivals: IntArray, sent: _Reports) -> pa.RecordBatch:
         stamps = [pa.array(column + self.start).view(TIMESTAMP) for column in (times, arrivals)]
-        kinds = pa.array(["waiting", "traffic"]).take(pa.array(told.driving.astype(np.int64)))
+        kinds = pa.array(["waiting", "traffic"]).take(pa.array(sent.driving.astype(np.int64)))
         places = [
             pa.array(corner + km / degree)
-            for corner, km, degree in zip(CORNER, (told.east, told.north), DEGREE, strict=True)
+            for corner, km, degree in zip(CORNER, (sent.east, sent.north), DEGREE, strict=True)
         ]
-        columns = [*stamps, pa.array(told.cabs), kinds, *places, pa.array(np.round(told.speed, 1))]
+        columns = [*stamps, pa.array(sent.cabs), kinds, *places, pa.array(np.round(sent.speed, 1))]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
 class _Reports(NamedTuple):
-    """Who reports, whether it drives, where it is (km), how fast (km/h)."""
+    """Reports by column: cab, whether it drives, position (km), speed (km/h)."""
 
     cabs: IntArray
     driving: BoolArray
@@ -157,7 +158,7 @@ class _Reports(NamedTuple):
 
 
 class _Traffic:
-    """Where all cabs are, tick by tick."""
+    """The positions of all cabs, advanced tick by tick."""
 
     def __init__(self, cabs: int, rng: np.random.Generator) -> None:
         self._rng = rng
@@ -169,18 +170,18 @@ class _Traffic:
         self._usual = np.clip(rng.normal(38.0, 5.0, cabs), *FREE)
 
     def tick(self, hour: float, length: float, number: int) -> _Reports:
-        """Move all by `length` seconds; return what they report then."""
+        """Advance all cabs by `length` seconds; return their reports at the end of the tick."""
         self._leave(hour, length)
         driving = self._wait <= 0
         speed = np.where(driving, self._speeds(hour), 0.0)
         self._move(speed, hour, length)
-        told = np.flatnonzero(driving | ((np.arange(len(driving)) + number) % 4 == 0))
-        noise = self._rng.normal(0.0, 0.01, (2, len(told)))
-        east, north = self._at[told].T + noise
-        return _Reports(told, driving[told], east, north, speed[told])
+        reporting = np.flatnonzero(driving | ((np.arange(len(driving)) + number) % 4 == 0))
+        noise = self._rng.normal(0.0, 0.01, (2, len(reporting)))
+        east, north = self._at[reporting].T + noise
+        return _Reports(reporting, driving[reporting], east, north, speed[reporting])
 
     def _leave(self, hour: float, length: float) -> None:
-        """Send those who have waited long enough somewhere."""
+        """Assign a destination to each cab whose waiting time ends in this tick."""
         waiting = self._wait > 0
         self._wait -= length
         leaving = np.flatnonzero(waiting & (self._wait <= 0))
@@ -199,7 +200,7 @@ class _Traffic:
         return np.where(crawling, self._rng.uniform(*CRAWL, len(free)), free)
 
     def _move(self, speed: FloatArray, hour: float, length: float) -> None:
-        """Along the street first, then to the north or south; nobody drives past the end of a queue at speed."""
+        """Move each cab east or west first, then north or south; a cab outside a queue stops at its end."""
         queues = self._queues(hour)
         left = self._left()
         way = np.minimum(speed * length / 3600, np.where(left > queues, left - queues, left))
@@ -213,14 +214,14 @@ class _Traffic:
         self._wait[arrived] = 60.0 + self._rng.exponential(300.0, int(arrived.sum()))
 
     def _queues(self, hour: float) -> FloatArray:
-        """Return how long the queue is that each drives to, 0 where there is none."""
+        """Return the length of the queue at each cab's destination, in km, 0 without a queue."""
         return np.asarray(np.array([*(place.queue(hour) for place in HOT), 0.0])[self._hot])
 
     def _left(self) -> FloatArray:
-        """Return how many km each has to drive still."""
+        """Return the remaining distance of each cab, in km."""
         return np.asarray(np.abs(self._to - self._at).sum(axis=1))
 
     def _places(self, n: int) -> FloatArray:
-        """Return corners of streets, most of them in the middle of the city."""
+        """Return `n` random street corners, most of them in the middle of the city."""
         places = self._rng.beta(2.2, 2.2, (n, 2)) * (WIDTH, HEIGHT)
         return np.asarray((np.floor(places / BLOCK) + 0.5) * BLOCK)

@@ -1,8 +1,8 @@
-"""Smart meters of a small town, read every minute through a mesh of data concentrators (paper 2, figure 1), made to order.
+"""Synthetic smart meters of a small town, read every minute through a mesh of data concentrators (paper 2, figure 1).
 
-Each reading reaches one of the concentrators that are near, which stamps it with its own time and passes its readings on in
-that order: inputs that are sorted each, and interleave in any way. Streets lose their power now and then, and some meters read
-badly: nothing, NaN, less than nothing, or far too much.
+Each reading reaches one of the nearby concentrators, which stamps it with its own time and forwards its readings in
+that order: each input is sorted, and the inputs interleave arbitrarily. Streets have power outages, and some meters
+deliver bad readings: null, NaN, negative, or far too large.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.types import BoolArray, Duration, FloatArray, IntArray, Micros
+from skypane.workloads.argument_checks import SECOND, at_least, between, seconds
 from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases
 from skypane.workloads.arrivals.sent import CHUNK
-from skypane.workloads.chance import generator
-from skypane.workloads.checks import SECOND, at_least, between, seconds
 from skypane.workloads.disorder.delays import ExponentialDelay
 from skypane.workloads.disorder.held import HeldBack
+from skypane.workloads.random_streams import generator
 from skypane.workloads.stream import START, TIMESTAMP, Stream
 
 _READINGS, _DELAYS, _OUTAGES = range(3)
 
 HOUSES: Final = 27
-"""Along a street; 9 streets of them have the paper's 243 meters."""
+"""Houses per street; 9 streets have the paper's 243 meters."""
 CONCENTRATORS: Final = 9
 LIMIT: Final = 0.4
-"""No house draws more in a minute, kWh."""
+"""The most that a house draws in a minute, in kWh."""
 _DAY: Final = np.interp(np.arange(24), [0, 5, 7, 9, 12, 16, 19, 22, 24], [0.3, 0.25, 1.4, 0.7, 0.9, 0.7, 1.8, 1.0, 0.3])
-"""How much a house draws in each hour of the day, beside its mean."""
+"""Consumption of a house in each hour of the day, relative to its mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meters(Stream):
-    """A reading of each meter a minute, in streets of 27.
+    """One reading per meter and minute, in streets of 27 houses.
 
-    meters        how many; meter i is house i % 27 of street i // 27
-    bad           share of meters that read badly, three readings in ten
-    outage_every  mean time until a street loses its power,
-    outage_for    and how long on average; its meters go on reporting, without voltage
-    delay         mean time that a concentrator needs to pass a reading on, exponential; it keeps its order
+    meters        number of meters; meter i is house i % 27 of street i // 27
+    bad           share of bad meters, of which three readings in ten are wrong
+    outage_every  mean time between outages of a street
+    outage_for    mean length of an outage; the meters of the street report zero voltage and consumption
+    delay         mean time until a concentrator forwards a reading, exponential; the concentrator keeps the order
     rows, length, start: as in Stream
     """
 
@@ -129,12 +129,13 @@ class Meters(Stream):
 
 @dataclass(frozen=True, slots=True)
 class _Town:
-    """Meters, each with its habits."""
+    """The meters, with the consumption of each."""
 
-    #: when in each minute a meter is read, in microseconds; ascending
+    #: offset in each minute at which a meter is read, in microseconds; ascending
     moments: IntArray
+    #: the meter that is read at each of these moments
     order: IntArray
-    #: mean kWh in a minute
+    #: mean kWh per minute
     usual: FloatArray
     bad: BoolArray
 
@@ -147,14 +148,14 @@ class _Town:
         return cls(moments[order], order, rng.gamma(4.0, 0.0015, meters), wrong)
 
     def read_at(self, first: int, minutes: int) -> tuple[IntArray, IntArray]:
-        """Return when readings are taken in so many minutes, and of which meters."""
+        """Return the times of the readings in `minutes` minutes from minute `first` on, and their meters."""
         starts = (first + np.arange(minutes)) * 60 * SECOND
         return (starts[:, None] + self.moments).reshape(-1), np.tile(self.order, minutes)
 
     def readings(
         self, meters: IntArray, hours: IntArray, power: BoolArray, rng: np.random.Generator
     ) -> tuple[pa.Array, FloatArray]:
-        """Return kWh and volts as the meters tell them."""
+        """Return kWh and volts as the meters report them."""
         n = len(meters)
         kettle = (rng.random(n) < 0.01) * rng.uniform(0.02, 0.06, n)
         kwh = (
@@ -163,5 +164,5 @@ class _Town:
         volts = np.round(rng.normal(230.0, 2.0, n), 1) * power
         wrong = self.bad[meters] & (rng.random(n) < 0.3)
         kinds = rng.integers(0, 4, n)
-        told = np.where(wrong, np.array([0.0, np.nan, -1.0, 9999.0])[kinds], kwh)
-        return pa.array(told, mask=wrong & (kinds == 0), from_pandas=False), volts
+        reported = np.where(wrong, np.array([0.0, np.nan, -1.0, 9999.0])[kinds], kwh)
+        return pa.array(reported, mask=wrong & (kinds == 0), from_pandas=False), volts

@@ -1,4 +1,4 @@
-"""From plain parameters, as a command line or a file has them, to a frozen config, with errors that name them."""
+"""Construction of frozen configs from plain parameters of a command line or a file; errors name the parameter."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def accepted(config: type[Any]) -> tuple[str, ...]:
 
 
 def build(config: type[T], parameters: Mapping[str, Any], what: str) -> T:
-    """Return the config with the given parameters; texts are read as the field's type.
+    """Return the config with the given parameters; texts are converted to the type of the field.
 
-    Raises ConfigError, naming `what` and the parameter, for one that is unknown, missing, or cannot be read.
+    Raises ConfigError, naming `what` and the parameter, if one is unknown, missing, or cannot be converted.
     """
     known = {field.name: field for field in fields(config)}  # type: ignore[arg-type]
     for name in parameters:
@@ -31,7 +31,7 @@ def build(config: type[T], parameters: Mapping[str, Any], what: str) -> T:
     for name, field in known.items():
         if _required(field) and name not in parameters:
             raise ConfigError(f"{what} needs {name}; it takes {', '.join(accepted(config))}")
-    # skypane.types writes Duration as a text, which cannot be evaluated in `Duration | None`.
+    # skypane.types defines Duration as a string, which get_type_hints cannot evaluate in `Duration | None`.
     hints = get_type_hints(config, localns={"Duration": str | timedelta | Length})
     return config(**{name: _read(value, hints[name], f"{what}: {name}") for name, value in parameters.items()})
 
@@ -41,7 +41,7 @@ def _required(field: Field[Any]) -> bool:
 
 
 def _read(value: Any, hint: Any, name: str) -> Any:
-    """Return `value` as what `hint` asks for."""
+    """Return `value` converted to the type `hint`."""
     if get_origin(hint) is tuple:
         items = value.split(",") if isinstance(value, str) else value
         if not isinstance(items, list | tuple):
@@ -60,7 +60,7 @@ def _number(value: Any, kind: type[int | float], name: str) -> Any:
     try:
         number = float(value)
         if not isinstance(value, bool) and (kind is float or number.is_integer()):
-            # Not through float where it need not be: whole numbers above 2^53 stay exact.
+            # Integers are not converted through float where possible, so that those above 2^53 stay exact.
             return number if kind is float else int(number if isinstance(value, str) and not _digits(value) else value)
     except (TypeError, ValueError):
         pass

@@ -1,4 +1,4 @@
-"""Workloads by name, from plain parameters.
+"""Construction of workloads by name from plain parameters.
 
 >>> made = workload("map2", rate=1000, dispersion=2000, d=2, delay="uniform", delay_mean="200 ms", rows=5)
 >>> made.table().column_names
@@ -21,7 +21,7 @@ from skypane.workloads.cabs import Cabs
 from skypane.workloads.content.drift import Drifting
 from skypane.workloads.content.keys import Zipf
 from skypane.workloads.content.points import DISTRIBUTIONS, Classic
-from skypane.workloads.content.sources import Presence, Shared
+from skypane.workloads.content.senders import Presence, Shared
 from skypane.workloads.disorder.delays import (
     EmpiricalDelay,
     ExponentialDelay,
@@ -37,45 +37,45 @@ from skypane.workloads.stream import Stream
 from skypane.workloads.workload import Workload
 
 
-class Named(NamedTuple):
-    """A config class, and the parameters that its name settles."""
+class NamedWorkload(NamedTuple):
+    """A config class, and the parameters that the name fixes."""
 
     config: type[Any]
     settled: Mapping[str, Any] = {}
 
 
-ARRIVALS: Final[Mapping[str, Named]] = {
-    "constant": Named(Constant),
-    "poisson": Named(Poisson),
-    "map2": Named(Map2),
-    "self-similar": Named(SelfSimilar),
-    "pareto-slots": Named(ParetoSlots),
-    "random-walk": Named(RandomWalk),
-    "steps": Named(Steps),
-    "on-off": Named(OnOff),
-    "constw": Named(ConstantFleet),
-    "psfcw": Named(FluctuatingFleet, {"shape": "step", "total": "constant"}),
-    "ptfcw": Named(FluctuatingFleet, {"shape": "trend", "total": "constant"}),
-    "sfvar": Named(FluctuatingFleet, {"shape": "step", "total": "varying"}),
-    "tfvar": Named(FluctuatingFleet, {"shape": "trend", "total": "varying"}),
-    "bursty": Named(BurstyFleet),
+ARRIVALS: Final[Mapping[str, NamedWorkload]] = {
+    "constant": NamedWorkload(Constant),
+    "poisson": NamedWorkload(Poisson),
+    "map2": NamedWorkload(Map2),
+    "self-similar": NamedWorkload(SelfSimilar),
+    "pareto-slots": NamedWorkload(ParetoSlots),
+    "random-walk": NamedWorkload(RandomWalk),
+    "steps": NamedWorkload(Steps),
+    "on-off": NamedWorkload(OnOff),
+    "constw": NamedWorkload(ConstantFleet),
+    "psfcw": NamedWorkload(FluctuatingFleet, {"shape": "step", "total": "constant"}),
+    "ptfcw": NamedWorkload(FluctuatingFleet, {"shape": "trend", "total": "constant"}),
+    "sfvar": NamedWorkload(FluctuatingFleet, {"shape": "step", "total": "varying"}),
+    "tfvar": NamedWorkload(FluctuatingFleet, {"shape": "trend", "total": "varying"}),
+    "bursty": NamedWorkload(BurstyFleet),
 }
-POINTS: Final[Mapping[str, Named]] = {
-    **{kind: Named(Classic, {"kind": kind}) for kind in DISTRIBUTIONS},
-    "drifting": Named(Drifting),
+POINTS: Final[Mapping[str, NamedWorkload]] = {
+    **{kind: NamedWorkload(Classic, {"kind": kind}) for kind in DISTRIBUTIONS},
+    "drifting": NamedWorkload(Drifting),
 }
-DELAYS: Final[Mapping[str, Named]] = {
-    "none": Named(NoDelay),
-    "uniform": Named(UniformDelay),
-    "exponential": Named(ExponentialDelay),
-    "pareto": Named(ParetoDelay),
-    "lognormal": Named(LognormalDelay),
-    "empirical": Named(EmpiricalDelay),
-    "held-back": Named(HeldBack),
+DELAYS: Final[Mapping[str, NamedWorkload]] = {
+    "none": NamedWorkload(NoDelay),
+    "uniform": NamedWorkload(UniformDelay),
+    "exponential": NamedWorkload(ExponentialDelay),
+    "pareto": NamedWorkload(ParetoDelay),
+    "lognormal": NamedWorkload(LognormalDelay),
+    "empirical": NamedWorkload(EmpiricalDelay),
+    "held-back": NamedWorkload(HeldBack),
 }
 
 SCENES: Final[Mapping[str, type[Stream]]] = {"cabs": Cabs, "meters": Meters}
-"""Streams that are of one piece, with columns of their own: they are not composed of arrivals, points, keys and delays."""
+"""Complete streams with columns of their own, which are not composed of arrivals, points, keys and delays."""
 
 _OF_ALL: Final = ("seed", "rows", "length", "start")
 _UNPREFIXED: Final = ("d", "points", "delay", "sources", "keys")
@@ -83,9 +83,10 @@ _PARTS: Final = ("points", "keys", "delay", "source", "presence")
 
 
 def workload(arrivals: str, **parameters: Any) -> Stream:
-    """Return the workload with arrivals of that name, or the scene; numbers may be given as texts.
+    """Return the scene named `arrivals`, or the workload with the arrivals of that name.
 
-    A scene (see SCENES) has parameters of its own; else they are those of composed().
+    A scene (see SCENES) has parameters of its own; all other workloads take those of composed(). Numbers may be passed
+    as texts.
     """
     if arrivals in SCENES:
         return build(SCENES[arrivals], parameters, f"workload {arrivals!r}")
@@ -95,18 +96,21 @@ def workload(arrivals: str, **parameters: Any) -> Stream:
 
 
 def composed(arrivals: str, **parameters: Any) -> Workload:
-    """Return the workload with arrivals of that name; numbers may be given as texts.
+    """Return the workload with the named arrivals; numbers may be passed as texts.
 
-    A parameter without a prefix is one of the arrivals (see ARRIVALS), of all (seed, rows, length, start), or
+    A parameter without a prefix belongs to the arrivals (see ARRIVALS) or to the stream (seed, rows, length, start).
+    All others are:
+
     d:                    number of criteria
-    points:               a name in POINTS, whose parameters are points_... (points="drifting", points_period="1 minute")
-    delay:                a name in DELAYS, whose parameters are delay_... (delay="uniform", delay_mean="200 ms");
-                          what is held back has a delay of another kind besides: delay_usual="uniform", delay_usual_mean=...
-    sources:              how many share a single stream, source_exponent how unequally (not for a fleet: use streams)
-    keys:                 how many; keys_exponent, keys_move_every, keys_move_by as in Zipf
+    points:               a name in POINTS, with parameters points_... (points="drifting", points_period="1 minute")
+    delay:                a name in DELAYS, with parameters delay_... (delay="uniform", delay_mean="200 ms");
+                          "held-back" adds delays of a second kind: delay_usual="uniform", delay_usual_mean=...
+    sources:              number of sources that share a single stream; source_exponent: how unequally
+                          (a fleet takes `streams` instead)
+    keys:                 number of keys; keys_exponent, keys_move_every, keys_move_by as in Zipf
     presence_...:         as in Presence
 
-    Raises ConfigError, naming the parameter, for whatever is unknown, missing or out of range.
+    Raises ConfigError, naming the parameter, if one is unknown, missing or out of range.
     """
     parameters = dict(parameters)
     _check_parts(arrivals, parameters)
@@ -131,9 +135,9 @@ def composed(arrivals: str, **parameters: Any) -> Workload:
 
 
 def _check_parts(arrivals: str, parameters: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a parameter of another part of the workload that lacks the part's name before it."""
+    """Raise ConfigError for a parameter of another part of the workload that lacks the prefix of that part."""
     if arrivals not in ARRIVALS:
-        return  # which is said later
+        return  # _named() raises the error
     own = {*accepted(ARRIVALS[arrivals].config), *_OF_ALL, *_UNPREFIXED}
     for name in parameters:
         meant = [known for known in _prefixed(parameters) if known.endswith(f"_{name}")]
@@ -152,11 +156,11 @@ def _prefixed(parameters: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _pop_prefixed(parameters: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Return the parameters with that prefix, without it, and remove them from `parameters`."""
+    """Remove the parameters with a prefix from `parameters`; return them with the prefix stripped."""
     return {name.removeprefix(prefix): parameters.pop(name) for name in list(parameters) if name.startswith(prefix)}
 
 
-def _named(registry: Mapping[str, Named], part: str, name: str, parameters: Mapping[str, Any]) -> Any:
+def _named(registry: Mapping[str, NamedWorkload], part: str, name: str, parameters: Mapping[str, Any]) -> Any:
     if name not in registry:
         raise ConfigError(f"{part}: unknown {name!r}; use one of {', '.join(registry)}")
     config, settled = registry[name]
@@ -178,5 +182,5 @@ def _shared(name: str, made: Any, shares: Mapping[str, Any]) -> Any:
     if not shares:
         return made
     if isinstance(made, Fleet):
-        raise ConfigError(f"arrivals {name!r} come from streams of their own; give streams instead of sources")
+        raise ConfigError(f"arrivals {name!r} have streams of their own; give streams instead of sources")
     return build(Shared, {"process": made, **shares}, "source")

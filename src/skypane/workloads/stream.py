@@ -1,4 +1,4 @@
-"""What all streams made to order have in common: they can be made again, they end somewhere, they come in order of arrival."""
+"""The base class of synthetic streams: reproducible, limited by rows or length, and in order of arrival."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.types import ConfigError, Duration, Micros
-from skypane.workloads.checks import SECOND, at_least, seconds
+from skypane.workloads.argument_checks import SECOND, at_least, seconds
 from skypane.workloads.disorder.order import by_arrival, micros_of
 
 TIMESTAMP: Final = pa.timestamp("us", "UTC")
 
 START: Final[Micros] = 1_577_836_800_000_000
-"""Second 0 of a stream, unless told otherwise: 2020-01-01 00:00 UTC."""
+"""Second 0 of a stream by default: 2020-01-01 00:00 UTC."""
 
 
 class Stream(ABC):
-    """A stream that can be made again: the same config gives the same rows, each time it is iterated.
+    """A reproducible stream: the same config yields the same rows each time it is iterated.
 
-    It ends after `rows` tuples, or at the event time `length` since `start` (microseconds since 1970), whatever comes
-    first; with neither it is endless.
+    It ends after `rows` tuples, or at the event time `length` after `start` (microseconds since 1970), whichever is
+    reached first; with neither it is endless.
     """
 
     __slots__ = ()
@@ -35,11 +35,11 @@ class Stream(ABC):
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """Columns, `time` (of the event) and `arrival` among them."""
+        """The columns, which include `time` (of the event) and `arrival`."""
 
     @abstractmethod
     def by_event(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows ascending in event time, no arrival before its time."""
+        """Yield the rows ascending in event time; no arrival precedes its event time."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows, ascending in `arrival`, in record batches of about 16K rows (more after long delays)."""
@@ -50,11 +50,11 @@ class Stream(ABC):
     def table(self) -> pa.Table:
         """Return all rows at once, ascending in `arrival`; raise ConfigError if the stream is endless."""
         if self.rows is None and self.length is None:
-            raise ConfigError("an endless workload is no table; give rows= or length=")
+            raise ConfigError("an endless workload cannot be a table; give rows= or length=")
         return pa.Table.from_batches(self.batches(), self.schema)
 
     def check_limits(self) -> None:
-        """Raise ConfigError for a seed or an end that cannot be."""
+        """Raise ConfigError if seed, rows or length is out of range."""
         at_least("seed", 0, self.seed)
         if self.rows is not None:
             at_least("rows", 0, self.rows)
@@ -62,7 +62,7 @@ class Stream(ABC):
             seconds("length", self.length)
 
     def within(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield rows that ascend in event time, until the stream's length or its number of rows is reached."""
+        """Yield the rows of `batches`, ascending in event time, up to the stream's length or number of rows."""
         left = self.rows
         end = None if self.length is None else self.start + round(seconds("length", self.length) * SECOND)
         while left is None or left > 0:

@@ -1,4 +1,4 @@
-"""A workload: arrivals x presence x points x keys x delays, composed into a stream of Arrow record batches.
+"""A workload composes arrivals, presence, points, keys and delays into a stream of Arrow record batches.
 
 arrivals -> presence -> (event time, source) -> + key, points, delay -> ordered by arrival
 """
@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray, Micros
-from skypane.workloads.arrivals.sent import Fleet, Process, Sent, at_most, until
-from skypane.workloads.chance import generator
-from skypane.workloads.checks import SECOND, seconds
+from skypane.workloads.argument_checks import SECOND, seconds
+from skypane.workloads.arrivals.sent import Fleet, Process, SentTuples, at_most, until
 from skypane.workloads.content.keys import Zipf
-from skypane.workloads.content.points import Classic, Points
-from skypane.workloads.content.sources import Presence, Shared
+from skypane.workloads.content.points import Classic, PointDistribution
+from skypane.workloads.content.senders import Presence, Shared
 from skypane.workloads.disorder.delays import Delays, NoDelay
+from skypane.workloads.random_streams import generator
 from skypane.workloads.stream import START, TIMESTAMP, Stream
 
 _ARRIVALS, _PRESENCE, _DELAYS, _POINTS, _KEYS = range(5)
@@ -26,15 +26,15 @@ _ARRIVALS, _PRESENCE, _DELAYS, _POINTS, _KEYS = range(5)
 
 @dataclass(frozen=True, slots=True)
 class Workload(Stream):
-    """A stream that can be made again: the same config gives the same rows, each time it is iterated.
+    """A reproducible stream: the same config yields the same rows each time it is iterated.
 
     arrivals: a Process (one source; wrap it in Shared for more) or a Fleet. rows, length, start: as in Stream.
-    The parts draw from random numbers of their own: with other delays the same rows come in another order; with other
-    points the times stay what they were.
+    Each part has its own random numbers: with other delays the same rows arrive in another order; with other points the
+    times stay the same.
     """
 
     arrivals: Process | Fleet
-    points: Points = field(default_factory=Classic)
+    points: PointDistribution = field(default_factory=Classic)
     keys: Zipf = field(default_factory=Zipf)
     delays: Delays = field(default_factory=NoDelay)
     presence: Presence = field(default_factory=Presence)
@@ -73,10 +73,10 @@ class Workload(Stream):
     def _chance(self, part: int) -> np.random.Generator:
         return generator(self.seed, part)
 
-    def _sent(self, fleet: Fleet) -> Iterator[Sent]:
-        """Yield what is sent until length or rows are reached."""
+    def _sent(self, fleet: Fleet) -> Iterator[SentTuples]:
+        """Yield the sent tuples until `length` or `rows` is reached."""
         sent = fleet.sent(self._chance(_ARRIVALS))
-        # The length is cut before sources are taken away: a stream that has gone silent ends in time, too.
+        # Cut to the length before absent sources are removed, so that a stream whose sources are all silent ends too.
         if self.length is not None:
             sent = until(sent, round(seconds("length", self.length) * SECOND))
         if self.presence != Presence():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skypane.control.admission import STRATEGIES, Admission, AdmissionState, MetaData, Seen
+from skypane.control.admission import STRATEGIES, Admission, AdmissionState, MetaData, PeriodObservation
 from skypane.types import CheckpointError, ConfigError
 
 NOTHING = MetaData()
@@ -22,7 +22,7 @@ def after(law: Admission, known: dict[str, MetaData], *periods: dict[str, float]
     """The state after these periods, decided in each of them."""
     state, _ = law.decide(law.init(), known)
     for rates in periods:
-        state, _ = law.decide(law.observe(state, Seen(rates)), known)
+        state, _ = law.decide(law.observe(state, PeriodObservation(rates)), known)
     return state
 
 
@@ -83,7 +83,7 @@ def test_meta_data_moves_a_stream_before_its_rate_does():
         state = after(law, known, low)
         counts[strategy] = []
         for rates in (high, low, low, low, high):
-            state, decision = law.decide(law.observe(state, Seen(rates)), known)
+            state, decision = law.decide(law.observe(state, PeriodObservation(rates)), known)
             counts[strategy].append(len(decision.value.redirected))
     assert counts == {"DRF": [1, 0, 0, 0, 0], "DRF-M": [0, 0, 0, 0, 0]}
 
@@ -92,7 +92,7 @@ def test_queues_are_smoothed_and_their_latency_is_an_overload():
     law = Admission(capacity=10, latency="2 s", smoothing=0.5)
     state = after(law, streams("a", "b"), {"a": 4.0, "b": 4.0})
     for queued in (30.0, 30.0):
-        state = law.observe(state, Seen({"a": 4.0, "b": 4.0}, {1: queued}))
+        state = law.observe(state, PeriodObservation({"a": 4.0, "b": 4.0}, {1: queued}))
     assert state.readers[0].waiting == 22.5
     _, decision = law.decide(state, streams("a", "b"))
     assert "rows wait 2.2 s" in decision.because
@@ -116,7 +116,7 @@ def test_readers_are_given_back_one_at_a_time():
     calm = {"a": 1.0, "b": 1.0, "c": 1.0}
     counts = []
     for _ in range(30):
-        state, decision = law.decide(law.observe(state, Seen(calm)), streams("a", "b", "c"))
+        state, decision = law.decide(law.observe(state, PeriodObservation(calm)), streams("a", "b", "c"))
         counts.append(len(decision.value.readers))
     assert counts[-1] == 1
     assert all(before - now <= 1 for before, now in zip([3, *counts], counts, strict=False))
@@ -125,7 +125,7 @@ def test_readers_are_given_back_one_at_a_time():
 def test_a_decision_says_who_was_overloaded_and_what_moves():
     law = Admission(capacity=10, strategy="ARD")
     state = after(law, streams("a", "b", "c"), {"a": 4.0, "b": 3.0, "c": 3.0})
-    state = law.observe(state, Seen({"a": 6.0, "b": 3.0, "c": 3.0}))
+    state = law.observe(state, PeriodObservation({"a": 6.0, "b": 3.0, "c": 3.0}))
     _, decision = law.decide(state, streams("a", "b", "c"))
     assert decision.because == "ARD: reader 1 at 12 of 10 rows/s; a from 1 to 2; added 2"
     assert json.loads(json.dumps(decision.to_json()))["value"]["readers"] == {"1": ["b", "c"], "2": ["a"]}
@@ -141,9 +141,9 @@ def test_a_snapshot_in_between_changes_nothing(strategy: str, periods: list[dict
     straight = restored = law.init()
     for rates in periods:
         known = streams(*rates)
-        straight, one = law.decide(law.observe(straight, Seen(rates)), known)
+        straight, one = law.decide(law.observe(straight, PeriodObservation(rates)), known)
         restored = law.restore(json.loads(json.dumps(law.snapshot(restored))))
-        restored, other = law.decide(law.observe(restored, Seen(rates)), known)
+        restored, other = law.decide(law.observe(restored, PeriodObservation(rates)), known)
         assert one == other
         assert sorted(name for names in one.value.readers.values() for name in names) == sorted(known)
 
@@ -158,11 +158,11 @@ def test_what_is_no_snapshot_is_refused():
     [
         ({"strategy": "BFD"}, "strategy must be one of PAR, ARI, ARD, DRF, DRF-M, got 'BFD'"),
         ({"capacity": None}, "need capacity, the rows per second that one reader reads, or most"),
-        ({"every": "0 s"}, "every must be longer than nothing"),
+        ({"every": "0 s"}, "every must be longer than 0"),
         ({"ahead": 0}, "ahead counts periods, need at least 1, got 0"),
         ({"headroom": 1}, "headroom is a share of the capacity, need 0 <= headroom < 1, got 1"),
         ({"smoothing": 0}, "smoothing is a weight"),
-        ({"capacity": -5}, "capacity is what a reader reads in a second"),
+        ({"capacity": -5}, "capacity is in rows per second of a reader"),
     ],
 )
 def test_a_law_that_cannot_be_is_refused(wrong, said: str):
@@ -172,6 +172,6 @@ def test_a_law_that_cannot_be_is_refused(wrong, said: str):
 
 def test_rates_that_cannot_be_are_refused():
     with pytest.raises(ConfigError, match="rate of a must be finite and not negative, got nan"):
-        Seen({"a": float("nan")})
+        PeriodObservation({"a": float("nan")})
     with pytest.raises(ConfigError, match="queue of reader 1 must be finite and not negative, got -1"):
-        Seen({}, {1: -1})
+        PeriodObservation({}, {1: -1})

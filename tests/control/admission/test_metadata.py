@@ -23,8 +23,8 @@ def test_names_with_values_as_they_come_from_yaml_are_read():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"peak": 3}, r"meta: no characteristic of a stream is 'peak'; use one of min, max"),
-        ({"averge": 3}, r"meta: no characteristic of a stream is 'averge'; did you mean 'average'\?"),
+        ({"peak": 3}, r"meta: unknown characteristic 'peak' of a stream; use one of min, max"),
+        ({"averge": 3}, r"meta: unknown characteristic 'averge' of a stream; did you mean 'average'\?"),
         ({"max": "fast"}, r"meta: max is a rate in rows per second, need a number of at least 0, got 'fast'"),
         ({"min": -1}, r"meta: min is a rate .* got -1"),
         ({"max": True}, r"meta: max is a rate .* got True"),
@@ -33,10 +33,10 @@ def test_names_with_values_as_they_come_from_yaml_are_read():
         ({"max": 3, "average": 4}, r"meta: average must lie from min to max, None to 3, got 4"),
         ({"transition": "step"}, r"meta: transition must be one of jump, trend, got 'step'"),
         ({"burst_percent": 120}, r"meta: burst_percent is a share of time, need 0 to 100, got 120"),
-        ({"period": 60}, r"meta: period must be a text such as '10 minutes' .* if seconds are meant"),
-        ({"high_period": "0 s"}, r"meta: high_period must be longer than nothing, got '0 s'"),
+        ({"period": 60}, r"meta: period must be a text such as '10 minutes' .* for seconds, write '60 seconds'"),
+        ({"high_period": "0 s"}, r"meta: high_period must be longer than 0, got '0 s'"),
         ({"period": "1 min", "low_period": "2 min"}, r"meta: low_period and high_period lie within the period of 60"),
-        (["max"], r"meta must be names with values, such as max: 500, got \['max'\]"),
+        (["max"], r"meta must be a mapping such as max: 500, got \['max'\]"),
     ],
 )
 def test_what_cannot_be_is_refused_with_field_value_and_remedy(given, said: str):

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skypane.control.control_policy import Decision
 from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.elasticity.explaining import FuzzyPolicy
-from skypane.control.elasticity.interval import Stages
-from skypane.control.elasticity.model import ModelPolicy
-from skypane.control.elasticity.situation import Policy, Proposal, Situation
-from skypane.control.law import Decision
-from skypane.control.monitoring import Period
-from skypane.control.workers import Workers
+from skypane.control.elasticity.forecasting_policy import ModelPolicy
+from skypane.control.elasticity.interval import StageSamples
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
+from skypane.control.monitoring import SamplingPeriod
+from skypane.control.parallelism import Workers
 from skypane.types import CheckpointError, ConfigError
 
 
 @dataclass(frozen=True)
-class Wants(Policy):
+class Wants(ScalingPolicy):
     """Proposes what it is told to, and notes what it was asked."""
 
     workers: Workers
@@ -30,14 +30,14 @@ class Wants(Policy):
         return Proposal(self.workers, f"{situation.rho_plq:.2f}, {situation.sigma:.2f}", {"N": float(most)})
 
 
-def stages(rho: float, *, panes: int = 2, partitions: int = 3) -> Stages:
+def stages(rho: float, *, panes: int = 2, partitions: int = 3) -> StageSamples:
     """One worker per stage, 100 tuples processed in 0.5 s of a second, so many scheduled that rho is as given."""
-    plq = Period(1.0, (0.5,), (100,), (round(200 * rho),), panes, partitions)
-    return Stages(plq, Period(1.0, (0.5,), (10,), (10,)), arrived=100)
+    plq = SamplingPeriod(1.0, (0.5,), (100,), (round(200 * rho),), panes, partitions)
+    return StageSamples(plq, SamplingPeriod(1.0, (0.5,), (10,), (10,)), arrived=100)
 
 
 def after(
-    law: Elastic, shown: list[Stages], state: ElasticState | None = None
+    law: Elastic, shown: list[StageSamples], state: ElasticState | None = None
 ) -> tuple[ElasticState, Decision[Workers]]:
     state = law.init() if state is None else state
     for one in shown:
@@ -64,30 +64,30 @@ def test_a_control_interval_may_be_a_time():
     state, decision = after(law, [stages(1.6)], state)
     assert decision.value == Workers(3, 4)
     assert state.sums.samples == 0
-    long = replace(stages(1.0), plq=Period(60.0, (0.5,), (100,), (100,)))
+    long = replace(stages(1.0), plq=SamplingPeriod(60.0, (0.5,), (100,), (100,)))
     assert after(law, [long])[1].value == Workers(3, 4), "of which one may be longer"
-    unknown = Stages(None, None)
+    unknown = StageSamples(None, None)
     assert after(law, [unknown] * 9)[1].because == "0 s of 2.5 s measured"
 
 
 def test_what_comes_is_counted_by_the_second():
     """2,000 tuples in 2 s, of 1 ms each, are the whole time of one worker."""
     law = Elastic(ModelPolicy(headroom=0.0), most=60, start=Workers(3, 3), every=1)
-    plq = Period(2.0, (2.0,), (2_000,), (2_000,))
-    assert after(law, [Stages(plq, None, arrived=2_000)])[1].value.plq == 1
+    plq = SamplingPeriod(2.0, (2.0,), (2_000,), (2_000,))
+    assert after(law, [StageSamples(plq, None, arrived=2_000)])[1].value.plq == 1
 
 
 def waiting(rows: int, *, catch_up: str | None = "5 seconds", seconds: float = 1.0, workers: int = 2) -> str:
     """Return the rho that a policy hears of, where a tuple costs 5 ms and so many wait."""
     law = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(workers, 1), every=1, catch_up=catch_up)
-    plq = Period(seconds, (0.25 * seconds,) * 2, (round(50 * seconds),) * 2, (round(50 * seconds),) * 2)
-    return after(law, [Stages(plq, None, arrived=100, backlog=rows)])[1].because
+    plq = SamplingPeriod(seconds, (0.25 * seconds,) * 2, (round(50 * seconds),) * 2, (round(50 * seconds),) * 2)
+    return after(law, [StageSamples(plq, None, arrived=100, backlog=rows)])[1].because
 
 
 def test_of_one_row_that_waits_the_line_has_no_plural():
     law = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(1, 1), every=1, catch_up="1 second")
-    slow = Period(1.0, (0.9,), (1,), (1,))
-    assert after(law, [Stages(slow, None, arrived=1, backlog=1)])[1].because.endswith("; 1 row waits")
+    slow = SamplingPeriod(1.0, (0.9,), (1,), (1,))
+    assert after(law, [StageSamples(slow, None, arrived=1, backlog=1)])[1].because.endswith("; 1 row waits")
 
 
 def test_what_waits_is_work_too():
@@ -103,7 +103,7 @@ def test_what_waits_is_work_too():
 def test_what_waits_while_nothing_comes_is_worked_off():
     law = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1), every=1, catch_up="5 seconds")
     state, _ = after(law, [stages(0.9)])
-    silent = Stages(Period(1.0, (1.0, 1.0), (200, 200), (0, 0)), None, backlog=5_000)
+    silent = StageSamples(SamplingPeriod(1.0, (1.0, 1.0), (200, 200), (0, 0)), None, backlog=5_000)
     state = law.observe(state, silent)
     assert state.sums.mean_rho_plq == 0
     state, decision = law.decide(state)
@@ -160,7 +160,7 @@ def test_none_are_added_beside_a_pane_worker_that_got_no_rows_while_the_others_k
 
 def test_none_are_added_beside_a_window_worker_that_got_no_task_however_slow_the_others_are():
     law = Elastic(Wants(Workers(1, 9)), most=60, start=Workers(1, 8), every=1, idle=2)
-    idle = replace(stages(1.0), used_wlq=5, wlq=Period(1.0, (2.0,), (1,), (3,)))
+    idle = replace(stages(1.0), used_wlq=5, wlq=SamplingPeriod(1.0, (2.0,), (1,), (3,)))
     state, decision = after(law, [idle])
     assert state.workers == Workers(1, 8)
     assert decision.because.endswith("; 3 of 8 WLQ workers got no work; made PLQ 1, WLQ 8")
@@ -188,14 +188,14 @@ def test_a_dry_run_tells_and_does_nothing():
 
 def test_a_long_silence_leaves_the_least_workers():
     law = Elastic(FuzzyPolicy(), most=60, start=Workers(20, 30), every=1, least_wlq=2)
-    nothing = Period(1.0, (0.0,), (0,), (0,))
-    state, _ = after(law, [Stages(nothing, nothing)] * 12)
+    nothing = SamplingPeriod(1.0, (0.0,), (0,), (0,))
+    state, _ = after(law, [StageSamples(nothing, nothing)] * 12)
     assert state.workers == Workers(1, 2)
 
 
 def test_what_was_never_measured_changes_nothing():
     law = Elastic(FuzzyPolicy(), most=60, start=Workers(20, 30), every=1)
-    state, decision = after(law, [Stages(None, None)] * 3)
+    state, decision = after(law, [StageSamples(None, None)] * 3)
     assert state.workers == Workers(20, 30)
     assert decision.because.startswith("rho not measured")
     assert json.dumps(decision.to_json(), allow_nan=False)
@@ -206,8 +206,8 @@ def test_the_model_follows_a_rate_that_rises():
     law = Elastic(ModelPolicy(headroom=0.1), most=60, every=1)
     state = law.init()
     for rate in (100, 400, 800, 1_200, 1_600, 1_600, 1_600, 1_600):
-        plq = Period(1.0, (rate * 5e-3,), (rate,), (rate,))
-        state, decision = law.decide(law.observe(state, Stages(plq, plq, arrived=rate)))
+        plq = SamplingPeriod(1.0, (rate * 5e-3,), (rate,), (rate,))
+        state, decision = law.decide(law.observe(state, StageSamples(plq, plq, arrived=rate)))
     assert decision.value.plq == pytest.approx(math.ceil(1_600 * 5e-3 / 0.9), abs=2)
 
 
@@ -246,7 +246,7 @@ def test_no_bound_is_ever_crossed(wanted, least, span):
     ({"least_plq": 6, "least_wlq": 5}, "the least of both stages, 6 \\+ 5, exceeds 10"),
     ({"every": 0}, "need every >= 1"),
     ({"every": "-1 second"}, "need every >= 1"),
-    ({"catch_up": "0 seconds"}, "catch_up must be longer than nothing, got '0 seconds'"),
+    ({"catch_up": "0 seconds"}, "catch_up must be longer than 0, got '0 seconds'"),
     ({"catch_up": 5}, "catch_up must be a text such as '10 minutes' or a timedelta, got 5"),
     ({"hysteresis": 1.0}, "0 <= hysteresis < 1"),
     ({"idle": -1}, "idle >= 0"),

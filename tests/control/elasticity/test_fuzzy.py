@@ -267,7 +267,7 @@ def test_recorded_decisions_of_the_authors_are_met_with_the_settings_that_they_r
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: FuzzyController(setpoint=1.1), "need 0 < setpoint <= 1, got 1.1"),
     (lambda: FuzzyController().decide(1, 1, 1, 0, 1, 60), "n and m must be at least 1"),
-    (lambda: FuzzyController().decide(1, 1, 1, 1, 1, 1), "at least two workers, one for each stage, got N=1"),
+    (lambda: FuzzyController().decide(1, 1, 1, 1, 1, 1), "N must be at least 2, one worker for each stage, got 1"),
     (lambda: Trapezoid(0, 2, 1, 3), "vertices of a trapezoid must ascend"),
     (lambda: Trapezoid(0, math.nan, 1, 3), "vertices of a trapezoid must ascend"),
     (lambda: Factors(decrease=0), "factors must be above 0 and ascend"),

@@ -10,9 +10,9 @@ import pytest
 import skypane as sp
 from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
-from skypane.control.elasticity.interval import Stages
-from skypane.control.monitoring import Period
-from skypane.control.workers import Workers
+from skypane.control.elasticity.interval import StageSamples
+from skypane.control.monitoring import SamplingPeriod
+from skypane.control.parallelism import Workers
 from skypane.types import ConfigError
 
 
@@ -21,7 +21,7 @@ from skypane.types import ConfigError
     (sp.Threshold(max_workers=16, target=0.7), "threshold"),
 ])  # fmt: skip
 def test_an_option_makes_the_law_of_its_name(option: Any, name: str):
-    law = option.law(Workers(3, 40))
+    law = option.scaling(Workers(3, 40))
     assert law.policy.name == name
     assert law.most == 16
     assert law.init().workers == Workers(3, 13), "the start is within the bounds"
@@ -29,8 +29,8 @@ def test_an_option_makes_the_law_of_its_name(option: Any, name: str):
 
 def test_without_a_bound_both_stages_may_have_the_default_parallelism():
     """On Spark they take turns on the same cores."""
-    assert sp.Fuzzy().law(Workers(1, 1), parallelism=8).most == 16
-    assert sp.Fuzzy(most_wlq=20).law(Workers(1, 1), parallelism=8).most == 28
+    assert sp.Fuzzy().scaling(Workers(1, 1), parallelism=8).most == 16
+    assert sp.Fuzzy(most_wlq=20).scaling(Workers(1, 1), parallelism=8).most == 28
 
 
 def test_an_option_is_told_as_it_was_written():
@@ -49,10 +49,10 @@ def test_the_controllers_own_settings_are_passed_on():
     (lambda: sp.Fuzzy(max_workers=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=8, every=0), "need every >= 1"),
     (lambda: sp.Fuzzy(max_workers=8, every=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
-    (lambda: sp.Fuzzy(max_workers=8, every="soon"), "every: cannot read 'soon' as a length of time"),
+    (lambda: sp.Fuzzy(max_workers=8, every="soon"), "every: cannot read 'soon' as a duration"),
     (lambda: sp.Fuzzy(max_workers=8, idle=1.5), "whole numbers, got 1.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=float("nan")), "whole numbers, got nan"),  # type: ignore[arg-type]
-    (lambda: sp.Model(max_workers=8, latency="0 s"), "latency must be longer than nothing"),
+    (lambda: sp.Model(max_workers=8, latency="0 s"), "latency must be longer than 0"),
     (lambda: sp.Model(max_workers=8, headroom=1.0), "headroom is a share of a worker"),
     (lambda: sp.Threshold(max_workers=8, target=0), "need 0 < target <= 1"),
 ])  # fmt: skip
@@ -67,16 +67,16 @@ def run(*, slots: int, limit: float, intervals: int = 40) -> list[Workers]:
     A second brings 400 rows that take five seconds of work. A batch has the rows of the interval before it, unless they are
     more than the source hands out at once: work for `limit` seconds. What comes while it lasts longer than a second waits.
     """
-    law = sp.Fuzzy(max_workers=60, every=1).law(Workers(1, 1))
+    law = sp.Fuzzy(max_workers=60, every=1).scaling(Workers(1, 1))
     state, shown, interval = law.init(), [], 1.0
     for _ in range(intervals):
         tasks = state.workers.plq
         work = min(5.0 * interval, limit)
         rows, took = round(80 * work / tasks), work / min(slots, tasks)
-        plq = Period(interval, (work / tasks,) * tasks, (rows,) * tasks, (rows,) * tasks)
-        wlq = Period(interval, (0.9 * interval,), (10,), (10,))
+        plq = SamplingPeriod(interval, (work / tasks,) * tasks, (rows,) * tasks, (rows,) * tasks)
+        wlq = SamplingPeriod(interval, (0.9 * interval,), (10,), (10,))
         waiting = round(rows * tasks / interval * max(0.0, took - 1.0))
-        state, decision = law.decide(law.observe(state, Stages(plq, wlq, backlog=waiting)))
+        state, decision = law.decide(law.observe(state, StageSamples(plq, wlq, backlog=waiting)))
         shown.append(decision.value)
         interval = max(1.0, took)
     return shown

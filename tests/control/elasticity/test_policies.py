@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import PROMPT
-from skypane.control.elasticity.model import ModelPolicy
 from skypane.control.elasticity.situation import Situation, fitted
 from skypane.control.elasticity.threshold import ThresholdPolicy
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.types import ConfigError
 
 SITUATION = Situation(Workers(4, 7), rho_plq=1.22, rho_wlq=0.9, sigma=1.0)
@@ -108,7 +108,7 @@ def test_every_policy_keeps_within_the_limit(policy, rhos, sigma, workers, rate,
 
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: ModelPolicy(headroom=1.0), "0 <= headroom < 1"),
-    (lambda: ModelPolicy(latency="0 s"), "latency must be longer than nothing"),
+    (lambda: ModelPolicy(latency="0 s"), "latency must be longer than 0"),
     (lambda: ThresholdPolicy(target=0), "0 < target <= 1"),
     (lambda: Workers(0, 1), "plq_workers must be a whole number of at least 1, got 0"),
     (lambda: Workers(1, wlq=True), "wlq_workers must be a whole number of at least 1, got True"),

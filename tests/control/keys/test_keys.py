@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.keys import FrequencyAware, KeyPlan, Ring, SpaceSaving, basic, load_balance
+from skypane.control.keys import FrequencyAware, HashRing, KeyPlan, SpaceSaving, basic, load_balance
 from skypane.control.keys.frequent import Frequencies, sub_keys
 from skypane.types import ConfigError
 
@@ -37,15 +37,15 @@ def test_space_saving_is_off_by_at_most_what_it_says_and_that_by_one_in_its_room
 
 
 def test_a_node_that_goes_takes_its_own_keys_and_no_others():
-    before = Ring(tuple(range(10)))
-    after = before.with_nodes(range(9))
+    before = HashRing(tuple(range(10)))
+    after = HashRing(tuple(range(9)))
     moved = before.of(KEYS) != after.of(KEYS)
     assert (moved == (before.of(KEYS) == 9)).all()
     assert (basic(KEYS, 10) != basic(KEYS, 9)).mean() > 0.85
 
 
 def test_shares_of_a_ring_even_out_with_its_places():
-    rough, fine = (load_balance(Ring(tuple(range(16)), places).of(KEYS), 16) for places in (4, 1_024))
+    rough, fine = (load_balance(HashRing(tuple(range(16)), places).of(KEYS), 16) for places in (4, 1_024))
     assert fine < 0.08 < rough
 
 
@@ -53,7 +53,7 @@ def test_a_key_that_holds_half_the_rows_is_spread_and_its_parts_are_known():
     rng = np.random.default_rng(2)
     keys = np.where(rng.random(50_000) < 0.5, 7, rng.integers(0, 16_384, 50_000))
     sketch = SpaceSaving(1_024)
-    ring = Ring(tuple(range(8)))
+    ring = HashRing(tuple(range(8)))
     whole, cut = (FrequencyAware(most).decide(sketch.observe(sketch.init(), keys), ring) for most in (0, 5))
     assert load_balance(whole.route(keys), 8) > 1
     assert load_balance(cut.route(keys), 8) < 0.25
@@ -62,14 +62,14 @@ def test_a_key_that_holds_half_the_rows_is_spread_and_its_parts_are_known():
 
 
 def test_tuples_of_a_key_that_is_cut_take_its_parts_in_turn():
-    plan = KeyPlan(Ring(tuple(range(50)), 64), {5: 3})
+    plan = KeyPlan(HashRing(tuple(range(50)), 64), {5: 3})
     nodes = plan.route(np.array([5, 1, 5, 5, 1, 5, 5, 5]))
     assert nodes[[0, 2, 3]].tolist() == nodes[[5, 6, 7]].tolist()
     assert nodes[1] == nodes[4]
 
 
 def test_a_key_that_is_not_cut_is_on_the_node_that_its_tuples_go_to():
-    plan = KeyPlan(Ring(tuple(range(8))), {5: 3})
+    plan = KeyPlan(HashRing(tuple(range(8))), {5: 3})
     keys = np.array([key for key in range(100) if key != 5])
     assert [plan.nodes_of(key) for key in keys.tolist()] == [frozenset([node]) for node in plan.route(keys).tolist()]
 
@@ -84,8 +84,8 @@ def test_parts_of_keys_by_hand():
 
 def test_what_cannot_be_is_an_error():
     with pytest.raises(ConfigError, match="need a node"):
-        Ring(())
-    with pytest.raises(ConfigError, match="room for a key, got 0"):
+        HashRing(())
+    with pytest.raises(ConfigError, match="room must be at least 1 key, got 0"):
         SpaceSaving(0)
-    with pytest.raises(ConfigError, match="cannot cut -1 keys"):
+    with pytest.raises(ConfigError, match="most must be at least 0 keys, got -1"):
         FrequencyAware(-1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.scheduling.messages import PaneResult
+from skypane.control.scheduling.events import PaneResult
 from skypane.control.scheduling.partitions import (
     Close,
     Empty,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.scheduling import SCHEDULERS, Feedback, Merge, PaneResult, Run, WinUpdate, scheduler
+from skypane.control.scheduling import SCHEDULERS, Feedback, Merge, PaneResult, RunTask, WinUpdate, scheduler
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -21,33 +21,38 @@ ALL = list(SCHEDULERS)
 def test_windows_go_round_robin():
     wlq = scheduler("WIN_RR", OVERLAPPING, workers=2, first_pane=0)
     assert wlq.arrived(PaneResult(10, 0)) == [
-        Run(1, WinUpdate(-1, 10, finalized=True)),  # only pane 0 of it is in the stream
-        Run(0, WinUpdate(0, 10)),
+        RunTask(1, WinUpdate(-1, 10, finalized=True)),  # only pane 0 of it is in the stream
+        RunTask(0, WinUpdate(0, 10)),
     ]
-    assert wlq.arrived(PaneResult(11, 1)) == [Run(0, WinUpdate(0, 11, finalized=True)), Run(1, WinUpdate(1, 11))]
+    assert wlq.arrived(PaneResult(11, 1)) == [
+        RunTask(0, WinUpdate(0, 11, finalized=True)),
+        RunTask(1, WinUpdate(1, 11)),
+    ]
 
 
 def test_algorithm_3_of_paper_1_by_hand():
     """Two workers. Window -1 and 0 get result 10; result 11 of the busy window 0 waits, and goes where 0 was updated."""
     wlq = scheduler("WIN_FB", OVERLAPPING, workers=2, first_pane=0)
-    assert wlq.arrived(PaneResult(10, 0, counter=2)) == [Run(0, WinUpdate(-1, 10)), Run(1, WinUpdate(0, 10))]
+    assert wlq.arrived(PaneResult(10, 0, counter=2)) == [RunTask(0, WinUpdate(-1, 10)), RunTask(1, WinUpdate(0, 10))]
     assert wlq.arrived(PaneResult(11, 0, counter=2)) == []
-    assert wlq.finished(Feedback(1, WinUpdate(0, 10))) == [Run(1, WinUpdate(0, 11))], "the same window stays in cache"
-    assert wlq.finished(Feedback(0, WinUpdate(-1, 10))) == [Run(0, WinUpdate(-1, 11, finalized=True))]
+    assert wlq.finished(Feedback(1, WinUpdate(0, 10))) == [RunTask(1, WinUpdate(0, 11))], (
+        "the same window stays in cache"
+    )
+    assert wlq.finished(Feedback(0, WinUpdate(-1, 10))) == [RunTask(0, WinUpdate(-1, 11, finalized=True))]
     assert wlq.finished(Feedback(0, WinUpdate(-1, 11, finalized=True))) == [], "window 0 is busy: nothing to do"
-    assert wlq.arrived(PaneResult(12, 1)) == [Run(0, WinUpdate(1, 12))], "another window starts at once"
+    assert wlq.arrived(PaneResult(12, 1)) == [RunTask(0, WinUpdate(1, 12))], "another window starts at once"
 
 
 def test_merges_fill_the_time_while_windows_are_busy():
     """One window of one pane in four partitions: one worker updates, the other merges two of those that wait."""
     wlq = scheduler("WIN_FB_MERGE", TUMBLING, workers=2)
-    assert wlq.arrived(PaneResult(1, 0, 4)) == [Run(0, WinUpdate(0, 1))]
+    assert wlq.arrived(PaneResult(1, 0, 4)) == [RunTask(0, WinUpdate(0, 1))]
     assert wlq.arrived(PaneResult(2, 0, 4)) == [], "one result is nothing to merge"
-    assert wlq.arrived(PaneResult(3, 0, 4)) == [Run(1, Merge(0, 2, 3))]
+    assert wlq.arrived(PaneResult(3, 0, 4)) == [RunTask(1, Merge(0, 2, 3))]
     assert wlq.arrived(PaneResult(4, 0, 4)) == []
-    assert wlq.finished(Feedback(0, WinUpdate(0, 1))) == [Run(0, WinUpdate(0, 4))], "not final: a merge is running"
+    assert wlq.finished(Feedback(0, WinUpdate(0, 1))) == [RunTask(0, WinUpdate(0, 4))], "not final: a merge is running"
     assert wlq.finished(Feedback(1, Merge(0, 2, 3), result=5)) == []
-    assert wlq.finished(Feedback(0, WinUpdate(0, 4))) == [Run(0, WinUpdate(0, 5, finalized=True))]
+    assert wlq.finished(Feedback(0, WinUpdate(0, 4))) == [RunTask(0, WinUpdate(0, 5, finalized=True))]
     assert wlq.finished(Feedback(0, WinUpdate(0, 5, finalized=True))) == []
 
 
@@ -73,16 +78,16 @@ def test_workers_that_are_ready_share_what_there_is(name: str):
 def test_a_worker_turned_off_finishes_its_task_and_gets_no_other():
     wlq = scheduler("WIN_FB", TUMBLING, workers=2)
     wlq.arrived(PaneResult(1, 0))
-    assert wlq.arrived(PaneResult(2, 1)) == [Run(1, WinUpdate(1, 2, finalized=True))]
+    assert wlq.arrived(PaneResult(2, 1)) == [RunTask(1, WinUpdate(1, 2, finalized=True))]
     assert wlq.scale(1) == []
     assert wlq.arrived(PaneResult(3, 2)) == []
     assert wlq.finished(Feedback(1, WinUpdate(1, 2, finalized=True))) == []
-    assert wlq.scale(2) == [Run(1, WinUpdate(2, 3, finalized=True))], "awake again, it takes what waits"
+    assert wlq.scale(2) == [RunTask(1, WinUpdate(2, 3, finalized=True))], "awake again, it takes what waits"
 
 
 def test_a_report_of_a_task_that_was_not_given_is_refused():
     wlq = scheduler("WIN_FB", TUMBLING, workers=2)
-    with pytest.raises(ConfigError, match="worker 1 reports a task that it was not given"):
+    with pytest.raises(ConfigError, match="worker 1 reports a task that it does not have"):
         wlq.finished(Feedback(1, WinUpdate(0, 1)))
     wlq = scheduler("WIN_FB_MERGE", TUMBLING, workers=2)
     for result in range(3):
@@ -94,7 +99,7 @@ def test_a_report_of_a_task_that_was_not_given_is_refused():
 def test_unknown_names_and_no_workers_are_refused():
     with pytest.raises(ConfigError, match="one of WIN_RR, WIN_FB, WIN_FB_MERGE, got 'WIN'"):
         scheduler("WIN", TUMBLING, 1)
-    with pytest.raises(ConfigError, match="at least one window worker, got 0"):
+    with pytest.raises(ConfigError, match="workers must be at least 1, got 0"):
         scheduler("WIN_FB", TUMBLING, 0)
 
 
@@ -102,7 +107,7 @@ def test_windows_bound_to_workers_cannot_be_moved():
     wlq = scheduler("WIN_RR", OVERLAPPING, 2)
     wlq.scale(3)
     wlq.arrived(PaneResult(1, 0))
-    with pytest.raises(ConfigError, match="from 3 to 2 workers with windows open"):
+    with pytest.raises(ConfigError, match="from 3 to 2 workers while windows are open"):
         wlq.scale(2)
 
 
@@ -111,7 +116,7 @@ class Farm:
 
     def __init__(self, wlq, random) -> None:
         self.wlq, self.random = wlq, random
-        self.events: list[tuple[float, int, Run]] = []
+        self.events: list[tuple[float, int, RunTask]] = []
         self.free: defaultdict[int, float] = defaultdict(float)
         self.made_of: dict[int, Counter[int]] = {}
         self.windows: defaultdict[int, Counter[int]] = defaultdict(Counter)
@@ -119,7 +124,7 @@ class Farm:
         self.running: Counter[int] = Counter()
         self.now, self.sequence, self.merges = 0.0, 0, 0
 
-    def take(self, runs: list[Run]) -> None:
+    def take(self, runs: list[RunTask]) -> None:
         for run in runs:
             self.sequence += 1
             end = max(self.now, self.free[run.worker]) + self.random.expovariate(1.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from skypane.control.monitoring import Period, utilisation
-from skypane.control.splitting import Panes, Sample, SplittingLaw
+from skypane.control.monitoring import SamplingPeriod, utilisation
+from skypane.control.splitting import SplittingPolicy, SplittingSample, UpcomingBatch
 
 
 class Interval(NamedTuple):
@@ -15,18 +15,18 @@ class Interval(NamedTuple):
     state: Any
 
 
-def run(law: SplittingLaw[Any], intervals: Sequence[Sequence[int]], workers: int, cost: float) -> Iterator[Interval]:
+def run(law: SplittingPolicy[Any], intervals: Sequence[Sequence[int]], workers: int, cost: float) -> Iterator[Interval]:
     """Yield what each interval of one second showed; entry j of an interval is the rows of its pane j."""
     state, first = law.init(), 0
     for sizes in intervals:
         rows = {first + number: size for number, size in enumerate(sizes)}
         first += len(sizes)
-        state, decision = law.decide(state, Panes(rows, workers, open_from=min(rows)))
+        state, decision = law.decide(state, UpcomingBatch(rows, workers, open_from=min(rows)))
         sent = decision.value.rows_by_worker(rows)
         shares = [share.rows for pane in rows for share in decision.value.shares[pane]]
-        period = Period(1.0, tuple(cost * q for q in sent), tuple(sent), tuple(sent), len(rows), len(shares))
+        period = SamplingPeriod(1.0, tuple(cost * q for q in sent), tuple(sent), tuple(sent), len(rows), len(shares))
         found = utilisation(period)
         assert found is not None
         assert period.sigma is not None
-        state = law.observe(state, Sample(period, tuple(shares)))
+        state = law.observe(state, SplittingSample(period, tuple(shares)))
         yield Interval(found.rho, period.sigma, state)

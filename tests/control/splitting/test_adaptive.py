@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.control.splitting.loop import run
 
-from skypane.control.monitoring import Period
-from skypane.control.pid import FALLBACK, Gains, Pid
-from skypane.control.splitting import AdaptiveSplitting, Panes, PidSplitting, Sample, Share
+from skypane.control.monitoring import SamplingPeriod
+from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Share, SplittingSample, UpcomingBatch
 from skypane.control.splitting.adaptive import theta_base
+from skypane.control.splitting.pid import FALLBACK, Gains, Pid
 from skypane.types import CheckpointError, ConfigError
 
 
@@ -31,19 +31,19 @@ def load(sizes: list[list[int]], workers: int, utilisation: float) -> float:
 def test_the_base_threshold_by_hand():
     """Partitions of 2, 4, 4, 4, 5, 5, 7, 9 tuples: mean 5, standard deviation 2."""
     law = AdaptiveSplitting()
-    state = law.observe(law.init(), Sample(None, (2, 4, 4, 4, 5, 5, 7, 9)))
+    state = law.observe(law.init(), SplittingSample(None, (2, 4, 4, 4, 5, 5, 7, 9)))
     assert law.theta(state) == pytest.approx(7)
 
 
 def test_only_recent_partitions_count():
     law = AdaptiveSplitting(recent=3)
-    state = law.observe(law.init(), Sample(None, (1_000, 10, 10, 0)))
-    assert law.theta(law.observe(state, Sample(None, (10,)))) == 10, "the empty one is none"
+    state = law.observe(law.init(), SplittingSample(None, (1_000, 10, 10, 0)))
+    assert law.theta(law.observe(state, SplittingSample(None, (10,)))) == 10, "the empty one is none"
 
 
 def test_before_anything_is_closed_nothing_is_split():
     law = AdaptiveSplitting()
-    _, decision = law.decide(law.init(), Panes({1: 50, 2: 1_000_000}, workers=4))
+    _, decision = law.decide(law.init(), UpcomingBatch({1: 50, 2: 1_000_000}, workers=4))
     assert decision.value.shares == {1: (Share(1, 50),), 2: (Share(2, 1_000_000),)}
     assert decision.figures["sigma"] == 1
 
@@ -51,19 +51,19 @@ def test_before_anything_is_closed_nothing_is_split():
 def test_a_pane_over_the_threshold_is_split_by_hand():
     """Theta 100: pane 1 fills worker 1 with 100 and gives 20 to the LLW, the next; pane 2 starts on the LLW of (0, 100, 20)."""
     law = AdaptiveSplitting()
-    state = law.observe(law.init(), Sample(None, (100, 100)))
-    state, decision = law.decide(state, Panes({2: 30, 1: 120}, workers=3))
+    state = law.observe(law.init(), SplittingSample(None, (100, 100)))
+    state, decision = law.decide(state, UpcomingBatch({2: 30, 1: 120}, workers=3))
     assert decision.value.shares == {1: (Share(1, 100), Share(2, 20)), 2: (Share(0, 30),)}
     assert (decision.figures["theta"], decision.figures["alpha"]) == (100, 1)
     assert "theta 100" in decision.because
-    state, decision = law.decide(state, Panes({2: 80}, workers=3))
+    state, decision = law.decide(state, UpcomingBatch({2: 80}, workers=3))
     assert decision.value.shares == {2: (Share(0, 70), Share(2, 10))}, "the owner goes on up to the threshold"
 
 
 def test_closed_panes_are_forgotten():
     law = AdaptiveSplitting()
-    state, _ = law.decide(law.init(), Panes({1: 5, 2: 5}, workers=2))
-    state, _ = law.decide(state, Panes({3: 5}, workers=2, open_from=2))
+    state, _ = law.decide(law.init(), UpcomingBatch({1: 5, 2: 5}, workers=2))
+    state, _ = law.decide(state, UpcomingBatch({3: 5}, workers=2, open_from=2))
     assert sorted(state.panes) == [2, 3]
 
 
@@ -74,11 +74,11 @@ def test_closed_panes_are_forgotten():
 )
 def test_batches_of_one_tuple_go_the_way_of_tuples(rows, loads, sizes):
     law = AdaptiveSplitting()
-    one = many = law.observe(law.init(), Sample(None, tuple(sizes)))
+    one = many = law.observe(law.init(), SplittingSample(None, tuple(sizes)))
     waiting = list(loads)
     for pane in sorted(rows):
         for _ in range(rows[pane]):
-            many, decision = law.decide(many, Panes({pane: 1}, len(waiting), tuple(waiting)))
+            many, decision = law.decide(many, UpcomingBatch({pane: 1}, len(waiting), tuple(waiting)))
             one, worker = law.send(one, pane, waiting)
             assert decision.value.owners(pane) == (worker,)
             assert one == many
@@ -92,8 +92,8 @@ def test_batches_of_one_tuple_go_the_way_of_tuples(rows, loads, sizes):
 )
 def test_every_row_of_a_batch_is_routed_once(rows, loads, theta):
     law = AdaptiveSplitting()
-    state = law.observe(law.init(), Sample(None, (theta,)))
-    _, decision = law.decide(state, Panes(rows, len(loads), tuple(loads)))
+    state = law.observe(law.init(), SplittingSample(None, (theta,)))
+    _, decision = law.decide(state, UpcomingBatch(rows, len(loads), tuple(loads)))
     assert {pane: sum(share.rows for share in shares) for pane, shares in decision.value.shares.items()} == rows
     assert sum(decision.value.rows_by_worker(rows)) == sum(rows.values())
 
@@ -164,8 +164,8 @@ def test_a_burst_that_ends_is_no_debt():
 def test_intervals_that_say_nothing_move_nothing():
     law = PidSplitting(gains=FALLBACK)
     state = law.init()
-    for period in (None, Period(1.0, (0.0,), (0,), (0,)), Period(1.0, (0.0,), (0,), (7,))):
-        assert law.observe(state, Sample(period)) == state
+    for period in (None, SamplingPeriod(1.0, (0.0,), (0,), (0,)), SamplingPeriod(1.0, (0.0,), (0,), (7,))):
+        assert law.observe(state, SplittingSample(period)) == state
 
 
 def test_one_pane_that_holds_everything_is_split_over_all():
@@ -201,7 +201,7 @@ def test_a_snapshot_that_is_none_is_refused_by_field(change, field):
 
 def test_a_threshold_of_no_partitions_is_none():
     assert math.isinf(theta_base(()))
-    with pytest.raises(ConfigError, match="recent=0"):
+    with pytest.raises(ConfigError, match="recent must be at least 1 partition, got 0"):
         AdaptiveSplitting(recent=0)
 
 

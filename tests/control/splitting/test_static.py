@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.law import Decision, Stateless
+from skypane.control.control_policy import Decision, NoState
 from skypane.control.splitting import (
     POLICIES,
     PaneRoundRobin,
-    Panes,
     Routing,
     Share,
     TupleRoundRobin,
+    UpcomingBatch,
     splitting,
 )
 from skypane.types import ConfigError
@@ -23,7 +23,7 @@ from skypane.types import ConfigError
 @given(st.integers(1, 20), st.integers(-1_000, 1_000))
 def test_panes_go_round_robin_before_the_epoch_too(workers: int, first: int):
     law = PaneRoundRobin()
-    _, decision = law.decide(law.init(), Panes({}, workers))
+    _, decision = law.decide(law.init(), UpcomingBatch({}, workers))
     owners = [decision.value.owner(pane) for pane in range(first, first + workers)]
     assert sorted(owners) == list(range(workers)), "as many panes as workers: each gets one"
     assert decision.value.owner(first) == decision.value.owner(first + workers)
@@ -32,8 +32,8 @@ def test_panes_go_round_robin_before_the_epoch_too(workers: int, first: int):
 
 def test_rows_go_to_all_workers_in_turn_from_batch_to_batch():
     law = TupleRoundRobin()
-    state, first = law.decide(law.init(), Panes({7: 5}, 3))
-    _, second = law.decide(state, Panes({7: 2, 8: 1}, 3))
+    state, first = law.decide(law.init(), UpcomingBatch({7: 5}, 3))
+    _, second = law.decide(state, UpcomingBatch({7: 2, 8: 1}, 3))
     assert [first.value.owner(7, row) for row in range(5)] == [0, 1, 2, 0, 1]
     assert [second.value.owner(7, row) for row in range(2)] == [2, 0]
     assert second.value.owners(8) == (2, 0, 1)
@@ -50,8 +50,8 @@ def test_a_policy_of_ones_own_is_taken_as_it_is():
     class FirstTwo(PaneRoundRobin):
         name: ClassVar[str] = "two"
 
-        def decide(self, state: Stateless, known: Panes) -> tuple[Stateless, Decision[Routing]]:
-            return super().decide(state, Panes(known.rows, min(known.workers, 2)))
+        def decide(self, state: NoState, known: UpcomingBatch) -> tuple[NoState, Decision[Routing]]:
+            return super().decide(state, UpcomingBatch(known.rows, min(known.workers, 2)))
 
     policy = FirstTwo()
     assert splitting(policy) is policy

@@ -72,7 +72,7 @@ KERNELS: Final = (
     ),
     Mutant(
         "large-group-cut",
-        "kernels/groups.py",
+        "kernels/grouped_skyline.py",
         "large[larges, 1] = high",
         "large[larges, 1] = high - 1",
         "the last row of a large group is lost",
@@ -83,7 +83,7 @@ KERNELS: Final = (
     ),
     Mutant(
         "group-shrinks",
-        "kernels/groups.py",
+        "kernels/grouped_skyline.py",
         "size = max(size, at + 1)",
         "size = at + 1",
         "a row that takes an earlier place cuts off the rows after it",
@@ -94,7 +94,7 @@ KERNELS: Final = (
     ),
     Mutant(
         "group-gone-stays",
-        "kernels/groups.py",
+        "kernels/grouped_skyline.py",
         "                found[lane] = np.nan\n",
         "",
         "rows that are dominated by a later one of their group stay",
@@ -105,7 +105,7 @@ KERNELS: Final = (
     ),
     Mutant(
         "group-two-steps",
-        "kernels/groups.py",
+        "kernels/grouped_skyline.py",
         "for first in range(0, size, STEP):",
         "for first in range(0, min(size, 2 * STEP), STEP):",
         "a row is compared with the first 32 of its group's skyline",
@@ -116,7 +116,7 @@ KERNELS: Final = (
     ),
     Mutant(
         "early-end",
-        "kernels/few.py",
+        "kernels/small_groups.py",
         "if below | above == 0:",
         "if below & above == 0:",
         "a compare of more than four columns ends before all are seen",
@@ -427,7 +427,7 @@ KERNELS: Final = (
     ),
     Mutant(
         "first-key-left-over",
-        "kernels/sliding.py",
+        "kernels/sliding_states.py",
         "        for row in range(ids.size):\n            totals[ids[row], column] -= sums[row, column]",
         "        for row in range(1, ids.size):\n            totals[ids[row], column] -= sums[row, column]",
         "of a pane that leaves the window one key's sums stay",
@@ -443,7 +443,7 @@ KERNELS: Final = (
     ),
     Mutant(
         "grid-too-wide",
-        "kernels/split.py",
+        "kernels/state_split.py",
         "grid - 1 <= least <= most <= grid",
         "grid - 2 <= least <= most <= grid",
         "sums of very different size are kept where the small ones have no place",

@@ -87,14 +87,14 @@ OPERATORS: Final = (
     ),
     Mutant(
         "open-is-late",
-        "operators/entry/gate.py",
+        "operators/entry/entry_rules.py",
         "reasons.add(LATE, panes < self.first_open)",
         "reasons.add(LATE, panes <= self.first_open)",
         "rows of the first open pane are late",
     ),
     Mutant(
         "last-reason",
-        "operators/entry/reasons.py",
+        "operators/entry/reject_reasons.py",
         "self._codes[where & (self._codes == 0)]",
         "self._codes[where]",
         "a row is put aside for the last reason that applies, not the first",
@@ -148,7 +148,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "nulls-counted",
-        "operators/aggregates/parts.py",
+        "operators/aggregates/state_parts.py",
         "keep = keep & pc.is_valid",
         "keep = keep | pc.is_valid",
         "null values are counted and summed",
@@ -180,7 +180,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "negative-order",
-        "operators/aggregates/keys64.py",
+        "operators/aggregates/ordered_int64.py",
         "keys = bits ^ ((bits >> 63) & _LAST)",
         "keys = bits",
         "negative numbers are compared by their size",
@@ -188,7 +188,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "numbers-stale",
-        "operators/aggregates/numbering.py",
+        "operators/aggregates/key_numbering.py",
         "take(pa.array(np.flatnonzero(needed)))\n            self._forget()",
         "take(pa.array(np.flatnonzero(needed)))",
         "keys are looked up under the numbers that they had before others were forgotten",
@@ -196,7 +196,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "queue-evicts-first",
-        "operators/aggregates/sliding.py",
+        "operators/aggregates/sliding_aggregates.py",
         "self._older[-1].index < pane:",
         "self._older[-1].index <= pane:",
         "the first pane of a window is taken away with those before it",
@@ -204,7 +204,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "flip-takes-first",
-        "operators/aggregates/sliding.py",
+        "operators/aggregates/sliding_aggregates.py",
         "            if one.index < pane:",
         "            if one.index <= pane:",
         "the sums of the first pane of a window are taken away when the back becomes the front",
@@ -212,7 +212,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "flip-backwards",
-        "operators/aggregates/sliding.py",
+        "operators/aggregates/sliding_aggregates.py",
         "for one in reversed(kept):",
         "for one in kept:",
         "panes are put into the front oldest first, and what was before is put back in the wrong order",
@@ -228,7 +228,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "told-twice",
-        "operators/continuous/updates.py",
+        "operators/fronts/updates.py",
         "(ends < high)",
         "(ends <= high)",
         "that a row leaves at the end of a span is told in it and in the next",
@@ -236,7 +236,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "front-end",
-        "operators/continuous/front.py",
+        "operators/fronts/front.py",
         "(self.clock <= ends) & (starts < ends)",
         "(self.clock < ends) & (starts < ends)",
         "a row is not in the answer of the last window that holds it, or not on the front just before it leaves",
@@ -244,7 +244,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "leaving-forgotten",
-        "operators/continuous/front.py",
+        "operators/fronts/front.py",
         "self._slots.clocks[END, : self._size] >= clock",
         "self._slots.clocks[END, : self._size] > clock",
         "a point that leaves just at the clock is forgotten before that is told",
@@ -252,7 +252,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "shards-earliest",
-        "operators/continuous/shards.py",
+        "operators/fronts/shards.py",
         "[span.starts for span in arrived]).max(axis=0)",
         "[span.starts for span in arrived]).min(axis=0)",
         "a point enters when the first shard lets it, not the last",
@@ -260,15 +260,15 @@ OPERATORS: Final = (
     ),
     Mutant(
         "shard-starts-lost",
-        "operators/continuous/group_shards.py",
-        "points.at(at)._replace(starts=np.concatenate([answer.starts for answer in answers]))",
+        "operators/fronts/group_shards.py",
+        "points.at(at)._replace(starts=np.concatenate([response.starts for response in responses]))",
         "points.at(at)",
         "points of a group forget when they enter",
         ("continuous",),
     ),
     Mutant(
         "starts-lost",
-        "operators/continuous/small_fronts.py",
+        "operators/fronts/small_fronts.py",
         "        self._clocks[START, : self._size] = stored.starts\n",
         "",
         "after a restart the fronts of groups have forgotten when points enter",
@@ -276,7 +276,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "row-forgotten",
-        "operators/continuous/front_rows.py",
+        "operators/fronts/front_rows.py",
         "self._pieces[0].newest < time:",
         "self._pieces[0].newest <= time:",
         "a row that leaves just at the clock is forgotten before it is told",

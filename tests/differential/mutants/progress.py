@@ -37,7 +37,7 @@ PROGRESS: Final = (
     ),
     Mutant(
         "punctuation-back",
-        "progress/law.py",
+        "progress/slack_policy.py",
         "punctuation=max(given, default=None))",
         "punctuation=given[-1] if given else None)",
         "the punctuation goes back when rows are later than any before",
@@ -45,7 +45,7 @@ PROGRESS: Final = (
     ),
     Mutant(
         "newest-back",
-        "progress/law.py",
+        "progress/slack_policy.py",
         "newest = newest if state.newest is None else max(state.newest, newest)",
         "newest = newest if state.newest is None else newest",
         "the newest time is that of the last batch",
@@ -85,7 +85,7 @@ PROGRESS: Final = (
     ),
     Mutant(
         "last-held-lost",
-        "progress/future.py",
+        "progress/far_future.py",
         "if counted.ahead - counted.others >= self.support:",
         "if counted.ahead - counted.others > self.support:",
         "the stream is followed a row too late",
@@ -93,7 +93,7 @@ PROGRESS: Final = (
     ),
     Mutant(
         "followed-not-counted",
-        "progress/law.py",
+        "progress/slack_policy.py",
         "            believed = believed.union(verdict.followed.upto(verdict.limit))\n",
         "            believed = believed.union(verdict.followed.only(verdict.followed.rows < 0))\n",
         "rows that were held and are believed now do not move the newest time",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.runtime.spark.schema import spark_schema
+from skypane.runtime.spark.spark_schema import spark_schema
 
 
 def write(folder: Path, batches: Sequence[pa.Table], files: int, first: int) -> None:

@@ -23,7 +23,7 @@ from tests.differential.spark import files
 from tests.differential.spark.runs import Run
 
 import skypane as sp
-from skypane.operators.continuous import ContinuousSkyline
+from skypane.operators.fronts import ContinuousSkyline
 from skypane.types import Length
 
 _SPARKS: Final = {"count": sf.count, "min": sf.min, "max": sf.max, "sum": sf.sum, "count_distinct": sf.count_distinct}

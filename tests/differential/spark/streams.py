@@ -15,12 +15,12 @@ from tests.differential.spark.runs import Run
 
 import skypane as sp
 from skypane.control.costs import Costs
-from skypane.operators.continuous import ContinuousSkyline
+from skypane.operators.fronts import ContinuousSkyline
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger
-from skypane.runtime.spark.engine.rejects import schema_of
-from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.store import Store
 from skypane.types import Length
 
 WAIT: Final = 300
@@ -46,7 +46,7 @@ class Failing(Directory):
 
     batch: int = -1
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         super().write(spark, answers, batch_id)
         if batch_id == self.batch:
             raise SinkError(f"batch {batch_id} is taken")
@@ -82,7 +82,7 @@ def found(spark: SparkSession, run: Run, folder: Path) -> Found:
 
 def _places(checkpoint: Path) -> frozenset[str]:
     """Return where the windows of the batches that the ledger still has were answered, by what it says."""
-    metrics = Ledger(Store.at(checkpoint / "skypane")).history(KEEP)
+    metrics = Ledger(DocumentStore.at(checkpoint / "skypane")).history(KEEP)
     return frozenset(one["wlq_where"] for one in metrics if one["windows"])
 
 

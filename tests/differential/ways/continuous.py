@@ -17,10 +17,10 @@ from tests.differential.definition.values import groups
 from tests.differential.definition.windows import times, usable
 from tests.differential.ways.windowed import events, parts
 
-from skypane.operators.continuous import Arrivals, ContinuousSkyline, Front, GroupedFronts, RowFront, Updates
-from skypane.operators.continuous.fronts import NOBODY, Asking, Fronts
-from skypane.operators.continuous.history import stays
-from skypane.operators.continuous.shards import ShardedFront
+from skypane.operators.fronts import ContinuousSkyline, Front, GroupedFronts, NewPoints, RowFront, Updates
+from skypane.operators.fronts.fronts import UNSHARDED, Fronts, ShardPlan
+from skypane.operators.fronts.shards import ShardedFront
+from skypane.operators.fronts.stays import stays
 from skypane.runtime import local
 
 Rng = np.random.Generator
@@ -69,8 +69,8 @@ class _Stream:
             yield rng.permutation(np.flatnonzero((before <= self.times) & (self.times < clock))), clock
             before = clock
 
-    def arrivals(self, which: IntArray) -> Arrivals:
-        return Arrivals(self.points[which], self.times[which], which.astype(np.int64))
+    def arrivals(self, which: IntArray) -> NewPoints:
+        return NewPoints(self.points[which], self.times[which], which.astype(np.int64))
 
     def told(self, some: list[Updates]) -> Told:
         """Return the updates of all steps; OutOfOrderError if they did not come in order."""
@@ -139,7 +139,7 @@ def _in_forms(rng: Rng, stream: _Stream, whole: float) -> Told:
     grouped = len(stream.query.groups) > 0
     fronts, told = Fronts(stream.points.shape[1], stream.window, grouped=grouped), []
     for which, clock in stream.steps(rng):
-        asking_ = NOBODY if rng.random() < whole else Asking(int(rng.integers(1, 5)))
+        asking_ = UNSHARDED if rng.random() < whole else ShardPlan(int(rng.integers(1, 5)))
         told.append(fronts.step(stream.arrivals(which), stream.groups[which] if grouped else None, clock, asking_))
         if rng.random() < 0.2:
             fronts = Fronts.restore(*fronts.snapshot(), stream.window)
@@ -155,7 +155,7 @@ def by_rows(case: Case) -> Told:
         rows = stream.rows.take(pa.array(which))
         if rng.random() < 0.5:
             rows = stream.query.combine([stream.query.lift(part) for part in parts(rng, rows)])
-        told.append(front.step(rows, clock, NOBODY if rng.random() < 0.6 else Asking(int(rng.integers(1, 4)))))
+        told.append(front.step(rows, clock, UNSHARDED if rng.random() < 0.6 else ShardPlan(int(rng.integers(1, 4)))))
         if rng.random() < 0.3:
             front = RowFront.of(stream.query, stream.rows.schema, [front.stored()], clock)
     return Told(from_tables(case, told), stream.end)

@@ -13,13 +13,13 @@ from tests.differential.case import Case
 from tests.differential.ways.windowed import Rng, events, shares, together
 
 from skypane.operators.advance import advance, drained
-from skypane.operators.entry.counts import PaneCount, PaneRows
-from skypane.operators.entry.reasons import FUTURE, REASON
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.pane_counts import PaneCount, PaneRows
+from skypane.operators.entry.reject_reasons import FUTURE, REASON
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import PanePartial, PaneQuery
 from skypane.plan import Plan
-from skypane.progress.arrivals import SourceCount
+from skypane.progress.pane_arrivals import SourceCount
 from skypane.runtime import local
 
 

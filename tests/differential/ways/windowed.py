@@ -13,12 +13,12 @@ from tests.differential.definition.windows import members, times, usable
 
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import PaneQuery
-from skypane.operators.query import DivisibleQuery, Query, Queue, QueueQuery
+from skypane.operators.query import DivisibleQuery, PaneQueue, Query, QueueQuery
 from skypane.operators.window_query import TwoStacks
 from skypane.plan import Plan
 from skypane.runtime import local
-from skypane.runtime.gather import decoded, encoded
 from skypane.runtime.spark.batch import RUN_OVERLAPS, _AnswerRuns, _LiftPanes
+from skypane.runtime.table_batching import decoded, encoded
 
 Rng = np.random.Generator
 
@@ -104,7 +104,7 @@ def by_queue(case: Case) -> pa.Table:
     return together(plan, case, answers)
 
 
-def _queue(rng: Rng, plan: Plan, merged: Mapping[int, pa.Table]) -> Queue:
+def _queue(rng: Rng, plan: Plan, merged: Mapping[int, pa.Table]) -> PaneQueue:
     query, own = plan.query, None
     if merged and isinstance(query, QueueQuery) and rng.random() < 0.7:
         own = query.queue(next(iter(merged.values())).schema, plan.windows.panes_per_window)

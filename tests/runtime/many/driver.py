@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from skypane.runtime.spark.machine.session import session
-from skypane.runtime.spark.sources.many.door import inputs
+from skypane.runtime.spark.sources.many.inputs_api import inputs
 
 
 def main(folder: Path, *, last: bool) -> None:

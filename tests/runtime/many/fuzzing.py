@@ -24,15 +24,15 @@ import pyarrow.parquet as pq
 from tests.runtime.many.hostile import flipped, mutated
 
 from skypane.runtime.receiving.log import SegmentLog
-from skypane.runtime.receiving.messages import line_of, lines_of, values_of
-from skypane.runtime.spark.sources.many import files, parquet, segments
-from skypane.runtime.spark.sources.many.files import FileInput
-from skypane.runtime.spark.sources.many.kinds import Range
-from skypane.runtime.spark.sources.many.lines import parse
-from skypane.runtime.spark.sources.many.messages import tables
+from skypane.runtime.receiving.message_lines import line_of, lines_of, values_of
+from skypane.runtime.spark.sources.many import growing_inputs, parquet, receiver_logs
+from skypane.runtime.spark.sources.many.growing_inputs import FileInput
+from skypane.runtime.spark.sources.many.input_kind import OffsetRange
+from skypane.runtime.spark.sources.many.line_rows import parse
+from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
-from skypane.runtime.spark.sources.many.parsing import Layout, Malformed
-from skypane.runtime.spark.sources.many.segments import SegmentsInput
+from skypane.runtime.spark.sources.many.receiver_logs import SegmentsInput
+from skypane.runtime.spark.sources.many.row_parser import Malformed, RowFormat
 from skypane.types import SkypaneError
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -48,10 +48,10 @@ _SCHEMAS = {
 }
 
 
-def _layout(chance: random.Random) -> Layout:
+def _layout(chance: random.Random) -> RowFormat:
     form = chance.choice(("json", "json", "csv"))
     columns = chance.choice(_SCHEMAS[form])
-    return Layout(form, columns, tuple(columns.names) if form == "csv" else ())
+    return RowFormat(form, columns, tuple(columns.names) if form == "csv" else ())
 
 
 def _said(found: Iterator[pa.Table | Malformed]) -> tuple[list[str], list[int]]:
@@ -90,7 +90,7 @@ def _unmarked(line: bytes) -> bytes:
     return line
 
 
-def _check_object(line: bytes, layout: Layout) -> None:
+def _check_object(line: bytes, layout: RowFormat) -> None:
     """A row of JSON is an object to another parser too, unless that refuses more than ours: then it is too deep."""
     try:
         value = json.loads(_NUMBERS.sub(_as_python_spells, line.decode(errors="replace")))
@@ -129,9 +129,9 @@ def grown_file(chance: random.Random) -> None:
         content = mutated(layout.format, chance) + b"\n"
         path.write_bytes(content)
         one = FileInput(path=str(path), format=layout.format, header=layout.format == "csv" and chance.random() < 0.7)
-        (found,) = files.look([one], {})
+        (found,) = growing_inputs.look([one], {})
         end = one.complete(0, found.last)
-        rows, bad = _said(one for _, one in files.read([Range(one, 0, end)], layout.columns))
+        rows, bad = _said(one for _, one in growing_inputs.read([OffsetRange(one, 0, end)], layout.columns))
     lines = content.split(b"\n")[one.header :]
     empty = sum(not (line.strip(b" \t\r") if layout.format == "json" else _unmarked(line.removesuffix(b"\r")))
                 for line in lines)  # fmt: skip
@@ -148,13 +148,13 @@ def damaged_log(chance: random.Random) -> None:
                     b"".join(b'{"n":%d,"s":"%s"}\n' % (n, b"x" * (n + k)) for k in range(chance.randrange(1, 5)))
                 )
         one = SegmentsInput(segments=folder, name="x")
-        (found,) = segments.look([one], {})
-        whole = Range(one, found.first, found.last)
-        good = _said(rows for _, rows in segments.read([whole], columns))
+        (found,) = receiver_logs.look([one], {})
+        whole = OffsetRange(one, found.first, found.last)
+        good = _said(rows for _, rows in receiver_logs.read([whole], columns))
         path = chance.choice(sorted(path for path in Path(folder).iterdir() if path.suffix in {".segment", ".sums"}))
         path.write_bytes(flipped(path.read_bytes(), chance))
         try:
-            now = _said(rows for _, rows in segments.read([whole], columns))
+            now = _said(rows for _, rows in receiver_logs.read([whole], columns))
         except SkypaneError:
             return
         assert now == good
@@ -173,7 +173,7 @@ def damaged_parquet(chance: random.Random) -> None:
         try:
             for found in parquet.look([ParquetInput(parquet=str(path))], {}):
                 read = parquet.read(
-                    [Range(found.input, 0, found.last)], pa.schema([("n", pa.int64()), ("s", pa.string())])
+                    [OffsetRange(found.input, 0, found.last)], pa.schema([("n", pa.int64()), ("s", pa.string())])
                 )
                 for _, part in read:
                     assert isinstance(part, Malformed) or len(part) <= found.last

@@ -11,15 +11,15 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from experiments.kafka_broker import PASSWORD, Broker, broker
 from tests.runtime.receiving.authority import authority, signed
+from tests.servers.kafka import PASSWORD, Broker, broker
 
 from skypane.runtime.spark.sources.many import kafka as kind
-from skypane.runtime.spark.sources.many.brokers import Asking, At
-from skypane.runtime.spark.sources.many.kafka import Topics
-from skypane.runtime.spark.sources.many.listing import KINDS, from_text, listed, to_text
-from skypane.runtime.spark.sources.many.parsing import Malformed
+from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
+from skypane.runtime.spark.sources.many.kafka import TopicSpec
+from skypane.runtime.spark.sources.many.kafka_client import ClusterClient, TopicPartition
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError, ConfigError
 
 NOTHING = Offsets({})
@@ -169,9 +169,9 @@ def test_retention_that_has_passed_the_offset_is_an_error_or_is_skipped_and_coun
     place = Offsets({f"{name}[0]": 2})
     begun = planner(entry).latest(place, 6)
     kafka.cut(name, 5)
-    with pytest.raises(CheckpointError, match=r"begins at offset 5, and was read up to 2: what lies between .*on_loss"):
+    with pytest.raises(CheckpointError, match=r"begins at offset 5, but was read up to 2: messages between .*on_loss"):
         planner(entry).latest(place, None)
-    with pytest.raises(CheckpointError, match=r"a batch that has begun needs offsets 2 to 8.*on_loss=\"skip\""):
+    with pytest.raises(CheckpointError, match=r"a started batch needs offsets 2 to 8.*on_loss=\"skip\""):
         rows(planner(entry), place, begun)
     plan = planner(entry, on_loss="skip")
     assert [n for _, n in rows(plan, place, begun)] == [5, 6, 7]
@@ -198,9 +198,9 @@ def test_a_deleted_topic_is_an_error_or_is_skipped_and_counted_and_a_new_one_is_
     kafka.delete(name)
     until(lambda: name not in kafka.admin.list_topics().topics)
     for entry in (topic(kafka, name), pattern):
-        with pytest.raises(CheckpointError, match=f"topic {name} of .* is deleted, of which 5 offsets were read"):
+        with pytest.raises(CheckpointError, match=f"topic {name} of .* was deleted after 5 offsets were read"):
             planner(entry).latest(place, None)
-    with pytest.raises(CheckpointError, match="is not there any more, and a batch that has begun needs it up to 5"):
+    with pytest.raises(CheckpointError, match="is missing, but a started batch needs it up to 5"):
         planner(pattern).assigned(NOTHING, place)
     plan = planner(pattern, on_loss="skip")
     after = plan.latest(place, None)
@@ -216,7 +216,7 @@ def test_a_topic_that_is_made_again_is_not_taken_for_the_old_one(kafka: Broker, 
     kafka.create(name)
     kafka.send(name, numbers(1))
     plan = planner(topic(kafka, name))
-    with pytest.raises(CheckpointError, match="ends at offset 1, and was read up to 9: its topic was deleted"):
+    with pytest.raises(CheckpointError, match="ends at offset 1, but was read up to 9: its topic was deleted"):
         plan.latest(Offsets({f"{name}[0]": 9}), None)
 
 
@@ -230,7 +230,7 @@ def test_a_listed_topic_may_come_later(kafka: Broker, name: str):
 
 def test_a_broker_that_never_answered_is_an_error_that_says_so():
     with pytest.raises(
-        ConfigError, match=r"kafka 127.0.0.1:1 did not answer within 0.3 s \(.*Connection refused.*whether the address"
+        ConfigError, match=r"kafka 127.0.0.1:1 did not answer within 0.3 s \(.*Connection refused.*check the address"
     ):
         planner({"kafka": "127.0.0.1:1", "topic": "t", "timeout": "300 ms"}).latest(NOTHING, None)
 
@@ -248,7 +248,7 @@ def test_inputs_of_a_broker_that_falls_silent_wait_while_others_go_on(kafka: Bro
     begun = plan.latest(first, 3)
     with kafka.silent():
         with pytest.raises(
-            TimeoutError, match=rf"sent nothing for 0\.5 s, and a batch .* needs {name}\[0\] up to offset 3"
+            TimeoutError, match=rf"sent nothing for 0\.5 s, but a started batch needs {name}\[0\] up to offset 3"
         ):
             rows(plan, first, begun)
         for lines in range(2, 5):
@@ -266,15 +266,15 @@ def test_a_question_that_was_given_up_is_asked_again(kafka: Broker, name: str, m
     plan = planner(topic(kafka, name, timeout="4 seconds"))
     first = plan.latest(NOTHING, None)
     kafka.send(name, numbers(2))
-    offsets = Asking._offsets
+    offsets = ClusterClient._offsets
     lost = [TimeoutError(), TimeoutError()]
 
-    def first_lost(self: Asking, asked: list[object], which: object) -> dict[At, int]:
+    def first_lost(self: ClusterClient, asked: list[object], which: object) -> dict[TopicPartition, int]:
         if lost:
             raise lost.pop()
         return offsets(self, asked, which)
 
-    monkeypatch.setattr(Asking, "_offsets", first_lost)
+    monkeypatch.setattr(ClusterClient, "_offsets", first_lost)
     assert plan.latest(first, None) == first
     until(lambda: plan.latest(first, None) != first)
 
@@ -293,11 +293,11 @@ def test_a_login_is_from_the_environment_and_is_shown_nowhere(kafka: Broker, nam
     assert from_text(to_text(plan.listing())) == plan.listing()
     plain = {**entry, "options": {**login, "sasl.password": PASSWORD}}
     with pytest.raises(
-        ConfigError, match=r"option sasl\.password would stand in Spark's plan; give the name of an env"
+        ConfigError, match=r"option sasl\.password would be shown in Spark's plan; give the name of an env"
     ) as told:
         to_text(listed([plain]))
     assert PASSWORD not in str(told.value)
-    with pytest.raises(ConfigError, match=r"option sasl\.password would stand in Spark's plan"):
+    with pytest.raises(ConfigError, match=r"option sasl\.password would be shown in Spark's plan"):
         from_text(json.dumps([plain]))  # as an option that names the list itself
     path = tmp_path / "inputs.json"
     path.write_text(json.dumps([plain]))  # a file of the user's own
@@ -336,9 +336,9 @@ def test_a_cluster_is_read_over_tls_if_its_authority_is_believed(kafka: Broker, 
     ({"kafka": "host"}, "kafka must be host:port of a broker, got 'host'"),
     ({"kafka": "h:1"}, "kafka h:1 needs topic"),
     ({"kafka": "h:1", "topic": "a b"}, "the name or pattern of what to read, got 'a b'"),
-    ({"kafka": "h:1", "topic": "a*", "name": "a"}, "a pattern finds many inputs, each called by its topic"),
+    ({"kafka": "h:1", "topic": "a*", "name": "a"}, "a pattern finds many inputs, each named by its topic"),
     ({"kafka": "h:1", "topic": "a", "format": "avro"}, "topic a: format must be csv or json, got 'avro'"),
-    ({"kafka": "h:1", "topic": "a", "options": {"isolation.level": "x"}}, "option isolation.level is not to be set"),
+    ({"kafka": "h:1", "topic": "a", "options": {"isolation.level": "x"}}, "option isolation.level is set by skypane"),
     ({"kafka": "h:1", "topic": "a", "timeout": "0 s"}, "timeout"),
     ({"kafka": "h:1", "topics": "a"}, "an input has no 'topics'; did you mean 'topic'"),
     ({"kafka": "h:1", "topic": "a", "path": "b"}, r"inputs\[0\] says path and kafka"),
@@ -370,7 +370,7 @@ def test_a_pattern_leaves_to_a_listed_topic_what_is_its_own(kafka: Broker, name:
     kafka.create(f"{name}-a")
     kafka.create(f"{name}-b")
     entries = listed([topic(kafka, f"{name}-*"), topic(kafka, f"{name}-b", name="b")])
-    assert {one.input.name for one in kind.look([one for one in entries if isinstance(one, Topics)], {})} >= {"b[0]"}
+    assert {one.input.name for one in kind.look([one for one in entries if isinstance(one, TopicSpec)], {})} >= {"b[0]"}
     plan = Planner(lambda: entries, 2)
     plan.latest(NOTHING, None)
     assert set(plan.found) == {f"{name}-a[0]", "b[0]"}

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.runtime.spark.sources.many import parquet
-from skypane.runtime.spark.sources.many.listing import from_text, listed, to_text
-from skypane.runtime.spark.sources.many.parsing import Malformed
+from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError
 
 COLUMNS = pa.schema([("n", pa.int64()), ("p", pa.float64())])
@@ -81,11 +81,9 @@ def test_a_file_that_was_replaced_or_has_gone_is_an_error(tmp_path):
     end = plan.latest(Offsets({}), None)
     (task,) = plan.assigned(Offsets({}), end)
     write(tmp_path / "a.parquet", 3)
-    with pytest.raises(
-        CheckpointError, match=r"a\.parquet has 3 rows, of which 5 were read: another file is in its place"
-    ):
+    with pytest.raises(CheckpointError, match=r"a\.parquet has 3 rows, but 5 were read: it was replaced"):
         planner(tmp_path).latest(end, None)
-    with pytest.raises(CheckpointError, match=r"cannot be read up to row 5, which a batch that has begun needs"):
+    with pytest.raises(CheckpointError, match=r"cannot be read up to row 5, which a started batch needs"):
         list(parquet.read(task, COLUMNS))
     (tmp_path / "a.parquet").unlink()
     with pytest.raises(CheckpointError, match=r"cannot be read up to row 5"):

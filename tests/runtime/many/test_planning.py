@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skypane.runtime.spark.sources.many import files
-from skypane.runtime.spark.sources.many.files import FileInput
-from skypane.runtime.spark.sources.many.listing import listed
+from skypane.runtime.spark.sources.many import growing_inputs
+from skypane.runtime.spark.sources.many.discovery import listed
+from skypane.runtime.spark.sources.many.growing_inputs import FileInput
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 from skypane.types import CheckpointError
 
@@ -92,7 +92,7 @@ def test_a_file_that_was_cut_is_an_error_or_begun_anew_and_counted(tmp_path):
     grow(tmp_path, a=5)
     place = planner(tmp_path).latest(NOTHING, None)
     (tmp_path / "a.csv").write_text("again\n")
-    with pytest.raises(CheckpointError, match=r"a\.csv has 6 bytes, of which 40 were read.*on_loss=\"skip\""):
+    with pytest.raises(CheckpointError, match=r"a\.csv has 6 bytes, but 40 were read.*on_loss=\"skip\""):
         planner(tmp_path).latest(place, None)
     plan = planner(tmp_path, on_loss="skip")
     after = plan.latest(place, None)
@@ -139,11 +139,11 @@ def test_a_batch_that_has_begun_needs_its_inputs(tmp_path):
     plan = planner(tmp_path)
     end = plan.latest(NOTHING, None)
     (tmp_path / "a.csv").unlink()
-    with pytest.raises(CheckpointError, match="is not there any more, and a batch that has begun needs it up to 8"):
+    with pytest.raises(CheckpointError, match="is missing, but a started batch needs it up to 8"):
         planner(tmp_path).assigned(NOTHING, end)
     ((part,),) = plan.assigned(NOTHING, end)
-    with pytest.raises(CheckpointError, match=r"a\.csv ends before byte 8, which a batch that has begun needs"):
-        list(files.read([part], pa.schema([("n", pa.int64())])))
+    with pytest.raises(CheckpointError, match=r"a\.csv ends before byte 8, which a started batch needs"):
+        list(growing_inputs.read([part], pa.schema([("n", pa.int64())])))
 
 
 def test_a_listed_file_may_come_later(tmp_path):

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from experiments.kafka_broker import PASSWORD
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 from tests.runtime.streams import finish, parquet_rows
+from tests.servers.kafka import PASSWORD
 
 import skypane as sp
-from skypane.runtime.spark.sources.many.door import inputs
+from skypane.runtime.spark.sources.many.inputs_api import inputs
 from skypane.runtime.spark.sources.many.source import ManySource
 from skypane.types import ConfigError
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_read_is_refused_at_the_call(spark, tmp_path):
         inputs(spark, ["a.json"], "n long, m map<string, long>")
     with pytest.raises(ConfigError, match=r"column 'l' is list<.*>, which cannot be read from csv"):
         inputs(spark, ["a.csv"], "n long, l array<long>")
-    with pytest.raises(ConfigError, match="column 'n' is NOT NULL, and what does not parse has nulls"):
+    with pytest.raises(ConfigError, match="column 'n' is NOT NULL, but malformed rows have nulls"):
         ManySource({"inputs": '["a.csv"]'}).streamReader(
             StructType().add("n", "long", nullable=False).add("input", "string")
         )

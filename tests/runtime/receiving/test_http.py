@@ -22,9 +22,9 @@ import pytest
 from tests.runtime.receiving.logs import lines, until
 from tests.runtime.receiving.test_tcp import dialled, free_port
 
-from skypane.runtime.receiving import cutting, http, messages
+from skypane.runtime.receiving import http, line_splitting, message_lines
 from skypane.runtime.receiving.log import SegmentLog
-from skypane.runtime.receiving.messages import values_of
+from skypane.runtime.receiving.message_lines import values_of
 from skypane.runtime.receiving.receiver import Receiver
 
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_taken_is_told_and_asked_for_again(tmp_path, server):
         until(lambda: seen.reason == "it answers 503 Service Unavailable", "it is not told")
         server.cut = 3
         server.says(b'{"n": 1}')
-        until(lambda: seen.reason == "its answer is cut short by 3 bytes", "it is not told")
+        until(lambda: seen.reason == "its response is cut short by 3 bytes", "it is not told")
         server.cut = 0
         until(lambda: seen.lines == 1, "lines are missing")
         assert seen.reason == ""
@@ -168,7 +168,7 @@ def test_an_answer_that_never_ends_is_told(tmp_path, monkeypatch, said: bytes):
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
         asked = {"name": "prices", "http": url, "every": "20 ms", "timeout": "5 seconds"}
         with Receiver({"folder": str(tmp_path), "inputs": [asked]}) as receiving:
-            until(lambda: "its answer takes longer than 1 s" in receiving.seen[0].reason, "it is not told")
+            until(lambda: "its response takes longer than 1 s" in receiving.seen[0].reason, "it is not told")
             assert receiving.seen[0].lines == 0
         over.set()
         listening.shutdown(socket.SHUT_RDWR)
@@ -198,9 +198,9 @@ def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, s
     word, slow, port = tmp_path / "word", tmp_path / "slow.py", free_port()
     os.mkfifo(word)
     slow.write_text(
-        f"import runpy\nopen({str(word)!r}).read()\nrunpy.run_path({messages.__file__!r}, run_name='__main__')\n"
+        f"import runpy\nopen({str(word)!r}).read()\nrunpy.run_path({message_lines.__file__!r}, run_name='__main__')\n"
     )
-    monkeypatch.setattr(messages, "__file__", str(slow))
+    monkeypatch.setattr(message_lines, "__file__", str(slow))
     server.says(b"[" + b"1," * 20_000 + b"1]")
     given = asking(tmp_path, server)
     given["inputs"].append({"name": "in", "listen": f"127.0.0.1:{port}", "acknowledge": True})
@@ -224,11 +224,11 @@ def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, s
 
 
 def test_an_answer_that_takes_too_long_or_too_much_is_told_and_the_next_one_is_taken(tmp_path, server, monkeypatch):
-    monkeypatch.setattr(cutting, "PATIENCE", 0.0)
+    monkeypatch.setattr(line_splitting, "PATIENCE", 0.0)
     server.says(b"[" + b"1," * 20_000 + b"1]")
     with Receiver(asking(tmp_path, server)) as receiving:
         seen = receiving.seen[0]
-        until(lambda: "its answer of 40,003 bytes cannot be cut into lines in 0 s" in seen.reason, "it is not told")
+        until(lambda: "its response of 40,003 bytes cannot be split into lines in 0 s" in seen.reason, "it is not told")
         server.says(b"[1]")
         until(lambda: seen.lines == 1, "lines are missing")
     assert lines(tmp_path / "prices") == ["1"]
@@ -239,7 +239,7 @@ def test_an_answer_of_too_many_bytes_is_told_and_nothing_of_it_is_taken(tmp_path
     server.says(b"[" + b"1," * 1_000 + b"1]")
     with Receiver(asking(tmp_path, server)) as receiving:
         seen = receiving.seen[0]
-        until(lambda: seen.reason == "its answer is longer than 1,000 bytes", "it is not told")
+        until(lambda: seen.reason == "its response is longer than 1,000 bytes", "it is not told")
         server.says(b"[2]")
         until(lambda: seen.lines == 1, "lines are missing")
     assert lines(tmp_path / "prices") == ["2"]
@@ -260,7 +260,7 @@ def test_what_a_server_says_moves_no_terminal(tmp_path, server, caplog):
         server.says(b"a\n1\n")
         until(lambda: seen.lines == 1, "lines are missing")
         server.says(b"\x1b[31m\n1\n")
-        until(lambda: "its columns were" in seen.reason, "it is not told")
+        until(lambda: "its columns changed from" in seen.reason, "it is not told")
         shown.append(seen.reason)
     assert "\x1b" not in caplog.text + "".join(shown)
     assert r"\x1b[2Jgone" in shown[0]
@@ -268,7 +268,7 @@ def test_what_a_server_says_moves_no_terminal(tmp_path, server, caplog):
 
 def test_a_program_that_cuts_answers_has_a_bound_on_its_memory():
     given = b"[" + b'"' + b"x" * (1 << 20) + b'"]'
-    script = Path(messages.__file__).read_text().replace("MEMORY = 2 << 30", "MEMORY = 1 << 20")
+    script = Path(message_lines.__file__).read_text().replace("MEMORY = 2 << 30", "MEMORY = 1 << 20")
     done = subprocess.run([sys.executable, "-c", script, "json"], input=given, capture_output=True, check=False)
     assert done.returncode != 0
     assert done.stdout == b""
@@ -294,7 +294,7 @@ def test_the_same_host_is_followed_and_may_become_encrypted(url: str, to: str, f
         assert request is not None
         assert request.full_url == to
     else:
-        with pytest.raises(http.AnswerError, match="it redirects to"):
+        with pytest.raises(http.ResponseError, match="it redirects to"):
             handler.redirect_request(Request(url), BytesIO(), 302, "", message, to)  # noqa: S310
 
 
@@ -315,7 +315,7 @@ def test_an_answer_of_other_columns_is_refused_until_it_is_put_right(tmp_path, s
         seen = receiving.seen[0]
         until(lambda: seen.lines == 1, "lines are missing")
         server.says(b"price,ts\n2,1\n")
-        until(lambda: "its columns were 'ts,price' and are 'price,ts' now" in seen.reason, "it is not told")
+        until(lambda: "its columns changed from 'ts,price' to 'price,ts'" in seen.reason, "it is not told")
         server.says(b"ts,price\r\n3,4\r\n")
         until(lambda: seen.lines == 2, "lines are missing")
     assert lines(tmp_path / "prices") == ["1,2", "3,4"]
@@ -360,7 +360,7 @@ def test_a_value_is_a_line_and_what_is_no_json_is_left_for_the_reader(body: str,
 @pytest.mark.parametrize(("text", "seconds"), [(None, None), ("7", 7), ("x", None), ("99999", 3600), ("-1", None),
                                                ("Thu, 01 Jan 1970 00:00:00 GMT", 0)])  # fmt: skip
 def test_how_long_a_server_asks_to_wait(text: str | None, seconds: float | None):
-    assert http._asked_wait(text) == seconds
+    assert http._retry_after(text) == seconds
 
 
 def test_values_keep_their_order():

@@ -74,7 +74,7 @@ def test_any_range_is_read_from_the_segments_that_hold_it(lengths, cut):
 
 def test_a_second_receiver_is_refused_and_told_who_has_the_folder(tmp_path):
     with SegmentLog(tmp_path) as log:
-        with pytest.raises(ConfigError, match=rf"is held by another receiver \(process {os.getpid()}\)"):
+        with pytest.raises(ConfigError, match=rf"is locked by another receiver \(process {os.getpid()}\)"):
             SegmentLog(tmp_path)
         log.append(b"still mine\n")
     with SegmentLog(tmp_path) as log:
@@ -119,7 +119,7 @@ def test_a_log_that_was_cut_behind_its_back_is_refused(tmp_path):
     with SegmentLog(tmp_path) as log:
         log.append(b"first\nsecond\n")
     os.truncate(segments_of(str(tmp_path))[-1].path, 6)
-    with pytest.raises(CheckpointError, match="ends at byte 6, and was on disk up to 13"):
+    with pytest.raises(CheckpointError, match="ends at byte 6, but was durable up to 13"):
         SegmentLog(tmp_path)
 
 
@@ -129,7 +129,7 @@ def test_segments_that_were_removed_before_they_were_read_are_missed(tmp_path):
             log.append(line)
     first, second, _ = segments_of(str(tmp_path))
     Path(second.path).unlink()
-    with pytest.raises(CheckpointError, match="lacks its bytes from 2 on, and what is there goes on at 4"):
+    with pytest.raises(CheckpointError, match="lacks its bytes from 2 on, the next bytes are at 4"):
         between(str(tmp_path), 0, 6)
     Path(first.path).unlink()
     with pytest.raises(CheckpointError, match="lacks its bytes from 0 on"):

@@ -19,7 +19,7 @@ from tests.runtime.receiving.logs import lines, receiver, until
 from tests.runtime.receiving.test_tcp import free_port
 
 from skypane.runtime.receiving.receiver import Receiver, _named
-from skypane.runtime.receiving.room import Room
+from skypane.runtime.receiving.write_budget import WriteBudget
 from skypane.types import ConfigError
 
 
@@ -93,7 +93,7 @@ def test_each_topic_is_an_input_and_a_message_a_line(tmp_path):
         assert names[:3] == ["meters", "meters/meters%2Fa", "meters/meters%2Fb%2Fc"]
         assert names[3].startswith("meters/meters%2Flonglong")
         assert lines(tmp_path / "received" / names[3]) == ["y"]
-        with pytest.raises(ConfigError, match="is held by another receiver"):
+        with pytest.raises(ConfigError, match="is locked by another receiver"):
             Receiver(given(tmp_path, port, by_topic=True)).start()
     assert lines(tmp_path / "received/meters/meters%2Fa") == ['{"n": 1,  "m": 2}', '{"n": 2}']
     assert lines(tmp_path / "received/meters/meters%2Fb%2Fc") == ["x"]
@@ -114,7 +114,7 @@ def test_more_topics_than_may_be_open_are_each_a_log_with_all_its_messages(tmp_p
         assert numbers(tmp_path / "received/meters" / f"meters%2F{topic}") == list(range(topic, 90, 9))
 
 
-class Watched(Room):
+class Watched(WriteBudget):
     """Room that notes how much of it was ever taken, and how many have asked for some."""
 
     def __init__(self, most: int) -> None:
@@ -132,7 +132,7 @@ def test_messages_wait_with_the_broker_when_many_bytes_wait_to_be_written(tmp_pa
     """A disk that is slow lets five messages ask for the room of four."""
     rooms, port, disk, fsync = list[Watched](), free_port(), threading.Event(), os.fsync
 
-    def made(_: int) -> Room:
+    def made(_: int) -> WriteBudget:
         rooms.append(Watched(1_000))
         return rooms[-1]
 
@@ -189,7 +189,8 @@ def test_one_topic_too_many_is_told_and_its_messages_wait(tmp_path, monkeypatch)
             until(lambda: sum(one.lines for one in receiving.seen) == 3, "messages are missing")
             publish(client, "meters/c", ["c"])
             until(
-                lambda: "there are 2 topics, and 'meters/c' would be one more" in receiving.seen[0].reason, "not told"
+                lambda: "topic 'meters/c' exceeds most_topics: there are 2 topics" in receiving.seen[0].reason,
+                "not told",
             )
             assert not (folder / "meters%2Fc").exists()
         with Receiver(given(tmp_path, port, by_topic=True, most_topics=3)) as receiving:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tests.runtime.receiving.logs import content
 
+from skypane.runtime.receiving.checksums import remove
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.retention import committed, passed, remove_passed
 from skypane.runtime.receiving.segments import between, segments_of
-from skypane.runtime.receiving.sums import remove
 from skypane.types import CheckpointError
 
 
@@ -66,14 +66,14 @@ def test_nothing_goes_while_a_reader_has_not_begun_or_no_one_is_named(tmp_path, 
 
 
 def test_a_folder_that_is_no_checkpoint_or_is_damaged_is_an_error(tmp_path, log):
-    with pytest.raises(CheckpointError, match="is no checkpoint of a query"):
+    with pytest.raises(CheckpointError, match="is not the checkpoint of a query"):
         remove_passed(log, [tmp_path / "nowhere"])
     damaged = checkpoint(tmp_path / "damaged", 0, {str(log): 8})
     (damaged / "offsets" / "0").write_text("v1\n{")
     with pytest.raises(CheckpointError, match=r"cannot read .*offsets/0"):
         committed(damaged)
     (damaged / "offsets" / "0").write_text("v1\n{}\n0")
-    with pytest.raises(CheckpointError, match="tells of 0 sources with many inputs"):
+    with pytest.raises(CheckpointError, match="must have one source with many inputs, and has 0"):
         committed(damaged)
     assert content(log) == b"a\nb\nc\nd\n"
 

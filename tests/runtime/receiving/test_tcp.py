@@ -10,8 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from experiments.ports import free_ports
 from tests.runtime.receiving.logs import lines, receiver, until
+from tests.servers.ports import free_ports
 
 from skypane.runtime.receiving import tcp
 from skypane.runtime.receiving.receiver import Receiver
@@ -101,7 +101,7 @@ def test_who_sends_no_lines_is_hung_up_on_and_others_are_not(tmp_path, monkeypat
     with Receiver(listening(tmp_path, port)) as receiving, dialled(port) as good, dialled(port) as bad:
         bad.sendall(b"x" * 2_000)
         assert bad.recv(1) == b""
-        assert "2,000 bytes without the end of a line" in receiving.seen[0].reason
+        assert "2,000 bytes without a line end" in receiving.seen[0].reason
         good.sendall(b"line\n")
         until(lambda: receiving.seen[0].lines == 1, "lines are missing")
     assert lines(tmp_path / "received" / "in") == ["line"]
@@ -187,7 +187,7 @@ def test_one_that_never_answers_holds_up_no_other(tmp_path, monkeypatch):
 
 def test_two_receivers_of_one_folder_refuse_each_other(tmp_path):
     given = listening(tmp_path, free_port())
-    with Receiver(given), pytest.raises(ConfigError, match="is held by another receiver"):
+    with Receiver(given), pytest.raises(ConfigError, match="is locked by another receiver"):
         Receiver(given).start()
 
 
@@ -196,4 +196,4 @@ def test_a_port_that_is_open_to_the_network_is_told_at_the_start(tmp_path, caplo
     monkeypatch.setattr(tcp, "address", lambda _text, _name: ("127.0.0.1", port))  # a test opens nothing to the network
     given = {"folder": str(tmp_path), "inputs": [{"name": "in", "listen": f"0.0.0.0:{port}"}]}
     with Receiver(given):
-        assert f"input in: whoever reaches 0.0.0.0:{port} may send to it" in caplog.text
+        assert f"input in: any client that reaches 0.0.0.0:{port} may send to it" in caplog.text

@@ -1,18 +1,18 @@
-"""Which reader reads which streams (paper 3, section 2): many, each with its own rate, that come and go.
+"""Assignment of many streams to readers (paper 3, section 2); streams have their own rates, and come and go.
 
-metadata.py       what is known of a stream beforehand: ten characteristics, and defaults
-forecasting.py    Holt's linear trend, fitted to each stream; another forecaster fits in
-expectation.py    the rate that meta-data lets expect, which overrides the forecast
-strategies.py     the four questions of Algorithm 1: PAR, ARI, ARD, DRF, DRF-M
-packing.py        best fit, and the fewest bins that there can be
-placement.py      Algorithm 1
-admission.py      all of it as a law of control
-sharing.py        a budget of rows, shared fairly
+metadata.py       meta-data of a stream: ten characteristics, and their defaults
+forecasting.py    Holt's linear trend, fitted to each stream; the interface of forecasters
+expectation.py    the rate expected from meta-data, which overrides the forecast
+strategies.py     the four decisions of Algorithm 1 in PAR, ARI, ARD, DRF and DRF-M
+packing.py        best fit, and a lower bound of the number of bins
+assignment.py     Algorithm 1
+admission.py      the control policy that combines them
+sharing.py        fair shares of a budget of rows
 """
 
-from skypane.control.admission.admission import Admission, AdmissionState, Seen
+from skypane.control.admission.admission import Admission, AdmissionState, PeriodObservation
+from skypane.control.admission.assignment import Assignment, StreamMove
 from skypane.control.admission.metadata import MetaData
-from skypane.control.admission.placement import Assignment, Move
 from skypane.control.admission.strategies import STRATEGIES
 
-__all__ = ["STRATEGIES", "Admission", "AdmissionState", "Assignment", "MetaData", "Move", "Seen"]
+__all__ = ["STRATEGIES", "Admission", "AdmissionState", "Assignment", "MetaData", "PeriodObservation", "StreamMove"]

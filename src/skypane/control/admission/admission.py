@@ -1,10 +1,10 @@
-"""Admission as a law of control: once in a period, which reader reads which streams (paper 3, section 2).
+"""Admission as a control policy: once a period, decide which reader reads which streams (paper 3, section 2).
 
-    law = Admission(capacity=10_000)
-    state = law.observe(state, Seen(rates, queues))          # a period: what came from each stream, what waited
-    state, decision = law.decide(state, {"s1": MetaData()})  # the streams there are, with what is said of them
+    policy = Admission(capacity=10_000)
+    state = policy.observe(state, PeriodObservation(rates, queues))  # a period: rates of streams, queues of readers
+    state, decision = policy.decide(state, {"s1": MetaData()})       # the current streams, with their meta-data
 
-Every stream is accepted. Streams that are not named any more have left, and their history with them.
+Every stream is accepted. A stream that is no longer named has left, and its history is discarded.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from skypane.control.admission.assignment import Assignment, give_back, place
 from skypane.control.admission.expectation import expectation
 from skypane.control.admission.forecasting import Forecaster, HoltForecaster
 from skypane.control.admission.metadata import MetaData, averages
 from skypane.control.admission.packing import fewest_bins
-from skypane.control.admission.placement import Assignment, give_back, place
-from skypane.control.admission.strategies import STRATEGIES, Limits, Reader, Strategy, Stream
-from skypane.control.law import ControlLaw, Decision
-from skypane.control.snapshots import JsonState
+from skypane.control.admission.strategies import STRATEGIES, Reader, ReaderCapacity, Strategy, StreamLoad
+from skypane.control.control_policy import ControlPolicy, Decision
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError, Duration, FloatArray, micros
 from skypane.wording import count
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What one period showed.
+class PeriodObservation:
+    """Measurements of one period.
 
-    rates    rows per second of each stream; one that is not named brought nothing
-    queues   reader -> rows that waited at it at the end of the period
+    rates    rows per second of each stream; 0 for a stream that is missing
+    queues   reader -> rows that wait at it at the end of the period
     """
 
     rates: Mapping[str, float]
@@ -47,7 +47,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Profile(JsonState):
-    """What was seen of a stream: its rates in the last periods, oldest first."""
+    """History of a stream: its rates in the last periods, oldest first."""
 
     name: str
     rates: tuple[float, ...] = ()
@@ -55,7 +55,7 @@ class Profile(JsonState):
 
 @dataclass(frozen=True, slots=True)
 class ReaderState(JsonState):
-    """A reader: its streams, and the smoothed number of rows that wait at it."""
+    """A reader: its streams, and the smoothed length of its queue in rows."""
 
     number: int
     streams: tuple[str, ...]
@@ -64,29 +64,29 @@ class ReaderState(JsonState):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionState(JsonState):
-    """What the law remembers."""
+    """State of the policy."""
 
     profiles: tuple[Profile, ...] = ()
     readers: tuple[ReaderState, ...] = ()
 
 
 @dataclass(frozen=True)
-class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignment]):
-    """Paper 3's Algorithm 1, once in a period.
+class Admission(ControlPolicy[AdmissionState, PeriodObservation, Mapping[str, MetaData], Assignment]):
+    """Paper 3's Algorithm 1, once a period.
 
-    capacity    C: rows per second that one reader reads; None: what all streams bring is shared out evenly among `most`
-    even        share by which a reader may exceed an even share: below it streams would move for the noise in their rates
-    most        readers that there may be; None: as many as it takes
+    capacity    C: rows per second that one reader reads; None: the load of all streams is divided evenly among `most`
+    even        share by which a reader may exceed an even share; with less, streams would move because of noise
+    most        largest number of readers; None: unlimited
     strategy    PAR, ARI, ARD, DRF or DRF-M
-    every       the length of a period
-    ahead       k: how many periods forecasts look ahead
-    latency     L: the bound on a row's waiting at a reader
+    every       length of a period
+    ahead       k: number of periods that forecasts look ahead
+    latency     L: bound on the waiting time of a row at a reader
     accepts     share of C below which a reader takes more streams
-    headroom    share of C that is left free when streams are packed
-    give_back   share of C up to which others take over the streams of a reader that is given back; None: none is
-    smoothing   weight of the newest queue sample in the smoothed one
-    unknown     share of C that a stream counts for while there is nothing to judge any stream by
-    history     periods that are remembered
+    headroom    share of C that stays free when streams are packed
+    give_back   share of C up to which other readers take the streams of a reader that is removed; None: none is removed
+    smoothing   weight of the newest queue sample in the smoothed queue
+    unknown     share of C that a stream counts for while no stream has a known rate
+    history     number of periods that are kept
     """
 
     capacity: float | None = None
@@ -111,10 +111,10 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
             raise ConfigError(f"strategy must be one of {', '.join(STRATEGIES)}, got {self.strategy!r}")
         if self.capacity is None and self.most is None:
             raise ConfigError(
-                "need capacity, the rows per second that one reader reads, or most, how many there may be"
+                "need capacity, the rows per second that one reader reads, or most, the largest number of readers"
             )
         if micros(self.every, "every") <= 0:
-            raise ConfigError(f"every must be longer than nothing, got {self.every!r}")
+            raise ConfigError(f"every must be longer than 0, got {self.every!r}")
         for name in ("ahead", "history"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} counts periods, need at least 1, got {getattr(self, name)}")
@@ -129,7 +129,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
     def init(self) -> AdmissionState:
         return AdmissionState()
 
-    def observe(self, state: AdmissionState, measured: Seen) -> AdmissionState:
+    def observe(self, state: AdmissionState, measured: PeriodObservation) -> AdmissionState:
         names = {profile.name for profile in state.profiles}
         known = (*state.profiles, *(Profile(name) for name in measured.rates if name not in names))
         profiles = tuple(
@@ -148,7 +148,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
     def decide(
         self, state: AdmissionState, known: Mapping[str, MetaData]
     ) -> tuple[AdmissionState, Decision[Assignment]]:
-        """Decide for the streams that there are now."""
+        """Return the state after the decision, and the assignment of the current streams."""
         profiles = tuple(profile for profile in state.profiles if profile.name in known)
         streams = self.streams(profiles, known)
         strategy = STRATEGIES[self.strategy]
@@ -160,7 +160,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
         note = ""
         if self.give_back is not None and not assignment.moves:
             fewer = give_back(strategy, readers, limits, self.give_back)
-            assignment, note = (fewer, "a reader given back") if fewer is not None else (assignment, "")
+            assignment, note = (fewer, "a reader removed") if fewer is not None else (assignment, "")
         waiting = {reader.number: reader.waiting for reader in state.readers}
         after = AdmissionState(
             profiles,
@@ -179,8 +179,8 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
         }
         return after, Decision("admission", assignment, _because(strategy, over, assignment, limits, note), figures)
 
-    def streams(self, profiles: tuple[Profile, ...], known: Mapping[str, MetaData]) -> dict[str, Stream]:
-        """Return what is known of each stream before the next period, by name and in the order of names."""
+    def streams(self, profiles: tuple[Profile, ...], known: Mapping[str, MetaData]) -> dict[str, StreamLoad]:
+        """Return the load of each stream before the next period, by name, in the order of names."""
         seen = {profile.name: profile.rates for profile in profiles}
         defaults = averages(known.values(), seen.values())
         names = sorted(known)
@@ -192,7 +192,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
 
     def _stream(
         self, name: str, rates: tuple[float, ...], forecasts: list[float], meta: MetaData, defaults: MetaData
-    ) -> Stream:
+    ) -> StreamLoad:
         every = micros(self.every) / 1e6
         if not rates:
             average = next(
@@ -201,7 +201,7 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
             )
             forecasts = [average] * self.ahead
         average = rates[-1] if rates else forecasts[0]
-        return Stream(name, average, forecasts[0], forecasts[-1], expectation(meta, rates, forecasts, every))
+        return StreamLoad(name, average, forecasts[0], forecasts[-1], expectation(meta, rates, forecasts, every))
 
     def _histories(self, rates: list[tuple[float, ...]]) -> FloatArray:
         longest = max(map(len, rates), default=0)
@@ -211,7 +211,9 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
                 row[-len(values) :] = values
         return table
 
-    def _readers(self, state: AdmissionState, streams: Mapping[str, Stream], limits: Limits) -> list[Reader]:
+    def _readers(
+        self, state: AdmissionState, streams: Mapping[str, StreamLoad], limits: ReaderCapacity
+    ) -> list[Reader]:
         readers = [
             Reader(
                 reader.number,
@@ -225,12 +227,14 @@ class Admission(ControlLaw[AdmissionState, Seen, Mapping[str, MetaData], Assignm
     def _even_share(self, load: float) -> float:
         return max(load, 1e-9) / (self.most or 1) * (1 + self.even)
 
-    def _limits(self, capacity: float) -> Limits:
-        return Limits(capacity * (1 - self.headroom), micros(self.latency, "latency") / 1e6, self.accepts, self.most)
+    def _limits(self, capacity: float) -> ReaderCapacity:
+        return ReaderCapacity(
+            capacity * (1 - self.headroom), micros(self.latency, "latency") / 1e6, self.accepts, self.most
+        )
 
 
-def _because(strategy: Strategy, over: list[Reader], assignment: Assignment, limits: Limits, note: str) -> str:
-    """Return in one line who was overloaded, and what moves."""
+def _because(strategy: Strategy, over: list[Reader], assignment: Assignment, limits: ReaderCapacity, note: str) -> str:
+    """Return the reason in one line: overloaded readers, and the streams that move."""
     parts = [
         f"reader {reader.number} at {strategy.load(reader.streams):.4g} of {limits.capacity:.4g} rows/s"
         + (f", rows wait {reader.latency:.2g} s" if reader.latency > limits.latency else "")

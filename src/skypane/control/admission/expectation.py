@@ -1,12 +1,12 @@
-"""The rate that a stream's meta-data lets expect: it overrides the forecast (paper 3, sections 2.4 and 2.5).
+"""Rate expected from a stream's meta-data, which overrides the forecast (paper 3, sections 2.4 and 2.5).
 
-The paper leaves open how the ten characteristics become one number. Here it is the highest rate that they let expect in
-the next k periods, since a reader has to bear all of them:
+The paper does not define how the ten characteristics become one number. Here it is the highest rate that they predict
+for the next k periods, since a reader has to sustain all of them:
 
-jump       the stream goes to the other bound when its phase is over; not knowing when, to the higher one
-trend      it goes on as forecast, and turns round at the bounds
-bursts     an on/off process that forgets: from where it is now it tends to its mean
-expected   that rate; else, where the most that it can send is all that is said, max
+jump       the rate jumps to the other bound at the end of its phase; if that is unknown, the higher bound counts
+trend      the rate follows the forecast and turns around at the bounds
+bursts     a memoryless on/off process: the rate tends from its current value to its mean
+expected   that rate; otherwise `max`, if only that is given
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from skypane.control.admission.metadata import MetaData
 
 
 def expectation(meta: MetaData, rates: Sequence[float], forecasts: Sequence[float], every: float) -> float | None:
-    """Return the rate that the meta-data lets expect, or None if it says nothing of it.
+    """Return the rate expected from the meta-data, or None if they do not determine one.
 
-    rates       of the last periods, oldest first; none of a stream that has just come
-    forecasts   of the next k periods
-    every       seconds of a period
+    rates       rates of the last periods, oldest first; empty for a new stream
+    forecasts   rates forecast for the next k periods
+    every       length of a period in seconds
     """
     if meta.transition == "jump" and meta.max is not None:
         return _jumping(meta, meta.max, rates, len(forecasts), every)
@@ -40,7 +40,7 @@ def _jumping(meta: MetaData, highest: float, rates: Sequence[float], periods: in
         return highest
     middle = (lowest + highest) / 2
     if rates[-1] > middle:
-        # If a jump falls into the first period, part of it is high still.
+        # If the jump falls into the first period, part of that period still has the high rate.
         return highest
     low, _ = phases
     stayed = _trailing(rates, middle) * every
@@ -48,12 +48,12 @@ def _jumping(meta: MetaData, highest: float, rates: Sequence[float], periods: in
 
 
 def _trailing(rates: Sequence[float], middle: float) -> int:
-    """Return for how many periods the rate has been low."""
+    """Return the number of last periods in which the rate was low."""
     return next((at for at, rate in enumerate(reversed(rates)) if rate > middle), len(rates))
 
 
 def _turned(rate: float, meta: MetaData) -> float:
-    """Return a forecast that runs past a bound as what comes after turning round there."""
+    """Return a forecast, reflected at the bounds if it lies beyond one."""
     lowest, highest = meta.min or 0.0, math.inf if meta.max is None else meta.max
     if rate > highest:
         rate = 2 * highest - rate
@@ -63,7 +63,7 @@ def _turned(rate: float, meta: MetaData) -> float:
 
 
 def _bursting(meta: MetaData, peak: float, rates: Sequence[float], periods: int, every: float) -> float:
-    """Return base + (peak - base) P(on), of a process that is on or off for exponential times."""
+    """Return base + (peak - base) P(on) of a process with exponential on and off times."""
     base, share = meta.min or 0.0, 1.0 if meta.burst_percent is None else meta.burst_percent / 100
     is_on, period = share, meta.seconds("period")
     if rates and period is not None and 0 < share < 1:

@@ -1,7 +1,7 @@
-"""What the rates of many streams will be: Holt's linear trend, its parameters fitted to each stream (paper 3, 2.3).
+"""Forecasts of the rates of many streams: Holt's linear trend with parameters fitted to each stream (paper 3, 2.3).
 
-The recursion is that of skypane.control.forecast.Holt, for all streams and all candidate parameters at once. Another
-forecaster fits in by the same method.
+The recursion is that of skypane.control.forecast.Holt, for all streams and all candidate parameters at once. Other
+forecasters implement the same method.
 """
 
 from __future__ import annotations
@@ -19,26 +19,25 @@ from skypane.types import BoolArray, ConfigError, FloatArray
 CANDIDATES = tuple(
     Holt(level, trend) for level, trend in product((0.1, 0.2, 0.35, 0.5, 0.7, 0.9), (0.0, 0.1, 0.3, 0.6))
 )
-"""Parameters to choose from: as many as matter; between two neighbours forecasts hardly differ."""
+"""Candidate parameters; forecasts of neighbouring candidates hardly differ."""
 
 
 class Forecaster(ABC):
-    """A rule from what was seen to what comes; subclasses are frozen."""
+    """Interface of forecasters; subclasses are frozen."""
 
     @abstractmethod
     def forecast(self, rates: FloatArray, periods: int) -> FloatArray:
-        """Return (n, periods) rates of the next periods, none negative, from (n, t) of the last ones.
+        """Return the (n, periods) rates of the next periods, not negative, from the (n, t) rates of the last ones.
 
-        A stream that has not been there for t periods has NaN at the front of its row; one with no number at all is
-        forecast as NaN.
+        The row of a stream that is younger than t periods starts with NaN; a row of NaN only gives NaN forecasts.
         """
 
 
 @dataclass(frozen=True)
 class HoltForecaster(Forecaster):
-    """The candidate with the smallest mean square of its one-period errors so far, for each stream by itself.
+    """For each stream, the candidate with the smallest mean squared one-period error so far.
 
-    Until a stream has `fitted_from` observations, `first` forecasts it.
+    Until a stream has `fitted_from` observations, `first` is used.
     """
 
     candidates: tuple[Holt, ...] = CANDIDATES
@@ -47,7 +46,7 @@ class HoltForecaster(Forecaster):
 
     def __post_init__(self) -> None:
         if not self.candidates:
-            raise ConfigError("a forecaster needs at least one candidate, got none")
+            raise ConfigError("candidates: a forecaster needs at least one candidate, got none")
 
     def forecast(self, rates: FloatArray, periods: int) -> FloatArray:
         every = (self.first, *self.candidates)
@@ -69,7 +68,7 @@ class Smoothed(NamedTuple):
 
 
 def smooth(rates: FloatArray, candidates: tuple[Holt, ...]) -> Smoothed:
-    """Run each candidate over each row of (n, t) rates, in which NaN is no observation."""
+    """Run each candidate over each row of (n, t) rates; NaN is a missing observation."""
     alpha = np.array([holt.level for holt in candidates])
     gamma = np.array([holt.trend for holt in candidates])
     shape = (len(rates), len(candidates))

@@ -1,4 +1,4 @@
-"""What is known of a stream before it is read: the ten characteristics of paper 3, section 2.4, figure 4.
+"""Meta-data of a stream, known before it is read: the ten characteristics of paper 3, section 2.4, figure 4.
 
     max  ----  ___         ___      transition: jump (here) or trend
               |   |       |   |
@@ -6,7 +6,7 @@
     min  _____|   |_______|   |___
          low   high                 low period, high period; together the period
 
-A stream that bursts is at its peak for a percentage of the time, in periods whose lengths nobody knows.
+A bursty stream is at its peak for a percentage of the time, in periods of unknown length.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _TIMES = ("period", "low_period", "high_period")
 
 @dataclass(frozen=True, slots=True)
 class MetaData:
-    """What a user says of a stream; None is not said. Rates in rows per second.
+    """Meta-data that a user declares for a stream; None is unknown. Rates in rows per second.
 
     min, max                bounds of the rate
-    expected                the rate to count on from now on, whatever was seen: it overrides the forecast
-    average                 the mean rate: it stands in until something was seen
-    period                  time after which the rate behaves as before
-    low_period, high_period how long it stays near `min`, near `max`
-    transition              how it gets from one to the other: "jump", at once, or "trend"
+    expected                the rate to expect from now on; it overrides the forecast
+    average                 the mean rate, used until rates have been observed
+    period                  time after which the rate repeats its behaviour
+    low_period, high_period time that the rate stays near `min`, near `max`
+    transition              change between the two: "jump" (at once) or "trend"
     burst_percent           share of time in bursts, 0 to 100
-    burst_peak              the rate in them
+    burst_peak              the rate in bursts
 
-    Raises ConfigError naming the field, its value and the remedy.
+    Raises ConfigError that names the field, its value and the remedy.
     """
 
     min: float | None = None
@@ -59,8 +59,8 @@ class MetaData:
         for name in _TIMES:
             given = getattr(self, name)
             if given is not None and micros(given, name) <= 0:
-                raise ConfigError(f"{name} must be longer than nothing, got {given!r}")
-            object.__setattr__(self, name, None if given is None else micros(given, name))  # read once, asked for often
+                raise ConfigError(f"{name} must be longer than 0, got {given!r}")
+            object.__setattr__(self, name, None if given is None else micros(given, name))  # parsed only once
         if self.transition not in {None, *get_args(Transition)}:
             raise ConfigError(
                 f"transition must be one of {', '.join(get_args(Transition))}, got {self.transition!r}; "
@@ -86,26 +86,26 @@ class MetaData:
 
     @classmethod
     def of(cls, given: object, field: str = "meta") -> MetaData:
-        """Return what names with values say, as they come from YAML; ConfigError, naming `field`, for what does not."""
+        """Return the meta-data of a mapping, as in YAML; raise ConfigError, naming `field`, if it is invalid."""
         known = [item.name for item in fields(cls)]
         if not isinstance(given, Mapping):
-            raise ConfigError(f"{field} must be names with values, such as max: 500, got {given!r}")
+            raise ConfigError(f"{field} must be a mapping such as max: 500, got {given!r}")
         for name in given:
             if name not in known:
-                raise ConfigError(f"{field}: no characteristic of a stream is {name!r}; {instead(str(name), known)}")
+                raise ConfigError(f"{field}: unknown characteristic {name!r} of a stream; {instead(str(name), known)}")
         try:
             return cls(**given)
         except ConfigError as error:
             raise ConfigError(f"{field}: {error}") from None
 
     def seconds(self, name: str) -> float | None:
-        """Return a length of time by its name in seconds."""
+        """Return the duration with this name in seconds, or None."""
         length = getattr(self, name)
         return None if length is None else micros(length, name) / 1e6
 
     @property
     def phases(self) -> tuple[float, float] | None:
-        """Seconds near `min` and near `max`; of a period alone, half each; None if not known."""
+        """Seconds near `min` and near `max`; half each if only the period is known; None if unknown."""
         low, high, period = self.seconds("low_period"), self.seconds("high_period"), self.seconds("period")
         if period is not None:
             if low is None:
@@ -115,29 +115,29 @@ class MetaData:
 
 
 def averages(declared: Iterable[MetaData], histories: Iterable[Sequence[float]]) -> MetaData:
-    """Return the defaults of a stream of which nothing is said: averages over the streams that there are.
+    """Return the defaults of a stream without meta-data: averages over the current streams.
 
-    Rates as seen, period by period, in the histories of the streams; what cannot be seen as their users declared it.
+    Rates are averages of the observed histories; all other characteristics are averages of the declared ones.
     """
     seen = [history for history in histories if history]
-    said = list(declared)
-    period, low, high = (_mean(meta.seconds(name) for meta in said) for name in _TIMES)
-    transitions: Counter[Transition] = Counter(meta.transition for meta in said if meta.transition is not None)
+    known = list(declared)
+    period, low, high = (_mean(meta.seconds(name) for meta in known) for name in _TIMES)
+    transitions: Counter[Transition] = Counter(meta.transition for meta in known if meta.transition is not None)
     common: Transition | None = next((name for name, _ in sorted(transitions.items(), key=lambda one: -one[1])), None)
     lowest, highest = _mean(min(history) for history in seen), _mean(max(history) for history in seen)
     average = _mean(_mean(history) for history in seen)
     return MetaData(
         min=lowest,
         max=highest,
-        # Rounding must not take it past a bound that it is equal to.
+        # Rounding must not move it beyond a bound that it is equal to.
         average=None if average is None else min(max(average, lowest or 0.0), math.inf if highest is None else highest),
-        # Each may be the mean of other streams: the whole is not shorter than its parts.
+        # Each mean may be over other streams, but the period must not be shorter than its parts.
         period=None if period is None else _length(max(period, (low or 0) + (high or 0))),
         low_period=_length(low),
         high_period=_length(high),
         transition=common,
-        burst_percent=_mean(meta.burst_percent for meta in said),
-        burst_peak=_mean(meta.burst_peak for meta in said),
+        burst_percent=_mean(meta.burst_percent for meta in known),
+        burst_peak=_mean(meta.burst_peak for meta in known),
     )
 
 

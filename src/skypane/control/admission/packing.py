@@ -1,7 +1,7 @@
-"""Streams into readers as items into bins: best fit decreasing, and the fewest bins that there can be.
+"""Bin packing of streams into readers: best fit decreasing, and a lower bound of the number of bins.
 
-Best fit puts an item where it leaves the least room; decreasing is the caller's order of the items (paper 3, section
-2.1). With bins that hold something already it is the variant of paper 3's Algorithm 1.
+Best fit puts an item where it leaves the least room; the caller sorts the items in decreasing order (paper 3, section
+2.1). With bins that are partly filled it is the variant of paper 3's Algorithm 1.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 
 _ROUNDING = 1e-9
-"""Share of a bin by which sums of rates may miss it: rates are sums of floats."""
+"""Tolerance, as a share of a bin, for the rounding errors of sums of rates."""
 
 
 def best_fit(items: Iterable[float], free: Mapping[int, float]) -> list[int]:
-    """Return, for each item in turn, the bin with the least room of those in which it fits; end at one that fits none.
+    """Return, for each item in turn, the bin with the least room in which it fits; stop at an item that fits in none.
 
-    `free` is bin -> room. The caller, who gets fewer bins than items, finds another place for the next one.
+    `free` is bin -> room. If the result is shorter than the items, the caller has to place the next item elsewhere.
     """
     bins = sorted((room, number) for number, room in free.items())
     chosen: list[int] = []
@@ -32,16 +32,16 @@ def best_fit(items: Iterable[float], free: Mapping[int, float]) -> list[int]:
 
 
 def fewest_bins(sizes: Sequence[float], capacity: float) -> int:
-    """Return a lower bound of the bins that items of these sizes need: Martello and Toth's L2.
+    """Return a lower bound of the number of bins for items of these sizes: Martello and Toth's L2.
 
-    It counts the room that must be wasted: beside an item of more than half a bin, what is left of the bin can only
-    take items as small, and the rest has to go elsewhere. An item larger than a bin counts as a whole one.
+    It accounts for wasted room: beside an item of more than half a bin, only items that are small enough fit, and the
+    others need more bins. An item larger than a bin counts as a full bin.
     """
     small = sorted(min(size, capacity) for size in sizes if size > 0)
     halves = bisect_left(small, capacity / 2 * (1 + _ROUNDING))
     total = 0
     for least in {0.0, *small[:halves]}:
-        # Items above capacity - least share a bin with none of those that count; the other large ones have room.
+        # Items above capacity - least share a bin with none of the counted items; the other large ones have room.
         alone = len(small) - bisect_left(small, (capacity - least) * (1 + _ROUNDING))
         large = small[halves : len(small) - alone]
         counted = small[bisect_left(small, least) : halves]

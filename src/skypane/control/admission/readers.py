@@ -1,10 +1,11 @@
-"""How many readers keep a bound on latency: equation 1a of paper 3, for those who read.
+"""Number of readers that keeps a bound on latency: equation 1a of paper 3, applied to readers.
 
-    (rate + backlog / L) c / n = 1 - H        what comes, and what waits already, which is to be worked off within L
+    (rate + backlog / L) c / n = 1 - H        arriving rows, and the backlog, which must be read within L
 
-c, the seconds that a reader takes for a row more, is the slope of the last batches' seconds over their rows per reader: a
-batch has costs that do not grow with its rows, and which no reader more would make less. Where all batches had about as many
-rows, it is the least quotient of both. Fewer readers are given back one at a time, after they would have done for some batches.
+c is the marginal cost of a row, in seconds of a reader: the slope of the last batches' seconds over their rows per
+reader. The slope excludes the fixed costs of a batch, which more readers would not reduce. If all batches had about the
+same number of rows, c is the smallest quotient of seconds and rows. Readers are removed one at a time, after fewer
+would have sufficed for some batches.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from skypane.control.elasticity.model import ModelPolicy
+from skypane.control.control_policy import ControlPolicy, Decision
+from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.situation import Situation
-from skypane.control.law import ControlLaw, Decision
-from skypane.control.snapshots import JsonState
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError, Duration, micros
 
 _APART = 1.25
-"""Times as many rows per reader as in another batch: below it, a slope is that of the noise."""
+"""Ratio between the largest and the smallest rows per reader, below which the slope is only noise."""
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """What a batch has shown: its rows, the seconds that it took, and how many readers it had."""
+class ReaderBatch:
+    """Measurements of a batch: its rows, its duration in seconds, and its number of readers."""
 
     rows: int
     seconds: float
@@ -33,8 +34,8 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """What is there to be read: rows per second that are forecast to come, and rows that wait."""
+class Backlog:
+    """Rows to read: the forecast rate in rows per second, and the rows that wait."""
 
     rate: float
     backlog: float
@@ -42,11 +43,11 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class ReadersState(JsonState):
-    """What the law remembers.
+    """State of the policy.
 
-    readers        how many there are
-    costs, loads   of the last batches: reader-seconds per row, and rows per reader
-    calm           for how many batches fewer readers would have done
+    readers        current number of readers
+    costs, loads   reader-seconds per row, and rows per reader, of the last batches
+    calm           consecutive batches for which fewer readers would have sufficed
     """
 
     readers: int
@@ -56,7 +57,7 @@ class ReadersState(JsonState):
 
     @property
     def cost(self) -> float:
-        """c, in seconds; some batch must have been seen."""
+        """c, in seconds; at least one batch must have been observed."""
         least = min(self.costs)
         if len(self.loads) < len(self.costs) or max(self.loads) < _APART * min(self.loads):
             return least
@@ -69,14 +70,14 @@ class ReadersState(JsonState):
 
 
 @dataclass(frozen=True)
-class Readers(ControlLaw[ReadersState, Batch, Waiting, int]):
-    """The fewest readers that keep the bound, from one to `most`; all of them until a batch was seen.
+class Readers(ControlPolicy[ReadersState, ReaderBatch, Backlog, int]):
+    """The fewest readers that keep the latency bound, from 1 to `most`; `most` until a batch has been observed.
 
-    latency    L, the bound on how long a row waits
-    headroom   H, the share of a reader that is kept free
-    calm       batches for which fewer must do before one is given back
-    history    batches that are remembered
-    dry_run    decisions are told, and not made
+    latency    L, the bound on the waiting time of a row
+    headroom   H, the share of a reader that stays free
+    calm       consecutive batches for which fewer readers must suffice before one is removed
+    history    batches that are kept
+    dry_run    report decisions without applying them
     """
 
     most: int
@@ -91,32 +92,32 @@ class Readers(ControlLaw[ReadersState, Batch, Waiting, int]):
     def __post_init__(self) -> None:
         for name in ("most", "calm", "history"):
             if type(getattr(self, name)) is not int or getattr(self, name) < 1:
-                raise ConfigError(f"{name} is a whole number of at least 1, got {getattr(self, name)!r}")
+                raise ConfigError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}")
         object.__setattr__(self, "latency", micros(self.latency, "latency"))
-        ModelPolicy(self.headroom, self.latency)  # which refuses what cannot be
+        ModelPolicy(self.headroom, self.latency)  # raises ConfigError on invalid values
 
     def init(self) -> ReadersState:
         return ReadersState(self.most)
 
-    def observe(self, state: ReadersState, measured: Batch) -> ReadersState:
+    def observe(self, state: ReadersState, measured: ReaderBatch) -> ReadersState:
         if measured.rows <= 0 or measured.seconds <= 0:
             return state
         cost, load = measured.seconds * measured.readers / measured.rows, measured.rows / measured.readers
         costs, loads = (*state.costs, cost), (*state.loads, load)
         return replace(state, costs=costs[-self.history :], loads=loads[-self.history :])
 
-    def decide(self, state: ReadersState, known: Waiting) -> tuple[ReadersState, Decision[int]]:
-        """Decide on the next batch's readers."""
+    def decide(self, state: ReadersState, known: Backlog) -> tuple[ReadersState, Decision[int]]:
+        """Return the state after the decision, and the number of readers of the next batch."""
         if not state.costs:
-            return state, Decision("readers", state.readers, f"no batch was seen: all {state.readers} readers", {})
+            return state, Decision("readers", state.readers, f"no batch measured yet: all {state.readers} readers", {})
         now, cost = Workers(state.readers, 1), state.cost
         situation = Situation(now, 0.0, 0.0, 1.0, rate=known.rate, backlog=round(known.backlog), cost_plq=cost)
         wanted = min(ModelPolicy(self.headroom, self.latency).propose(situation, self.most + 1).workers.plq, self.most)
         calm = state.calm + 1 if wanted < state.readers else 0
         after = max(wanted, state.readers - (calm >= self.calm))
         because = (
-            f"{known.rate:.0f} rows/s and {known.backlog:.0f} that wait x {cost * 1e6:.1f} us, bound {micros(self.latency).words} "
-            f"-> {wanted} of {self.most} readers, {state.readers} -> {after}"
+            f"{known.rate:.0f} rows/s and {known.backlog:.0f} waiting x {cost * 1e6:.1f} us, bound "
+            f"{micros(self.latency).words} -> {wanted} of {self.most} readers, {state.readers} -> {after}"
         )
         if self.dry_run and after != state.readers:
             because, after = f"{because} (dry run: stays)", state.readers

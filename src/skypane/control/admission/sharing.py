@@ -1,7 +1,7 @@
-"""A budget of rows, shared fairly among inputs: none waits for longer because another one is hot.
+"""Fair shares of a budget of rows among inputs, so that no input waits longer because another one is hot.
 
-Max-min fairness: the inputs that want less than an even share get what they want, and what they leave is shared by the
-others in the same way.
+Max-min fairness: inputs that request less than an even share get what they request, and the others share the rest in
+the same way.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 
 def fair_shares(wanted: Mapping[str, int], budget: int, turn: int = 0) -> dict[str, int]:
-    """Return how many rows each input may bring, at most what it wants, and `budget` in all.
+    """Return the number of rows of each input, at most what it wants, and at most `budget` in all.
 
-    What does not divide goes by a turn that moves on with each call: of a budget below the number of inputs each gets a
-    row within as many turns as there are inputs.
+    The remainder of the division is assigned round robin, starting at `turn`, which callers increase with each call:
+    even if the budget is below the number of inputs, each input gets a row within as many calls as there are inputs.
     """
     order = sorted(wanted, key=lambda name: (wanted[name], name))
     shares, left = {}, max(budget, 0)

@@ -1,6 +1,6 @@
-"""The four questions of paper 3's Algorithm 1, and the strategies that answer them: PAR, ARI, ARD, DRF, DRF-M.
+"""The four decisions of paper 3's Algorithm 1, and the strategies that make them: PAR, ARI, ARD, DRF, DRF-M.
 
-                what a stream counts     moved first
+                rate of a stream         moved first
 PAR             average of last period   all streams, every period, into empty readers
 ARI             the same                 lowest average
 ARD             the same                 highest average
@@ -21,13 +21,13 @@ from skypane.types import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
-    """What is known of one stream before the next period; rates in rows per second.
+class StreamLoad:
+    """Load of one stream before the next period; rates in rows per second.
 
-    average    of the last period
-    soon       forecast of the next period, X(t+1)
-    later      forecast of the k-th, X(t+k)
-    expected   what its meta-data lets expect, X^m(t+k); None if it says nothing
+    average    rate of the last period
+    soon       forecast for the next period, X(t+1)
+    later      forecast for the k-th period, X(t+k)
+    expected   rate expected from its meta-data, X^m(t+k); None if they do not determine one
     """
 
     name: str
@@ -39,21 +39,21 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A split node of the paper: the streams that it reads, and for how many seconds a row waits at it."""
+    """A split node of the paper: the streams that it reads, and the waiting time of a row at it, in seconds."""
 
     number: int
-    streams: tuple[Stream, ...]
+    streams: tuple[StreamLoad, ...]
     latency: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What a reader bears.
+class ReaderCapacity:
+    """Limits of a reader.
 
     capacity   C, rows per second
-    latency    L, the bound on a row's waiting, in seconds
+    latency    L, the bound on the waiting time of a row, in seconds
     accepts    share of C below which a reader takes more streams
-    most       readers that there may be; None: as many as it takes
+    most       largest number of readers; None: unlimited
     """
 
     capacity: float
@@ -63,75 +63,73 @@ class Limits:
 
     def __post_init__(self) -> None:
         if not self.capacity > 0:
-            raise ConfigError(
-                f"capacity is what a reader reads in a second, need more than 0 rows, got {self.capacity}"
-            )
+            raise ConfigError(f"capacity is in rows per second of a reader, need more than 0, got {self.capacity}")
         if not self.latency > 0:
-            raise ConfigError(f"latency must be longer than nothing, got {self.latency} s")
+            raise ConfigError(f"latency must be longer than 0, got {self.latency} s")
         if not 0 < self.accepts <= 1:
             raise ConfigError(f"accepts is a share of the capacity, need 0 < accepts <= 1, got {self.accepts}")
         if self.most is not None and self.most < 1:
-            raise ConfigError(f"need at least one reader, got most={self.most}")
+            raise ConfigError(f"most must be at least 1 reader, got {self.most}")
 
 
 class Strategy(ABC):
-    """The questions of Algorithm 1, under the paper's names."""
+    """The decisions of Algorithm 1, with the paper's names."""
 
     name: ClassVar[str]
 
     @abstractmethod
-    def counts(self, stream: Stream) -> float:
-        """Return the rate that a stream is taken to have: what is summed up and packed."""
+    def counts(self, stream: StreamLoad) -> float:
+        """Return the rate of a stream that is used for sums and packing."""
 
     @abstractmethod
-    def urgency(self, stream: Stream) -> float:
-        """Return a number: of an overloaded reader's streams, that with the highest moves first."""
+    def urgency(self, stream: StreamLoad) -> float:
+        """Return the urgency of a stream; an overloaded reader's streams move in descending order of it."""
 
-    def load(self, streams: Iterable[Stream]) -> float:
-        """Return the rate that streams are taken to have together."""
+    def load(self, streams: Iterable[StreamLoad]) -> float:
+        """Return the sum of the rates of streams, as counts() returns them."""
         return fsum(map(self.counts, streams))
 
-    def is_overloaded(self, reader: Reader, limits: Limits) -> bool:
-        """Whether rows wait for longer than the bound, or will: the streams count for more than the capacity."""
+    def is_overloaded(self, reader: Reader, limits: ReaderCapacity) -> bool:
+        """Return whether rows wait longer than the bound, or will, since the load exceeds the capacity."""
         return reader.latency > limits.latency or self.load(reader.streams) > limits.capacity
 
-    def pick_streams_to_move(self, reader: Reader, limits: Limits) -> tuple[Stream, ...]:
-        """Return the streams to move away until the others fit; the last one stays, whatever it brings."""
+    def pick_streams_to_move(self, reader: Reader, limits: ReaderCapacity) -> tuple[StreamLoad, ...]:
+        """Return the streams to move away until the others fit; the last one stays, whatever its rate."""
         order = sorted(reader.streams, key=lambda stream: (-self.urgency(stream), stream.name))
         at = next(
             at for at in range(len(order) + 1) if self.load(order[at:]) <= limits.capacity or at + 1 == len(order)
         )
         return tuple(order[:at])
 
-    def accepts_new_stream(self, reader: Reader, limits: Limits) -> bool:
-        """Whether a reader has room at all."""
+    def accepts_new_stream(self, reader: Reader, limits: ReaderCapacity) -> bool:
+        """Return whether a reader has room for more streams."""
         return self.load(reader.streams) < limits.accepts * limits.capacity
 
-    def placement_order(self, streams: Iterable[Stream]) -> list[Stream]:
-        """Return streams in the order in which they are placed: the largest first."""
+    def placement_order(self, streams: Iterable[StreamLoad]) -> list[StreamLoad]:
+        """Return streams in the order of their placement, largest first."""
         return sorted(streams, key=lambda stream: (-self.counts(stream), stream.name))
 
 
 class _ByAverage(Strategy):
-    """Looks at the period that has passed."""
+    """Strategies that use the average rate of the last period."""
 
-    def counts(self, stream: Stream) -> float:
+    def counts(self, stream: StreamLoad) -> float:
         return stream.average
 
 
 @dataclass(frozen=True)
 class PlainAverageRate(_ByAverage):
-    """PAR: packs all streams anew in each period, whatever read them."""
+    """PAR: packs all streams again in each period, regardless of their current readers."""
 
     name: ClassVar[str] = "PAR"
 
-    def urgency(self, stream: Stream) -> float:
+    def urgency(self, stream: StreamLoad) -> float:
         return stream.average
 
-    def is_overloaded(self, reader: Reader, limits: Limits) -> bool:  # noqa: ARG002
+    def is_overloaded(self, reader: Reader, limits: ReaderCapacity) -> bool:  # noqa: ARG002
         return True
 
-    def pick_streams_to_move(self, reader: Reader, limits: Limits) -> tuple[Stream, ...]:  # noqa: ARG002
+    def pick_streams_to_move(self, reader: Reader, limits: ReaderCapacity) -> tuple[StreamLoad, ...]:  # noqa: ARG002
         return reader.streams
 
 
@@ -141,7 +139,7 @@ class AverageRateIncreasing(_ByAverage):
 
     name: ClassVar[str] = "ARI"
 
-    def urgency(self, stream: Stream) -> float:
+    def urgency(self, stream: StreamLoad) -> float:
         return -stream.average
 
 
@@ -151,33 +149,33 @@ class AverageRateDecreasing(_ByAverage):
 
     name: ClassVar[str] = "ARD"
 
-    def urgency(self, stream: Stream) -> float:
+    def urgency(self, stream: StreamLoad) -> float:
         return stream.average
 
 
 @dataclass(frozen=True)
 class DeltaRateForecast(Strategy):
-    """DRF: moves first what is forecast to grow most."""
+    """DRF: moves the streams with the largest forecast growth first."""
 
     name: ClassVar[str] = "DRF"
 
-    def counts(self, stream: Stream) -> float:
+    def counts(self, stream: StreamLoad) -> float:
         return stream.soon
 
-    def urgency(self, stream: Stream) -> float:
+    def urgency(self, stream: StreamLoad) -> float:
         return stream.later - stream.soon
 
 
 @dataclass(frozen=True)
 class DeltaRateForecastWithMetaData(DeltaRateForecast):
-    """DRF-M: the same, and what meta-data lets expect overrides the forecast."""
+    """DRF-M: as DRF, but the rate expected from meta-data overrides the forecast."""
 
     name: ClassVar[str] = "DRF-M"
 
-    def counts(self, stream: Stream) -> float:
+    def counts(self, stream: StreamLoad) -> float:
         return stream.soon if stream.expected is None else stream.expected
 
-    def urgency(self, stream: Stream) -> float:
+    def urgency(self, stream: StreamLoad) -> float:
         return (stream.later if stream.expected is None else stream.expected) - stream.soon
 
 

@@ -1,10 +1,10 @@
-"""How many workers each stage has: fuzzy logic (paper 5), a model (paper 3), a threshold (as clusters do).
+"""Numbers of workers of each stage: by fuzzy logic (paper 5), a model (paper 3) or a threshold (cluster managers).
 
 membership.py, rules.py, fuzzy.py   the fuzzy controller, vectorised over situations
-explaining.py                       one line for each of its decisions
-situation.py                        what every policy decides from
-model.py, threshold.py              the other two policies
-limits.py, interval.py              what proposals are held to; what a control interval showed
-elastic.py                          when a policy is asked, and what of its answer is done
-options.py                          what a user writes as elastic=
+explaining.py                       reasons for its decisions, in one line each
+situation.py                        the input of all policies
+forecasting_policy.py, threshold.py the other two policies
+limits.py, interval.py              limits of proposals; measurements of a control interval
+elastic.py                          when a policy decides, and how its proposals are limited
+options.py                          the options for elastic=
 """

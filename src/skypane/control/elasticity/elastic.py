@@ -1,8 +1,8 @@
-"""When a policy of elasticity is asked, and what of its answer is done: cadence, hysteresis, cooldown, bounds.
+"""Apply an elasticity policy: cadence of its decisions, hysteresis, cooldown and bounds.
 
-A control interval is several sampling intervals of the first level (paper 5: 2.5 s and 250 ms), so that splitting has
-settled before its failure to keep up is taken for a lack of workers. Over it, rho is the mean of the samples, sigma
-the partitions over the panes.
+A control interval consists of several sampling intervals of the first level (paper 5: 2.5 s and 250 ms), so that
+splitting has settled before high utilisation is taken for a lack of workers. Over a control interval, rho is the mean
+of the samples, and sigma the number of partitions divided by that of panes.
 """
 
 from __future__ import annotations
@@ -10,34 +10,35 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from skypane.control.elasticity.interval import Stages, Sums
-from skypane.control.elasticity.limits import Limits
-from skypane.control.elasticity.situation import Policy, Situation
+from skypane.control.control_policy import ControlPolicy, Decision
+from skypane.control.elasticity.interval import IntervalSums, StageSamples
+from skypane.control.elasticity.limits import ScalingLimits
+from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.forecast import Holt, HoltState
-from skypane.control.law import ControlLaw, Decision
-from skypane.control.snapshots import JsonState
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError, micros
-from skypane.wording import count, seconds
+from skypane.wording import count, counted, seconds
 
-TOLD = 0.05
-"""What waits is told where it adds so much to rho."""
+LEAST_SHOWN_BACKLOG = 0.05
+"""Least contribution to rho from which the backlog is mentioned in the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElasticState(JsonState):
-    """What the law remembers.
+    """State of elasticity.
 
-    workers    what there is
-    sums       of this control interval
-    backlog    tuples that wait now
-    calm       control intervals since workers were changed
-    used       workers that got any work, in each of the last `idle` control intervals, by stage
-    because    the last decision's line
+    workers              current numbers of workers
+    sums                 sums over this control interval
+    backlog              tuples that wait now
+    calm                 control intervals since the last change of workers
+    used_plq, used_wlq   workers that got any work in each of the last `idle` control intervals
+    forecast             state of the forecast of the rate
+    because              reason of the last decision
     """
 
     workers: Workers
-    sums: Sums = field(default_factory=Sums)
+    sums: IntervalSums = field(default_factory=IntervalSums)
     backlog: int = 0
     calm: int = 0
     used_plq: tuple[int, ...] = ()
@@ -47,15 +48,17 @@ class ElasticState(JsonState):
 
 
 @dataclass(frozen=True)
-class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
-    """The second level of adaptation: a policy, held to limits.
+class Elastic(ScalingLimits, ControlPolicy[ElasticState, StageSamples, None, Workers]):
+    """The second level of adaptation: a policy whose proposals are limited.
 
-    policy   proposes workers from what a control interval showed
-    most     N, workers of both stages together
-    start    workers at first
+    policy    proposes workers from the measurements of a control interval
+    most      N, the largest number of workers of both stages together
+    start     initial workers
+    holt      forecaster of the rate
+    rho_cap   larger utilisation factors count as this value
     """
 
-    policy: Policy
+    policy: ScalingPolicy
     most: int
     start: Workers = field(default_factory=lambda: Workers(1, 1))
     holt: Holt = field(default_factory=Holt)
@@ -69,33 +72,33 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
     def init(self) -> ElasticState:
         return ElasticState(self.bounded(self.start, self.most))
 
-    def observe(self, state: ElasticState, measured: Stages) -> ElasticState:
+    def observe(self, state: ElasticState, measured: StageSamples) -> ElasticState:
         return replace(state, backlog=measured.backlog, sums=state.sums.plus(measured, self.rho_cap))
 
     def due(self, state: ElasticState) -> bool:
-        """Return whether a control interval has ended, so that decide() asks the policy."""
+        """Return whether the control interval has ended, so that decide() calls the policy."""
         intervals, seconds = self.cadence
         return state.sums.samples >= intervals and state.sums.seconds >= seconds
 
     def so_far(self, state: ElasticState, intervals: str = "sampling intervals") -> str:
-        """Return how far the control interval has come: "2 of 10 sampling intervals", "1.2 s of 2.5 s"."""
+        """Return the progress of the control interval: "2 of 10 sampling intervals", "1.2 s of 2.5 s"."""
         needed, duration = self.cadence
         if not duration:
             return f"{state.sums.samples} of {needed} {intervals}"
         return f"{seconds(state.sums.seconds)} of {seconds(duration)}"
 
     def moved(self, state: ElasticState, workers: Workers) -> ElasticState:
-        """Return the state after workers were changed by another hand; ConfigError if they are out of bounds."""
+        """Return the state after an external change of workers; raise ConfigError if they are out of bounds."""
         if self.bounded(workers, self.most) != workers:
             (low_plq, high_plq), (low_wlq, high_wlq) = self.bounds("plq", self.most), self.bounds("wlq", self.most)
             raise ConfigError(
                 f"PLQ {workers.plq} and WLQ {workers.wlq} workers are out of the bounds of elastic=: PLQ {low_plq} to "
                 f"{high_plq}, WLQ {low_wlq} to {high_wlq}, {self.most} together"
             )
-        return replace(state, workers=workers, sums=Sums(), calm=0, used_plq=(), used_wlq=())
+        return replace(state, workers=workers, sums=IntervalSums(), calm=0, used_plq=(), used_wlq=())
 
     def decide(self, state: ElasticState, known: None = None) -> tuple[ElasticState, Decision[Workers]]:  # noqa: ARG002
-        """Decide at the end of a control interval; before it, workers stay as they are."""
+        """Return the workers from now on; they change only at the end of a control interval."""
         now = state.workers
         if not self.due(state):
             return state, Decision("workers", now, f"{self.so_far(state)} measured")
@@ -106,7 +109,7 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
         situation = self._situation(state, forecast)
         proposal = self.policy.propose(situation, self.most)
         after, notes = self._made(state, proposal.workers)
-        if self._waiting(state, situation.cost_plq, state.workers.plq) >= TOLD:
+        if self._waiting(state, situation.cost_plq, state.workers.plq) >= LEAST_SHOWN_BACKLOG:
             notes.insert(0, "1 row waits" if state.backlog == 1 else f"{count(state.backlog)} rows wait")
         because = "; ".join([proposal.because, *notes])
         figures = {
@@ -121,7 +124,7 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
         state = replace(
             state,
             workers=after,
-            sums=Sums(),
+            sums=IntervalSums(),
             calm=calm,
             used_plq=self._used(state, "plq"),
             used_wlq=self._used(state, "wlq"),
@@ -131,14 +134,14 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
         return state, Decision("workers", after, because, known_figures)
 
     def _made(self, state: ElasticState, wanted: Workers) -> tuple[Workers, list[str]]:
-        """Return the workers to have, of those proposed, and what held them back."""
+        """Return the proposed workers after all limits, and notes on the limits that applied."""
         now, proposed, notes = state.workers, wanted, list[str]()
         for useful in (self._with_windows, self._with_work):
             wanted, note = useful(state, wanted)
             notes += note
         plq, wlq = (self._damped(before, after) for before, after in ((now.plq, wanted.plq), (now.wlq, wanted.wlq)))
         if state.calm < self.cooldown and (plq < now.plq or wlq < now.wlq):
-            notes.append(f"none taken away for {self.cooldown - state.calm} intervals more")
+            notes.append(f"no workers removed for {counted(self.cooldown - state.calm, 'more intervals')}")
             plq, wlq = max(plq, now.plq), max(wlq, now.wlq)
         after = self.bounded(Workers(plq, wlq), self.most)
         if after != proposed:
@@ -149,18 +152,19 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
         return after, notes
 
     def _with_windows(self, state: ElasticState, wanted: Workers) -> tuple[Workers, list[str]]:
-        """No more WLQ workers come than there were windows at once."""
+        """Add no more WLQ workers than windows were due at once."""
         tasks, now = state.sums.wlq_tasks, state.workers.wlq
         if tasks is None or wanted.wlq <= max(now, tasks, 1):
             return wanted, []
         return Workers(wanted.plq, max(now, tasks, 1)), [f"the WLQ had {tasks} windows at once, at most"]
 
     def _with_work(self, state: ElasticState, wanted: Workers) -> tuple[Workers, list[str]]:
-        """None come beside one that got no work, and those that got none for long go: paper 5's rules look at rho alone.
+        """Add no workers to a stage that has one without work, and remove those that got none for `idle` intervals.
 
-        Rho is that of the workers that have work, so that others do not lower it, and the rules would add to them for
-        ever (docs/control.md, "Workers without work"). In the PLQ they may be needed as soon as panes are split more: so
-        this waits until the others keep up. A WLQ worker without a task is one that no window could have given any.
+        Paper 5's rules use only rho, which is measured over the workers with work: workers without work do not lower
+        it, and the rules would add workers for ever (docs/control.md, "Workers without work"). PLQ workers may be
+        needed as soon as panes are split more, so they are limited only while the PLQ keeps up. A WLQ worker without a
+        task could not have got one from any window.
         """
         notes = []
         for stage, keeps_up in (("plq", state.sums.mean_rho_plq < 1), ("wlq", True)):
@@ -175,7 +179,7 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
         return wanted, notes
 
     def _used(self, state: ElasticState, stage: str) -> tuple[int, ...]:
-        """Return the workers that got work in the last control intervals, the one that ends now with them."""
+        """Return the workers with work in the last control intervals, including the one that ends now."""
         used: int | None = getattr(state.sums, f"used_{stage}")
         if not self.idle or used is None:
             return ()
@@ -201,9 +205,9 @@ class Elastic(Limits, ControlLaw[ElasticState, Stages, None, Workers]):
         )
 
     def _waiting(self, state: ElasticState, cost: float | None, workers: int) -> float:
-        """Return by how much a stage would be utilised by what waits alone, were it worked off within `catch_up`.
+        """Return the utilisation of a stage by the backlog alone, if it is to be processed within `catch_up`.
 
-        A control interval that is longer than that is what it has: nothing is decided before its end.
+        If the control interval is longer than `catch_up`, it counts instead, since the next decision is at its end.
         """
         if self.catch_up is None or cost is None:
             return 0.0

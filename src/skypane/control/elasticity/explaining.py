@@ -1,4 +1,4 @@
-"""The fuzzy controller as a policy, and the line that says which rules led to its decision."""
+"""The fuzzy controller as a policy, with the rules that led to each decision as its reason."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import ClassVar
 import numpy as np
 
 from skypane.control.elasticity.fuzzy import FuzzyController, Inference
-from skypane.control.elasticity.rules import SPEEDS, SPLITTINGS, Rule
-from skypane.control.elasticity.situation import Policy, Proposal, Situation, fitted
-from skypane.control.workers import Workers
+from skypane.control.elasticity.rules import SPEEDS, SPLITTINGS, FuzzyRule
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation, fitted
+from skypane.control.parallelism import Workers
 from skypane.types import FloatArray
 
-TOLD = 0.05
-"""Grades and activations below it are left out of the line; the figures have all of them."""
+LEAST_SHOWN = 0.05
+"""Least grade and activation that the reason mentions; the figures contain all."""
 
 
 @dataclass(frozen=True)
-class FuzzyPolicy(Policy):
+class FuzzyPolicy(ScalingPolicy):
     """Two-level adaptation of paper 5: PLQ and WLQ workers by twelve rules."""
 
     controller: FuzzyController = field(default_factory=FuzzyController)
@@ -32,7 +32,7 @@ class FuzzyPolicy(Policy):
         )
         found = controller.infer(*self._inputs(situation), np.array(most))
         setpoint = controller.setpoint if after != by_rules else None
-        return Proposal(after, told(situation, found, after, setpoint), figures(found, controller.rules))
+        return Proposal(after, explanation(situation, found, after, setpoint), figures(found, controller.rules))
 
     def _after(self, controller: FuzzyController, situation: Situation, most: int) -> Workers:
         now = situation.workers
@@ -40,15 +40,18 @@ class FuzzyPolicy(Policy):
         return fitted(int(n), now.wlq if math.isnan(situation.rho_wlq) else int(m), most)
 
     def _inputs(self, situation: Situation) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the controller's inputs; a WLQ of which nothing is known, as no window was due, is acceptable."""
+        """Return the controller's inputs; a WLQ that was not measured, as no window was due, counts as acceptable."""
         rho_wlq = situation.rho_wlq
         if math.isnan(rho_wlq) and not math.isnan(situation.rho_plq):
             rho_wlq = self.controller.rho_wlq.acceptable.left
         return np.array(situation.rho_plq), np.array(situation.sigma), np.array(rho_wlq)
 
 
-def told(situation: Situation, found: Inference, after: Workers, setpoint: float | None = None) -> str:
-    """Return one line: "PLQ slow 0.80 (rho 1.22), WLQ acceptable 1.00 (rho 0.90): rule 11 0.80 -> PLQ 4 -> 6, ..."."""
+def explanation(situation: Situation, found: Inference, after: Workers, setpoint: float | None = None) -> str:
+    """Return the reason in one line.
+
+    "PLQ slow 0.80 (rho 1.22), WLQ acceptable 1.00 (rho 0.90): rule 11 0.80 -> PLQ 4 -> 6, ..."
+    """
     now = situation.workers
     if not found.activation.any():
         return (
@@ -62,15 +65,15 @@ def told(situation: Situation, found: Inference, after: Workers, setpoint: float
         if math.isnan(situation.rho_wlq)
         else f"WLQ {_grades(found.wlq[0], SPEEDS)} (rho {situation.rho_wlq:.2f})",
     ]
-    fired = [(degree, number) for number, degree in enumerate(found.activation[0], 1) if degree >= TOLD]
+    fired = [(degree, number) for number, degree in enumerate(found.activation[0], 1) if degree >= LEAST_SHOWN]
     rules = ", ".join(f"rule {number} {degree:.2f}" for degree, number in sorted(fired, key=lambda one: -one[0]))
     if setpoint is not None:
         rules += f", by the setpoint {setpoint:.2f}"
     return f"{', '.join(inputs)}: {rules} -> PLQ {now.plq} -> {after.plq}, WLQ {now.wlq} -> {after.wlq}"
 
 
-def figures(found: Inference, rules: tuple[Rule, ...]) -> dict[str, float]:
-    """Return every grade, activation and factor by name."""
+def figures(found: Inference, rules: tuple[FuzzyRule, ...]) -> dict[str, float]:
+    """Return all grades, activations and factors by name."""
     named = {"factor plq": float(found.factor_plq[0]), "factor wlq": float(found.factor_wlq[0])}
     for at, term in enumerate(SPEEDS):
         named[f"plq {term}"], named[f"wlq {term}"] = float(found.plq[0, at]), float(found.wlq[0, at])
@@ -80,4 +83,7 @@ def figures(found: Inference, rules: tuple[Rule, ...]) -> dict[str, float]:
 
 
 def _grades(grades: FloatArray, terms: tuple[str, ...]) -> str:
-    return " ".join(f"{term} {grade:.2f}" for term, grade in zip(terms, grades, strict=True) if grade >= TOLD) or "none"
+    return (
+        " ".join(f"{term} {grade:.2f}" for term, grade in zip(terms, grades, strict=True) if grade >= LEAST_SHOWN)
+        or "none"
+    )

@@ -1,28 +1,28 @@
-"""What a control interval showed: sums over its sampling intervals, from which a policy's situation is made."""
+"""Measurements of a control interval: sums over its sampling intervals, from which a policy's situation is made."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from skypane.control.monitoring import Period, utilisation
-from skypane.control.snapshots import JsonState
+from skypane.control.monitoring import SamplingPeriod, utilisation
+from skypane.snapshots import JsonState
 
 
 @dataclass(frozen=True, slots=True)
-class Stages:
-    """What a sampling interval showed of both stages; None where it could not be measured.
+class StageSamples:
+    """Measurements of both stages in a sampling interval; None for a stage that could not be measured.
 
-    arrived     tuples that came
-    backlog     tuples that wait after it
-    wlq_tasks   tasks that the WLQ had at once: more workers would have had nothing to do; None: no limit is known
-    used_plq    PLQ workers that its work would have kept busy (Period.needed); None: it was not for the law of splitting to
-                say who gets some
-    used_wlq    WLQ workers that its work would have kept busy, or that could be given any
+    arrived     tuples that arrived
+    backlog     tuples that wait at its end
+    wlq_tasks   tasks that the WLQ had at once, beyond which workers would be idle; None: unknown
+    used_plq    PLQ workers that the work would keep busy (SamplingPeriod.needed); None: the splitting policy did not
+                route the rows
+    used_wlq    WLQ workers that the work would keep busy, or that could get any work
     """
 
-    plq: Period | None
-    wlq: Period | None
+    plq: SamplingPeriod | None
+    wlq: SamplingPeriod | None
     arrived: int = 0
     backlog: int = 0
     wlq_tasks: int | None = None
@@ -31,8 +31,8 @@ class Stages:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums(JsonState):
-    """Sums over the sampling intervals of a control interval; counts say how many of them knew the value."""
+class IntervalSums(JsonState):
+    """Sums over the sampling intervals of a control interval, and the number of intervals with a value for each rho."""
 
     samples: int = 0
     seconds: float = 0.0
@@ -50,11 +50,11 @@ class Sums(JsonState):
     used_plq: int | None = None
     used_wlq: int | None = None
 
-    def plus(self, measured: Stages, rho_cap: float) -> Sums:
-        """Return the sums with one sampling interval more; a larger utilisation factor counts as the cap."""
+    def plus(self, measured: StageSamples, rho_cap: float) -> IntervalSums:
+        """Return the sums with one more sampling interval; utilisation factors are cut to the cap."""
         plq, wlq = measured.plq, measured.wlq
         rho_plq, rho_wlq = (_rho(stage, rho_cap) for stage in (plq, wlq))
-        return Sums(
+        return IntervalSums(
             samples=self.samples + 1,
             seconds=self.seconds + next((stage.seconds for stage in (plq, wlq) if stage), 0.0),
             arrived=self.arrived + measured.arrived,
@@ -81,7 +81,7 @@ class Sums(JsonState):
         return self.rho_wlq / self.wlq_samples if self.wlq_samples else math.nan
 
 
-def _rho(period: Period | None, cap: float) -> float | None:
+def _rho(period: SamplingPeriod | None, cap: float) -> float | None:
     found = None if period is None else utilisation(period)
     return None if found is None else min(found.rho, cap)
 

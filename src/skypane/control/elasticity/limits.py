@@ -1,4 +1,4 @@
-"""Bounds and cadence of elastic workers: one list of fields, for the law that runs and for what a user writes."""
+"""Bounds and cadence of elastic workers: fields shared by the running policy and the options of users."""
 
 from __future__ import annotations
 
@@ -6,31 +6,32 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.types import ConfigError, Duration, Length, micros
 
 TIMES: Final = (str, timedelta, Length)
-"""The types of a length of time; a number counts."""
+"""Types of a duration; a number is a count of intervals."""
 
 Cadence: TypeAlias = "int | Duration"
-"""So many sampling intervals, or a length of time."""
+"""A number of sampling intervals, or a duration."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What a policy's proposals are held to; the defaults are those of paper 5, where nothing holds them.
+class ScalingLimits:
+    """Limits of a policy's proposals; the defaults are those of paper 5, which has no limits.
 
-    least_plq, most_plq   bounds of the pane level; least_wlq, most_wlq of the window level; None: as many as there may be
-    every                 how long a control interval is: so many sampling intervals (micro-batches, on Spark), or a
-                          time, "2.5 s", after which the next sampling interval ends it; tens of them let splitting
-                          settle first
-    catch_up              what waits is to be worked off within this time, or a control interval that is longer: so much
-                          more is a stage utilised. None: rho is that of what came alone
-    hysteresis            a change of a stage by a smaller share of its workers is not made
-    cooldown              control intervals in which none are taken away after a change; more come at any time
-    idle                  control intervals after which workers that got no work are taken away; none are added beside
-                          one that has nothing to do. 0: they count as if they worked
-    dry_run               decisions are told, and not made
+    least_plq, most_plq   bounds of the pane level; most_plq None: up to the common limit
+    least_wlq, most_wlq   bounds of the window level; most_wlq None: up to the common limit
+    every                 length of a control interval: a number of sampling intervals (micro-batches on Spark), or a
+                          duration such as "2.5 s", after which it ends with the next sampling interval; tens of
+                          sampling intervals let splitting settle first
+    catch_up              time within which the backlog is to be processed, or the control interval if that is longer;
+                          the backlog adds to the utilisation accordingly. None: rho counts arriving tuples only
+    hysteresis            least change of a stage that is made, as a share of its workers
+    cooldown              control intervals after a change in which no workers are removed; they are added at any time
+    idle                  control intervals after which workers without work are removed; while a stage has a worker
+                          without work, none are added to it. 0: workers without work are ignored
+    dry_run               report decisions without applying them
     """
 
     least_plq: int = 1
@@ -45,7 +46,7 @@ class Limits:
     dry_run: bool = False
 
     def check(self, most: int) -> None:
-        """Raise ConfigError if these limits cannot be kept with `most` workers for both stages."""
+        """Raise ConfigError if these limits are impossible with `most` workers for both stages."""
         if most < 2:
             raise ConfigError(f"max_workers must be at least 2, one for each stage, got {most}")
         for stage in ("plq", "wlq"):
@@ -61,11 +62,11 @@ class Limits:
                 f"{self.idle}, {self.hysteresis}"
             )
         if self.catch_up is not None and micros(self.catch_up, "catch_up") <= 0:
-            raise ConfigError(f"catch_up must be longer than nothing, got {self.catch_up!r}")
+            raise ConfigError(f"catch_up must be longer than 0, got {self.catch_up!r}")
 
     @property
     def cadence(self) -> tuple[int, float]:
-        """The sampling intervals and the seconds after which a control interval ends: the later of both."""
+        """Least sampling intervals and least seconds of a control interval."""
         if isinstance(self.every, TIMES):
             return 1, micros(self.every, "every") / 1e6
         return self.every, 0.0
@@ -76,11 +77,11 @@ class Limits:
         return getattr(self, f"least_{stage}"), most if high is None else high
 
     def bounded(self, workers: Workers, most: int) -> Workers:
-        """Return workers within the bounds of each stage and of both."""
+        """Return workers cut to the bounds of each stage and of both."""
         (low_plq, high_plq), (low_wlq, high_wlq) = self.bounds("plq", most), self.bounds("wlq", most)
         plq = min(max(workers.plq, low_plq), high_plq, most - low_wlq)
         return Workers(plq, min(max(workers.wlq, low_wlq), high_wlq, most - plq))
 
     def limits(self) -> dict[str, Any]:
-        """Return these fields by name, for another that takes them."""
-        return {item.name: getattr(self, item.name) for item in fields(Limits)}
+        """Return the fields of ScalingLimits by name."""
+        return {item.name: getattr(self, item.name) for item in fields(ScalingLimits)}

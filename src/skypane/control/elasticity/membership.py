@@ -1,4 +1,4 @@
-"""Fuzzy sets: how far a value is what a term says, from 0 to 1 (paper 5, section 4.2, figure 7)."""
+"""Fuzzy sets: membership grades of a value in terms, from 0 to 1 (paper 5, section 4.2, figure 7)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from skypane.types import ConfigError, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Trapezoid:
-    """0 up to `left_foot`, 1 from `left` to `right`, 0 from `right_foot` on, straight between; a triangle has left = right.
+    """Membership function: 0 up to `left_foot`, 1 from `left` to `right`, 0 from `right_foot` on, linear in between.
 
-    A foot on its shoulder is a step, an infinite one no end.
+    A triangle has left = right. A foot equal to its shoulder is a step; an infinite foot means an open end.
     """
 
     left_foot: float
@@ -32,7 +32,7 @@ class Trapezoid:
 
 
 def _ramp(x: FloatArray, foot: float, shoulder: float) -> FloatArray:
-    """Return a line from 0 at the foot to 1 at the shoulder and on; a step up where both are one."""
+    """Return a line through 0 at the foot and 1 at the shoulder; a step up if both are equal."""
     if math.isinf(shoulder) or foot == shoulder:
         return np.where(np.isnan(x), np.nan, np.where(x >= foot, 1.0, 0.0))
     with np.errstate(invalid="ignore"):
@@ -54,9 +54,9 @@ class Speeds:
 
 @dataclass(frozen=True, slots=True)
 class Splittings:
-    """The terms of SPLITTING; the paper's shoulders are the quartiles of splitting factors that its authors had seen.
+    """The terms of SPLITTING; the paper's shoulders are the quartiles of its authors' measured splitting factors.
 
-    end   where "intensive" ends, from the workers N that there may be: -1 for N - 1; None: nowhere
+    end   end of "intensive" relative to N, the largest number of workers: -1 for N - 1; None: no end
     """
 
     moderate: Trapezoid = Trapezoid(0.0, 0.0, 1.5, 4.5)
@@ -64,7 +64,7 @@ class Splittings:
     end: float | None = None
 
     def grades(self, sigma: FloatArray, most: IntArray) -> FloatArray:
-        """Return (k, 2): moderate, intensive of k splitting factors, with `most` workers each."""
+        """Return (k, 2): moderate, intensive of k splitting factors, with at most `most` workers each."""
         intensive = self.intensive.grade(sigma)
         if self.end is not None:
             intensive = np.where(sigma <= most + self.end, intensive, 0.0)

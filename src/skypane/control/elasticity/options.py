@@ -1,10 +1,10 @@
-"""What a user writes as elastic=: which policy counts the workers, within which bounds, how often.
+"""Options for elastic=: the policy that sets the numbers of workers, its bounds and its cadence.
 
-    Fuzzy(max_workers=16)                      twelve rules of fuzzy logic (paper 5): nothing to tune
+    Fuzzy(max_workers=16)                      twelve rules of fuzzy logic (paper 5), without parameters to tune
     Model(max_workers=16, latency="2 s")       forecast of the rate x measured cost (paper 3)
-    Threshold(max_workers=16, target=0.8)      utilisation at a target, as clusters do
+    Threshold(max_workers=16, target=0.8)      utilisation at a target, as cluster managers do
 
-law() makes of it the law that the engine and the simulator run. registry.py lists those there are.
+scaling() returns the control policy that the engine and the simulator run. registry.py lists the options.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import PROMPT, FuzzyController
-from skypane.control.elasticity.limits import TIMES, Cadence, Limits
-from skypane.control.elasticity.model import ModelPolicy
-from skypane.control.elasticity.situation import Policy, Proposal, Situation
+from skypane.control.elasticity.limits import TIMES, Cadence, ScalingLimits
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 from skypane.types import ConfigError, Duration
 
 
 @dataclass(frozen=True, kw_only=True)
-class Elasticity(Limits, Policy):
-    """Limits, which all policies share, with defaults for a stream.
+class Elasticity(ScalingLimits, ScalingPolicy):
+    """Base class of the options: ScalingLimits with defaults for a stream.
 
-    max_workers   of both stages together, at least 2; twice the default parallelism, if left out: on Spark the stages
-                  take turns on the same cores
+    max_workers   workers of both stages together, at least 2; the default is twice the default parallelism, because on
+                  Spark the stages run one after the other on the same cores
     """
 
     max_workers: int | None = None
@@ -42,28 +42,28 @@ class Elasticity(Limits, Policy):
         cls.name = cls.__name__.lower()
 
     def __post_init__(self) -> None:
-        self.law(Workers(1, 1))  # which refuses what cannot be
+        self.scaling(Workers(1, 1))  # raises ConfigError on invalid values
 
     def __str__(self) -> str:
-        """The option as one would write it: what is as usual is left out."""
-        said = sorted(fields(self), key=lambda item: item.name != "max_workers")
-        given = (f"{item.name}={getattr(self, item.name)!r}" for item in said
+        """Return the option as a call without default values."""
+        ordered = sorted(fields(self), key=lambda item: item.name != "max_workers")
+        given = (f"{item.name}={getattr(self, item.name)!r}" for item in ordered
                  if item.repr and getattr(self, item.name) != item.default)  # fmt: skip
         return f"{type(self).__name__}({', '.join(given)})"
 
     @property
-    def policy(self) -> Policy:
-        """Return the policy that proposes numbers: one of its own, or the option itself, if that has propose()."""
+    def policy(self) -> ScalingPolicy:
+        """The policy that proposes numbers of workers: an own one, or the option itself if it has propose()."""
         return self
 
     def propose(self, situation: Situation, most: int) -> Proposal:
-        """Return the workers to have, as Policy.propose() says: what the policy of an option proposes that has one."""
+        """Return the proposal of the option's policy; see ScalingPolicy.propose()."""
         if self.policy is self:
             raise NotImplementedError(f"{type(self).__name__} needs a method propose(), or a policy")
         return self.policy.propose(situation, most)
 
-    def law(self, start: Workers, parallelism: int = 1) -> Elastic:
-        """Return the law that begins with these workers, as far as they are within the bounds."""
+    def scaling(self, start: Workers, parallelism: int = 1) -> Elastic:
+        """Return the control policy that starts with these workers, cut to the bounds."""
         return Elastic(self.policy, self._most(parallelism), start, **self.limits())
 
     def _whole(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Elasticity(Limits, Policy):
         for value in self._whole().values():
             if value is not None and type(value) is not int:
                 raise ConfigError(
-                    f"elastic: workers and intervals are counted in whole numbers, got {value!r} in {self}"
+                    f"elastic: numbers of workers and of intervals must be whole numbers, got {value!r} in {self}"
                 )
         if self.max_workers is not None:
             return self.max_workers
@@ -86,12 +86,12 @@ class Elasticity(Limits, Policy):
 
 @dataclass(frozen=True, kw_only=True)
 class Fuzzy(Elasticity):
-    """Workers by the fuzzy controller of paper 5, section 4.2; of the paper to the letter with FuzzyController()."""
+    """Workers by the fuzzy controller of paper 5, section 4.2; controller=FuzzyController() is exactly the paper's."""
 
     controller: FuzzyController = field(default=PROMPT, repr=False)
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> ScalingPolicy:
         return FuzzyPolicy(self.controller)
 
 
@@ -99,25 +99,25 @@ class Fuzzy(Elasticity):
 class Model(Elasticity):
     """Workers by the model of paper 3, equations 1a and 1b.
 
-    latency    what waits is worked off within it
-    headroom   H, the share of a worker that is kept free
+    latency    time within which the backlog is processed
+    headroom   H, the share of a worker that stays free
     """
 
     latency: Duration = "2 seconds"
     headroom: float = 0.1
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> ScalingPolicy:
         return ModelPolicy(self.headroom, self.latency)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold(Elasticity):
-    """Workers that keep utilisation at a target, unless it is within `tolerance` (a share) of it."""
+    """Workers that keep utilisation at a target; no change while it is within `tolerance` (a share) of the target."""
 
     target: float = 0.8
     tolerance: float = 0.1
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> ScalingPolicy:
         return ThresholdPolicy(self.target, self.tolerance)

@@ -1,4 +1,4 @@
-"""The twelve rules and the five terms that they lead to (paper 5, tables 1 and 2)."""
+"""The twelve rules and the five terms of their outputs (paper 5, tables 1 and 2)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHANGES: tuple[Change, ...] = ("decrease", "slight_decrease", "unchanged", "slig
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """What each change multiplies the number of workers by: at most halved, at most half as many again."""
+    """Factors on the number of workers for each change, from half to one and a half."""
 
     decrease: float = 0.5
     slight_decrease: float = 0.75
@@ -32,8 +32,8 @@ class Factors:
             raise ConfigError(f"factors must be above 0 and ascend, got {self}")
 
 
-class Rule(NamedTuple):
-    """If the PLQ, its splitting (None: whatever it is) and the WLQ are so, then change both so."""
+class FuzzyRule(NamedTuple):
+    """A rule: if the PLQ, its splitting (None: any) and the WLQ have these terms, change the stages as given."""
 
     plq: Speed
     splitting: Splitting | None
@@ -42,18 +42,18 @@ class Rule(NamedTuple):
     change_wlq: Change
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("fast", None, "fast", "decrease", "decrease"),
-    Rule("fast", None, "acceptable", "decrease", "unchanged"),
-    Rule("fast", None, "slow", "decrease", "increase"),
-    Rule("acceptable", "moderate", "fast", "unchanged", "decrease"),
-    Rule("acceptable", "moderate", "acceptable", "unchanged", "unchanged"),
-    Rule("acceptable", "moderate", "slow", "unchanged", "increase"),
-    Rule("acceptable", "intensive", "fast", "slight_increase", "decrease"),
-    Rule("acceptable", "intensive", "acceptable", "slight_increase", "unchanged"),
-    Rule("acceptable", "intensive", "slow", "unchanged", "increase"),
-    Rule("slow", None, "fast", "increase", "slight_decrease"),
-    Rule("slow", None, "acceptable", "increase", "slight_increase"),
-    Rule("slow", None, "slow", "slight_increase", "increase"),
+RULES: tuple[FuzzyRule, ...] = (
+    FuzzyRule("fast", None, "fast", "decrease", "decrease"),
+    FuzzyRule("fast", None, "acceptable", "decrease", "unchanged"),
+    FuzzyRule("fast", None, "slow", "decrease", "increase"),
+    FuzzyRule("acceptable", "moderate", "fast", "unchanged", "decrease"),
+    FuzzyRule("acceptable", "moderate", "acceptable", "unchanged", "unchanged"),
+    FuzzyRule("acceptable", "moderate", "slow", "unchanged", "increase"),
+    FuzzyRule("acceptable", "intensive", "fast", "slight_increase", "decrease"),
+    FuzzyRule("acceptable", "intensive", "acceptable", "slight_increase", "unchanged"),
+    FuzzyRule("acceptable", "intensive", "slow", "unchanged", "increase"),
+    FuzzyRule("slow", None, "fast", "increase", "slight_decrease"),
+    FuzzyRule("slow", None, "acceptable", "increase", "slight_increase"),
+    FuzzyRule("slow", None, "slow", "slight_increase", "increase"),
 )
-"""Table 2, in its order: the rules' numbers start at 1."""
+"""Table 2, in its order; rule numbers start at 1."""

@@ -1,4 +1,4 @@
-"""What a policy of elasticity decides from, and what it answers."""
+"""Input and output of elasticity policies."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a control interval showed.
+    """Measurements of a control interval.
 
-    workers      what there was
-    rho_plq      utilisation of the PLQ, NaN if unknown; rho_wlq of the WLQ
-    sigma        splitting factor, NaN if no pane was closed
-    rate         tuples per second forecast for the next interval; None before there is a forecast
-    backlog      tuples that wait
-    cost_plq     seconds per tuple in the PLQ, None if unknown
-    cost_wlq     seconds of the WLQ per tuple that came into the PLQ, None if unknown
+    workers            current numbers of workers
+    rho_plq, rho_wlq   utilisation of the PLQ and of the WLQ, NaN if unknown
+    sigma              splitting factor, NaN if no pane was closed
+    rate               tuples per second forecast for the next interval; None before the first forecast
+    backlog            tuples that wait
+    cost_plq           seconds per tuple in the PLQ, None if unknown
+    cost_wlq           seconds of the WLQ per tuple of the PLQ, None if unknown
     """
 
     workers: Workers
@@ -35,25 +35,25 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The workers that a policy would have, and why."""
+    """Numbers of workers that a policy proposes, and the reason."""
 
     workers: Workers
     because: str
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
-class Policy(ABC):
-    """A pure rule from situations to workers; subclasses are frozen."""
+class ScalingPolicy(ABC):
+    """A pure function from situations to numbers of workers; subclasses are frozen."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def propose(self, situation: Situation, most: int) -> Proposal:
-        """Return the workers to have, at least one in each stage, at most `most` >= 2 together."""
+        """Return the proposed workers: at least one in each stage, at most `most` >= 2 together."""
 
 
 def fitted(plq: int, wlq: int, most: int) -> Workers:
-    """Return both stages reduced in proportion where they are more than `most` together; one each at least."""
+    """Return both stages, reduced in proportion to at most `most` together, with at least one worker each."""
     plq, wlq = max(1, plq), max(1, wlq)
     if plq + wlq > most:
         plq = min(max(1, most * plq // (plq + wlq)), most - 1)

@@ -1,4 +1,4 @@
-"""The rule that cluster managers use, for comparison: keep utilisation at a target, each stage by itself.
+"""The policy of cluster managers, for comparison: keep the utilisation of each stage at a target.
 
 workers' = ceil(workers x rho / target), unless rho is within `tolerance` of the target
 """
@@ -9,13 +9,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skypane.control.elasticity.situation import Policy, Proposal, Situation, fitted
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation, fitted
 from skypane.types import ConfigError
 
 
 @dataclass(frozen=True)
-class ThresholdPolicy(Policy):
-    """target: the utilisation to keep; tolerance: how far from it, as a share, nothing is done."""
+class ThresholdPolicy(ScalingPolicy):
+    """target: the utilisation to keep; tolerance: relative distance from it within which nothing changes."""
 
     target: float = 0.8
     tolerance: float = 0.1

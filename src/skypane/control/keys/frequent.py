@@ -1,4 +1,4 @@
-"""The most frequent keys of a stream in little room: space-saving (Metwally et al. 2005), a batch at a time."""
+"""The most frequent keys of a stream in bounded memory: space-saving (Metwally et al. 2005), updated by batches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from skypane.types import ConfigError, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Counts of the keys that are kept, largest first, ties by key; how many were seen in all, and the largest error.
+    """Counts of the kept keys, largest first, ties by key; the number of all keys seen, and the largest error.
 
-    A kept key came at least count - error times and at most count times; one that is not kept came at most error times.
+    A kept key occurred at least count - error and at most count times; any other key occurred at most error times.
     """
 
     keys: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -29,23 +29,23 @@ class Frequencies:
 
     @classmethod
     def restored(cls, value: Mapping[str, Any]) -> Frequencies:
-        """Return the state whose snapshot() this is."""
+        """Return the state that snapshot() wrote."""
         keys, counts = (np.array(value[name], np.int64) for name in ("keys", "counts"))
         return cls(keys, counts, int(value["seen"]), int(value["error"]))
 
 
 @dataclass(frozen=True)
 class SpaceSaving:
-    """Keeps `room` keys; every key that comes more often than once in `room` is among them.
+    """Keep `room` keys, including every key with a share of more than 1 / `room` of all tuples.
 
-    Frozen; states are values. Sketches merge: each adds to a key that it does not keep what it may have missed of it.
+    Frozen; states are values. Sketches can be merged: for a key that one of them does not keep, its error is added.
     """
 
     room: int
 
     def __post_init__(self) -> None:
         if self.room < 1:
-            raise ConfigError(f"need room for a key, got {self.room}")
+            raise ConfigError(f"room must be at least 1 key, got {self.room}")
 
     def init(self) -> Frequencies:
         """Return the state before the first key."""
@@ -57,7 +57,7 @@ class SpaceSaving:
         return self.merge(state, Frequencies(found, counts, len(keys)))
 
     def merge(self, state: Frequencies, other: Frequencies) -> Frequencies:
-        """Return what both have seen together."""
+        """Return the state after the keys of both."""
         keys = np.union1d(state.keys, other.keys)
         counts = _counts(state, keys) + _counts(other, keys)
         order = np.lexsort((keys, -counts))
@@ -69,10 +69,10 @@ class SpaceSaving:
 
 
 def sub_keys(frequencies: Frequencies, most: int, nodes: int) -> dict[int, int]:
-    """Return p for each of the `most` most frequent keys that is cut: its load in units of a node's fair share, rounded up.
+    """Return the number of parts of each key that is split, among the `most` most frequent ones.
 
-    A key of a share f of all tuples, on n nodes, is cut into ceil(f n KEY_PARTS) parts: none is more than 1 / KEY_PARTS of
-    what a node should have.
+    A key with a share f of all tuples, on n nodes, is split into ceil(f n KEY_PARTS) parts, so that each part is at
+    most 1 / KEY_PARTS of a node's fair share. The number of parts is at most MOST_PARTS n.
     """
     shares: FloatArray = frequencies.counts[:most] / max(1, frequencies.seen)
     parts = np.minimum(np.ceil(shares * nodes * KEY_PARTS), MOST_PARTS * nodes).astype(np.int64)
@@ -80,13 +80,13 @@ def sub_keys(frequencies: Frequencies, most: int, nodes: int) -> dict[int, int]:
 
 
 KEY_PARTS = 64
-"""Parts that a key of a node's fair share is cut into."""
+"""Parts of a key whose load is a node's fair share."""
 MOST_PARTS = 64
-"""Parts per node that no key is cut beyond."""
+"""Largest number of parts of a key, per node."""
 
 
 def _counts(state: Frequencies, keys: IntArray) -> IntArray:
-    """Return the counts of keys, sorted ones; of those that are not kept, what may have been missed."""
+    """Return the counts of sorted keys; the error for keys that are not kept."""
     counts = np.full(len(keys), state.error)
     counts[np.searchsorted(keys, state.keys)] = state.counts
     return counts

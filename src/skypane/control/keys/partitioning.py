@@ -1,4 +1,4 @@
-"""Frequency-aware hash-based partitioning (paper 3, section 4.1): hot keys become sub-keys, round robin, on the ring."""
+"""Frequency-aware hash-based partitioning (paper 3, section 4.1): sub-keys of hot keys, round robin, on the ring."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from skypane.control.keys.frequent import Frequencies, sub_keys
-from skypane.control.keys.ring import Ring
+from skypane.control.keys.ring import HashRing
 from skypane.kernels.hashing import mixed
 from skypane.types import ConfigError, IntArray
 
 
 @dataclass(frozen=True)
 class KeyPlan:
-    """Where tuples go for a period: `parts` of the keys that are cut, all others whole."""
+    """Routing of tuples for a period; `parts` maps each split key to its number of parts."""
 
-    ring: Ring
+    ring: HashRing
     parts: Mapping[int, int] = field(default_factory=dict)
 
     def route(self, keys: IntArray) -> IntArray:
-        """Return the node of each tuple, by its key; tuples of a key that is cut take its parts in turn."""
+        """Return the node of each tuple by its key; tuples of a split key go to its parts in turn."""
         keys = np.asarray(keys, np.int64)
         if not self.parts:
             return self.ring.of(keys)
@@ -30,11 +30,11 @@ class KeyPlan:
         at = np.minimum(np.searchsorted(hot, keys), len(hot) - 1)
         cut = hot[at] == keys
         names = keys.copy()
-        names[cut] = part_of(keys[cut], _turns(keys[cut]) % counts[at[cut]])
+        names[cut] = part_of(keys[cut], _occurrence(keys[cut]) % counts[at[cut]])
         return self.ring.of(names)
 
     def nodes_of(self, key: int) -> frozenset[int]:
-        """Return the nodes that hold a part of a key: those whose partials are merged for its answer."""
+        """Return the nodes that hold a part of a key, whose partials are merged for its answer."""
         numbers = np.arange(self.parts.get(key, 1))
         keys = np.full(len(numbers), key)
         return frozenset(self.ring.of(part_of(keys, numbers) if len(numbers) > 1 else keys).tolist())
@@ -42,38 +42,38 @@ class KeyPlan:
 
 @dataclass(frozen=True)
 class FrequencyAware:
-    """Cuts the `most` most frequent keys of the last period; 0: consistent hashing alone."""
+    """Split the `most` most frequent keys of the last period; 0: consistent hashing only."""
 
     most: int = 100
 
     def __post_init__(self) -> None:
         if self.most < 0:
-            raise ConfigError(f"cannot cut {self.most} keys")
+            raise ConfigError(f"most must be at least 0 keys, got {self.most}")
 
-    def decide(self, frequencies: Frequencies, ring: Ring) -> KeyPlan:
-        """Return the plan of the next period."""
+    def decide(self, frequencies: Frequencies, ring: HashRing) -> KeyPlan:
+        """Return the plan for the next period."""
         return KeyPlan(ring, sub_keys(frequencies, self.most, len(ring.nodes)))
 
 
 def part_of(keys: IntArray, parts: IntArray) -> IntArray:
-    """Return sub-keys, keys of their own: part 0 is the key itself."""
+    """Return the sub-keys of keys and part numbers; part 0 is the key itself."""
     return np.where(parts == 0, keys, mixed(keys) + parts)
 
 
 def load_balance(nodes: IntArray, among: int) -> float:
-    """Return the load-balancing ratio: the standard deviation over the mean of the tuples of nodes 0 to among - 1."""
+    """Return the load-balancing ratio: standard deviation over mean of the tuples of nodes 0 to `among` - 1."""
     loads = np.bincount(nodes, minlength=among)[:among]
     return float(loads.std() / loads.mean()) if loads.sum() else 0.0
 
 
-def _turns(keys: IntArray) -> IntArray:
-    """Return how many tuples of the same key come before each."""
+def _occurrence(keys: IntArray) -> IntArray:
+    """Return the number of earlier tuples with the same key, for each tuple."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = (
         np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(keys) else np.zeros(0, np.int64)
     )
     lengths = np.diff(np.append(starts, len(keys)))
-    turns = np.empty(len(keys), np.int64)
-    turns[order] = np.arange(len(keys)) - np.repeat(starts, lengths)
-    return turns
+    earlier = np.empty(len(keys), np.int64)
+    earlier[order] = np.arange(len(keys)) - np.repeat(starts, lengths)
+    return earlier

@@ -1,12 +1,11 @@
-"""Consistent hashing: keys and nodes on one ring of 64-bit hashes; a key is its next node's.
+"""Consistent hashing: keys and nodes lie on one ring of 64-bit hashes; a key belongs to the next node on the ring.
 
-Each node stands on the ring many times (virtual nodes), so that the arcs between them, which are the shares, even out: with v
-places a node's share varies by about 1 / sqrt(v). When a node comes or goes, only the keys on its own arcs move.
+Each node is on the ring many times (virtual nodes), which evens out the shares of the nodes: with v places a node's
+share varies by about 1 / sqrt(v). When a node is added or removed, only the keys on its own arcs move.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,11 +15,11 @@ from skypane.kernels.hashing import mixed
 from skypane.types import ConfigError, IntArray
 
 PLACES = 256
-"""Of a node: its share varies by some 6 %."""
+"""Places of a node on the ring, with which its share varies by about 6 %."""
 
 
 @dataclass(frozen=True)
-class Ring:
+class HashRing:
     """A ring of numbered nodes."""
 
     nodes: tuple[int, ...]
@@ -29,17 +28,13 @@ class Ring:
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(sorted(set(self.nodes))))
         if not self.nodes or self.places < 1:
-            raise ConfigError(f"need a node and a place for it, got nodes={self.nodes}, places={self.places}")
+            raise ConfigError(f"need a node and at least 1 place for it, got nodes={self.nodes}, places={self.places}")
 
     def of(self, keys: IntArray) -> IntArray:
-        """Return the node of each key; keys are any 64-bit integers."""
+        """Return the node of each key; keys are arbitrary 64-bit integers."""
         edges, owners = self._arcs
         after = np.searchsorted(edges, mixed(mixed(np.asarray(keys, np.int64))), side="left")
         return owners[after % len(owners)]
-
-    def with_nodes(self, nodes: Collection[int]) -> Ring:
-        """Return the ring of other nodes: those on both keep their places."""
-        return Ring(tuple(nodes), self.places)
 
     @cached_property
     def _arcs(self) -> tuple[IntArray, IntArray]:
@@ -51,5 +46,5 @@ class Ring:
 
 
 def basic(keys: IntArray, nodes: int) -> IntArray:
-    """Return the node of each key by basic hashing, hash(key) mod nodes: for comparison."""
+    """Return the node of each key by basic hashing, hash(key) mod nodes, for comparison."""
     return mixed(np.asarray(keys, np.int64)) % nodes

@@ -1,23 +1,23 @@
-"""Who does the work of the window-level query, and when: WIN_RR, WIN_FB, WIN_FB with MERGE.
+"""Scheduling of the window-level query: WIN_RR, WIN_FB, and WIN_FB with MERGE.
 
-    directory.py      the window directory: what each open window waits for (WD of paper 5, Algorithms 2 and 3)
-    messages.py       events in, instructions out
-    round_robin.py    WIN_RR: windows to workers in turn
-    feedback.py       WIN_FB: workers say when they are ready; with MERGE, partial results are merged while windows are busy
-    partitions.py     how many partitions a pane has, told to whom, counted by whom, while workers come and go
+    window_directory.py   the window directory: pending results of each open window (WD of paper 5, Algorithms 2 and 3)
+    events.py             input events and output instructions
+    round_robin.py        WIN_RR: windows to workers in turn
+    feedback.py           WIN_FB: workers report when they are ready; MERGE: results are merged while windows are busy
+    partitions.py         numbers of partitions of panes: announced by the PLQ, counted by the WLQ, under scaling
 
-Each is a state machine: it is told an event, and answers with what is to be done. It reads no clock and sends nothing.
+Each scheduler is a state machine: it receives an event and returns instructions. It reads no clock and sends nothing.
 """
 
 from __future__ import annotations
 
+from skypane.control.scheduling.events import Feedback, Merge, PaneResult, RunTask, Scheduler, WinUpdate
 from skypane.control.scheduling.feedback import WinFb, WinFbMerge
-from skypane.control.scheduling.messages import Feedback, Merge, PaneResult, Run, Scheduler, WinUpdate
 from skypane.control.scheduling.round_robin import WinRr
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
-__all__ = ["SCHEDULERS", "Feedback", "Merge", "PaneResult", "Run", "Scheduler", "WinUpdate", "scheduler"]
+__all__ = ["SCHEDULERS", "Feedback", "Merge", "PaneResult", "RunTask", "Scheduler", "WinUpdate", "scheduler"]
 
 SCHEDULERS: dict[str, type[Scheduler]] = {
     "WIN_RR": WinRr,
@@ -27,7 +27,7 @@ SCHEDULERS: dict[str, type[Scheduler]] = {
 
 
 def scheduler(name: str, windows: Windows, workers: int, first_pane: int | None = None) -> Scheduler:
-    """Return a scheduler by its name; see Scheduler for the rest."""
+    """Return a new scheduler of this name; see Scheduler for the other arguments."""
     if name not in SCHEDULERS:
         raise ConfigError(f"scheduling must be one of {', '.join(SCHEDULERS)}, got {name!r}")
     return SCHEDULERS[name](windows, workers, first_pane)

@@ -1,43 +1,43 @@
-"""WIN_FB: no task is sent to a worker that is not ready, and a window never waits for one worker while others idle.
+"""WIN_FB: tasks are sent only to ready workers, so a window never waits for a worker while others are idle.
 
 Without MERGE it is Algorithm 3 of paper 1: a ready worker gets the next task of the window it has just updated, whose
-result is in its caches, or else of any window that is not busy. With MERGE it is Algorithms 2 and 3 of paper 5: where
-all windows with pending results are busy, ready workers merge pending results in pairs.
+result is in its caches, or else of any window that is not busy. With MERGE it is Algorithms 2 and 3 of paper 5: if all
+windows with pending results are busy, ready workers merge pending results in pairs.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 
-from skypane.control.scheduling.directory import WindowDirectory
-from skypane.control.scheduling.messages import Feedback, PaneResult, Run, Scheduler, Task, WinUpdate
+from skypane.control.scheduling.events import Feedback, PaneResult, RunTask, Scheduler, Task, WinUpdate
+from skypane.control.scheduling.window_directory import WindowDirectory
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
 
 class _Pull(Scheduler):
-    """What both share: the directory, and which workers are ready."""
+    """Base class of both: the window directory, and the ready workers."""
 
     def __init__(self, windows: Windows, workers: int, first_pane: int | None = None) -> None:
         super().__init__(windows, workers, first_pane)
         self.directory = WindowDirectory(windows, first_pane)
-        #: workers that have a task; one that was turned off stays here until it reports
+        #: workers with a task, including those that were turned off and have not reported yet
         self._running: set[int] = set()
-        #: workers without a task, those that have waited longest first, so that all share what there is
+        #: workers without a task, in the order of their waiting time, longest first, so that all share the work
         self._waiting: dict[int, None] = dict.fromkeys(range(workers))
 
     @property
     def ready(self) -> list[int]:
-        """Active workers without a task, in the order in which they get the next ones."""
+        """Active workers without a task, in the order in which they get the next tasks."""
         return [worker for worker in self._waiting if worker < self.workers]
 
-    def arrived(self, event: PaneResult) -> list[Run]:
+    def arrived(self, event: PaneResult) -> list[RunTask]:
         self.directory.add(event)
         return self._dispatch()
 
-    def finished(self, event: Feedback) -> list[Run]:
+    def finished(self, event: Feedback) -> list[RunTask]:
         if event.worker not in self._running:
-            raise ConfigError(f"worker {event.worker} reports a task that it was not given: {event.task}")
+            raise ConfigError(f"worker {event.worker} reports a task that it does not have: {event.task}")
         self._running.discard(event.worker)
         self._waiting[event.worker] = None
         if isinstance(event.task, WinUpdate):
@@ -47,28 +47,28 @@ class _Pull(Scheduler):
         else:
             self.directory.merged(event.task, event.result)
         if event.worker >= self.workers:
-            return self._dispatch()  # it was turned off, but what it made may be work for others
+            return self._dispatch()  # it was turned off, but its result may be work for others
         task = self._next(event.task)
         return [] if task is None else [self._run(event.worker, task)]
 
-    def scale(self, workers: int) -> list[Run]:
+    def scale(self, workers: int) -> list[RunTask]:
         self.workers = self._checked(workers)
         for worker in range(workers):
             if worker not in self._running:
                 self._waiting.setdefault(worker)
         return self._dispatch()
 
-    def _dispatch(self) -> list[Run]:
+    def _dispatch(self) -> list[RunTask]:
         ready = self.ready
         return [self._run(worker, task) for worker, task in zip(ready, self._find(len(ready)), strict=False)]
 
-    def _run(self, worker: int, task: Task) -> Run:
+    def _run(self, worker: int, task: Task) -> RunTask:
         del self._waiting[worker]
         self._running.add(worker)
-        return Run(worker, task)
+        return RunTask(worker, task)
 
     def _updates(self, at_most: int) -> list[Task]:
-        """Return updates of windows that are not busy."""
+        """Return up to `at_most` updates of windows that are not busy."""
         found: list[Task] = []
         for window, entry in self.directory.open.items():
             if len(found) >= at_most:
@@ -79,11 +79,11 @@ class _Pull(Scheduler):
 
     @abstractmethod
     def _next(self, done: Task) -> Task | None:
-        """Return the task for the worker that has just done this one."""
+        """Return the next task of the worker that has just finished `done`."""
 
     @abstractmethod
     def _find(self, at_most: int) -> list[Task]:
-        """Return tasks for ready workers, taken from the directory."""
+        """Return up to `at_most` tasks from the directory for ready workers."""
 
 
 class WinFb(_Pull):
@@ -102,7 +102,7 @@ class WinFb(_Pull):
 class WinFbMerge(_Pull):
     """WIN_FB with MERGE (paper 5, Algorithms 2 and 3)."""
 
-    def _next(self, done: Task) -> Task | None:  # noqa: ARG002 - the oldest window first, as the algorithm has it
+    def _next(self, done: Task) -> Task | None:  # noqa: ARG002 - the algorithm takes the oldest window
         return next(iter(self._find(1)), None)
 
     def _find(self, at_most: int) -> list[Task]:

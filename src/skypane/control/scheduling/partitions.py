@@ -1,9 +1,9 @@
-"""How many partitions a pane has: told to PLQ workers, counted by the WLQ, while workers come and go.
+"""Number of partitions of a pane: sent to PLQ workers and counted by the WLQ, while workers are added and removed.
 
-Paper 5, sections 3.1 and 4.1, Algorithm 4. The emitter numbers the partitions of a pane; each time one is added, those
-who hold another are told the new number (UPDATE_CNT). A worker that is turned off closes what it holds, with the
-number 0, since more may follow. An owner that was turned off is replaced by the least loaded worker, which opens an
-empty partition (EMPTY) if it has none: so at least one partition is closed by the punctuation, with the final number.
+Paper 5, sections 3.1 and 4.1, Algorithm 4. The emitter counts the partitions of a pane; when one is added, the workers
+that hold another one receive the new number (UPDATE_CNT). A worker that is turned off closes its partitions with the
+number 0, since more may follow. An owner that is turned off is replaced by the least loaded worker, which opens an
+empty partition (EMPTY) if it has none. So at least one partition is closed by the punctuation, with the final number.
 Panes without tuples get an EMPTY too. Messages to one worker arrive in order.
 """
 
@@ -17,7 +17,7 @@ from skypane.control.splitting.loads import least_loaded
 
 
 class Tuple(NamedTuple):
-    """One tuple of a pane; if the worker has no partition of it, it opens one with this counter."""
+    """One tuple of a pane; a worker without a partition of the pane opens one with this counter."""
 
     worker: int
     pane: int
@@ -41,14 +41,14 @@ class UpdateCount(NamedTuple):
 
 
 class Close(NamedTuple):
-    """A punctuation: all panes below are complete."""
+    """A punctuation: all panes below `below` are complete."""
 
     worker: int
     below: int
 
 
 class TurnOff(NamedTuple):
-    """Close everything with the counter 0, and sleep."""
+    """Close all partitions with the counter 0, and sleep."""
 
     worker: int
 
@@ -64,7 +64,7 @@ class _Pane:
 
 
 class PaneDirectory:
-    """The PLQ emitter's knowledge of open panes, and the messages that follow from what happens to them."""
+    """State of the open panes at the PLQ's emitter; its methods return the messages to send to workers."""
 
     def __init__(self, first: int, workers: Iterable[int]) -> None:
         self.active = set(workers)
@@ -72,44 +72,44 @@ class PaneDirectory:
         self._next = first
 
     def sent(self, pane: int, worker: int) -> list[Message]:
-        """A tuple of a pane is sent to a worker, who owns the pane from now on."""
+        """Send a tuple of a pane to a worker, which becomes the pane's owner."""
         entry = self._open.setdefault(pane, _Pane(worker))
         entry.owner = worker
-        told = [] if worker in entry.holders else self._opened(pane, worker)
-        return [Tuple(worker, pane, entry.partitions), *told]
+        updates = [] if worker in entry.holders else self._opened(pane, worker)
+        return [Tuple(worker, pane, entry.partitions), *updates]
 
     def close(self, below: int, loads: Sequence[int]) -> list[Message]:
-        """A punctuation closes the panes below; those that had no tuple are opened first."""
-        told: list[Message] = []
+        """Close the panes below a punctuation; panes without tuples are opened first."""
+        messages: list[Message] = []
         for pane in range(self._next, below):
             if pane not in self._open:
-                told += self._empty(pane, self._least_loaded(loads, pane))
+                messages += self._empty(pane, self._least_loaded(loads, pane))
         for pane in [pane for pane in self._open if pane < below]:
             del self._open[pane]
         self._next = max(self._next, below)
-        return [*told, *(Close(worker, below) for worker in sorted(self.active))]
+        return [*messages, *(Close(worker, below) for worker in sorted(self.active))]
 
     @property
     def owners(self) -> dict[int, int]:
-        """Return the owner of each open pane."""
+        """The owner of each open pane."""
         return {pane: entry.owner for pane, entry in self._open.items()}
 
     def add(self, workers: Iterable[int]) -> None:
-        """Workers wake up; they hold nothing."""
+        """Activate workers; they hold no partitions."""
         self.active |= set(workers)
 
     def remove(self, workers: Iterable[int], loads: Sequence[int]) -> list[Message]:
         """Turn workers off (Algorithm 4); at least one must stay."""
         gone = set(workers) & self.active
         self.active -= gone
-        told: list[Message] = [TurnOff(worker) for worker in sorted(gone)]
+        messages: list[Message] = [TurnOff(worker) for worker in sorted(gone)]
         for pane, entry in self._open.items():
             entry.holders -= gone
             if entry.owner in gone:
                 entry.owner = self._least_loaded(loads, pane)
                 if entry.owner not in entry.holders:
-                    told += self._empty(pane, entry.owner)
-        return told
+                    messages += self._empty(pane, entry.owner)
+        return messages
 
     def _empty(self, pane: int, worker: int) -> list[Message]:
         entry = self._open.setdefault(pane, _Pane(worker))
@@ -117,12 +117,12 @@ class PaneDirectory:
         return [Empty(worker, pane, entry.partitions), *others]
 
     def _opened(self, pane: int, worker: int) -> list[Message]:
-        """Count a new partition; tell those who hold another."""
+        """Count a new partition; return the updates for the workers that hold another one."""
         entry = self._open[pane]
         entry.partitions += 1
-        told: list[Message] = [UpdateCount(other, pane, entry.partitions) for other in sorted(entry.holders)]
+        updates: list[Message] = [UpdateCount(other, pane, entry.partitions) for other in sorted(entry.holders)]
         entry.holders.add(worker)
-        return told
+        return updates
 
     def _least_loaded(self, loads: Sequence[int], pane: int) -> int:
         active = sorted(self.active)
@@ -130,7 +130,7 @@ class PaneDirectory:
 
 
 class PartitionCount:
-    """The WLQ's count: a pane is complete when as many results have come as one of them says it has partitions."""
+    """Count of results at the WLQ: a pane is complete when it has as many results as one of them reports partitions."""
 
     def __init__(self) -> None:
         self._received: dict[int, int] = {}
@@ -152,5 +152,5 @@ class PartitionCount:
         return pane in self._complete
 
     def forget_below(self, pane: int) -> None:
-        """Forget complete panes that no one will ask for."""
+        """Discard complete panes below `pane`."""
         self._complete = {other for other in self._complete if other >= pane}

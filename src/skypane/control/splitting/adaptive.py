@@ -1,11 +1,11 @@
-"""Panes are split where a partition reaches a threshold: AS and AS_PID (paper 1, section 4.1.2).
+"""Adaptive splitting: a pane is split when a partition reaches a threshold; AS and AS_PID (paper 1, section 4.1.2).
 
-    theta = alpha theta_base,    theta_base = mean + standard deviation of the partitions closed of late
+    theta = alpha theta_base,    theta_base = mean + standard deviation of recently closed partitions
 
-AS has alpha = 1. That is the rate-aware partitioning of paper 3, section 4.2: a pane larger than the mean of recent
-ones by more than their deviation is divided, and small ones are made up for by giving more of them to one worker,
-which the least loaded worker does here. AS_PID moves alpha so that the utilisation factor comes to its setpoint: the
-least splitting that keeps up. Where nothing has been closed yet, nothing is known to be large, and nothing is split.
+AS has alpha = 1. It is the rate-aware partitioning of paper 3, section 4.2: a pane is divided if it exceeds the mean of
+recent ones by more than their standard deviation; small panes are balanced by assigning more of them to one worker,
+here by choosing the least loaded worker. AS_PID adjusts alpha so that the utilisation factor reaches its setpoint, with
+the least splitting that keeps up. Before the first partition is closed, theta is infinite and no pane is split.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeVar
 
-from skypane.control.law import Decision
+from skypane.control.control_policy import Decision
 from skypane.control.monitoring import utilisation
-from skypane.control.pid import FALLBACK, Gains, Pid, PidState
-from skypane.control.relay import Relay, RelayState
-from skypane.control.snapshots import JsonState
 from skypane.control.splitting.descriptor import PaneDescriptor, assign, send
-from skypane.control.splitting.law import Panes, Sample, SplittingLaw
+from skypane.control.splitting.pid import FALLBACK, Gains, Pid, PidState
+from skypane.control.splitting.relay import Relay, RelayState
 from skypane.control.splitting.routing import Routing, Share
+from skypane.control.splitting.splitting_policy import SplittingPolicy, SplittingSample, UpcomingBatch
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveState(JsonState):
-    """panes: PD, of open panes; sizes: the partitions closed of late, oldest first."""
+    """panes: PD, the descriptors of open panes; sizes: sizes of recently closed partitions, oldest first."""
 
     panes: dict[int, PaneDescriptor] = field(default_factory=dict)
     sizes: tuple[int, ...] = ()
@@ -47,24 +47,24 @@ def theta_base(sizes: Sequence[int]) -> float:
 
 
 @dataclass(frozen=True)
-class ThresholdSplitting(SplittingLaw[S]):
-    """What AS and AS_PID share; `recent` is how many closed partitions theta_base looks back on."""
+class ThresholdSplitting(SplittingPolicy[S]):
+    """Base class of AS and AS_PID; `recent` is the number of closed partitions in theta_base."""
 
     recent: int = 100
 
     def __post_init__(self) -> None:
         if self.recent < 1:
-            raise ConfigError(f"theta_base needs at least one recent partition, got recent={self.recent}")
+            raise ConfigError(f"recent must be at least 1 partition, got {self.recent}")
 
     @abstractmethod
     def alpha(self, state: S) -> float:
         """Return the factor on theta_base."""
 
     def theta(self, state: S) -> float:
-        """Return the splitting threshold in tuples: at least one, infinite while nothing has been closed."""
+        """Return the splitting threshold in tuples: at least one, infinite before the first closed partition."""
         return max(1.0, self.alpha(state) * theta_base(state.sizes))
 
-    def observe(self, state: S, measured: Sample) -> S:
+    def observe(self, state: S, measured: SplittingSample) -> S:
         sizes = (*state.sizes, *(size for size in measured.partition_sizes if size > 0))
         return replace(state, sizes=sizes[-self.recent :])
 
@@ -76,7 +76,7 @@ class ThresholdSplitting(SplittingLaw[S]):
         moved = {pane: entry.without(workers, owners[pane]) for pane, entry in state.panes.items() if pane in owners}
         return replace(state, panes={**state.panes, **moved})
 
-    def decide(self, state: S, known: Panes) -> tuple[S, Decision[Routing]]:
+    def decide(self, state: S, known: UpcomingBatch) -> tuple[S, Decision[Routing]]:
         theta = self.theta(state)
         state = self.purged(state, known.open_from)
         panes, loads = dict(state.panes), list(known.waiting)
@@ -96,7 +96,7 @@ class ThresholdSplitting(SplittingLaw[S]):
         return replace(state, panes=panes), decision
 
     def purged(self, state: S, open_from: int | None) -> S:
-        """Return the state without the panes that are closed."""
+        """Return the state without closed panes."""
         if open_from is None:
             return state
         return replace(state, panes={pane: entry for pane, entry in state.panes.items() if pane >= open_from})
@@ -118,7 +118,7 @@ class AdaptiveSplitting(ThresholdSplitting[AdaptiveState]):
 
 @dataclass(frozen=True, slots=True)
 class PidSplittingState(AdaptiveState):
-    """AdaptiveState; the PID; the relay experiment while it lasts; gains that it found; the last rho."""
+    """AdaptiveState, the state of the PID, the relay experiment while it runs, the gains it found, and the last rho."""
 
     pid: PidState = field(default_factory=PidState)
     relay: RelayState | None = None
@@ -130,7 +130,7 @@ class PidSplittingState(AdaptiveState):
 class PidSplitting(ThresholdSplitting[PidSplittingState]):
     """AS_PID: alpha by a PID on rho.
 
-    gains   None: found by `relay` during warm-up, or `fallback` if that finds none, or softer ones
+    gains   None: found by `relay` during warm-up; `fallback` if it finds none, or smaller ones than `fallback`
     """
 
     pid: Pid = field(default_factory=Pid)
@@ -147,8 +147,8 @@ class PidSplitting(ThresholdSplitting[PidSplittingState]):
     def alpha(self, state: PidSplittingState) -> float:
         return state.pid.alpha
 
-    def observe(self, state: PidSplittingState, measured: Sample) -> PidSplittingState:
-        """An interval without tuples, or of which rho is not known, moves nothing."""
+    def observe(self, state: PidSplittingState, measured: SplittingSample) -> PidSplittingState:
+        """Return the state after an interval; without tuples, or without a known rho, alpha does not change."""
         state = super().observe(state, measured)
         found = None if measured.period is None else utilisation(measured.period)
         if found is None or not found.served:
@@ -162,7 +162,7 @@ class PidSplitting(ThresholdSplitting[PidSplittingState]):
         return replace(state, pid=self.pid.step(state.pid, state.gains or self.fallback, found.rho))
 
     def _tuned(self, state: PidSplittingState, relay: RelayState, error: float) -> PidSplittingState:
-        """One more interval of the relay; at its end, its gains."""
+        """Return the state after one more interval of the relay, with its gains when it ends."""
         relay = self.relay.observe(relay, error)
         if self.relay.ended(relay):
             return replace(
@@ -175,8 +175,8 @@ class PidSplitting(ThresholdSplitting[PidSplittingState]):
         return replace(state, relay=relay, pid=replace(state.pid, alpha=alpha))
 
     def _firmer(self, found: Gains | None) -> Gains:
-        """Return the gains that were found, unless they are softer than the fallback's.
+        """Return the gains that were found, or the fallback if they are smaller.
 
-        A relay takes the noise of bursts for the loop's own swing, and so the loop for a steeper one than it is.
+        A relay mistakes the noise of bursts for the loop's oscillation, and so overestimates the slope of the loop.
         """
         return self.fallback if found is None or found.kp < self.fallback.kp else found

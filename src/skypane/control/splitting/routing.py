@@ -1,4 +1,4 @@
-"""Where the rows of a batch go: pane -> owners."""
+"""Routing of the rows of a batch: pane -> owners."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Share(NamedTuple):
 class Routing:
     """The owners of every pane.
 
-    workers      numbered from 0
-    shares       panes whose rows are split in these proportions, or that have one owner other than by turn
-    everywhere   every other pane's rows go to all workers in turn (TB_RR); else each has one owner, pane mod workers
-    turn         the worker that gets the first row, where rows go in turn
+    workers      number of workers, which are numbered from 0
+    shares       panes whose rows are split in these proportions, or that have an owner other than pane mod workers
+    everywhere   rows of all other panes go to all workers in turn (TB_RR); else the owner of a pane is pane mod workers
+    turn         the worker of the first row, if rows go in turn
 
-    Of a pane with shares, the first share gets the pane's first rows, and so on, over and over: a runtime that does not
-    know a row's number within its pane keeps the proportions only.
+    The first share of a pane gets its first rows, and so on, cyclically. A runtime that does not know the number of a
+    row within its pane keeps only the proportions.
     """
 
     workers: int
@@ -44,7 +44,7 @@ class Routing:
                 )
 
     def owners(self, pane: int) -> tuple[int, ...]:
-        """Return the workers that get rows of the pane, each once, in the order in which they start to."""
+        """Return the workers that get rows of the pane, each once, in the order of their first row."""
         if pane in self.shares:
             return tuple(dict.fromkeys(share.worker for share in self.shares[pane]))
         if self.everywhere:
@@ -52,7 +52,7 @@ class Routing:
         return (pane % self.workers,)
 
     def owner(self, pane: int, row: int = 0) -> int:
-        """Return the worker of the pane's row number `row`; where rows go in turn, of the batch's."""
+        """Return the worker of row number `row` of the pane, or of the batch if rows go in turn."""
         if pane in self.shares:
             shares = self.shares[pane]
             row %= sum(share.rows for share in shares)
@@ -63,9 +63,9 @@ class Routing:
         return (self.turn + row) % self.workers if self.everywhere else pane % self.workers
 
     def slots(self, pane: int, count: int) -> list[int]:
-        """Return workers for `count` equally likely places of the pane's rows, in proportion to its shares.
+        """Return the workers of `count` equally likely slots for the pane's rows, in proportion to its shares.
 
-        A runtime that places a row by a hash of it, not by its number, takes the slot that the hash falls on.
+        A runtime that routes a row by its hash, rather than its number, uses the slot of the hash.
         """
         if pane not in self.shares:
             return [self.owner(pane)] * count
@@ -75,10 +75,10 @@ class Routing:
         remainders = sorted(range(len(shares)), key=lambda at: (-(count * shares[at].rows % total), at))
         for at in remainders[: count - sum(whole)]:
             whole[at] += 1
-        return [share.worker for share, places in zip(shares, whole, strict=True) for _ in range(places)]
+        return [share.worker for share, slots in zip(shares, whole, strict=True) for _ in range(slots)]
 
     def rows_by_worker(self, rows: Mapping[int, int]) -> list[int]:
-        """Return how many rows each worker gets of a batch with so many `rows` per pane."""
+        """Return the number of rows of each worker in a batch with these `rows` by pane."""
         loads = [0] * self.workers
         turns = self.turn
         for pane, count in rows.items():

@@ -1,6 +1,6 @@
-"""Aggregates per key: what is asked (functions.py), of which rows (condition.py), what is kept of them (parts.py, wide.py).
+"""Aggregates per key: functions (functions.py), conditions (condition.py), states (state_parts.py, wide_states.py).
 
-    rows -> aggregate.py: one state per key and pane -> sliding.py: merged over windows -> one row per key and window
+    rows -> aggregate.py: state per key and pane -> sliding_aggregates.py: merged by window -> row per key and window
 
-A state is a row of an int64 matrix, which compiled kernels merge; what does not fit into integers lies beside it.
+A state is a row of an int64 matrix, which compiled kernels merge; values that are no integers are kept beside it.
 """

@@ -13,47 +13,48 @@ import pyarrow as pa
 
 from skypane.control.keys import basic
 from skypane.kernels import keyed
-from skypane.kernels.layout import frozen
-from skypane.operators.aggregates.choice import Choice
+from skypane.kernels.column_layout import frozen
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.aggregates.grouping import dense_codes, distinct_keys
-from skypane.operators.aggregates.hashes import can_be_hashed, key_hashes
-from skypane.operators.aggregates.layout import Layout, layout_of
-from skypane.operators.aggregates.parts import Rows
-from skypane.operators.aggregates.sliding import SlidingStates
+from skypane.operators.aggregates.having import AnswerFilter
+from skypane.operators.aggregates.sliding_aggregates import SlidingStates
+from skypane.operators.aggregates.stable_hashes import can_be_hashed, key_hashes
+from skypane.operators.aggregates.state_layout import StateLayout, layout_of
+from skypane.operators.aggregates.state_parts import EvaluatedRows
 from skypane.operators.by_preference import one_per
 from skypane.operators.query import Query
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.column import column_name
-from skypane.preference.schema import check_group, column_names, field_of, value_type
+from skypane.preference.column_checks import check_group, column_names, field_of, value_type
 from skypane.types import ConfigError, IntArray
 
 TOGETHER = 50_000
-"""Rows that are lifted at once, if they are of several panes: their columns and states then stay in the cache, and memory
-that was given back is used again. A million rows of 16,384 keys in 120 panes took 82 ms of a core at once, 44 ms like this."""
+"""Maximum number of rows of several panes that are lifted at once: columns and states then stay in the cache, and freed
+memory is reused. A million rows of 16,384 keys in 120 panes took 82 ms of a core at once, and 44 ms with this limit."""
 
 
 @dataclass(frozen=True, init=False)
 class Aggregate(Query):
     """Aggregate functions per key: Aggregate(by="shop", n=sp.count(), total=sp.sum("amount")).
 
-    A key is a value of all columns of `by` together; null is a value, NaN one value, -0.0 is 0.0; without `by` there is one
-    key. Null values are skipped, as in SQL, not quarantined. Rows of the answer have the columns of `by`, then one for each
-    function. `time` is the order of functions that need one and name none: first, last, collect.
+    A key is the combination of a row's values in the columns of `by`; null is a value, all NaNs are one value, and -0.0
+    equals 0.0. Without `by` there is one key. Null values are skipped, as in SQL, not quarantined. A row of the answer
+    has the columns of `by`, then one column for each function. `time` is the default order of first, last and collect.
 
     required  columns in which a null or NaN is not skipped: such a row is quarantined, with its reason
-    having    a condition on rows of the answer: only those for which it is true are in it
-    top       of those, so many with the largest `rank_by`, a column of the answer; of equal ones the least in content
+    having    a condition on rows of the answer: only rows for which it is true are returned
+    top       number of these rows to return, with the largest `rank_by`, a column of the answer; ties are broken by
+              content, the least first
 
-    A partial has one row per key: its columns, the integers that are kept of its rows as one list of fixed size, and what
-    does not fit into integers. Everything in it depends on the rows alone, to the bit, not on their order: sums of
-    floating-point numbers too.
+    A partial has one row per key: the key columns, the integer state as one list of fixed size, and columns for other
+    states. It depends on the rows alone, to the bit, and not on their order; this includes sums of floating-point
+    numbers.
     """
 
     #: one answer per distinct value of these columns
     by: tuple[str, ...]
     functions: tuple[tuple[str, Function], ...]
-    choice: Choice
+    choice: AnswerFilter
     needs: tuple[str, ...]
 
     def __init__(
@@ -70,7 +71,7 @@ class Aggregate(Query):
         order = None if time is None else column_name(time, "time")
         object.__setattr__(self, "by", column_names(by, "by"))
         object.__setattr__(self, "needs", column_names(required, "required"))
-        object.__setattr__(self, "choice", Choice(having, top, rank_by))
+        object.__setattr__(self, "choice", AnswerFilter(having, top, rank_by))
         if not functions:
             raise ConfigError("need at least one aggregate function, such as n=sp.count() or total=sp.sum('amount')")
         for name, function in functions.items():
@@ -80,18 +81,18 @@ class Aggregate(Query):
             self, "functions", tuple((name, function.in_time(order)) for name, function in functions.items())
         )
         for name in functions:
-            # Spark tells columns apart without regard to case.
+            # Spark's column names are case-insensitive.
             if name.lower() in {column.lower() for column in self.by}:
-                raise ConfigError(f"{name!r} is a column of by and an aggregate: call the aggregate otherwise")
+                raise ConfigError(f"{name!r} is a column of by and an aggregate: rename the aggregate")
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Those that are named: else a null is a key, or skipped."""
+        """The columns of `required`; in other columns a null is a key, or is skipped."""
         return self.needs
 
     @property
     def growth(self) -> float:
-        """None, as long as keys come back: a partial has a row for each."""
+        """0, as long as keys recur: a partial has one row per key."""
         return 0.0
 
     def reads(self, schema: pa.Schema) -> tuple[str, ...]:
@@ -122,7 +123,7 @@ class Aggregate(Query):
         layout = self._layout(rows.schema)
         ids, firsts = self._grouped(rows, starts)
         states = keyed.empty_states(len(firsts), layout.width, layout.plan)
-        entered = Rows(rows, ids)
+        entered = EvaluatedRows(rows, ids)
         for part, at in layout.places.items():
             part.fill(states, at, entered)
         wide = (accumulator.lift(*_where(rows, ids, entered, where), len(firsts)) for accumulator, where in layout.wide)
@@ -150,23 +151,23 @@ class Aggregate(Query):
         return self.choice.of(layout.lowered(keys, states, lambda number: layout.wide_states(partial, number)))
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        # Fields of the keys are those of the rows, metadata and all.
+        # The fields of the keys are those of the rows, including their metadata.
         keys = [field_of(schema, name) for name in self.by]
         return pa.schema([*keys, *list(self._layout(schema).answers)[len(keys) :]])
 
     def queue(self, schema: pa.Schema, panes: int) -> SlidingStates | None:
-        """Return what shares merges between windows of partials of `schema`; None if they hold more than integers."""
-        del panes  # those that are evicted say how long a window is
+        """Return a queue for partials of `schema` that windows share; None if the partials hold more than integers."""
+        del panes  # evictions determine the length of a window
         layout = layout_of(self, schema)
         return None if layout.wide else SlidingStates(self.by, layout, self.choice)
 
     def divisible(self, schema: pa.Schema) -> bool:
-        """Whether there are keys, each with an answer of its own: `top` looks at all."""
+        """Return whether there are keys, which can be hashed, and no `top`, which compares the answers of all keys."""
         hashed = all(can_be_hashed(value_type(field_of(schema, name).type)) for name in self.by)
         return bool(self.by) and self.choice.top is None and hashed
 
     def part_of(self, partial: pa.Table, part: int, parts: int) -> pa.Table:
-        """Return the keys of one part, by basic hashing: tasks keep nothing, so that no key has to stay where it was."""
+        """Return the keys of one part, by basic hashing: tasks keep no state, so a key may change its task."""
         return partial.filter(pa.array(basic(key_hashes(partial, self.by), parts) == part))
 
     def describe(self) -> dict[str, Any]:
@@ -179,7 +180,7 @@ class Aggregate(Query):
         }
 
     def __str__(self) -> str:
-        """The query in a few words."""
+        """Return a short description of the query."""
         return f"{', '.join(name for name, _ in self.functions)}{one_per(self.by)}"
 
     @cached_property
@@ -191,11 +192,11 @@ class Aggregate(Query):
             yield from function.columns
             yield from function.conditions
 
-    def _layout(self, schema: pa.Schema) -> Layout:
-        return Layout.of(self, schema)
+    def _layout(self, schema: pa.Schema) -> StateLayout:
+        return StateLayout.of(self, schema)
 
     def _grouped(self, rows: pa.Table, starts: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Return each row's group, and the first row of each; groups of a pane stand together, panes in order."""
+        """Return each row's group, and the first row of each group; groups are numbered pane by pane, in order."""
         codes, size = dense_codes(rows, self.by)
         return keyed.number_groups(frozen(codes), size, frozen(np.asarray(starts, np.int64)))
 
@@ -208,7 +209,7 @@ class Aggregate(Query):
 
 
 def _cuts(edges: Sequence[int]) -> Sequence[int]:
-    """Return which panes are the first of those that are lifted together, and how many there are."""
+    """Return the first pane of each set of panes that are lifted together, and, last, the number of panes."""
     cuts = [0]
     for pane in range(1, len(edges) - 1):
         if edges[pane + 1] - edges[cuts[-1]] > TOGETHER:
@@ -216,7 +217,7 @@ def _cuts(edges: Sequence[int]) -> Sequence[int]:
     return [*cuts, len(edges) - 1]
 
 
-def _where(rows: pa.Table, ids: IntArray, entered: Rows, where: str | None) -> tuple[pa.Table, IntArray]:
+def _where(rows: pa.Table, ids: IntArray, entered: EvaluatedRows, where: str | None) -> tuple[pa.Table, IntArray]:
     if where is None:
         return rows, ids
     kept = np.flatnonzero(entered.keep(where))

@@ -1,8 +1,8 @@
-"""Which rows an aggregate looks at, as a text: "speed > 50 and kind in ('cab', 'bus')"; evaluated by Arrow on columns.
+"""Conditions on the rows of an aggregate, as text: "speed > 50 and kind in ('cab', 'bus')"; Arrow evaluates them.
 
-The syntax is Python's, read by Python's own parser: columns (in backticks where the name is unusual), numbers, texts,
-comparisons (also in, not in, is None), + - * /, and, or, not. Null in a comparison is neither true nor false, as in SQL;
-only rows for which the condition is true are looked at.
+The syntax is that of Python expressions, read by Python's parser: columns (in backticks if the name is unusual),
+numbers, texts, comparisons (also in, not in, is None), + - * /, and, or, not. A comparison with null is neither true
+nor false, as in SQL; an aggregate uses only the rows for which the condition is true.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.naming import shortened
-from skypane.preference.schema import field_of
+from skypane.preference.column_checks import field_of
 from skypane.types import BoolArray, ConfigError
 
 
@@ -35,7 +35,7 @@ def _equal(left: Any, right: Any) -> Any:
     return pc.or_kleene(pc.equal(left, right), pc.and_kleene(_is_nan(left), _is_nan(right)))
 
 
-#: as Spark compares: NaN equals itself, and is larger than any other number
+#: comparisons as in Spark: NaN equals itself, and is larger than any other number
 _COMPARE: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Lt: lambda left, right: _greater(right, left),
     ast.LtE: lambda left, right: pc.invert(_greater(left, right)),
@@ -58,7 +58,7 @@ _ALLOWED = "write comparisons of columns, numbers and texts, joined by and, or, 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on rows; ConfigError, with the part that is not allowed, when it is built."""
+    """A condition on rows; the constructor raises ConfigError, naming the part that is not allowed."""
 
     text: str
 
@@ -67,26 +67,24 @@ class Condition:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it looks at, each once."""
+        """The columns that the condition uses, each once."""
         names = (node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name))
         return tuple(dict.fromkeys(self._quoted.get(name, name) for name in names))
 
     def validate(self, schema: pa.Schema) -> None:
-        """Raise ConfigError, naming column or types, if rows of `schema` cannot be tried."""
+        """Raise ConfigError, naming column or types, if the condition cannot be evaluated on rows of `schema`."""
         for column in self.columns:
             field_of(schema, column)
         try:
             kind = self._value(self._tree, schema.empty_table()).type
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError) as error:
             types = ", ".join(f"{name} is {schema.field(name).type}" for name in self.columns)
-            raise ConfigError(f"where {shortened(self.text)!r} cannot be tried ({types}): {error}") from error
+            raise ConfigError(f"where {shortened(self.text)!r} cannot be evaluated ({types}): {error}") from error
         if not pa.types.is_boolean(kind):
-            raise ConfigError(
-                f"where {shortened(self.text)!r} is a {kind}, not true or false: compare it with something"
-            )
+            raise ConfigError(f"where {shortened(self.text)!r} is of type {kind}, not boolean: compare it with a value")
 
     def holds(self, rows: pa.Table) -> BoolArray:
-        """Return where the condition is true, shape (n,)."""
+        """Return the mask of the rows for which the condition is true, shape (n,)."""
         value = self._value(self._tree, rows)
         if isinstance(value, pa.Scalar):
             return np.full(rows.num_rows, bool(value.as_py()))
@@ -99,9 +97,9 @@ class Condition:
 
     @cached_property
     def _tree(self) -> ast.expr:
-        stand_ins = {name: stand_in for stand_in, name in self._quoted.items()}
+        placeholders = {name: placeholder for placeholder, name in self._quoted.items()}
         try:
-            source = _QUOTED.sub(lambda match: stand_ins[match[1]], self.text)
+            source = _QUOTED.sub(lambda match: placeholders[match[1]], self.text)
             return ast.parse(source.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise ConfigError(f"cannot read where={shortened(self.text)!r}: {_ALLOWED}") from None
@@ -126,7 +124,7 @@ class Condition:
         if isinstance(op, ast.Not):
             return pc.invert(self._value(operand, rows))
         if isinstance(operand, ast.Constant) and type(operand.value) in {int, float}:
-            return pa.scalar(-operand.value)  # type: ignore[operator] # the least of 64 bits is no number without its sign
+            return pa.scalar(-operand.value)  # type: ignore[operator] # 2**63 fits into 64 bits only with its sign
         return pc.negate_checked(self._value(operand, rows))
 
     def _comparisons(
@@ -147,7 +145,7 @@ class Condition:
 
 
 def _among(value: Any, listed: list[Any], negated: bool) -> Any:
-    """Return whether values are in a list; null for null."""
+    """Return whether each value is in a list; null for null."""
     found = reduce(pc.or_kleene, (pc.equal(value, pa.scalar(item)) for item in listed))
     return pc.invert(found) if negated else found
 
@@ -171,7 +169,7 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
         case _:
             raise ConfigError(f"where={shortened(text)!r}: {ast.unparse(node)!r} is not allowed; {_ALLOWED}")
     if depth > _DEEPEST:
-        raise ConfigError(f"where={shortened(text)!r}: more than {_DEEPEST} operations within each other")
+        raise ConfigError(f"where={shortened(text)!r}: operations are nested more than {_DEEPEST} deep")
     for part in inner:
         _check(part, text, depth + 1)
 
@@ -181,7 +179,7 @@ def _are_comparisons(ops: list[ast.cmpop]) -> bool:
 
 
 def _is_list_or_none(op: ast.cmpop, right: ast.expr) -> bool:
-    """Whether the right side is what `in` or `is` allow: a list of constants, or None."""
+    """Return whether the right operand is one that `in` or `is` allows: a list of constants, or None."""
     match op, right:
         case ast.In() | ast.NotIn(), ast.Tuple(items) | ast.List(items):
             return bool(items) and all(map(_is_constant, items))

@@ -1,7 +1,8 @@
-"""The aggregate functions in the user's words: count, sum, avg, min, max, variance, stddev, first, last, max_by and others.
+"""Aggregate functions: count, sum, avg, min, max, variance, stddev, first, last, max_by and others.
 
-Each is a frozen value that says which columns it reads, of which rows (`where`), what is to be kept of them (parts), and
-what becomes of that in the end. Two functions that need the same part share it: sum, avg and stddev keep one sum.
+Each is a frozen value that specifies the columns that it reads, the condition on rows (`where`), the parts of its
+state, and how values are computed from them. Functions that need the same part share it: sum, avg and stddev keep one
+sum.
 """
 
 from __future__ import annotations
@@ -15,26 +16,26 @@ import pyarrow as pa
 
 from skypane.kernels import exact, keyed
 from skypane.operators.aggregates.condition import Condition
-from skypane.operators.aggregates.keys64 import fits, nullable, values_of
-from skypane.operators.aggregates.parts import Count, IntegerSum, Least, NumberSum, Part
-from skypane.operators.aggregates.wide import Accumulator, InOrder, WideLeast
-from skypane.preference.schema import field_of, is_orderable
+from skypane.operators.aggregates.ordered_int64 import fits, nullable, values_of
+from skypane.operators.aggregates.state_parts import CountPart, IntegerSumPart, LeastPart, NumberSumPart, StatePart
+from skypane.operators.aggregates.wide_states import Accumulator, InOrderPart, WideLeastPart
+from skypane.preference.column_checks import field_of, is_orderable
 from skypane.types import BadInputError, BoolArray, ConfigError, FloatArray, IntArray
 
 _HALF = 1 << 31
 
 
-class States(Protocol):
-    """The states of some keys, by part."""
+class KeyStates(Protocol):
+    """The states of keys, by part."""
 
-    def __getitem__(self, part: Part) -> tuple[Any, int]:
-        """Return the matrix of states, and the first column of the part."""
+    def __getitem__(self, part: StatePart) -> tuple[Any, int]:
+        """Return the matrix of states and the first column of the part."""
         ...
 
     def wide(self, accumulator: Accumulator, where: str | None) -> pa.Array: ...
 
 
-Lowering: TypeAlias = Callable[[States], pa.Array]
+Lowering: TypeAlias = Callable[[KeyStates], pa.Array]
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Function:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it reads, those of `where` left out."""
+        """The columns that the function reads, without those of `where`."""
         raise NotImplementedError
 
     @property
@@ -58,43 +59,43 @@ class Function:
         return () if self.where is None else Condition(self.where).columns
 
     def validate(self, schema: pa.Schema) -> None:
-        """Raise ConfigError, naming column and type, if it cannot be had of rows of `schema`."""
+        """Raise ConfigError, naming column and type, if the function cannot be computed on rows of `schema`."""
         if self.where is not None:
             Condition(self.where).validate(schema)
         self.kind(schema)
 
     def in_time(self, time: str | None) -> Function:
-        """Return the function with its rows in the order of the column `time`, if it has an order and none is named."""
+        """Return the function with `time` as its order column, if it needs an order and names none."""
         del time
         return self
 
     def kind(self, schema: pa.Schema) -> pa.DataType:
-        """Return the type of its values; ConfigError, naming column and type, if it cannot be had of `schema`."""
+        """Return the type of its values; raise ConfigError, naming column and type, if `schema` does not allow it."""
         raise NotImplementedError
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
-        """Return what is kept of rows in integers."""
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
+        """Return the integer parts of its state."""
         del schema
         return ()
 
     def accumulators(self, schema: pa.Schema) -> tuple[Accumulator, ...]:
-        """Return what is kept of rows beside integers."""
+        """Return the other parts of its state."""
         del schema
         return ()
 
     def lowering(self, schema: pa.Schema) -> Lowering:
-        """Return what makes its value for each key of their states; made once, called for every window."""
+        """Return the function that computes its values from the states of keys; made once, called for every window."""
         raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two functions exactly when they give the same values."""
-        said = {name: value for name, value in vars(self).items() if value is not None}
-        return {"function": type(self).__name__.lower(), **said}
+        settings = {name: value for name, value in vars(self).items() if value is not None}
+        return {"function": type(self).__name__.lower(), **settings}
 
 
 @dataclass(frozen=True)
-class Counted(Function):
-    """How many rows, or rows with a value in `column`."""
+class CountFunction(Function):
+    """The number of rows, or of rows with a value in `column`."""
 
     column: str | None = None
 
@@ -107,13 +108,13 @@ class Counted(Function):
             field_of(schema, column)
         return pa.int64()
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
         del schema
-        return (Count(self.column, self.where),)
+        return (CountPart(self.column, self.where),)
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         (count,) = self.parts(schema)
-        return lambda states: pa.array(_column(*states[count]).copy())  # not a view that keeps all states alive
+        return lambda states: pa.array(_column(*states[count]).copy())  # a view would keep all states alive
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class _Numeric(Function):
         return (self.column,)
 
     def _is_whole(self, schema: pa.Schema) -> bool:
-        """Whether the column holds integers; ConfigError if it holds no numbers."""
+        """Return whether the column holds integers; raise ConfigError if it holds no numbers."""
         kind = field_of(schema, self.column).type
         if pa.types.is_decimal(kind):
             raise ConfigError(
@@ -133,30 +134,30 @@ class _Numeric(Function):
             )
         if not (pa.types.is_signed_integer(kind) or pa.types.is_floating(kind)):
             raise ConfigError(
-                f"{_word(self)} of column {self.column!r} of type {kind}: that is no number; cast it to one"
+                f"{_word(self)} of column {self.column!r} of type {kind}: it holds no numbers; cast it to a number"
             )
         return bool(pa.types.is_signed_integer(kind))
 
-    def _count(self) -> Count:
-        return Count(self.column, self.where)
+    def _count(self) -> CountPart:
+        return CountPart(self.column, self.where)
 
 
 @dataclass(frozen=True)
-class Sum(_Numeric):
-    """The sum: of integers a 64-bit one, or BadInputError where it does not fit; of others float64."""
+class SumFunction(_Numeric):
+    """The sum: int64 for integers, with BadInputError on overflow; float64 for other numbers."""
 
     def kind(self, schema: pa.Schema) -> pa.DataType:
         return pa.int64() if self._is_whole(schema) else pa.float64()
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
-        total = IntegerSum if self._is_whole(schema) else NumberSum
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
+        total = IntegerSumPart if self._is_whole(schema) else NumberSumPart
         return (self._count(), total(self.column, self.where))
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         count, total = self.parts(schema)
-        value = self._numbers if isinstance(total, NumberSum) else self._integers
+        value = self._numbers if isinstance(total, NumberSumPart) else self._integers
 
-        def lower(states: States) -> pa.Array:
+        def lower(states: KeyStates) -> pa.Array:
             return value(*states[total], none=_column(*states[count]) == 0)
 
         return lower
@@ -173,21 +174,21 @@ class Sum(_Numeric):
 
 
 @dataclass(frozen=True)
-class Mean(_Numeric):
+class MeanFunction(_Numeric):
     """The arithmetic mean, as float64."""
 
     def kind(self, schema: pa.Schema) -> pa.DataType:
         self._is_whole(schema)
         return pa.float64()
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
-        return Sum(self.where, self.column).parts(schema)
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
+        return SumFunction(self.where, self.column).parts(schema)
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         count, total = self.parts(schema)
-        sums = exact.exact_values if isinstance(total, NumberSum) else _rounded
+        sums = exact.exact_values if isinstance(total, NumberSumPart) else _rounded
 
-        def lower(states: States) -> pa.Array:
+        def lower(states: KeyStates) -> pa.Array:
             n = _column(*states[count])
             means = sums(*states[total])
             return pa.array(means, mask=n == 0) if keyed.divide(means, n) else pa.array(means)
@@ -196,8 +197,8 @@ class Mean(_Numeric):
 
 
 @dataclass(frozen=True)
-class Spread(_Numeric):
-    """Variance or standard deviation; of the population, or of a sample, which needs two values."""
+class VarianceFunction(_Numeric):
+    """The variance or standard deviation, of the population or of a sample, which needs two values."""
 
     root: bool = False
     sample: bool = True
@@ -206,14 +207,18 @@ class Spread(_Numeric):
         self._is_whole(schema)
         return pa.float64()
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
         del schema
-        return (self._count(), NumberSum(self.column, self.where), NumberSum(self.column, self.where, squares=True))
+        return (
+            self._count(),
+            NumberSumPart(self.column, self.where),
+            NumberSumPart(self.column, self.where, squares=True),
+        )
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         count, sums, squares = self.parts(schema)
 
-        def lower(states: States) -> pa.Array:
+        def lower(states: KeyStates) -> pa.Array:
             matrix, at = states[count]
             deviations = exact.squared_deviations(matrix, at, states[sums][1], states[squares][1])
             n = _column(matrix, at) - (1 if self.sample else 0)
@@ -224,10 +229,10 @@ class Spread(_Numeric):
 
 
 @dataclass(frozen=True)
-class Chosen(Function):
-    """The value of the row that comes first by `order`, or last; order "" is that of time, where the query has one.
+class ValueByOrder(Function):
+    """The value of the first or last row by `order`; the order "" stands for the time column of the query, if any.
 
-    Rows without order are left out. Of several rows of equal order the least value is taken, null only if there is none.
+    Rows without an order are left out. Of rows of equal order the least value is taken, null only if there is no other.
     """
 
     column: str = ""
@@ -249,21 +254,21 @@ class Chosen(Function):
                 raise ConfigError(f"column {name!r} of type {field_of(schema, name).type} has no order")
         return kind
 
-    def parts(self, schema: pa.Schema) -> tuple[Part, ...]:
+    def parts(self, schema: pa.Schema) -> tuple[StatePart, ...]:
         if not self._fits(schema):
             return ()
         value = None if self.order == self.column else self.column
-        return (Least(self.order, value, self.where, self.largest, self.skip_nulls),)
+        return (LeastPart(self.order, value, self.where, self.largest, self.skip_nulls),)
 
     def accumulators(self, schema: pa.Schema) -> tuple[Accumulator, ...]:
-        return () if self._fits(schema) else (WideLeast(self.order, self.column, self.largest, self.skip_nulls),)
+        return () if self._fits(schema) else (WideLeastPart(self.order, self.column, self.largest, self.skip_nulls),)
 
     def lowering(self, schema: pa.Schema) -> Lowering:
         for accumulator in self.accumulators(schema):
             return lambda states: accumulator.lower(states.wide(accumulator, self.where))
         (least,), kind = self.parts(schema), self.kind(schema)
 
-        def lower(states: States) -> pa.Array:
+        def lower(states: KeyStates) -> pa.Array:
             matrix, at = states[least]
             missing = _column(matrix, at) == 1
             if self.order == self.column:
@@ -278,8 +283,8 @@ class Chosen(Function):
 
 
 @dataclass(frozen=True)
-class Kept(Function):
-    """An accumulator's value."""
+class AccumulatedValue(Function):
+    """The value of an accumulator."""
 
     accumulator: Accumulator | None = None
 
@@ -288,7 +293,7 @@ class Kept(Function):
         return tuple(self._needed.columns)
 
     def in_time(self, time: str | None) -> Function:
-        if not isinstance(self._needed, InOrder):
+        if not isinstance(self._needed, InOrderPart):
             return self
         return replace(self, accumulator=replace(self._needed, order=_order(self, self._needed.order, time)))
 
@@ -307,8 +312,8 @@ class Kept(Function):
         return lambda states: accumulator.lower(states.wide(accumulator, self.where)).cast(kind)
 
     def describe(self) -> dict[str, Any]:
-        said = {} if self.where is None else {"where": self.where}
-        return {"function": type(self._needed).__name__.lower(), "of": _described(self._needed), **said}
+        where = {} if self.where is None else {"where": self.where}
+        return {"function": type(self._needed).__name__.lower(), "of": _described(self._needed), **where}
 
     @property
     def _needed(self) -> Accumulator:
@@ -323,20 +328,20 @@ def _column(matrix: Any, at: int) -> IntArray:
 
 
 def _carried(matrix: Any, at: int) -> tuple[IntArray, IntArray]:
-    """Return the upper part of sums, and the lower 32 bits."""
+    """Return the upper part of sums and the lower 32 bits."""
     upper, lower = _column(matrix, at), _column(matrix, at + 1)
     return upper + (lower >> 32), lower & 0xFFFFFFFF
 
 
 def _described(accumulator: Accumulator) -> dict[str, Any]:
-    """Return the fields of an accumulator as JSON values, functions by their names."""
+    """Return the fields of an accumulator as JSON values, with the names of functions."""
     fields = vars(accumulator) if hasattr(accumulator, "__dict__") else {"repr": repr(accumulator)}
-    return {name: _said(value) for name, value in fields.items() if not name.startswith("_")}
+    return {name: _json_value(value) for name, value in fields.items() if not name.startswith("_")}
 
 
-def _said(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [_said(item) for item in value]
+        return [_json_value(item) for item in value]
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
@@ -349,10 +354,12 @@ def _rounded(matrix: Any, at: int) -> FloatArray:
 
 
 def _word(function: Function) -> str:
-    return {"Mean": "avg", "Spread": "the variance", "Sum": "sum"}.get(type(function).__name__, "this function")
+    return {"MeanFunction": "avg", "VarianceFunction": "the variance", "SumFunction": "sum"}.get(
+        type(function).__name__, "this function"
+    )
 
 
 def _order(function: Function, order: str, time: str | None) -> str:
     if order or time:
         return order or str(time)
-    raise ConfigError(f"{_word(function)} goes by an order of rows: name its column, order=, or the query's time=")
+    raise ConfigError(f"{_word(function)} needs an order of rows: name its column as order=, or as time= of the query")

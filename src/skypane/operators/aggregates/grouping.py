@@ -1,4 +1,4 @@
-"""Which rows are of one key: codes that agree exactly where keys do."""
+"""Group codes of rows: codes are equal exactly where keys are equal."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skypane.preference.dense_ranks import row_ranks
 from skypane.preference.groups import group_codes
-from skypane.preference.ranks import row_ranks
 from skypane.types import IntArray
 
 _SPARSE = 4
-"""Codes may be so many times as many as rows before they are numbered anew: each costs two words of memory."""
+"""Codes are renumbered if there are more than this many per row: each code costs two words of memory."""
 
 
 def dense_codes(rows: pa.Table, by: Sequence[str]) -> tuple[IntArray, int]:
-    """Return a code per row, equal exactly where rows agree on all columns of `by`, and a number that is above all."""
+    """Return a code per row, equal exactly where rows agree on all columns of `by`, and a number above all codes."""
     codes = group_codes(rows, by)
     if codes is None:
         return np.zeros(rows.num_rows, np.int64), 1
@@ -29,7 +29,7 @@ def dense_codes(rows: pa.Table, by: Sequence[str]) -> tuple[IntArray, int]:
 
 
 def distinct_keys(rows: pa.Table, by: Sequence[str], firsts: IntArray) -> pa.Table:
-    """Return the keys of the given rows; one form of each, whichever of its rows came first."""
+    """Return the keys of the given rows, in one form whichever row of a key came first."""
     keys = rows.select(list(by)).take(pa.array(firsts))
     for number, field in enumerate(keys.schema):
         if pa.types.is_floating(field.type):
@@ -38,6 +38,6 @@ def distinct_keys(rows: pa.Table, by: Sequence[str], firsts: IntArray) -> pa.Tab
 
 
 def _one_form(column: Any) -> Any:
-    """Return floating-point numbers with one NaN, and -0.0 as 0.0."""
+    """Return floating-point numbers with one form of NaN, and with -0.0 as 0.0."""
     zero, nan = (pa.scalar(x, column.type) for x in (0.0, float("nan")))
     return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))

@@ -1,13 +1,13 @@
-"""Approximate answers in little room: how many different values, and quantiles; with a bound that is stated.
+"""Approximate aggregates in little memory, with stated error bounds: the number of distinct values, and quantiles.
 
-Both are functions of the rows alone, as everything in a partial: no chance is drawn, and no order of merging shows. (Sketches
-that compact at random, as KLL does, or whose estimate goes by the order of arrival, as HyperLogLog's does before it is
-merged, are not, and would break the laws of a query.)
+Both depend on the rows alone, as everything in a partial does: they use no random numbers, and the order of merging
+makes no difference. (Sketches that compact at random, such as KLL, or whose estimate depends on the order of arrival,
+such as HyperLogLog before it is merged, would break the laws of a query.)
 
-ApproxDistinct  the k least of the values' 64-bit hashes; what part of all hashes they span tells how many there are
-                (bottom-k, Bar-Yossef et al. 2002): a standard error of 1 / sqrt(k - 2), exact below k values
-ApproxQuantile  how many values there are in buckets whose bounds grow by a factor (DDSketch, Masson et al. 2019): off by
-                at most a given part of the value itself
+ApproxDistinct  the k least 64-bit hashes of the values; the share of all hashes that they span gives the number of
+                values (bottom-k, Bar-Yossef et al. 2002): standard error 1 / sqrt(k - 2), exact below k values
+ApproxQuantile  the number of values in buckets whose bounds grow by a factor (DDSketch, Masson et al. 2019): the error
+                is at most a given share of the value itself
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.kernels import elementary
-from skypane.operators.aggregates.hashes import can_be_hashed, hashes_of
-from skypane.operators.aggregates.lists import as_lists, listed, whole
-from skypane.preference.schema import field_of
+from skypane.operators.aggregates.list_columns import as_lists, listed, whole
+from skypane.operators.aggregates.stable_hashes import can_be_hashed, hashes_of
+from skypane.preference.column_checks import field_of
 from skypane.types import ConfigError, FloatArray, IntArray
 
 _MIDDLE = 1 << 20
-"""Added to the number of a bucket, so that it is positive for the least float64 at the finest error."""
+"""Added to bucket numbers, so that the bucket of the least float64 is positive at the finest error."""
 _INFINITE, _UNKNOWN = (1 << 30), (1 << 30) + 1
 _BUCKET = pa.struct([("bucket", pa.int32()), ("count", pa.int64())])
 _FINEST, _COARSEST = 1e-3, 0.5
@@ -47,7 +47,7 @@ class ApproxDistinct:
 
     @property
     def most(self) -> int:
-        """How many hashes are kept."""
+        """The number of hashes to keep."""
         return math.ceil(1 / (self.error * self.error)) + 2
 
     def state_type(self, schema: pa.Schema) -> pa.DataType:
@@ -90,10 +90,10 @@ class ApproxDistinct:
 
 @dataclass(frozen=True)
 class ApproxQuantile:
-    """How many values of a column there are in each bucket, nulls left out.
+    """The number of a column's values in each bucket, nulls left out.
 
-    quantiles  each in [0, 1]; that of n values is the value of place floor(q (n - 1)) among them in order
-    single     the answer is a number, not a list
+    quantiles  each in [0, 1]; the quantile q of n values is the value at place floor(q (n - 1)) in ascending order
+    single     whether the answer is a number, not a list
     """
 
     column: str
@@ -114,7 +114,7 @@ class ApproxQuantile:
         kind = field_of(schema, self.column).type
         if not (pa.types.is_signed_integer(kind) or pa.types.is_floating(kind)):
             raise ConfigError(
-                f"quantiles of column {self.column!r} of type {kind}: that is no number; cast it to double"
+                f"quantiles of column {self.column!r} of type {kind}: it holds no numbers; cast it to double"
             )
         return pa.list_(_BUCKET)
 
@@ -124,7 +124,7 @@ class ApproxQuantile:
 
     def lift(self, rows: pa.Table, groups: IntArray, n: int) -> pa.Array:
         values, owners = _valid(rows, self.column, groups)
-        # Whole numbers beyond 2**53 are rounded: that is within any error.
+        # Integers beyond 2**53 are rounded, which is within any allowed error.
         numbers: FloatArray = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return self._summed(self._buckets(numbers), np.ones(len(numbers), np.int64), owners, n)
 
@@ -157,7 +157,7 @@ class ApproxQuantile:
         return float(elementary.log((1 + self.error) / (1 - self.error)))
 
     def _buckets(self, numbers: FloatArray) -> IntArray:
-        """Return each number's bucket: those of larger numbers are larger."""
+        """Return each number's bucket; larger numbers have larger buckets."""
         with np.errstate(divide="ignore", invalid="ignore"):
             size = np.ceil(elementary.log(np.abs(numbers)) / self._growth)
         finite = np.isfinite(numbers) & (numbers != 0)
@@ -169,7 +169,7 @@ class ApproxQuantile:
 
     def _values(self, buckets: IntArray) -> FloatArray:
         size = np.abs(buckets)
-        # In logarithms: the bound of the largest bucket may be beyond float64.
+        # In logarithms, as the bound of the largest bucket may exceed float64.
         logarithm = (size - _MIDDLE) * self._growth + float(elementary.log(1 - self.error))
         with np.errstate(over="ignore"):
             values = np.where(size == 0, 0.0, np.sign(buckets) * elementary.exp(logarithm))

@@ -1,1 +1,1 @@
-"""Entry: which rows may enter a query, why the others may not, and how many there are of each."""
+"""Entry of rows: which rows may enter a query, why others are rejected, and the counts of both."""

@@ -1,16 +1,16 @@
-"""What cannot be asked for again is written down before it is acknowledged: a log of segment files per input.
+"""Receivers: data that cannot be requested again is written to a log of segment files before it is acknowledged.
 
-segments.py    how a log lies on disk, for those who read it
-sums.py        checksums of what lies there
-log.py         who writes it: one receiver at a time, durable before it returns
-retention.py   segments that every reader has passed, removed when asked to
-intake.py      from many senders into one log, synced in groups
-open_logs.py   the logs of topics, not more open than there are files for; room.py   how much may wait
-inputs.py      what a user lists: kinds of inputs, checked; certificates.py   TLS, and the files that it takes
-tcp.py, mqtt.py, http.py   the kinds
-messages.py    how messages and answers become lines; cutting.py   the long ones, aside
-seen.py        what a receiver says of itself
-receiver.py    all inputs of a list at once, each by itself, until it is stopped
+segments.py         the layout of a log on disk, for its readers
+checksums.py        checksums of segments
+log.py              the writer of a log: one receiver at a time; lines are durable before append() returns
+retention.py        removal of segments that every reader has passed, on request
+group_commit.py     many senders into one log, synced in groups
+open_logs.py        the logs of topics, within the limit of open files; write_budget.py: a bound on unwritten bytes
+input_list.py       the user's list of inputs, checked; certificates.py: TLS and its files
+tcp.py, mqtt.py, http.py   the kinds of inputs
+message_lines.py    messages and responses as lines; line_splitting.py: long responses in a separate process
+receiver_status.py  the status of an input
+receiver.py         all inputs of a list, concurrently and independently, until stopped
 
-No Spark here: receiving goes on while no query runs. `runtime/spark/sources/many` reads what lies there.
+This package does not use Spark: receivers run while no query does. `runtime/spark/sources/many` reads the logs.
 """

@@ -1,11 +1,11 @@
-"""TLS: whom a connection believes, and who it says that it is; from files in PEM, read when a connection comes about."""
+"""TLS settings of an input, from PEM files that are read when a connection is established."""
 
 from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
 
-from skypane.places import Place
+from skypane.locations import Location
 from skypane.types import ConfigError
 
 _FILES = ("ca", "certificate", "key")
@@ -13,11 +13,11 @@ _FILES = ("ca", "certificate", "key")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificates:
-    """The files of an input that may be encrypted.
+    """The TLS files of an input.
 
-    ca           certificates of authorities that are believed, instead of those that this machine believes
-    certificate  our own, with those between it and its authority
-    key          the private key of our own; none: it stands in the file with the certificate
+    ca           certificates of trusted authorities, instead of those that this machine trusts
+    certificate  the receiver's certificate, with the intermediate certificates up to its authority
+    key          the private key of the certificate; None: it is in the file of the certificate
     """
 
     ca: str | None = None
@@ -30,22 +30,22 @@ class Certificates:
         raise NotImplementedError
 
     def settle(self) -> None:
-        """Make the paths ones from the root; ConfigError for a key without a certificate."""
+        """Make the paths absolute; raise ConfigError for a key without a certificate."""
         if self.key is not None and self.certificate is None:
-            raise ConfigError("key is that of a certificate; name the certificate's file as well")
+            raise ConfigError("key needs certificate, the file of its certificate; set both")
         for name in _FILES:
             if (path := getattr(self, name)) is not None:
-                object.__setattr__(self, name, Place.of(path, name).of_this_machine("a receiver reads"))
+                object.__setattr__(self, name, Location.of(path, name).of_this_machine("a receiver reads"))
 
-    def settle_for(self, asked: str) -> None:
-        """The same, for an input that is only encrypted if that was asked for."""
+    def settle_for(self, setting: str) -> None:
+        """Do the same for an input that uses TLS only on request; raise ConfigError for files without TLS."""
         for name in _FILES:
             if getattr(self, name) is not None and not self.tls:
-                raise ConfigError(f"{name} is for encrypted connections, {asked}; leave it out, or ask for that")
+                raise ConfigError(f"{name} is only for encrypted connections; leave it out, or use {setting}")
         self.settle()
 
     def context(self, *, server: bool = False) -> ssl.SSLContext | None:
-        """Return what encrypts a connection, None if nothing is to; ConfigError for files that cannot be used."""
+        """Return the TLS context of a connection, None without TLS; raise ConfigError for files that cannot be used."""
         if not self.tls:
             return None
         purpose = ssl.Purpose.CLIENT_AUTH if server else ssl.Purpose.SERVER_AUTH
@@ -66,7 +66,7 @@ class Certificates:
 
 
 class _Closing(ssl.SSLSocket):
-    """Closes itself where the handshake fails; clients that begin it themselves leave that to the collector."""
+    """A socket that closes itself if the handshake fails; client libraries leave this to the garbage collector."""
 
     def do_handshake(self, block: bool = False) -> None:
         try:
@@ -81,4 +81,4 @@ def _unusable(what: str, error: OSError) -> ConfigError:
 
 
 def _no_password() -> str:
-    raise ConfigError("the private key is encrypted, and nobody is asked for its password: give a file that is not")
+    raise ConfigError("the private key is encrypted, which is not supported; use an unencrypted file")

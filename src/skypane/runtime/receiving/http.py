@@ -1,7 +1,7 @@
-"""What an address answers, asked for in turn; each answer that differs from the last one is appended once.
+"""Poll a URL; append each response that differs from the previous one, once.
 
-Before an answer is appended, a note beside the log says what it is and where it will end. A receiver that was killed in
-between finds how much of it is there, and adds the rest if the server still gives the same.
+Before a response is appended, a record beside the log states its digest and where it will end. A receiver that was
+killed in between finds how much of the response is in the log, and appends the rest if the server still returns it.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
-from skypane.places import whole
+from skypane.locations import whole
 from skypane.runtime.background import in_background
 from skypane.runtime.environment import held
-from skypane.runtime.receiving.cutting import cut
-from skypane.runtime.receiving.inputs import Http
-from skypane.runtime.receiving.intake import Intake
-from skypane.runtime.receiving.limit import Limit
+from skypane.runtime.receiving.deadlines import Deadline
+from skypane.runtime.receiving.group_commit import GroupCommit
+from skypane.runtime.receiving.input_list import Http
+from skypane.runtime.receiving.line_splitting import cut
 from skypane.types import micros
 
 LARGEST = 64 << 20
-"""Bytes of an answer."""
+"""The largest response in bytes."""
 
 SLOWEST = 6
-"""Timeouts that an answer may take, from the connection to its last byte."""
+"""The longest time of a response, from the connection to its last byte, in multiples of the timeout."""
 
 _BLOCK = 1 << 18
 _NOTE = "answer.json"
 _PORTS = {"http": 80, "https": 443}
 _LONGEST_WAIT = 3600.0
-"""Seconds that a server may put us off for."""
+"""The longest Retry-After in seconds that is obeyed."""
 
 
-class AnswerError(OSError):
-    """An answer that cannot be taken; `wait` is how many seconds the server asks us to stay away."""
+class ResponseError(OSError):
+    """A response that cannot be used; `wait` is the server's Retry-After in seconds."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -53,8 +53,8 @@ class AnswerError(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """The answer that bytes [begin, end) of the log are; how the server knows it, and its digest."""
+class ResponseRecord:
+    """The last response, at bytes [begin, end) of the log: its digest, and the server's validators for it."""
 
     begin: int = 0
     end: int = 0
@@ -65,8 +65,8 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a server has said, and its digest: None if it is what it said before."""
+class HttpResponse:
+    """A response and its digest; the body is None if the server reports that nothing changed."""
 
     body: bytes | None
     digest: str = ""
@@ -74,26 +74,28 @@ class Answer:
     modified: str | None = None
 
 
-async def poll(given: Http, intake: Intake, environment: Mapping[str, str]) -> None:
-    """Ask until cancelled; OSError for what the server does not answer, so that it is tried again."""
-    note = _noted(intake.log.folder)
+async def poll(given: Http, intake: GroupCommit, environment: Mapping[str, str]) -> None:
+    """Poll until cancelled; raise OSError if a request fails, so that the caller retries."""
+    note = _read_note(intake.log.folder)
     while True:
-        asked = time.monotonic()
-        # What is not all in the log is asked for anew.
-        known = note if intake.log.end >= note.end else Note()
-        answer = await asyncio.wrap_future(in_background(partial(_ask, given, known, environment)))
+        started = time.monotonic()
+        # A response that is not completely in the log is requested again without validators.
+        known = note if intake.log.end >= note.end else ResponseRecord()
+        answer = await asyncio.wrap_future(in_background(partial(_request, given, known, environment)))
         if answer.body is not None:
             note = await _take(given, intake, note, answer, answer.body)
         intake.seen.answers()
-        await asyncio.sleep(max(0.0, micros(given.every) / 1e6 - (time.monotonic() - asked)))
+        await asyncio.sleep(max(0.0, micros(given.every) / 1e6 - (time.monotonic() - started)))
 
 
-async def _take(given: Http, intake: Intake, note: Note, answer: Answer, body: bytes) -> Note:
-    """Append what of an answer is not in the log, and return the note of it."""
+async def _take(
+    given: Http, intake: GroupCommit, note: ResponseRecord, answer: HttpResponse, body: bytes
+) -> ResponseRecord:
+    """Append the part of a response that is not in the log yet, and return its record."""
     header, rest = _header(given, body, note.header)
     lines, end = await cut(rest, given.format), intake.log.end
     begin = note.begin if answer.digest == note.digest else end
-    fresh = Note(begin, begin + len(lines), answer.digest, answer.etag, answer.modified, header)
+    fresh = ResponseRecord(begin, begin + len(lines), answer.digest, answer.etag, answer.modified, header)
     if fresh != note:
         await asyncio.to_thread(_write_note, intake.log.folder, fresh)
     if missing := lines[end - begin :]:
@@ -102,79 +104,80 @@ async def _take(given: Http, intake: Intake, note: Note, answer: Answer, body: b
 
 
 def _header(given: Http, body: bytes, known: str | None) -> tuple[str | None, bytes]:
-    """Return the line that names the columns, and what comes after it."""
+    """Return the header line, None without one, and the lines after it."""
     if not given.header:
         return None, body
     first, _, rest = body.partition(b"\n")
     header = first.decode(errors="replace").rstrip("\r")
     if known not in {None, header}:
-        raise AnswerError(
-            f"its columns were {known!r} and are {header!r} now: receive them as an input of another name"
+        raise ResponseError(
+            f"its columns changed from {known!r} to {header!r}; receive them as an input of another name"
         )
     return header, rest
 
 
-def _ask(given: Http, note: Note, environment: Mapping[str, str]) -> Answer:
+def _request(given: Http, note: ResponseRecord, environment: Mapping[str, str]) -> HttpResponse:
     request = Request(given.http, headers={"Accept-Encoding": "identity", "User-Agent": "skypane"})  # noqa: S310 - checked
     for name, value in given.headers.items():
-        request.add_unredirected_header(name, held(value, f"header {name}", environment))  # another host is not told
+        # A redirect to another host does not receive these headers.
+        request.add_unredirected_header(name, held(value, f"header {name}", environment))
     if note.etag is not None:
         request.add_header("If-None-Match", note.etag)
     if note.modified is not None:
         request.add_header("If-Modified-Since", note.modified)
     timeout = micros(given.timeout) / 1e6
-    with Limit(SLOWEST * timeout) as limit:
+    with Deadline(SLOWEST * timeout) as limit:
         try:
             opener = build_opener(*limit.handlers(given.context()), _Redirects(given.redirects))
             answer = _answered(opener, request, timeout)
         except (OSError, HTTPException) as error:
             if not limit.over:
-                raise _told(error) from None
+                raise _reported(error) from None
         else:
-            if not limit.over:  # else it may be cut: not every answer says how long it is
+            if not limit.over:  # otherwise it may be cut: not every response states its length
                 return answer
-    raise AnswerError(f"its answer takes longer than {SLOWEST * timeout:g} s, {SLOWEST} times the timeout")
+    raise ResponseError(f"its response takes longer than {SLOWEST * timeout:g} s, {SLOWEST} times the timeout")
 
 
-def _answered(opener: OpenerDirector, request: Request, timeout: float) -> Answer:
+def _answered(opener: OpenerDirector, request: Request, timeout: float) -> HttpResponse:
     try:
         with opener.open(request, timeout=timeout) as answer:
             body = _body(answer)
             if answer.length:
-                raise AnswerError(f"its answer is cut short by {answer.length:,} bytes")
+                raise ResponseError(f"its response is cut short by {answer.length:,} bytes")
             digest = hashlib.sha256(body).hexdigest()
-            return Answer(body, digest, answer.headers["ETag"], answer.headers["Last-Modified"])
+            return HttpResponse(body, digest, answer.headers["ETag"], answer.headers["Last-Modified"])
     except HTTPError as error:
         error.close()
         if error.code != 304:
             raise
-        return Answer(None)
+        return HttpResponse(None)
 
 
-def _told(error: OSError | HTTPException) -> OSError:
-    """Return what is told of an error."""
+def _reported(error: OSError | HTTPException) -> OSError:
+    """Return the error to report for a failed request."""
     if isinstance(error, HTTPError):
-        wait = _asked_wait(error.headers["Retry-After"])
-        return AnswerError(f"it answers {error.code} {error.reason}", wait)
+        wait = _retry_after(error.headers["Retry-After"])
+        return ResponseError(f"it answers {error.code} {error.reason}", wait)
     if isinstance(error, URLError):
-        return AnswerError(f"it does not answer: {error.reason}")
+        return ResponseError(f"it does not answer: {error.reason}")
     if isinstance(error, HTTPException):
-        return AnswerError(f"its answer is cut short: {type(error).__name__}")
+        return ResponseError(f"its response is cut short: {type(error).__name__}")
     return error
 
 
 def _body(answer: HTTPResponse) -> bytes:
-    """Return what a server says, if it is not too much."""
+    """Return the body of a response; raise ResponseError if it is longer than LARGEST."""
     body = bytearray()
     while chunk := answer.read1(_BLOCK):
         body += chunk
         if len(body) > LARGEST:
-            raise AnswerError(f"its answer is longer than {LARGEST:,} bytes")
+            raise ResponseError(f"its response is longer than {LARGEST:,} bytes")
     return bytes(body)
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follows a server that sends us elsewhere; to another host only if that was asked for."""
+    """Follows redirects; to another host only if `elsewhere` is set."""
 
     def __init__(self, elsewhere: bool) -> None:
         self._elsewhere = elsewhere
@@ -183,8 +186,8 @@ class _Redirects(HTTPRedirectHandler):
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
         if not self._elsewhere and _origin(newurl) not in {_origin(req.full_url), _encrypted(req.full_url)}:
-            raise AnswerError(
-                f"it redirects to {urlsplit(newurl).netloc!r}: if that is right, name it in http, or set redirects"
+            raise ResponseError(
+                f"it redirects to {urlsplit(newurl).netloc!r}; if that is right, use this URL in http, or set redirects"
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -196,13 +199,13 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _encrypted(url: str) -> tuple[str, str | None, int | None]:
-    """Return where the same host has the same encrypted."""
+    """Return the https origin of the same host."""
     scheme, host, port = _origin(url)
     return "https", host, 443 if (scheme, port) == ("http", 80) else port
 
 
-def _asked_wait(text: str | None) -> float | None:
-    """Return the seconds that a Retry-After says, a number or a date."""
+def _retry_after(text: str | None) -> float | None:
+    """Return the seconds of a Retry-After header, which is a number or a date."""
     if text is None:
         return None
     with suppress(ValueError):
@@ -215,13 +218,13 @@ def _asked_wait(text: str | None) -> float | None:
     return None
 
 
-def _noted(folder: Path) -> Note:
+def _read_note(folder: Path) -> ResponseRecord:
     try:
-        return Note(**json.loads((folder / _NOTE).read_bytes()))
+        return ResponseRecord(**json.loads((folder / _NOTE).read_bytes()))
     except (OSError, ValueError, TypeError):
-        return Note()  # what was taken last is taken once more
+        return ResponseRecord()  # the last response is appended once more
 
 
-def _write_note(folder: Path, note: Note) -> None:
+def _write_note(folder: Path, note: ResponseRecord) -> None:
     with whole(folder / _NOTE) as draft:
         draft.write_text(json.dumps(asdict(note)), encoding="utf-8")

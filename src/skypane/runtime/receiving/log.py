@@ -1,9 +1,9 @@
-"""The log of one input, as its one receiver writes it: what append() has returned for is on disk for good.
+"""The log of one input, written by its one receiver: lines are durable when append() returns.
 
-    append:  lines -> the last segment -> fsync -> checksum -> `end` -> return      whoever sent them is told now, not before
+    append:  lines -> the last segment -> fsync -> checksum -> `end` -> return      only then acknowledged to the sender
 
-After a kill the last segment may end within a line, which nobody was told of: it is cut off. Whole lines after `end`
-are kept, since not every sender sends again; so what was not acknowledged may be there, and come once more.
+After a kill the last segment may end within a line, which was never acknowledged: it is cut off. Whole lines after
+`end` are kept, because not every sender sends again; so unacknowledged lines may be in the log, and arrive once more.
 """
 
 from __future__ import annotations
@@ -14,60 +14,60 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from skypane.runtime.growing import Growing
-from skypane.runtime.receiving.hold import Hold
+from skypane.runtime.growing_files import GrowingFile
+from skypane.runtime.receiving.checksums import ChecksumWriter, note_checked, remove
+from skypane.runtime.receiving.folder_lock import FolderLock
 from skypane.runtime.receiving.segments import END, end_of, end_text, segment_name, segments_of
-from skypane.runtime.receiving.sums import Sums, note_checked, remove
 from skypane.types import CheckpointError, ConfigError
 
 SEGMENT_BYTES = 64 << 20
 
 
 class SegmentLog:
-    """Appends lines to a folder of segments. Not for two threads at once.
+    """Appends lines to a folder of segments. Not thread-safe.
 
-    folder         made if it is not there; refused while another receiver has it
-    segment_bytes  a segment that has reached so many is followed by a new one
+    folder         created if missing; locked against other receivers
+    segment_bytes  size at which a segment is followed by a new one
 
-    Raises ConfigError if the folder cannot be written or is held, CheckpointError if the log is damaged.
+    Raises ConfigError if the folder is not writable or is locked, and CheckpointError if the log is damaged.
     """
 
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
         self.folder = folder
         self._most = segment_bytes
-        self._hold: Hold | None = None
+        self._hold: FolderLock | None = None
         self._files: list[int] = []
-        self._sums: Sums | None = None
-        #: whether there may be something in the last segment after the log's end
+        self._sums: ChecksumWriter | None = None
+        #: whether the last segment may have bytes after the log's end
         self._torn = False
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._hold = Hold(folder)
+            self._hold = FolderLock(folder)
             self._mark = self._opened(END)
             self._begin, self.end = self._recovered()
             os.ftruncate(self._mark, len(end_text(0)))
             self._segment = self._opened(segment_name(self._begin), os.O_APPEND)
             os.fsync(self._segment)
-            self._sums = Sums(str(self.folder / segment_name(self._begin)), self.end - self._begin)
+            self._sums = ChecksumWriter(str(self.folder / segment_name(self._begin)), self.end - self._begin)
             note_checked(folder, self._begin)
             self._note(self.end)
             self._sync_folder()
         except OSError as error:
             self.close()
-            raise ConfigError(f"cannot write to {folder}: {error.strerror or error}; name another folder") from error
+            raise ConfigError(f"cannot write to {folder}: {error.strerror or error}; use another folder") from error
         except BaseException:
             self.close()
             raise
 
     def append(self, lines: bytes) -> int:
-        """Add whole lines; return where the log ends, when they are on disk for good.
+        """Append whole lines; return the log's new end when they are durable.
 
-        Raises OSError, with nothing added, if there is no room for them.
+        Raises OSError, with nothing appended, if they cannot be written.
         """
         if not lines:
             return self.end
         if not lines.endswith(b"\n"):
-            raise ValueError("a log holds whole lines, and these end within one")
+            raise ValueError("lines must end with a line end")
         if self._torn:
             self._cut()
         end = self.end + len(lines)
@@ -80,8 +80,7 @@ class SegmentLog:
                 self._sums.add(lines)
             self._note(end)
         except OSError:
-            # What a full disk has cut short is not the beginning of the next line, and what a sync has failed on is
-            # not known to be there.
+            # A write that a full disk cut short must not begin the next line, and bytes whose sync failed may be lost.
             self._torn = True
             with suppress(OSError):
                 self._cut()
@@ -90,7 +89,7 @@ class SegmentLog:
         return end
 
     def close(self) -> None:
-        """Let another receiver have the folder."""
+        """Close all files and unlock the folder."""
         if self._sums is not None:
             self._sums.close()
             self._sums = None
@@ -114,16 +113,16 @@ class SegmentLog:
         return file
 
     def _recovered(self) -> tuple[int, int]:
-        """Return where the last segment begins and where the log ends, after what is not a whole line is cut off."""
+        """Cut off an unfinished last line; return where the last segment begins and where the log ends."""
         segments, known = segments_of(str(self.folder)), end_of(str(self.folder)) or 0
         if not segments:
             return known, known
         last = segments[-1]
-        end = last.begin + Growing(last.path).complete(0, last.end - last.begin)
+        end = last.begin + GrowingFile(last.path).complete(0, last.end - last.begin)
         if end < known:
             raise CheckpointError(
-                f"the log {self.folder} ends at byte {end:,}, and was on disk up to {known:,}: {last.path} was cut or "
-                "replaced; restore it from a copy, or name another folder"
+                f"the log {self.folder} ends at byte {end:,}, but was durable up to {known:,}: {last.path} was cut or "
+                "replaced; restore it from a copy, or use another folder"
             )
         os.truncate(last.path, end - last.begin)
         return last.begin, end
@@ -138,11 +137,11 @@ class SegmentLog:
         name = segment_name(self.end)
         fresh = self._opened(name, os.O_APPEND)
         try:
-            sums = Sums(str(self.folder / name), 0)
+            sums = ChecksumWriter(str(self.folder / name), 0)
             self._sync_folder()
         except OSError:
             self._closed(fresh)
-            remove(str(self.folder / name))  # the log goes on in the segment before
+            remove(str(self.folder / name))  # the log continues in the previous segment
             raise
         if self._sums is not None:
             self._sums.close(full=True)
@@ -154,7 +153,7 @@ class SegmentLog:
         os.close(file)
 
     def _note(self, end: int) -> None:
-        """Let readers go up to `end`. It need not be synced: an older number is as true."""
+        """Let readers read up to `end`. It is not synced, because an older number is valid, too."""
         os.pwrite(self._mark, end_text(end), 0)
 
     def _sync_folder(self) -> None:
@@ -166,7 +165,7 @@ class SegmentLog:
 
 
 def _write(file: int, content: bytes) -> None:
-    """Write all of it: one call may write less."""
+    """Write all bytes; one call of os.write may write fewer."""
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(file, rest) :]

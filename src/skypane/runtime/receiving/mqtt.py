@@ -1,9 +1,9 @@
-"""Messages of an MQTT 5 broker. Each is acknowledged when it is on disk, and not before.
+"""Receive messages of an MQTT 5 broker; each is acknowledged only when it is on disk.
 
-The broker holds what comes while no receiver runs, and what was not acknowledged; so nothing is lost on this side. A
-receiver that is killed, or loses its connection, between a sync and the acknowledgement gets those messages again: they
-are in the log twice then, and nothing of MQTT's could tell them from others with the same text. A clean stop
-acknowledges all that is written, and nothing comes twice.
+The broker keeps messages that arrive while no receiver runs, and messages without an acknowledgement, so the receiver
+loses nothing. If it is killed, or loses its connection, between a sync and the acknowledgement, it receives those
+messages again: they are in the log twice, and MQTT cannot distinguish them from other messages with the same text. A
+clean stop acknowledges everything that is written, and causes no duplicates.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from skypane.runtime.background import in_background
 from skypane.runtime.environment import held
-from skypane.runtime.receiving.inputs import Mqtt
-from skypane.runtime.receiving.intake import Intake
-from skypane.runtime.receiving.messages import line_of
-from skypane.runtime.receiving.room import Room
-from skypane.runtime.receiving.seen import Seen
+from skypane.runtime.receiving.group_commit import GroupCommit
+from skypane.runtime.receiving.input_list import Mqtt
+from skypane.runtime.receiving.message_lines import line_of
+from skypane.runtime.receiving.receiver_status import ReceivedInput
+from skypane.runtime.receiving.write_budget import WriteBudget
 from skypane.types import ConfigError, SkypaneError, micros
 
 if TYPE_CHECKING:
@@ -31,19 +31,19 @@ IN_FLIGHT = 1_000
 """Messages that a broker may send before the first of them is acknowledged."""
 
 LARGEST = 16 << 20
-"""Bytes of a message with its topic: a broker is told to send none that has more."""
+"""The largest message with its topic, in bytes; the broker is requested to send no larger ones."""
 
 _BEHIND = 32 << 20
-"""Bytes of messages that wait to be written: then none is taken from the connection."""
+"""Bytes of unwritten messages at which the connection is no longer read."""
 _BESIDES = 200
-"""Bytes that a message takes in memory besides what it says."""
+"""Bytes of memory that a message takes besides its payload."""
 _KEEPALIVE = 30
 _GIVE_UP = 10.0
-"""Seconds that a broker may take to accept a connection, and for the last acknowledgements to go out."""
+"""Seconds for the broker to accept a connection, and for the last acknowledgements to be sent."""
 
 
 def check(given: Mqtt, environment: Mapping[str, str]) -> None:
-    """Raise ConfigError where the client is not installed, or an environment variable is not set."""
+    """Raise ConfigError if the client is not installed, or an environment variable is not set."""
     try:
         import paho.mqtt.client  # noqa: F401, PLC0415
     except ImportError as error:
@@ -52,32 +52,36 @@ def check(given: Mqtt, environment: Mapping[str, str]) -> None:
 
 
 def _login(given: Mqtt, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """Return user and password; ConfigError for an environment variable that is not set."""
+    """Return user and password; raise ConfigError for an environment variable that is not set."""
     user = None if given.user is None else held(given.user, "user", environment)
     return user, None if given.password is None else held(given.password, "password", environment)
 
 
 async def subscribe(
-    given: Mqtt, seen: Seen, intake_of: Callable[[str], Intake | None], environment: Mapping[str, str]
+    given: Mqtt, seen: ReceivedInput, intake_of: Callable[[str], GroupCommit | None], environment: Mapping[str, str]
 ) -> None:
-    """Receive until cancelled; OSError if the broker refuses, hangs up, or a message cannot be written.
+    """Receive until cancelled; raise OSError if the broker refuses or disconnects, or a message cannot be written.
 
-    intake_of  the intake of a topic; None while too many others have something to write
+    intake_of  returns the intake of a topic; None while too many other logs have lines to write
     """
     session = _Session(given, seen, intake_of, environment)
     try:
         await session.connected()
-        await asyncio.wait({session.over})  # a stop ends the wait, not the connection
+        await asyncio.wait({session.over})  # cancelling ends the wait, not the connection
         session.over.result()
     finally:
         await session.leave()
 
 
 class _Session:
-    """One connection, on one event loop; paho calls back in a thread of its own."""
+    """One connection on one event loop; paho runs its callbacks in its own thread."""
 
     def __init__(
-        self, given: Mqtt, seen: Seen, intake_of: Callable[[str], Intake | None], environment: Mapping[str, str]
+        self,
+        given: Mqtt,
+        seen: ReceivedInput,
+        intake_of: Callable[[str], GroupCommit | None],
+        environment: Mapping[str, str],
     ) -> None:
         self.given = given
         self.seen = seen
@@ -88,9 +92,9 @@ class _Session:
         self._heard: Future[None] = self.loop.create_future()
         self._unwritten: set[Future[None]] = set()
         self._leaving = False
-        #: messages that have come, and whose intakes have not
+        #: received messages that wait for an intake
         self._arrivals: deque[MQTTMessage] = deque()
-        self._room = Room(_BEHIND)
+        self._room = WriteBudget(_BEHIND)
         self.client = self._made(environment)
 
     def _made(self, environment: Mapping[str, str]) -> Client:
@@ -110,13 +114,13 @@ class _Session:
         client.connect_timeout = _GIVE_UP
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
-        client.on_unsubscribe = lambda *_: self._tell(_done, self._heard)
+        client.on_unsubscribe = lambda *_: self._call(_done, self._heard)
         client.on_disconnect = self._on_disconnect
         client.on_message = self._on_message
         return client
 
     async def connected(self) -> None:
-        """Connect and subscribe; ConnectionError, with the broker's reason, if it will not have us."""
+        """Connect and subscribe; raise ConnectionError, with the broker's reason, if it refuses."""
         from paho.mqtt.packettypes import PacketTypes  # noqa: PLC0415
         from paho.mqtt.properties import Properties  # noqa: PLC0415
 
@@ -134,13 +138,14 @@ class _Session:
             await self._welcome
 
     async def leave(self) -> None:
-        """Take no more, acknowledge what is written, and hang up: the broker holds the rest."""
+        """Take no more messages, acknowledge those that are written, and disconnect; the broker keeps the rest."""
         self._leaving = True
         self._take()
         if self._unwritten:
             await asyncio.wait(self._unwritten, timeout=_GIVE_UP)
         if self._welcome.done() and not self.over.done():
-            # Whoever hangs up while more comes in may take back what he has just sent: first hear that it was read.
+            # Closing while data arrives may reset the connection and lose the last acknowledgements: this request's
+            # reply shows that the broker has read them.
             self.client.unsubscribe(f"{self.given.client}/nothing")
             await asyncio.wait({self._heard}, timeout=_GIVE_UP)
         self.client.disconnect()
@@ -150,25 +155,25 @@ class _Session:
 
     def _on_connect(self, client: Client, _data: Any, _flags: Any, code: Any, _properties: Any) -> None:
         if code.is_failure:
-            self._tell(self._refused, f"the broker refuses: {code}")
+            self._call(self._refused, f"the broker refuses: {code}")
         else:
             client.subscribe(self.given.topic, qos=1)
 
     def _on_subscribe(self, _client: Client, _data: Any, _mid: int, codes: Any, _properties: Any) -> None:
         bad = [code for code in codes if code.is_failure]
         if bad:
-            self._tell(self._refused, f"the broker refuses the topic {self.given.topic}: {bad[0]}")
+            self._call(self._refused, f"the broker refuses the topic {self.given.topic}: {bad[0]}")
         else:
-            self._tell(self._welcomed)
+            self._call(self._welcomed)
 
     def _on_disconnect(self, _client: Client, _data: Any, _flags: Any, code: Any, _properties: Any) -> None:
-        self._tell(self._refused, f"the broker has hung up: {code}")
+        self._call(self._refused, f"the broker has disconnected: {code}")
 
     def _on_message(self, _client: Client, _data: Any, message: MQTTMessage) -> None:
         self._room.take(_size(message))
-        self._tell(self._arrived, message)
+        self._call(self._arrived, message)
 
-    def _tell(self, call: Callable[..., None], *arguments: Any) -> None:
+    def _call(self, call: Callable[..., None], *arguments: Any) -> None:
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(call, *arguments)
 
@@ -183,17 +188,17 @@ class _Session:
         for waited in (self._welcome, self.over):
             if not waited.done():
                 waited.set_exception(ConnectionError(reason))
-                waited.exception()  # it may be told twice, or to no one
+                waited.exception()  # marks it as retrieved: both futures, or none, may be awaited
 
     def _arrived(self, message: MQTTMessage) -> None:
         self._arrivals.append(message)
         self._take()
 
     def _take(self) -> None:
-        """Hand in what has come, in order, as far as there are intakes for it."""
+        """Hand in received messages, in order, until one has no intake."""
         while self._arrivals and (self._leaving or self._handed_in(self._arrivals[0])):
             message = self._arrivals.popleft()
-            if self._leaving:  # the broker gives it again
+            if self._leaving:  # the broker sends it again
                 self._room.give(_size(message))
 
     def _handed_in(self, message: MQTTMessage) -> bool:
@@ -204,7 +209,7 @@ class _Session:
             return True
         try:
             intake = self.intake_of(message.topic)
-        except SkypaneError as error:  # its folder cannot be written
+        except SkypaneError as error:  # the topic's log cannot be opened
             self._room.give(_size(message))
             self._over(error)
             return True
@@ -224,11 +229,11 @@ class _Session:
             self.client.ack(message.mid, message.qos)
         else:
             self._over(error)
-        # The writer of its log has ended, or has more to write, when this is called.
+        # Runs after the log's writer has ended or has taken more lines.
         self.loop.call_soon(self._take)
 
     def _over(self, error: BaseException) -> None:
-        """End the session, with nothing acknowledged that is not written: the broker gives it again."""
+        """End the session without acknowledging unwritten messages: the broker sends them again."""
         if not self.over.done():
             self.over.set_exception(error)
 

@@ -1,4 +1,4 @@
-"""The logs of topics: as many are open at once as this process may have files for, those that were used last."""
+"""The logs of topics: the most recently used ones stay open, within the process's limit of open files."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 
-from skypane.runtime.receiving.intake import Intake
+from skypane.runtime.receiving.group_commit import GroupCommit
 
 _FILES = 4
-"""Files that an open log has."""
+"""Open files of an open log."""
 _OTHERS = 256
-"""Files that are left for connections and other inputs."""
+"""Open files reserved for connections and other inputs."""
 _ENOUGH = 1 << 16
 _FEWEST, _MOST = 8, 4096
 
 
 def most_open() -> int:
-    """Return how many logs of topics this process may have open: half of its files are left to others."""
+    """Return how many logs of topics this process may have open; half of its files are left for other uses."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return _MOST
@@ -26,31 +26,31 @@ def most_open() -> int:
 
 
 def more_files() -> None:
-    """Let this process have as many open files as it may, within reason."""
+    """Raise this process's limit of open files to the permitted maximum, at most _ENOUGH."""
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _ENOUGH if most == resource.RLIM_INFINITY else min(most, _ENOUGH)
     if files != resource.RLIM_INFINITY and files < wanted:
-        with suppress(ValueError, OSError):  # not every system lets all that it says
+        with suppress(ValueError, OSError):  # some systems permit less than their stated maximum
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 class OpenLogs:
-    """The way into logs by name, opened when something comes for them.
+    """Intakes of logs by name, opened on demand.
 
-    opened  opens one
-    most    how many may be open at once
+    opened  opens the intake of a log
+    most    the largest number of open logs
     """
 
-    def __init__(self, opened: Callable[[str], Intake], most: int) -> None:
+    def __init__(self, opened: Callable[[str], GroupCommit], most: int) -> None:
         self._opened = opened
         self._most = most
-        self._intakes: OrderedDict[str, Intake] = OrderedDict()
+        self._intakes: OrderedDict[str, GroupCommit] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._intakes)
 
-    def of(self, name: str) -> Intake | None:
-        """Return the way into a log; None if it cannot be opened before another one is written."""
+    def of(self, name: str) -> GroupCommit | None:
+        """Return the intake of a log; None if it cannot be opened until another log has written its lines."""
         if name not in self._intakes:
             if len(self._intakes) >= self._most and not self._closed_one():
                 return None
@@ -59,13 +59,13 @@ class OpenLogs:
         return self._intakes[name]
 
     async def close(self) -> None:
-        """Write what was handed in, and let go of all logs."""
+        """Write all lines that were handed in, and close all logs."""
         while self._intakes:
             _, intake = self._intakes.popitem()
             await intake.close()
 
     def _closed_one(self) -> bool:
-        """Close the log that nothing has come for for longest, of those that have nothing to write."""
+        """Close the least recently used log that has nothing to write; return False if there is none."""
         for name, intake in self._intakes.items():
             if intake.idle:
                 intake.log.close()

@@ -1,4 +1,4 @@
-"""All inputs of a list received at once, each by itself: what fails is tried again, and holds up no other."""
+"""Receive all inputs of a list concurrently; an input that fails is retried and delays no other."""
 
 from __future__ import annotations
 
@@ -19,68 +19,68 @@ from urllib.parse import quote
 from skypane.naming import shortened
 from skypane.runtime.environment import held
 from skypane.runtime.receiving import http, mqtt, tcp
-from skypane.runtime.receiving.hold import Hold
-from skypane.runtime.receiving.inputs import Connect, Http, Listen, Mqtt, Receipts, Received
-from skypane.runtime.receiving.intake import Intake
+from skypane.runtime.receiving.folder_lock import FolderLock
+from skypane.runtime.receiving.group_commit import GroupCommit
+from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Received, ReceivedInputs
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.open_logs import OpenLogs, most_open
+from skypane.runtime.receiving.receiver_status import RECEIVING, ReceivedInput
 from skypane.runtime.receiving.retention import remove_passed
-from skypane.runtime.receiving.seen import RECEIVING, Seen
 from skypane.types import ConfigError, SkypaneError
 from skypane.wording import count
 
 log = logging.getLogger(__name__)
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
-"""Seconds until an input that has failed is tried again: doubled each time until it has answered."""
+"""First and longest wait in seconds before a failed input is retried; it doubles until the input receives again."""
 
 TIDY_EVERY = 60.0
-"""Seconds between looks for segments that all readers have passed."""
+"""Seconds between checks for segments that all readers have passed."""
 
 _OPEN = (
-    "input %s: whoever reaches %s may send to it, since no one is asked who he is: listen on 127.0.0.1, or name certificate and "
-    "ca to let in only clients with a certificate of that authority"
+    "input %s: any client that reaches %s may send to it, since clients are not authenticated; listen on 127.0.0.1, or "
+    "set certificate and ca to admit only clients with a certificate of that authority"
 )
 _LONGEST_NAME = 200
 
 
 class Receiver:
-    """Receives in a thread of its own from start() until stop().
+    """Receives inputs in its own thread from start() until stop().
 
-    given        what to receive: Receipts, or a mapping as it comes from YAML
-    environment  where secrets are looked up by name
+    given        the inputs: ReceivedInputs, or a mapping as loaded from YAML
+    environment  environment variables, where secrets are looked up by name
 
         with Receiver({"folder": "received", "inputs": [{"name": "basel", "listen": "localhost:7001"}]}) as receiving:
             ...
 
-    Raises ConfigError for what cannot be: a secret that is not set, a client that is not installed.
+    Raises ConfigError if the list is invalid, a secret is not set, or a client library is not installed.
     """
 
-    def __init__(self, given: Receipts | Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> None:
-        self.receipts = given if isinstance(given, Receipts) else Receipts.of(given)
+    def __init__(self, given: ReceivedInputs | Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> None:
+        self.receipts = given if isinstance(given, ReceivedInputs) else ReceivedInputs.of(given)
         self._environment = environment
         for one in self.receipts.inputs:
             _check(one, environment)
-        self._intakes: dict[str, Intake] = {}
+        self._intakes: dict[str, GroupCommit] = {}
         by_topic = [one.name for one in self.receipts.inputs if isinstance(one, Mqtt) and one.by_topic]
         self._topics = {name: OpenLogs(self._opened, max(most_open() // len(by_topic), 1)) for name in by_topic}
-        #: the logs of topics that there are, by input
+        #: names of the logs of topics, by input
         self._known: dict[str, set[str]] = {}
-        self._seen: dict[str, Seen] = {}
-        self._holds: list[Hold] = []
+        self._seen: dict[str, ReceivedInput] = {}
+        self._holds: list[FolderLock] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
-        #: done when the folders are taken
+        #: done when the folders are locked
         self._ready: Future[None] = Future()
 
     @property
-    def seen(self) -> list[Seen]:
-        """What is to be said of each input, in the order of their names."""
+    def seen(self) -> list[ReceivedInput]:
+        """The status of each input, in the order of names."""
         return [self._seen[name] for name in sorted(self._seen)]
 
     def start(self) -> Self:
-        """Take the folders and begin; ConfigError if another receiver has one of them, or it cannot be written."""
+        """Lock the folders and start; raise ConfigError if a folder is locked by another receiver or not writable."""
         for one in self.receipts.inputs:
             if isinstance(one, Listen) and one.is_open:
                 log.warning(_OPEN, one.name, one.listen)
@@ -90,7 +90,7 @@ class Receiver:
         return self
 
     def stop(self) -> None:
-        """Write what has been taken, acknowledge it, let go of all folders; done when this returns."""
+        """Write and acknowledge all received messages, then unlock all folders; returns when this is done."""
         if self._loop is not None and self._stop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stop.set)
         if self._thread is not None:
@@ -110,7 +110,7 @@ class Receiver:
         try:
             try:
                 started = [self._begun(one) for one in self.receipts.inputs]
-            except BaseException as error:  # noqa: BLE001 - told by start()
+            except BaseException as error:  # noqa: BLE001 - start() raises it
                 self._ready.set_exception(error)
                 return
             tasks = [asyncio.create_task(one) for one in (*started, self._tidied())]
@@ -128,26 +128,26 @@ class Receiver:
                 hold.release()
 
     def _begun(self, one: Received) -> Coroutine[Any, Any, None]:
-        """Take the folder of an input, and return what receives it."""
+        """Lock the folder of an input, and return the coroutine that receives it."""
         if isinstance(one, Mqtt) and one.by_topic:
             folder = Path(self.receipts.folder, one.name)
-            self._holds.append(Hold(folder))
+            self._holds.append(FolderLock(folder))
             self._known[one.name] = {f"{one.name}/{there.name}" for there in folder.iterdir() if there.is_dir()}
-            self._seen[one.name] = Seen(one.name)
+            self._seen[one.name] = ReceivedInput(one.name)
         else:
             self._intake(one.name)
         return self._kept_up(one, self._seen[one.name])
 
-    def _intake(self, name: str) -> Intake:
+    def _intake(self, name: str) -> GroupCommit:
         if name not in self._intakes:
             self._intakes[name] = self._opened(name)
         return self._intakes[name]
 
-    def _opened(self, name: str) -> Intake:
+    def _opened(self, name: str) -> GroupCommit:
         segments = SegmentLog(Path(self.receipts.folder, name), self.receipts.segment_bytes)
-        return Intake(segments, self._seen.setdefault(name, Seen(name)))
+        return GroupCommit(segments, self._seen.setdefault(name, ReceivedInput(name)))
 
-    def _intake_of(self, one: Mqtt, topic: str) -> Intake | None:
+    def _intake_of(self, one: Mqtt, topic: str) -> GroupCommit | None:
         if not one.by_topic:
             return self._intake(one.name)
         name = _named(one.name, topic)
@@ -155,25 +155,25 @@ class Receiver:
         return self._topics[one.name].of(name)
 
     def _check_topic(self, one: Mqtt, topic: str, name: str) -> None:
-        """Raise ConfigError if it would be one more topic than its input may have."""
+        """Raise ConfigError if a new topic would exceed most_topics of its input."""
         known = self._known[one.name]
         if name not in known and len(known) >= one.most_topics:
             raise ConfigError(
-                f"there are {count(len(known))} topics, and {shortened(repr(topic))} would be one more than most_topics: "
-                f"narrow the filter {one.topic!r}, or let there be more of them"
+                f"topic {shortened(repr(topic))} exceeds most_topics: there are {count(len(known))} topics; narrow the "
+                f"filter {one.topic!r}, or raise most_topics"
             )
         known.add(name)
 
-    async def _kept_up(self, one: Received, seen: Seen) -> None:
-        """Receive one input; what ends or fails is begun again, later each time until it has answered."""
+    async def _kept_up(self, one: Received, seen: ReceivedInput) -> None:
+        """Receive one input, and restart it when it ends or fails; waits double until the input receives again."""
         wait = FIRST_WAIT
         while True:
             try:
                 await self._received(one)
-            except Exception as error:  # noqa: BLE001 - it is told, and the other inputs go on
+            except Exception as error:  # noqa: BLE001 - reported in the status; the other inputs continue
                 if seen.state == RECEIVING:
                     wait = FIRST_WAIT
-                seen.failed(_sentence(error))
+                seen.failed(_reason(error))
                 log.warning("input %s: %s", one.name, seen.reason)
                 await asyncio.sleep(max(wait, getattr(error, "wait", None) or 0.0))
                 wait = min(2 * wait, LONGEST_WAIT)
@@ -190,7 +190,7 @@ class Receiver:
                 await http.poll(one, self._intake(one.name), self._environment)
 
     async def _tidied(self) -> None:
-        """Remove now and then what all readers have passed, if they are named."""
+        """Remove segments that all readers have passed, every TIDY_EVERY seconds, if readers are listed."""
         while self.receipts.read_by:
             for name in sorted(self._seen):
                 await asyncio.to_thread(self._tidy, Path(self.receipts.folder, name))
@@ -200,7 +200,7 @@ class Receiver:
         try:
             gone = remove_passed(folder, [Path(one) for one in self.receipts.read_by])
         except (SkypaneError, OSError) as error:
-            log.warning("nothing is removed of %s: %s", folder, error)
+            log.warning("cannot remove segments of %s: %s", folder, error)
             return
         if gone:
             log.info(
@@ -224,15 +224,15 @@ def _check(one: Received, environment: Mapping[str, str]) -> None:
 
 
 def _named(name: str, topic: str) -> str:
-    """Return the folder of a topic: below that of the input, written so that it is one name."""
+    """Return the log's name for a topic: the input's name, a slash, and the topic quoted as one folder name."""
     quoted = quote(topic, safe="").replace(".", "%2E")  # "." and ".." are topics as well
     if len(quoted) > _LONGEST_NAME:
         quoted = f"{quoted[: _LONGEST_NAME // 2]}-{hashlib.sha256(topic.encode()).hexdigest()[:32]}"
     return f"{name}/{quoted}"
 
 
-def _sentence(error: Exception) -> str:
-    """Return what went wrong; of the system's errors their own words, without numbers and addresses."""
+def _reason(error: Exception) -> str:
+    """Return the text of an error; for errors of the system only their description, without numbers and addresses."""
     if isinstance(error, TimeoutError):
         return "it does not answer"
     strerror = getattr(error, "strerror", None)

@@ -1,14 +1,14 @@
-"""A log as it lies on disk: whole lines in segment files, each named by the place where it begins.
+"""Layout of a log on disk: whole lines in segment files, each named by the offset at which it begins.
 
     <folder>/00000000000000000000.segment     bytes [0, 1000) of the log
-    <folder>/00000000000000001000.segment     from 1000 on; lines are added to the last one
-    <folder>/....sums                         checksums of a segment's blocks (sums.py)
-    <folder>/checked                          from which segment on there are checksums
-    <folder>/end                              how far the log is on disk for good, as a number
-    <folder>/.receiver                        held by the one receiver that writes
+    <folder>/00000000000000001000.segment     from 1000 on; lines are appended to the last segment
+    <folder>/....sums                         checksums of a segment's blocks (checksums.py)
+    <folder>/checked                          the first segment that has checksums
+    <folder>/end                              the log's durable end, as a number
+    <folder>/.receiver                        locked by the one receiver that writes
 
-A place is a count of bytes since the log began, and stays what it is when old segments are removed. Readers go up to
-`end` and no further: what they have read is there after any crash. A line is never divided between two segments.
+Offsets count bytes since the log began, and do not change when old segments are removed. Readers read only up to `end`,
+so that everything they have read survives a crash. A line is never divided between two segments.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SUFFIX = ".segment"
 END = "end"
 _DIGITS = 20
 _LOOKS = 10
-"""Looks at a number that is being overwritten."""
+"""Attempts to read a number while it is being overwritten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +37,24 @@ class Segment:
 
 
 def segment_name(begin: int) -> str:
-    """Return the name of the file that begins at a place: names are in the order of places."""
+    """Return the name of the segment that begins at an offset; names sort in the order of offsets."""
     return f"{begin:0{_DIGITS}d}{SUFFIX}"
 
 
 def end_text(place: int) -> bytes:
-    """Return what the file `end` says: the place twice, so that one who reads while it is overwritten can tell."""
+    """Return the content of the file `end`: the offset twice, so that readers detect a write in progress."""
     return f"{place:0{_DIGITS}d}\n".encode() * 2
 
 
 def is_log(folder: str) -> bool:
-    """Return whether a receiver has written here."""
-    return os.path.isfile(os.path.join(folder, END))  # noqa: PTH113, PTH118 - asked for hundreds of folders a batch
+    """Return whether a folder is a receiver's log."""
+    return os.path.isfile(os.path.join(folder, END))  # noqa: PTH113, PTH118 - called for hundreds of folders a batch
 
 
 def end_of(folder: str) -> int | None:
-    """Return how far the log is on disk for good; None if nobody has written, or a crash has damaged the number.
+    """Return the durable end of a log; None if there is no log, or a crash has damaged the number.
 
-    The next start of a receiver writes it anew.
+    The receiver writes the number again when it starts.
     """
     for _ in range(_LOOKS):
         try:
@@ -67,7 +67,7 @@ def end_of(folder: str) -> int | None:
 
 
 def first_of(folder: str) -> int | None:
-    """Return where the oldest segment that is left begins; None if there is none."""
+    """Return where the oldest remaining segment begins; None without segments."""
     try:
         with os.scandir(folder) as entries:
             return min((begin for entry in entries if (begin := _begin(entry.name)) is not None), default=None)
@@ -76,7 +76,7 @@ def first_of(folder: str) -> int | None:
 
 
 def segments_of(folder: str) -> list[Segment]:
-    """Return the segments that are there, in order; the last one may hold a line that is not whole."""
+    """Return the existing segments, in order; the last one may end within a line."""
     try:
         with os.scandir(folder) as entries:
             found = [
@@ -90,7 +90,7 @@ def segments_of(folder: str) -> list[Segment]:
 
 
 def _size(entry: os.DirEntry[str]) -> int | None:
-    """Return the bytes of a file; None if it was removed since it was listed, as old segments are while others are read."""
+    """Return the size of a file; None if it was removed after it was listed, as old segments may be."""
     try:
         return entry.stat().st_size
     except FileNotFoundError:
@@ -98,15 +98,15 @@ def _size(entry: os.DirEntry[str]) -> int | None:
 
 
 def _begin(name: str) -> int | None:
-    """Return where the segment of that name begins; None for another file."""
+    """Return where the segment of that name begins; None for other files."""
     stem = name.removesuffix(SUFFIX)
     return int(stem) if stem != name and stem.isdecimal() else None
 
 
 def between(folder: str, start: int, end: int) -> list[Segment]:
-    """Return the parts of files that hold bytes [start, end), in order: their segments' begins and ends are cut to it.
+    """Return the segments that hold bytes [start, end), in order.
 
-    Raises CheckpointError, naming the place, where a part is not there.
+    Raises CheckpointError, naming the offset, if a part is missing.
     """
     segments = segments_of(folder)
     first = max(bisect_right([one.begin for one in segments], start) - 1, 0)
@@ -119,9 +119,9 @@ def between(folder: str, start: int, end: int) -> list[Segment]:
             at = one.end
     if at < end:
         after = next((one.begin for one in segments if one.begin > at), None)
-        there = "nothing is there after it" if after is None else f"what is there goes on at {after:,}"
+        there = "no bytes follow" if after is None else f"the next bytes are at {after:,}"
         raise CheckpointError(
-            f"the log {folder} lacks its bytes from {at:,} on, and {there}: segments were removed before they were read; "
+            f"the log {folder} lacks its bytes from {at:,} on, {there}: segments were removed before they were read; "
             "restore them from a copy"
         )
     return parts

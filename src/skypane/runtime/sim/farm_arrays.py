@@ -1,4 +1,4 @@
-"""The arrays of a pane-level farm, and how they grow."""
+"""Allocation and growth of the arrays of a pane-level farm."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from skypane.runtime.sim import pane_farm
+from skypane.runtime.sim import pane_events
 from skypane.runtime.sim.heap import empty_heap
-from skypane.runtime.sim.pane_farm import Farm
-from skypane.runtime.sim.stream import Stream
+from skypane.runtime.sim.pane_events import FarmState
+from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import FloatArray
 
 _SPARE = 4
-"""Control messages for each partition at first: it is closed once, and by force as often as its worker is turned off."""
+"""Initial control messages per partition: it is closed once, and by force whenever its worker is turned off."""
 
 
-def room(farm: Farm) -> int:
-    """Return how many control messages may still be sent."""
-    return len(farm.control) - int(farm.counts[pane_farm.CONTROLS])
+def room(farm: FarmState) -> int:
+    """Return the number of control messages for which there is room."""
+    return len(farm.control) - int(farm.counts[pane_events.CONTROLS])
 
 
-def roomier(farm: Farm) -> Farm:
-    """Return the farm with room for twice the control messages, and as many results."""
-    results = [name for name in Farm._fields if name.startswith("result_")]
+def roomier(farm: FarmState) -> FarmState:
+    """Return the farm with room for twice as many control messages and results."""
+    results = [name for name in FarmState._fields if name.startswith("result_")]
     more: dict[str, Any] = {
         name: np.concatenate([getattr(farm, name), np.zeros_like(getattr(farm, name))]) for name in results
     }
@@ -31,15 +31,15 @@ def roomier(farm: Farm) -> Farm:
     return farm._replace(control=np.concatenate([farm.control, np.zeros_like(farm.control)]), after=after, **more)
 
 
-def made(stream: Stream, cost: FloatArray, most: int) -> Farm:
-    """Return the arrays of a farm of up to `most` workers at its start."""
+def made(stream: SimulatedStream, cost: FloatArray, most: int) -> FarmState:
+    """Return the initial arrays of a farm of up to `most` workers."""
     tuples, panes = len(stream.arrival), stream.panes
     partitions = panes * most
     controls = _SPARE * partitions + panes
     whole = np.int64
     exact = stream.points is not None
     taken = np.zeros((panes, most), whole)
-    return Farm(
+    return FarmState(
         arrival=np.ascontiguousarray(stream.arrival, np.float64),
         work=np.ascontiguousarray(stream.work, np.float64),
         pane=np.ascontiguousarray(stream.pane, whole),

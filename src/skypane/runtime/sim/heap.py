@@ -1,7 +1,8 @@
-"""The event heap: the earliest event first; of events at one time, the one that was pushed first.
+"""The event heap, ordered by time; events at the same time are in the order in which they were pushed.
 
-Four arrays that go together: time (c,), sequence (c,), item (c,), and use (2,): events in it, events pushed so far.
-Functions are compiled into their callers, and take arrays one by one: passing them on costs more than a step of the heap.
+A heap has four arrays: time (c,), sequence (c,), item (c,), and use (2,), the events in the heap and the events pushed
+so far. The functions are compiled into their callers and take the arrays as separate arguments, since passing a tuple
+of arrays costs more than a step of the heap.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from skypane.kernels.compiled import inlined
 from skypane.types import FloatArray, IntArray
 
 
-class Heap(NamedTuple):
+class EventHeap(NamedTuple):
     """The arrays of a heap."""
 
     time: FloatArray
@@ -23,10 +24,10 @@ class Heap(NamedTuple):
     use: IntArray
 
 
-def empty_heap(capacity: int) -> Heap:
-    """Return a heap with room for so many events."""
+def empty_heap(capacity: int) -> EventHeap:
+    """Return an empty heap with room for `capacity` events."""
     whole = np.int64
-    return Heap(np.zeros(capacity), np.zeros(capacity, whole), np.zeros(capacity, whole), np.zeros(2, whole))
+    return EventHeap(np.zeros(capacity), np.zeros(capacity, whole), np.zeros(capacity, whole), np.zeros(2, whole))
 
 
 @inlined
@@ -38,7 +39,7 @@ def push(time: FloatArray, sequence: IntArray, item: IntArray, use: IntArray, at
     use[1] += 1
     while at > 0:
         parent = (at - 1) >> 1
-        if time[parent] <= at_time:  # pushed before, so it goes first at the same time
+        if time[parent] <= at_time:  # at equal times, the parent was pushed before
             break
         time[at] = time[parent]
         sequence[at] = sequence[parent]
@@ -53,7 +54,7 @@ def push(time: FloatArray, sequence: IntArray, item: IntArray, use: IntArray, at
 def sink(
     time: FloatArray, sequence: IntArray, item: IntArray, size: int, at_time: float, number: int, what: int
 ) -> None:
-    """Put an event in at the root, and let it sink to its place."""
+    """Insert an event at the root and sift it down."""
     at = 0
     child = 1
     while child < size:
@@ -86,7 +87,7 @@ def pop(time: FloatArray, sequence: IntArray, item: IntArray, use: IntArray) -> 
 def replace_first(
     time: FloatArray, sequence: IntArray, item: IntArray, use: IntArray, at_time: float, what: int
 ) -> None:
-    """Remove the first event and add another: a pop and a push in one."""
+    """Remove the first event and add another, faster than a pop and a push."""
     number = use[1]
     use[1] += 1
     sink(time, sequence, item, use[0], at_time, number, what)

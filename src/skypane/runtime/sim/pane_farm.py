@@ -1,276 +1,173 @@
-"""The pane-level farm in virtual time: an emitter, PLQ workers with unbounded queues, partition results out.
-
-One loop over two kinds of event: a tuple arrives, a worker finishes one. All that the farm knows is in arrays that the
-caller made; farm.py makes them, and plain.py says the same in plain Python.
-"""
+"""The pane-level farm as an object that advances interval by interval."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from skypane.kernels.compiled import kernel
-from skypane.runtime.sim.heap import Heap, pop, push, replace_first
-from skypane.runtime.sim.partition import inserted
-from skypane.types import BoolArray, FloatArray, IntArray
-
-PB_RR: Final = 0
-TB_RR: Final = 1
-THRESHOLD: Final = 2
-
-ARRIVED, CLOSED, CONTROLS, RESULTS, DROPPED, TURN = range(6)
-"""Where the counters stand in `Farm.counts`: tuples so far, panes so far, control messages, results, drops, TB_RR's turn."""
+from skypane.control.monitoring import SamplingPeriod
+from skypane.control.splitting import PaneRoundRobin, Splitting, SplittingSample, TupleRoundRobin
+from skypane.control.splitting.adaptive import ThresholdSplitting
+from skypane.runtime.sim import farm_arrays, pane_events
+from skypane.runtime.sim.partition import members
+from skypane.runtime.sim.simulated_stream import SimulatedStream
+from skypane.types import ConfigError, FloatArray, IntArray
 
 
-class Farm(NamedTuple):
-    """The stream (N tuples, P panes), the workers (W), and what has happened.
+class PartitionResults(NamedTuple):
+    """r partition results by column: seconds, pane, worker, tuples, partition counter (0: closed by force); each (r,).
 
-    arrival, work     (N,) seconds at which each tuple comes; by what its service is longer than usual
-    pane              (N,) its pane
-    closing           (P,) index of the tuple on whose arrival the pane is closed; N: not within the stream
-    cost              (K,) seconds of a tuple in a partition that has taken k before; the last holds beyond
-    first, last       (W,) items at the ends of each queue, -1 for none; `first` is being served
-    load              (W,) tuples in each queue, with the one being served
-    began             (W,) when the service, or this interval's part of it, began
-    busy, done, sent  (W,) phi, q and lambda of this interval
-    after             (N + C,) the item behind each in its queue: tuples, then C control messages
-    control           (C,) pane to close; ~pane: closed by force
-    to, taken         (P, W) tuples sent to, and processed of, each partition
-    holds             (P, W) whether a worker has, or will have, the partition
-    owner, parts      (P,) the owner, -1 for none; partitions so far
-    computed          (P,) when its last tuple so far was processed
-    points            (N, d) values of the tuples, where results are exact; else (0, 0)
-    level             (P, W) what a tuple's cost goes by: rows in the partition's result, where results are exact; else `taken`
-    head, behind      (P, W), (N,) the results themselves: see partition.py
-    result_*          of each partition result: when, which pane, which worker, how many tuples, the partition counter,
-                      rows and first row where results are exact
-    clock             (1,) when the last tuple was sent, or the next one may be, if it waits for room in a queue
+    rows   the tuple numbers of each result, if the stream has points
     """
 
-    arrival: FloatArray
-    work: FloatArray
+    time: FloatArray
     pane: IntArray
-    closing: IntArray
-    cost: FloatArray
-    first: IntArray
-    last: IntArray
-    load: IntArray
-    began: FloatArray
-    busy: FloatArray
-    done: IntArray
-    sent: IntArray
-    after: IntArray
-    control: IntArray
-    to: IntArray
-    taken: IntArray
-    holds: BoolArray
-    owner: IntArray
-    parts: IntArray
-    computed: FloatArray
-    points: FloatArray
-    level: IntArray
-    head: IntArray
-    behind: IntArray
-    result_time: FloatArray
-    result_pane: IntArray
-    result_worker: IntArray
-    result_tuples: IntArray
-    result_counter: IntArray
-    result_rows: IntArray
-    result_head: IntArray
-    clock: FloatArray
-    counts: IntArray
-    heap: Heap
+    worker: IntArray
+    tuples: IntArray
+    counter: IntArray
+    rows: tuple[IntArray, ...] | None = None
 
 
-@kernel
-def least_loaded(load: IntArray, workers: int, pane: int) -> int:
-    """Return the LLW; of equals the first in the order in which the pane asks (control/splitting/loads.py)."""
-    found = pane % workers
-    for step in range(1, workers):
-        worker = (pane + step) % workers
-        if load[worker] < load[found]:
-            found = worker
-    return found
+class FarmInterval(NamedTuple):
+    """The outcome of an interval: the sample for the splitting policy, the sampling period, the partition results."""
+
+    sample: SplittingSample
+    period: SamplingPeriod
+    results: PartitionResults
 
 
-@kernel
-def _emit(farm: Farm, now: float, worker: int, item: int) -> None:
-    """A control message has come to the head of a queue: the partition's result goes out."""
-    code = farm.control[item - farm.arrival.shape[0]]
-    pane = code if code >= 0 else ~code
-    at = farm.counts[RESULTS]
-    farm.counts[RESULTS] += 1
-    farm.result_time[at] = now
-    farm.result_pane[at] = pane
-    farm.result_worker[at] = worker
-    farm.result_tuples[at] = farm.taken[pane, worker]
-    farm.result_counter[at] = farm.parts[pane] if code >= 0 else 0
-    farm.result_rows[at] = farm.level[pane, worker]
-    farm.result_head[at] = farm.head[pane, worker]
-    farm.head[pane, worker] = -1
-    farm.level[pane, worker] = 0
-    farm.taken[pane, worker] = 0
+class PaneFarm:
+    """A PLQ of up to `most` workers.
 
-
-@kernel
-def _pass_on(farm: Farm, now: float, worker: int) -> None:
-    """Let the messages at the head of a queue through; they take no time."""
-    tuples = farm.arrival.shape[0]
-    while farm.first[worker] >= tuples:
-        item = farm.first[worker]
-        _emit(farm, now, worker, item)
-        farm.first[worker] = farm.after[item]
-
-
-@kernel
-def _send_control(farm: Farm, now: float, worker: int, code: int) -> None:
-    at = farm.counts[CONTROLS]
-    item = farm.arrival.shape[0] + at
-    farm.counts[CONTROLS] += 1
-    farm.control[at] = code
-    farm.after[item] = -1
-    if farm.first[worker] >= 0:
-        farm.after[farm.last[worker]] = item
-    else:
-        farm.first[worker] = item
-    farm.last[worker] = item
-    _pass_on(farm, now, worker)
-
-
-@kernel
-def _hold(farm: Farm, pane: int, worker: int) -> None:
-    farm.holds[pane, worker] = True
-    farm.parts[pane] += 1
-
-
-@kernel
-def close_next(farm: Farm, now: float, workers: int) -> None:
-    """Close the first open pane: its holders are told; a pane without tuples is opened, empty, at the LLW."""
-    pane = farm.counts[CLOSED]
-    farm.counts[CLOSED] += 1
-    if farm.parts[pane] == 0:
-        _hold(farm, pane, least_loaded(farm.load, workers, pane))
-    for worker in range(farm.first.shape[0]):
-        if farm.holds[pane, worker]:
-            _send_control(farm, now, worker, pane)
-
-
-@kernel
-def advance(  # noqa: C901, PLR0912, PLR0915 - one loop: a call costs as much as an event
-    farm: Farm, until: float, policy: int, theta: float, workers: int, room: int
-) -> None:
-    """Let everything happen up to a time, an infinite one until the last tuple is sent; services count as busy up to it.
-
-    A queue has room for so many tuples, with the one that is served. A tuple whose worker has none waits, and those behind
-    it: with each service that ends it is looked again where it would go.
-
-    The loop's arrays have names of their own: to take one out of the farm costs as much as an event.
+    cost   (K,) seconds of a tuple in a partition with k tuples before it; with points, with k rows in its result
+    room   capacity of a worker's queue in tuples, including the one being processed; None: unbounded. The source waits
+           while the queue for the next tuple is full
     """
-    arrival, work, panes, closing, cost = farm.arrival, farm.work, farm.pane, farm.closing, farm.cost
-    first, last, load, after, count = farm.first, farm.last, farm.load, farm.after, farm.counts
-    began, busy, done, sent = farm.began, farm.busy, farm.done, farm.sent
-    to, taken, holds, owners, computed = farm.to, farm.taken, farm.holds, farm.owner, farm.computed
-    points, level, head, behind, clock = farm.points, farm.level, farm.head, farm.behind, farm.clock
-    exact = points.shape[0] > 0
-    time, sequence, item_of, use = farm.heap
-    tuples, most = arrival.shape[0], cost.shape[0] - 1
-    while True:
-        item = count[ARRIVED]
-        if item == tuples and until == np.inf:
-            break
-        arriving = max(arrival[item], clock[0]) if item < tuples else np.inf
-        if use[0] > 0 and time[0] <= min(arriving, until):
-            # A worker finishes a tuple, and goes on with the next in its queue.
-            now = time[0]
-            worker = item_of[0]
-            item = first[worker]
-            busy[worker] += now - began[worker]
-            began[worker] = now
-            pane = panes[item]
-            taken[pane, worker] += 1
-            if exact:
-                head[pane, worker], grown = inserted(points, behind, head[pane, worker], item)
-                level[pane, worker] += grown
-            computed[pane] = now
-            done[worker] += 1
-            load[worker] -= 1
-            item = after[item]
-            first[worker] = item
-            if item >= tuples:
-                _pass_on(farm, now, worker)
-                item = first[worker]
-            if item >= 0:
-                end = now + cost[min(level[panes[item], worker], most)] * work[item]
-                replace_first(time, sequence, item_of, use, end, worker)
-            else:
-                pop(time, sequence, item_of, use)
-        elif arriving <= until:
-            # A tuple arrives: panes that it completes are closed, then it is sent to a worker.
-            while count[CLOSED] < closing.shape[0] and closing[count[CLOSED]] <= item:
-                close_next(farm, arriving, workers)
-            pane = panes[item]
-            if pane < count[CLOSED]:
-                count[DROPPED] += 1
-                count[ARRIVED] += 1
-                clock[0] = arriving
-                continue
-            if policy == PB_RR:
-                worker = pane % workers
-            elif policy == TB_RR:
-                worker = count[TURN] % workers
-            else:  # Algorithm 1
-                worker = owners[pane]
-                if worker < 0 or to[pane, worker] >= theta:
-                    worker = least_loaded(load, workers, pane)
-            if load[worker] >= room:
-                clock[0] = time[0]
-                continue
-            clock[0] = arriving
-            count[ARRIVED] += 1
-            count[TURN] += 1
-            owners[pane] = worker
-            if not holds[pane, worker]:
-                _hold(farm, pane, worker)
-            to[pane, worker] += 1
-            sent[worker] += 1
-            load[worker] += 1
-            after[item] = -1
-            if first[worker] >= 0:
-                after[last[worker]] = item
-            else:
-                first[worker] = item
-                began[worker] = arriving
-                end = arriving + cost[min(level[pane, worker], most)] * work[item]
-                push(time, sequence, item_of, use, end, worker)
-            last[worker] = item
-        else:
-            break
-    if until == np.inf:
-        until = clock[0]
-    for worker in range(first.shape[0]):
-        if first[worker] >= 0:
-            busy[worker] += until - began[worker]
-            began[worker] = until
+
+    def __init__(
+        self, stream: SimulatedStream, cost: FloatArray, workers: int, most: int | None = None, room: int | None = None
+    ) -> None:
+        most = most or workers
+        if not 1 <= workers <= most:
+            raise ConfigError(f"need 1 <= workers <= {most}, got {workers}")
+        if not len(cost) or not (cost >= 0).all():
+            raise ConfigError("cost must have at least one value, and all values must be >= 0 seconds")
+        if room is not None and room < 1:
+            raise ConfigError(f"room must be at least one tuple, got {room}")
+        self._arrays = farm_arrays.made(stream, cost, most)
+        self._exact = stream.points is not None
+        self._room = 2**62 if room is None else room
+        self.workers = workers
+        self.now = 0.0
+        self._taken = self._closed = 0
+
+    def advance(self, until: float, policy: Splitting, state: object = None) -> FarmInterval:
+        """Advance to the time `until`; return the measurements and the partition results of the interval."""
+        if until <= self.now:
+            raise ConfigError(f"until must be later than the current time, {self.now}, got {until}")
+        routing, theta = _routing(policy, state)
+        self._advance(until, routing, theta)
+        period, sizes = self._measured(until - self.now)
+        self.now = until
+        return FarmInterval(SplittingSample(period, sizes), period, self._results())
+
+    def finish(self, policy: Splitting, state: object = None) -> PartitionResults:
+        """Process the rest of the stream, close all panes, and process the backlog; return the partition results."""
+        routing, theta = _routing(policy, state)
+        if not self.ended:
+            self._advance(np.inf, routing, theta)
+        self.now = max(self.now, float(self._arrays.clock[0]))
+        self._advance(self.now, routing, theta)
+        while self._arrays.counts[pane_events.CLOSED] < len(self._arrays.closing):
+            pane_events.close_next(self._arrays, self.now, self.workers)
+        while self._arrays.heap.use[0]:
+            self.now = max(self.now, float(self._arrays.heap.time[: self._arrays.heap.use[0]].max()))
+            self._advance(self.now, routing, theta)
+        return self._results()
+
+    def _advance(self, until: float, routing: int, theta: float) -> None:
+        pane_events.advance(self._arrays, until, routing, theta, self.workers, self._room)
+
+    def scale(self, workers: int) -> None:
+        """Change the number of workers."""
+        if not 1 <= workers <= len(self._arrays.first):
+            raise ConfigError(f"need 1 <= workers <= {len(self._arrays.first)}, got {workers}")
+        if workers < self.workers:
+            open_panes = len(self._arrays.closing) - int(self._arrays.counts[pane_events.CLOSED])
+            if farm_arrays.room(self._arrays) < (open_panes + 1) * len(self._arrays.first) + len(self._arrays.closing):
+                self._arrays = farm_arrays.roomier(self._arrays)
+            pane_events.turn_off(self._arrays, self.now, self.workers, workers)
+        self.workers = workers
+
+    @property
+    def backlog(self) -> int:
+        """Tuples in the queues, and arrived tuples that wait for room in a queue."""
+        farm = self._arrays
+        come = int(np.searchsorted(farm.arrival, self.now, side="right"))
+        return int(farm.load.sum()) + max(0, come - int(farm.counts[pane_events.ARRIVED]))
+
+    @property
+    def open_partitions(self) -> IntArray:
+        """Tuples processed in each partition whose result has not been sent."""
+        taken = self._arrays.taken
+        return taken[taken > 0]
+
+    @property
+    def computed(self) -> FloatArray:
+        """The time at which the latest tuple of each pane was processed; 0 if none was."""
+        return self._arrays.computed.copy()
+
+    @property
+    def dropped(self) -> int:
+        return int(self._arrays.counts[pane_events.DROPPED])
+
+    @property
+    def ended(self) -> bool:
+        """Whether all tuples have arrived."""
+        return bool(self._arrays.counts[pane_events.ARRIVED] == len(self._arrays.arrival))
+
+    def _measured(self, seconds: float) -> tuple[SamplingPeriod, tuple[int, ...]]:
+        farm, active = self._arrays, slice(0, self.workers)
+        closed = slice(self._closed, int(farm.counts[pane_events.CLOSED]))
+        sizes = farm.to[closed][farm.holds[closed]]
+        self._closed = closed.stop
+        period = SamplingPeriod(
+            seconds=seconds,
+            busy=tuple(farm.busy[active].tolist()),
+            processed=tuple(farm.done[active].tolist()),
+            scheduled=tuple(farm.sent[active].tolist()),
+            panes=closed.stop - closed.start,
+            partitions=int(farm.parts[closed].sum()),
+        )
+        for column in (farm.busy, farm.done, farm.sent):
+            column[:] = 0
+        return period, tuple(sizes.tolist())
+
+    def _results(self) -> PartitionResults:
+        farm, new = self._arrays, slice(self._taken, int(self._arrays.counts[pane_events.RESULTS]))
+        self._taken = new.stop
+        return PartitionResults(
+            farm.result_time[new].copy(),
+            farm.result_pane[new].copy(),
+            farm.result_worker[new].copy(),
+            farm.result_tuples[new].copy(),
+            farm.result_counter[new].copy(),
+            self._rows(new) if self._exact else None,
+        )
+
+    def _rows(self, new: slice) -> tuple[IntArray, ...]:
+        farm = self._arrays
+        found = zip(farm.result_head[new].tolist(), farm.result_rows[new].tolist(), strict=True)
+        return tuple(members(farm.behind, first, count) for first, count in found)
 
 
-@kernel
-def turn_off(farm: Farm, now: float, before: int, workers: int) -> None:
-    """Turn off the workers from `workers` up to `before` (paper 5, Algorithm 4).
-
-    They close what they hold by force; a pane whose owner is among them goes to the LLW, which opens an EMPTY partition
-    of it if it has none.
-    """
-    for worker in range(workers, before):
-        for pane in range(farm.counts[CLOSED], farm.closing.shape[0]):
-            if farm.holds[pane, worker]:
-                farm.holds[pane, worker] = False
-                farm.to[pane, worker] = 0
-                _send_control(farm, now, worker, ~pane)
-    for pane in range(farm.counts[CLOSED], farm.closing.shape[0]):
-        if farm.owner[pane] >= workers:
-            owner = least_loaded(farm.load, workers, pane)
-            farm.owner[pane] = owner
-            if not farm.holds[pane, owner]:
-                _hold(farm, pane, owner)
+def _routing(policy: Splitting, state: object) -> tuple[int, float]:
+    """Return the code of a policy in pane_events.py, and its threshold."""
+    if isinstance(policy, ThresholdSplitting):
+        return pane_events.THRESHOLD, policy.theta(policy.init() if state is None else state)
+    if isinstance(policy, PaneRoundRobin):
+        return pane_events.PB_RR, np.inf
+    if isinstance(policy, TupleRoundRobin):
+        return pane_events.TB_RR, np.inf
+    raise ConfigError(f"splitting policy {policy.name} is not supported by the simulator")

@@ -1,6 +1,7 @@
-"""A partition's result kept tuple by tuple: its skyline so far, as block nested loops have it, in a chain of tuples.
+"""The exact result of a partition: its current skyline, computed by block nested loops, as a linked list of tuples.
 
-Of each tuple the array `behind` knows the next one of the same result, -1 at the end; a result is known by its first.
+The array `behind` holds the next tuple of the same result for each tuple, -1 at the end; a result is referred to by its
+first tuple.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from skypane.types import FloatArray, IntArray
 
 @kernel
 def inserted(points: FloatArray, behind: IntArray, first: int, item: int) -> tuple[int, int]:
-    """Insert a tuple into the result that begins with `first`; return the first one now, and by how many it has grown.
+    """Insert tuple `item` into the result that begins with `first`; return its new first tuple, and its growth.
 
-    The (n, d) points are tuples by their number; smaller is better. Equal points are all kept.
+    The (n, d) points are by tuple number; smaller is better. Equal points are all kept.
     """
     grown = 0
     before = -1
     member = first
     while member >= 0:
         found = relation(points, member, item)
-        if found > 0:  # it dominates none either, since what a member dominates is none
+        if found > 0:  # no member was removed before: members do not dominate each other, and dominance is transitive
             return first, 0
         next_member = behind[member]
         if found < 0:
@@ -41,7 +42,7 @@ def inserted(points: FloatArray, behind: IntArray, first: int, item: int) -> tup
 
 @kernel
 def members(behind: IntArray, first: int, count: int) -> IntArray:
-    """Return the tuples of a result of `count` that begins with `first`."""
+    """Return the `count` tuples of the result that begins with `first`."""
     found = np.empty(count, np.int64)
     for at in range(count):
         found[at] = first

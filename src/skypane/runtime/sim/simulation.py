@@ -1,4 +1,4 @@
-"""Both stages in virtual time, monitored each T, split and scaled by the laws that the engine uses."""
+"""Both stages in virtual time: monitored every T seconds, split and scaled by the engine's control policies."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skypane.control.elasticity.elastic import Elastic
-from skypane.control.elasticity.interval import Stages
-from skypane.control.monitoring import Period, utilisation
+from skypane.control.elasticity.interval import StageSamples
+from skypane.control.monitoring import SamplingPeriod, utilisation
+from skypane.control.parallelism import Workers
 from skypane.control.scheduling import scheduler
 from skypane.control.splitting import Splitting
 from skypane.control.splitting.adaptive import ThresholdSplitting
-from skypane.control.workers import Workers
-from skypane.runtime.sim.costs import CostModel
-from skypane.runtime.sim.farm import PaneFarm, Results
-from skypane.runtime.sim.stream import Stream
-from skypane.runtime.sim.window_farm import Answer, Result, WindowFarm
+from skypane.runtime.sim.cost_models import CostModel
+from skypane.runtime.sim.pane_farm import PaneFarm, PartitionResults
+from skypane.runtime.sim.simulated_stream import SimulatedStream
+from skypane.runtime.sim.window_farm import CompletedWindow, WindowFarm, WindowResult
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
-    """What is simulated.
+class SimulationSetup:
+    """The configuration of a simulation.
 
-    stream, windows   tuples, and the windows that they were made ready for; where they have points, results are exact
-    cost              what work takes
-    splitting         the law of the first stage
-    scheduling        WIN_RR, WIN_FB or WIN_FB_MERGE; None: the first stage alone
-    workers           of both stages, at first
-    elastic           the law that changes them; None: they stay
+    stream, windows   tuples, and the windows for which they were prepared; results are exact if tuples have points
+    cost              the cost model
+    splitting         the splitting policy of the first stage
+    scheduling        WIN_RR, WIN_FB or WIN_FB_MERGE; None: only the first stage is simulated
+    workers           initial workers of both stages
+    elastic           the elasticity policy that changes them; None: they stay constant
     sampling          T: seconds between two measurements
-    room              tuples for which a queue of the first stage has room, and the source waits while there is none; None: any
-    drain             whether what waits when all tuples have come is worked off: one more sample, of whatever length
+    room              capacity of a first-stage queue, in tuples; the source waits while it is full; None: unbounded
+    drain             whether to process the backlog after the last tuple: one more sample, of any length
     """
 
-    stream: Stream
+    stream: SimulatedStream
     windows: Windows
     cost: CostModel
     splitting: Splitting
@@ -53,32 +53,32 @@ class Setup:
         if not self.sampling > 0:
             raise ConfigError(f"need sampling > 0 seconds, got {self.sampling}")
         if self.elastic is not None and self.scheduling == "WIN_RR":
-            raise ConfigError("WIN_RR binds windows to workers: it cannot be elastic; take WIN_FB or WIN_FB_MERGE")
+            raise ConfigError("WIN_RR binds windows to workers and cannot be elastic; use WIN_FB or WIN_FB_MERGE")
 
     @property
     def most(self) -> Workers:
-        """The most workers that each stage can come to have."""
+        """The largest number of workers of each stage."""
         return self.workers if self.elastic is None else Workers(self.elastic.most, self.elastic.most)
 
 
-class Sampled(NamedTuple):
-    """What one sampling interval showed.
+class SimulationSample(NamedTuple):
+    """The measurements of one sampling interval.
 
-    time               its end
-    workers            during it
-    rho_plq, rho_wlq   utilisation factors, NaN where unknown
+    time               end of the interval, in seconds
+    workers            workers during the interval
+    rho_plq, rho_wlq   utilisation factors, NaN if unknown
     sigma              splitting factor, NaN if no pane was closed
-    theta              splitting threshold, infinite where panes are not split
-    arrived            tuples that came
-    backlog, waiting   tuples that have come and are not served in the first stage, results that wait in the second
-    idle_wlq           share of the second stage's time without work
-    windows, merges, updates   windows answered; tasks done
-    delays             seconds from the closing of a window's last pane to its answer, one for each that was answered
+    theta              splitting threshold, infinite if panes are not split
+    arrived            tuples that arrived
+    backlog, waiting   tuples that have arrived and are not processed by the first stage, results held by the second
+    idle_wlq           share of idle time of the second stage
+    windows, merges, updates   windows answered; merge and update tasks finished
+    delays             seconds from the closing of a window's last pane to its answer, one per answered window
     selected           tuples that the first stage passed on, per closed pane; NaN if none was closed
-    share              of the tuples of these results; NaN if none went out
-    latency            seconds from a pane's first tuple until its results go out, mean over results; NaN if none did
-    because            what the elastic law decided, and why
-    plq, wlq           what was measured of both stages; None: there is no second stage
+    share              these tuples as a share of those of their partitions; NaN if no result was sent
+    latency            mean seconds from a pane's first tuple to each of its results; NaN if none was sent
+    because            the decision of the elasticity policy and its reason
+    plq, wlq           sampling periods of both stages; None: there is no second stage
     """
 
     time: float
@@ -99,14 +99,14 @@ class Sampled(NamedTuple):
     share: float
     latency: float
     because: str
-    plq: Period
-    wlq: Period | None
+    plq: SamplingPeriod
+    wlq: SamplingPeriod | None
 
 
-def simulate(setup: Setup) -> Iterator[Sampled]:
-    """Yield what each sampling interval showed, until all tuples have come, and then what was left, if that is asked for."""
-    law, elastic = setup.splitting, setup.elastic
-    state: Any = law.init()
+def simulate(setup: SimulationSetup) -> Iterator[SimulationSample]:
+    """Yield the sample of each interval until all tuples have arrived, and with `drain` a last one for the backlog."""
+    policy, elastic = setup.splitting, setup.elastic
+    state: Any = policy.init()
     scaling = None if elastic is None else elastic.init()
     workers = setup.workers if scaling is None else scaling.workers
     cost = setup.cost.tuples(1 << 16) if setup.stream.points is None else setup.cost.compared(1 << 16)
@@ -115,9 +115,9 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
     now = 0.0
     while not plq.ended:
         now += setup.sampling
-        interval = plq.advance(now, law, state)
-        theta = law.theta(state) if isinstance(law, ThresholdSplitting) else np.inf
-        state = law.observe(state, interval.sample)
+        interval = plq.advance(now, policy, state)
+        theta = policy.theta(state) if isinstance(policy, ThresholdSplitting) else np.inf
+        state = policy.observe(state, interval.sample)
         selected = _pass_on(interval.results, wlq, setup, now)
         period, answers, merges, updates = (None, [], 0, 0) if wlq is None else wlq.measured(setup.sampling)
         because = ""
@@ -129,7 +129,7 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
             plq.scale(workers.plq)
             if wlq is not None:
                 wlq.scale(workers.wlq)
-        sampled = Sampled(
+        sampled = SimulationSample(
             time=now,
             workers=during,
             rho_plq=_rho(interval.period),
@@ -153,16 +153,18 @@ def simulate(setup: Setup) -> Iterator[Sampled]:
         )
         yield sampled
     if setup.drain and plq.ended:
-        yield _rest(sampled, plq.finish(law, state), wlq, setup)
+        yield _rest(sampled, plq.finish(policy, state), wlq, setup)
 
 
-def _shown(plq: Period, wlq: Period | None, backlog: int) -> Stages:
+def _shown(plq: SamplingPeriod, wlq: SamplingPeriod | None, backlog: int) -> StageSamples:
     used = None if wlq is None else wlq.needed()
-    return Stages(plq, wlq, sum(plq.scheduled), backlog, used_plq=plq.needed(), used_wlq=used)
+    return StageSamples(plq, wlq, sum(plq.scheduled), backlog, used_plq=plq.needed(), used_wlq=used)
 
 
-def _rest(last: Sampled, results: Results, wlq: WindowFarm | None, setup: Setup) -> Sampled:
-    """Return the sample of what was left: its time is that of the last answer."""
+def _rest(
+    last: SimulationSample, results: PartitionResults, wlq: WindowFarm | None, setup: SimulationSetup
+) -> SimulationSample:
+    """Return the sample of the backlog; its time is that of the last answer."""
     _pass_on(results, wlq, setup, np.inf)
     ended = [float(results.time.max())] if len(results.time) else []
     answers = [] if wlq is None else wlq.measured(setup.sampling)[1]
@@ -173,7 +175,7 @@ def _rest(last: Sampled, results: Results, wlq: WindowFarm | None, setup: Setup)
     )
 
 
-def _delays(answers: Sequence[Answer], setup: Setup) -> tuple[float, ...]:
+def _delays(answers: Sequence[CompletedWindow], setup: SimulationSetup) -> tuple[float, ...]:
     closed = setup.stream.closed
     return tuple(
         float(answer.time - closed[min(setup.windows.panes_of(answer.window)[-1], len(closed) - 1)])
@@ -181,13 +183,13 @@ def _delays(answers: Sequence[Answer], setup: Setup) -> tuple[float, ...]:
     )
 
 
-def _window_farm(setup: Setup, workers: Workers) -> WindowFarm:
+def _window_farm(setup: SimulationSetup, workers: Workers) -> WindowFarm:
     wlq = scheduler(setup.scheduling or "", setup.windows, workers.wlq, first_pane=0)
     return WindowFarm(wlq, setup.cost, setup.most.wlq, setup.stream.points)
 
 
-def _pass_on(results: Results, wlq: WindowFarm | None, setup: Setup, now: float) -> float:
-    """Hand partition results to the second stage, and let it go on; return how many tuples they hold."""
+def _pass_on(results: PartitionResults, wlq: WindowFarm | None, setup: SimulationSetup, now: float) -> float:
+    """Send partition results to the second stage, and advance it to `now`; return the number of tuples in them."""
     rows = results.rows or (None,) * len(results.time)
     sizes = setup.cost.size.of(results.tuples) if results.rows is None else np.array(list(map(len, results.rows)))
     if wlq is not None:
@@ -200,18 +202,18 @@ def _pass_on(results: Results, wlq: WindowFarm | None, setup: Setup, now: float)
             rows,
             strict=True,
         ):
-            wlq.arrive(time, pane, Result(tuples, size, kept), counter)
+            wlq.arrive(time, pane, WindowResult(tuples, size, kept), counter)
         wlq.until(now)
     return float(sizes.sum())
 
 
-def _latency(results: Results, stream: Stream) -> float:
-    """Return the mean of a pane's seconds up to each of its results; panes without a tuple have none."""
+def _latency(results: PartitionResults, stream: SimulatedStream) -> float:
+    """Return the mean seconds from a pane's first tuple to each of its results; panes without tuples do not count."""
     seconds = results.time - stream.begun[results.pane]
     known = seconds[np.isfinite(seconds)]
     return float(known.mean()) if len(known) else np.nan
 
 
-def _rho(period: Period) -> float:
+def _rho(period: SamplingPeriod) -> float:
     found = utilisation(period)
     return np.nan if found is None else found.rho

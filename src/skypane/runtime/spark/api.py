@@ -1,6 +1,7 @@
-"""The doors: skyline, top_k, k_dominant, top_delta, aggregate and ask answer a static DataFrame; stream makes a Job of a streaming one.
+"""The public API for static DataFrames (skyline, top_k, ..., ask), and stream, which makes a Job of a streaming one.
 
-A query is a value, such as Skyline("price MIN, rating MAX"). The doors named after a query are ask() with that query.
+A query is a value, such as Skyline("price MIN, rating MAX"). skyline, top_k, k_dominant, top_delta and aggregate are
+shorthands for ask() with the query of that name.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ def skyline(
     offset: Duration | None = None,
     invalid: batch.Invalid = "error",
 ) -> DataFrame:
-    """Return the rows that no other row is better than: at least as good on every criterion, better on one.
+    """Return the rows that no other row dominates: none is at least as good on every criterion and better on one.
 
     preference  low("price") * high("rating"), or "price MIN, rating MAX"
-    by          one skyline for each value of these columns
+    by          computes one skyline for each value of these columns
 
     Equal rows are all kept, and rows keep all their columns. For windows and `invalid` see ask(); for a streaming
     DataFrame see stream().
@@ -65,13 +66,13 @@ def top_k(
     offset: Duration | None = None,
     invalid: batch.Invalid = "error",
 ) -> DataFrame:
-    """Return the k rows of largest score, best first: "rating - 0.1 * price" ranks by what a star is worth.
+    """Return the k rows with the largest score, best first; a score is an expression such as "rating - 0.1 * price".
 
-    score    arithmetic over columns, as text or as a Spark Column; in text also abs, sqrt, log, exp, min, max
-    by       k rows for each value of these columns
-    largest  False: the k rows of smallest score
+    score    arithmetic over columns, as text or as a Spark Column; text may also use abs, sqrt, log, exp, min, max
+    by       returns k rows for each value of these columns
+    largest  False returns the k rows with the smallest score
 
-    Ties on the last place are broken by the rows' content. For windows and `invalid` see ask(); for a streaming
+    Ties on the last rank are broken by the rows' content. For windows and `invalid` see ask(); for a streaming
     DataFrame see stream().
     """
     query = TopK(k, score, by, largest)
@@ -90,7 +91,7 @@ def k_dominant(
     offset: Duration | None = None,
     invalid: batch.Invalid = "error",
 ) -> DataFrame:
-    """Return the rows that no other row is better than on any k of the criteria: a smaller skyline for a smaller k.
+    """Return the rows that no other row dominates on any k of the criteria; a smaller k returns fewer rows.
 
     For windows and `invalid` see ask(); for a streaming DataFrame see stream().
     """
@@ -110,7 +111,7 @@ def top_delta(
     offset: Duration | None = None,
     invalid: batch.Invalid = "error",
 ) -> DataFrame:
-    """Return the k-dominant skyline for the smallest k that gives more than delta rows.
+    """Return the k-dominant skyline for the smallest k that returns more than delta rows.
 
     For windows and `invalid` see ask(); for a streaming DataFrame see stream().
     """
@@ -135,15 +136,16 @@ def aggregate(
 ) -> DataFrame:
     """Return one row per key, with the value of each function: n=sp.count(), total=sp.sum("amount").
 
-    by         one key for each value of these columns together; null is a value
-    required   columns in which a null or NaN is invalid, not skipped
-    having     a condition on rows of the answer; `top` of those are told, with the largest `rank_by`; see Aggregate
+    by         one key for each combination of values of these columns; null is a value
+    required   columns in which a null or NaN is invalid instead of skipped
+    having     a condition on rows of the answer
+    top        returns only the `top` rows that meet `having` with the largest `rank_by`; see Aggregate
     functions  count, sum, avg, min, max and others of this package, by the name of their column in the answer
 
-    Null values are skipped, as in SQL. For windows and `invalid` (a null time too) see ask(); for a streaming DataFrame see
-    stream(rows, Aggregate(...)).
+    Null values are skipped, as in SQL. For windows and `invalid`, which also covers a null time, see ask(); for a
+    streaming DataFrame see stream(rows, Aggregate(...)).
     """
-    # Without windows the time column is an order of rows and nothing else.
+    # Without windows the time column only orders the rows.
     query = Aggregate(by, time=time, required=required, having=having, top=top, rank_by=rank_by, **functions)
     windowed = any(given is not None for given in (window, slide, offset))
     return ask(rows, query, time=time if windowed else None, window=window, slide=slide, offset=offset, invalid=invalid)
@@ -159,18 +161,18 @@ def ask(
     offset: Duration | None = None,
     invalid: batch.Invalid = "error",
 ) -> DataFrame:
-    """Ask any query of a static DataFrame, one of your own too; nothing runs before Spark needs the answer.
+    """Return a lazy DataFrame with the answer of a query, built-in or your own, over a static DataFrame.
 
-    Without `time` and `window` the query is asked of all rows at once; with both, of each window, and answers begin with
-    the columns window_start and window_end.
+    Without `time` and `window` the query runs over all rows. With both it runs over each window, and the answers begin
+    with the columns window_start and window_end.
 
     time     event-time column, a timestamp
     window   length of a window, such as "1 hour" or timedelta(hours=1)
-    slide    from one window to the next; the window's length, if left out
-    offset   where windows start, relative to the epoch
-    invalid  "error": a null or NaN criterion, or a null time, fails the query when it runs; "drop": such rows are left out
+    slide    distance between the starts of consecutive windows; defaults to the window's length
+    offset   start of the windows relative to the epoch
+    invalid  "error" fails the query at run time on a null or NaN criterion or a null time; "drop" skips such rows
 
-    Raises ConfigError, naming argument, value and remedy, for what cannot be asked.
+    Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
     schema = rows_schema(rows, streaming=False)
     check_implements(query)
@@ -202,30 +204,31 @@ def stream(
     wlq_workers: int | None = None,
     elastic: Elasticity | None = None,
 ) -> Job:
-    """Ask a query of every window of a streaming DataFrame; return a Job, which start() sets running.
+    """Return a Job that answers a query over every window of a streaming DataFrame; its start() runs it.
 
-    A window without rows has no answer: the metrics count it (BatchMetrics.empty_windows).
+    A window without rows has no answer; the metrics count it (BatchMetrics.empty_windows).
 
-    Four arguments are needed; all that lack are named at once:
+    Four arguments are required; one error names all that are missing:
     time         event-time column, a timestamp
     window       length of a window, such as "1 hour" or timedelta(hours=1)
-    checkpoint   folder for Spark's checkpoint and the engine's
-    output       where answers go: a path or Directory, Console(), Memory(), or a function of (DataFrame, batch id)
+    checkpoint   folder for the checkpoints of Spark and of the engine
+    output       sink of the answers: a path or Directory, Console(), Memory(), or a function of (DataFrame, batch id)
 
-    The others may be left out:
-    slide        from one window to the next; the window's length, if left out
-    offset       where windows start, relative to the epoch
-    progress     when a pane counts as complete: KSlack() if left out, AqKSlack(0.01), Watermark("1 hour")
-    source       column that names a row's source, to count late rows by
-    late         where late and quarantined rows go, with their reason; they are only counted, if left out
-    splitting    where rows are exchanged: "PB_RR" (panes to workers in turn), "TB_RR" (rows to workers in turn), "AS"
-                 (panes larger than usual are split), "AS_PID" (as few of them as it takes to keep up)
-    plq_workers  tasks that lift, at most, unless rows are exchanged: then exactly; if left out, the source's partitions,
-                 or the default parallelism
-    wlq_workers  tasks that combine, at most; the default parallelism, if left out
-    elastic      what changes both while the query runs: Fuzzy(), Model(latency="2 s"), Threshold(); None: nothing does
+    The others are optional:
+    slide        distance between the starts of consecutive windows; defaults to the window's length
+    offset       start of the windows relative to the epoch
+    progress     policy that decides when a pane is complete: KSlack(), the default, AqKSlack(0.01), Watermark("1 hour")
+    source       column that names a row's source; late rows are counted by it
+    late         sink of late and quarantined rows, with their reason; without one they are only counted
+    splitting    how rows are exchanged, if they are: "PB_RR" (panes to workers in turn), "TB_RR" (rows to workers in
+                 turn), "AS" (splits panes larger than usual), "AS_PID" (splits as few of them as it takes to keep up)
+    plq_workers  maximum number of tasks that lift, and the exact number when rows are exchanged; defaults to the
+                 source's partitions, or to the default parallelism when rows are exchanged
+    wlq_workers  maximum number of tasks that combine; defaults to the default parallelism
+    elastic      policy that changes both numbers while the query runs: Fuzzy(), Model(latency="2 s"), Threshold();
+                 None keeps them
 
-    Raises ConfigError, naming argument, value and remedy, for what cannot be asked.
+    Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
     schema = rows_schema(rows, streaming=True)
     check_implements(query)
@@ -238,14 +241,14 @@ def stream(
         source=None if source is None else column_name(source, "source"),
     )
     plan.validate(schema)
-    if late is None:  # nobody will see a row again: what the plan does not read need not be moved
+    if late is None:  # no sink receives whole rows, so columns that the plan does not read are dropped
         rows, schema = batch.pruned(rows, schema, plan.reads(schema))
     setting = setting_of(rows, schema, plan, checkpoint=checkpoint, output=output, late=late, splitting=splitting)
     setting = replace(setting, limits=plq_workers is not None)
-    asked = workers_of(rows, plq_workers, wlq_workers)
+    workers = workers_of(rows, plq_workers, wlq_workers)
     if elastic is None:
-        return Job(rows, setting, asked)
-    law = elastic_law(
-        elastic, asked, parallelism(rows.sparkSession), given=(plq_workers is not None, wlq_workers is not None)
+        return Job(rows, setting, workers)
+    policy = elastic_law(
+        elastic, workers, parallelism(rows.sparkSession), given=(plq_workers is not None, wlq_workers is not None)
     )
-    return Job(rows, replace(setting, elastic=law), law.init().workers)
+    return Job(rows, replace(setting, elastic=policy), policy.init().workers)

@@ -1,9 +1,9 @@
-"""How Spark cuts rows into Arrow batches on their way into Python.
+"""Sizes of the Arrow batches in which Spark transfers rows to Python.
 
-Since 4.1 Spark adds up the bytes of a batch after every row, so that it holds 64 MB at most; that is two fifths of all that it
-does for a row. Where the width of rows is fixed, a number of rows keeps the same bound for nothing. A text knows how long it
-is, so a look at each row keeps it too: texts are *short* if those of a row have no more bytes than there is room for. Of a row
-with longer ones the texts stay behind, and a mark goes in their place (engine/crossing.py).
+Since 4.1 Spark adds up the bytes of a batch after every row, to keep it within 64 MB; this takes two fifths of the time
+that it spends on a row. If rows have a fixed width, a maximum number of rows keeps the same bound at no cost. Texts
+know their length, so a check of each row keeps it too: the texts of a row are *short* if together they have at most
+`room` bytes. A row with longer texts is sent without them, and with a mark (engine/arrow_transfer.py).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.naming import backticked
 
 ROWS: Final = 100_000
-"""Rows per batch: the default of 10,000 costs a third more (bench/streaming.py)."""
+"""Maximum rows per batch; Spark's default of 10,000 costs a third more (measure/bench/streaming.py)."""
 ROOMS: Final = (4 << 10, 64 << 10)
-"""Bytes per row that short texts may have: in batches of 16,000 rows and of 1,000, which is an eighth slower."""
+"""Bytes per row that short texts may have, for batches of 16,000 rows and of 1,000; the latter are an eighth slower."""
 
 BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 
@@ -27,15 +27,17 @@ _MOST_BYTES: Final = 64 << 20
 """Bytes per batch: Spark's own default."""
 _UNMEASURED: Final = 2**31 - 1
 _OFFSET_BITS: Final = 32
-"""What a text has beside its bytes: where it begins."""
+"""Bits of a text besides its bytes: its offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrowBatches:
-    """Batches of so many rows at most; `measured` says whether Spark adds up their bytes.
+    """Batches with a maximum number of rows.
 
-    texts   columns of texts and binaries, sent as short ones
-    room    bytes that they may have together in a row
+    rows      the maximum
+    measured  whether Spark adds up the bytes of each batch
+    texts     columns of texts and binaries that are sent only if they are short
+    room      bytes that these columns may have together in a row
     """
 
     rows: int
@@ -44,38 +46,41 @@ class ArrowBatches:
     room: int = 0
 
     def settle(self, spark: SparkSession, bound: str | None = None) -> None:
-        """Have a session cut rows so; where they are measured, by `bound`, what it had set itself, or by Spark's default."""
+        """Configure a session to cut rows in this way.
+
+        bound   the session's own bound on the bytes of measured batches; None: Spark's default
+        """
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", self.rows)
         if not self.measured:
             spark.conf.set(BYTES, _UNMEASURED)
         elif bound is None:
-            spark.conf.unset(BYTES)  # else what was sent unmeasured before would leave it without a bound
+            spark.conf.unset(BYTES)  # an earlier transfer without measuring may have removed the bound
         else:
             spark.conf.set(BYTES, bound)
 
     def marked(self, rows: DataFrame) -> DataFrame:
-        """Return the rows with one more column, the last: whether the row is sent without its texts, as they are too long.
+        """Return the rows with a mark as last column: whether the row's texts are too long and are left out.
 
-        In SQL: a text is one call of Java's, and a tree of columns thirty.
+        Written as SQL text, which takes one call to Java; the same tree of Column objects takes thirty.
         """
         lengths = (f"coalesce(octet_length({backticked(name)}), 0L)" for name in self.texts)
         long = f"{' + '.join(lengths)} > {self.room}"
-        mark = f"{max(rows.columns, key=len)}_"  # no other column is called so
+        mark = f"{max(rows.columns, key=len)}_"  # longer than every other name, hence unique
         return rows.selectExpr(*(self._short(name, long) for name in rows.columns), f"{long} AS {backticked(mark)}")
 
     def _short(self, name: str, long: str) -> str:
         column = backticked(name)
-        # Not null in place of a text: that would change whether the column may be null, and with it the schema in Arrow.
+        # An empty text, because a null could change the nullability of the column and so its Arrow schema.
         return f"if({long}, '', {column}) AS {column}" if name in self.texts else column
 
 
 def ways(schema: pa.Schema) -> tuple[ArrowBatches, ...]:
-    """Return how rows of `schema` may be sent, the quickest way first; the last one holds whatever comes."""
+    """Return the ways to send rows of `schema`, fastest first; the last one can send any rows."""
     texts = tuple(field.name for field in schema if _is_text(field.type))
     measured = ArrowBatches(ROWS, measured=True)
     try:
         bits = sum(1 + (_OFFSET_BITS if _is_text(kind) else kind.bit_width) for kind in schema.types)
-    except ValueError:  # values that hold others are as long as these
+    except ValueError:  # nested values have no fixed width
         return (measured,)
     if not texts:
         return (ArrowBatches(_rows(bits / 8), measured=False),)
@@ -83,7 +88,7 @@ def ways(schema: pa.Schema) -> tuple[ArrowBatches, ...]:
 
 
 def unmarked(batch: pa.RecordBatch) -> pa.RecordBatch | None:
-    """Return a batch of marked rows without the marks, or None if there is one."""
+    """Return a batch of marked rows without the column of marks, or None if a row was sent without its texts."""
     *columns, long = batch.columns
     if long.true_count:
         return None
@@ -95,5 +100,5 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _rows(width: float) -> int:
-    """Return how many rows of `width` bytes a batch may have."""
+    """Return the maximum number of rows of `width` bytes in a batch."""
     return max(1, min(ROWS, int(_MOST_BYTES / max(width, 1))))

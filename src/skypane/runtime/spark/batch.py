@@ -1,8 +1,8 @@
-"""The same queries on a static DataFrame: lift in every partition, move partials, combine and lower.
+"""Queries on a static DataFrame: lift every partition, exchange the partials, combine and lower them.
 
-Partials travel as bytes, one row per pane and partition, so that any query's partial fits through the same exchange.
-Windows are cut into runs of consecutive ones; a pane goes to every run that holds a window of it, which is one run
-for most panes, so merges are shared inside a run and hardly anything moves twice.
+Partials travel as bytes, one row per pane and partition, so the same exchange serves every query. Windows are divided
+into runs of consecutive windows. A pane goes to every run with a window that holds it, which is one run for most panes,
+so windows share merges inside a run and few partials move twice.
 """
 
 from __future__ import annotations
@@ -17,51 +17,53 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, FloatType
 
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.reasons import rankable
+from skypane.operators.entry.entry_rules import EntryRules
+from skypane.operators.entry.reject_reasons import rankable
+from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
 from skypane.operators.query import Query
-from skypane.operators.step import step_bytes
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
-from skypane.runtime.gather import as_tables, decoded, encoded, gathered, pieces
-from skypane.runtime.headroom import Headroom, for_windows, limited, require
-from skypane.runtime.spark.machine.collector import keep_loaded
+from skypane.runtime.memory_headroom import Headroom, for_windows, limited, require
 from skypane.runtime.spark.machine.session import parallelism
-from skypane.runtime.spark.schema import answer_schema, from_spark
+from skypane.runtime.spark.machine.worker_memory import keep_loaded
+from skypane.runtime.spark.spark_schema import answer_schema, from_spark
 from skypane.runtime.spark.versions import partitioned
+from skypane.runtime.table_batching import as_tables, decoded, encoded, gathered, pieces
 from skypane.types import BadInputError, ConfigError, MemoryLimitError
 from skypane.wording import count, size
 
 Invalid: TypeAlias = Literal["error", "drop"]
-"""What becomes of a row whose time is null, or whose criterion is null or NaN."""
+"""Treatment of a row whose time is null, or whose criterion is null or NaN: the query fails, or the row is dropped."""
 
-FEWER_AT_ONCE = "have more and smaller partitions (repartition), take fewer tasks at once (local[1]), or give the machine more memory"
-NARROWER = "ask for fewer columns, of fewer rows or in windows, or give the machine more memory"
+FEWER_AT_ONCE = (
+    "use more and smaller partitions (repartition), run fewer tasks at once (local[1]), or give the machine more memory"
+)
+NARROWER = "query fewer columns or fewer rows, use windows, or give the machine more memory"
 
 PIECE = 64 << 20
-"""Bytes of what goes to Java at once, about: it holds such a piece several times, and none of 2 GiB."""
+"""Approximate bytes sent to Java at once; Java holds a piece several times, and cannot hold one of 2 GiB."""
 
 _MOST_PACKED = 2**31 - 1 - PIECE
 RUN_OVERLAPS = 8
-"""Windows in a run, as a multiple of how many windows overlap: one pane in eight is sent to two runs."""
+"""Windows in a run, as a multiple of the number of overlapping windows; with 8, one pane in eight goes to two runs."""
 
 
 def whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -> DataFrame:
-    """Return the answer over all rows; `schema` is the rows' in Arrow."""
+    """Return the answer over all rows, whose Arrow schema is `schema`."""
     rows, schema = pruned(rows, schema, {*query.required, *query.reads(schema)})
     if invalid == "error":
         rows = without_gaps(rows, query.required)
     lifted = rows.mapInArrow(_LiftAll(query, invalid), "partial binary")
-    # One task merges: partials are small, and one merge of all at once beats a tree of merges.
+    # One task merges all partials: they are small, and a single merge is faster than a tree of merges.
     return lifted.repartition(1).mapInArrow(
         _CombineAll(query), answer_schema(query.output_schema(schema), rows, schema)
     )
 
 
 def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -> DataFrame:
-    """Return the answer over each window; `schema` is the rows' in Arrow."""
+    """Return the answer over each window of the rows, whose Arrow schema is `schema`."""
     rows, schema = pruned(rows, schema, plan.reads(schema))
     query, gate = plan.window_query(schema), plan.gate
     if invalid == "error":
@@ -78,9 +80,9 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -
 
 
 def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[DataFrame, pa.Schema]:
-    """Return the rows with only the columns that are `read`, and their schema in Arrow; Spark skips the others at the source.
+    """Return the rows with only the columns `read`, and their Arrow schema; Spark skips the others at the source.
 
-    Where none is read, one of ours stands for the rows: Arrow's tables without columns have none.
+    If none is read, the result has one constant column, because an Arrow table without columns has no rows.
     """
     wanted = set(read)
     kept = [field for field in schema if field.name in wanted]
@@ -94,8 +96,8 @@ def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[Dat
 def without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:
     """Return the same rows; a null or NaN in one of `columns` fails the query when it runs.
 
-    In Java, where that is one line; from a Python worker the line would stand below a page of its trace. Within the
-    columns, not as a filter, which Spark may move to where rows are that another filter or a join takes away.
+    The check runs in Java, whose error is one line; an error of a Python worker follows a page of its trace. It is part
+    of the columns, because Spark may push a filter down to rows that another filter or a join removes.
     """
     return rows.withColumns({name: _gapless(rows, name) for name in dict.fromkeys(columns)})
 
@@ -105,23 +107,23 @@ def _gapless(rows: DataFrame, name: str) -> Column:
     gap, what = column.isNull(), "null"
     if isinstance(rows.schema[name].dataType, FloatType | DoubleType):
         gap, what = gap | sf.isnan(column), "null or NaN"
-    said = f"cannot rank rows whose {name} is {what}: clean them first, or leave them out with invalid='drop'"
-    return sf.when(gap, sf.raise_error(sf.lit(said))).otherwise(column)
+    message = f"cannot rank rows whose {name} is {what}: clean them first, or drop them with invalid='drop'"
+    return sf.when(gap, sf.raise_error(sf.lit(message))).otherwise(column)
 
 
 def check_invalid(invalid: str) -> None:
-    """Raise ConfigError unless it is one of the two ways to treat rows that cannot be ranked or placed."""
+    """Raise ConfigError unless `invalid` is "error" or "drop"."""
     if invalid not in ("error", "drop"):
         raise ConfigError(f"invalid must be 'error' or 'drop', got {invalid!r}")
 
 
 def check_rejected(rejected: Mapping[str, int], invalid: Invalid) -> None:
-    """Raise BadInputError, saying how many rows of a task cannot be ranked and why, unless they may be left out."""
+    """Raise BadInputError, with the number of a task's rejected rows by reason, unless they may be dropped."""
     if rejected and invalid == "error":
         counts = ", ".join(f"{count} rows with {reason}" for reason, count in sorted(rejected.items()))
         raise BadInputError(
-            f"cannot rank {counts} (in one partition of the data, others may have more): "
-            f"clean them first, or leave them out with invalid='drop'"
+            f"cannot rank {counts} (in one partition of the data; others may have more): "
+            f"clean them first, or drop them with invalid='drop'"
         )
 
 
@@ -154,7 +156,7 @@ class _LiftAll:
 
 @dataclass(frozen=True, slots=True)
 class _CombineAll:
-    """Combines and lowers all partials that come."""
+    """Combines and lowers all partials."""
 
     query: Query
 
@@ -173,10 +175,10 @@ class _CombineAll:
 
 @dataclass(frozen=True, slots=True)
 class _LiftPanes:
-    """Lifts a partition pane by pane; says which runs, of `run` windows each, hold each pane."""
+    """Lifts a partition pane by pane, and yields each partial with its runs, of `run` windows each."""
 
     query: Query
-    gate: Gate
+    gate: EntryRules
     run: int
     invalid: Invalid
 
@@ -198,7 +200,7 @@ class _LiftPanes:
 
 @dataclass(frozen=True, slots=True)
 class _AnswerRuns:
-    """Answers every window of the runs whose panes come; `run` is how many windows a run has."""
+    """Answers every window of the runs whose panes it receives; a run has `run` windows."""
 
     query: WindowQuery
     run: int
@@ -232,12 +234,12 @@ def _packed_row(partial: pa.Table) -> pa.RecordBatch:
 
 
 def _packed(partial: pa.Table) -> pa.BinaryArray:
-    """Return a partial as one value; its bytes are not copied once more."""
+    """Return a partial as one binary value, without another copy of its bytes."""
     buffer = encoded(partial)
     if buffer.size > _MOST_PACKED:
         raise MemoryLimitError(
-            f"a partial of {count(partial.num_rows)} rows takes {size(buffer.size)}, and Spark moves no value of more than "
-            f"{size(_MOST_PACKED)}: {NARROWER}"
+            f"a partial of {count(partial.num_rows)} rows takes {size(buffer.size)}, and Spark moves no value of more "
+            f"than {size(_MOST_PACKED)}: {NARROWER}"
         )
     edges = pa.array([0, buffer.size], pa.int32()).buffers()[1]
     return pa.Array.from_buffers(pa.binary(), 1, [None, edges, buffer])

@@ -1,11 +1,11 @@
-"""The costs of the machine at hand: the moves between which the laws of control choose, made and timed.
+"""Measure this machine's costs of the operations between which the control policies choose.
 
-job        one of Spark's jobs with a Python stage, over next to no rows
-exchange   the same rows into Python with an exchange before it, less the same without one, in turn
-window     windows answered in the driver, from partials in files, of few rows and of many
-front      rows that come to a front with few stored, and with many
-group      rows that come to fronts of sixteen points, to few and to many
-shard      points written for a shard and read, few and many
+job        one Spark job with a Python stage, over almost no rows
+exchange   the transfer of rows to Python after an exchange, less the same transfer without one, in alternation
+window     windows answered in the driver from partials in files, with few rows and with many
+front      rows added to a front that stores few rows, and to one that stores many
+group      rows added to fronts of sixteen points, to few fronts and to many
+shard      points written for a shard and read again, few and many
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.costs import Costs
 from skypane.control.fitting import Timing, fit
-from skypane.operators.continuous.front import Arrivals, Front, Stored
-from skypane.operators.continuous.groups import GroupedFronts
+from skypane.operators.fronts.front import Front, FrontContents, NewPoints
+from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.skyline import Skyline
 from skypane.operators.window_query import WindowQuery
 from skypane.preference import from_sense
 from skypane.runtime.machine_costs import Machine, read
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials, wlq
 from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
-from skypane.runtime.spark.engine.sharding import handed_over
+from skypane.runtime.spark.engine.shard_stage import round_trip
 from skypane.runtime.spark.machine.session import parallelism, threads
-from skypane.runtime.spark.store import Store
 from skypane.runtime.spark.versions import partitioned
 from skypane.types import FloatArray
 from skypane.windows import Windows
@@ -42,26 +42,26 @@ CRITERIA = 8
 EXCHANGED = (50_000, 1_000_000)
 """Rows of an exchange."""
 MERGED = (50, 5_000)
-"""Rows of each of the two partials that a window is merged from."""
+"""Rows of each of the two partials of a window."""
 WINDOWS = 20
 STORED = (1_000, 50_000)
-"""Rows of a front."""
+"""Rows stored in a front."""
 COMING = 2_000
 
 
 def machine_of(spark: SparkSession) -> Machine:
-    """Return the machine that a session runs on."""
+    """Return the machine on which a session runs."""
     return machine_of_master(spark.conf.get("spark.master", "") or "")
 
 
 def machine_of_master(master: str) -> Machine:
-    """Return the machine that a session of this master would run on; a local master counts by its number of threads."""
+    """Return the machine on which a session of this master runs; local masters differ by their number of threads."""
     local = master.startswith("local")
     return Machine.this(pyspark.__version__, f"local[{threads(master)}]" if local else master)
 
 
 def costs_of(spark: SparkSession) -> Costs:
-    """Return the costs that were measured on the machine of a session, or the defaults."""
+    """Return the costs measured on the machine of a session, or the defaults."""
     return read(machine_of(spark))
 
 
@@ -73,7 +73,7 @@ def calibrate(
     merged: tuple[int, ...] = MERGED,
     stored: tuple[int, ...] = STORED,
 ) -> Costs:
-    """Measure each move `rounds` times, and return the costs fitted to the medians."""
+    """Measure each operation `rounds` times, and return the costs fitted to the medians."""
     timings = [
         Timing("job", 1, 0, _median(rounds * 3, lambda: _into_python(spark.range(parallelism(spark))))),
         *(_exchange(spark, row_count, rounds) for row_count in exchanged),
@@ -90,23 +90,23 @@ def _exchange(spark: SparkSession, row_count: int, rounds: int) -> Timing:
     tasks = parallelism(spark)
     rows = spark.range(0, row_count, 1, tasks)
     rows = rows.selectExpr("id", *(f"rand({column}) as c{column}" for column in range(CRITERIA)))
-    moved = partitioned(rows, tasks, (rows.id % tasks).cast("int"))
+    exchanged = partitioned(rows, tasks, (rows.id % tasks).cast("int"))
     differences = []
     for _ in range(rounds + 1):
-        stayed = _seconds(lambda: _into_python(rows))
-        differences.append(_seconds(lambda: _into_python(moved)) - stayed)
-    return Timing("exchange", 1, row_count, median(differences[1:]))  # the first pays for what is made once
+        without = _seconds(lambda: _into_python(rows))
+        differences.append(_seconds(lambda: _into_python(exchanged)) - without)
+    return Timing("exchange", 1, row_count, median(differences[1:]))  # the first round includes one-time setup
 
 
 def _windows(row_count: int, rounds: int) -> Timing:
-    """Return how long windows take of one pane each, which lies in two partials."""
+    """Return the time to answer windows of one pane each, with two partials per pane."""
     names = [f"c{column}" for column in range(CRITERIA)]
     query = Skyline(from_sense(names, ["min"] * len(names)))
     window_query = WindowQuery(query, Windows(1, 1), None)
     rng = np.random.default_rng(row_count)
     lifted = [query.lift(pa.table({name: rng.random(row_count) for name in names})) for _ in range(2)]
     with tempfile.TemporaryDirectory(prefix="skypane-calibrate-") as folder:
-        store = Store.at(folder)
+        store = DocumentStore.at(folder)
         store.child(PARTIALS).make()
         refs = partials.write(store.child(PARTIALS), attempt_name(0, 0), lifted)
         tasks = [WindowTask(window, ((window, tuple(refs)),)) for window in range(WINDOWS)]
@@ -116,11 +116,11 @@ def _windows(row_count: int, rounds: int) -> Timing:
 
 
 def _front(row_count: int, rounds: int) -> Timing:
-    """Return how long a front of so many rows takes for those that come; none dominates another."""
+    """Return the time to add COMING rows to a front of `row_count` rows; no row dominates another."""
     points = _incomparable(row_count + COMING)
     times = np.arange(len(points))
-    stored = Stored(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
-    coming = Arrivals(points[row_count:], times[row_count:], times[row_count:])
+    stored = FrontContents(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
+    coming = NewPoints(points[row_count:], times[row_count:], times[row_count:])
     seconds = []
     for _ in range(rounds + 1):
         front = Front.restore(stored, 2 * len(points))
@@ -129,11 +129,11 @@ def _front(row_count: int, rounds: int) -> Timing:
 
 
 def _group(row_count: int, rounds: int) -> Timing:
-    """Return how long rows take that come to fronts of as many, sixteen points each."""
+    """Return the time to add `row_count` rows to fronts of sixteen points each, `row_count` points together."""
     points, times = _incomparable(2 * row_count), np.arange(2 * row_count)
     groups = times % max(1, row_count // 16)
-    stored = Stored(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
-    coming = Arrivals(points[row_count:], times[row_count:], times[row_count:])
+    stored = FrontContents(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
+    coming = NewPoints(points[row_count:], times[row_count:], times[row_count:])
     seconds = []
     for _ in range(rounds + 1):
         fronts = GroupedFronts.restore(stored, groups[:row_count], 4 * row_count)
@@ -142,17 +142,20 @@ def _group(row_count: int, rounds: int) -> Timing:
 
 
 def _shard(row_count: int, rounds: int) -> Timing:
-    """Return how long it takes to hand points to a task, and its answer back."""
+    """Return the time to write points for a shard and to read them again."""
     points, times = _incomparable(row_count), np.arange(row_count)
     with tempfile.TemporaryDirectory(prefix="skypane-calibrate-") as folder:
-        store = Store.at(folder)
+        store = DocumentStore.at(folder)
         return Timing(
-            "shard", 1, row_count, _median(rounds, lambda: handed_over(store, Stored(points, times, times, times, 0)))
+            "shard",
+            1,
+            row_count,
+            _median(rounds, lambda: round_trip(store, FrontContents(points, times, times, times, 0))),
         )
 
 
 def _incomparable(n: int) -> FloatArray:
-    """Return points of five criteria, of which the last makes up for the others."""
+    """Return points none of which dominates another: the last of five criteria offsets the sum of the others."""
     points = np.random.default_rng(n).random((n, 5))
     points[:, 4] = -points[:, :4].sum(axis=1)
     return points
@@ -166,13 +169,13 @@ def _counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pydict({"n": [sum(batch.num_rows for batch in batches)]})
 
 
-def _median(rounds: int, move: Callable[[], object]) -> float:
-    """Return the median seconds of a move that was made once before."""
-    move()
-    return median(_seconds(move) for _ in range(rounds))
+def _median(rounds: int, operation: Callable[[], object]) -> float:
+    """Return the median seconds of an operation, after one run as warm-up."""
+    operation()
+    return median(_seconds(operation) for _ in range(rounds))
 
 
-def _seconds(move: Callable[[], object]) -> float:
+def _seconds(operation: Callable[[], object]) -> float:
     began = time.perf_counter()
-    move()
+    operation()
     return time.perf_counter() - began

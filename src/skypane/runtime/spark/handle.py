@@ -1,4 +1,4 @@
-"""The handle of a running query: wait for it, stop it, look at it, change its workers."""
+"""The handle of a running query: wait for it, stop it, inspect it, change its workers."""
 
 from __future__ import annotations
 
@@ -20,115 +20,115 @@ from skypane import notebook
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
 from skypane.runtime.background import in_background
-from skypane.runtime.spark.causes import cause
+from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.engine.shell import Engine
-from skypane.runtime.spark.told import InputsTold
-from skypane.runtime.spark.turns import Turns
+from skypane.runtime.spark.error_causes import cause
+from skypane.runtime.spark.input_status import InputStatus
 from skypane.types import SkypaneError
 
 log = logging.getLogger(__name__)
 
 PATIENCE = 30.0
-"""Seconds that a stop waits for the batch under way."""
+"""Seconds that a stop waits for the running batch."""
 
 
 class StreamHandle:
-    """A running query: wait for it, stop it, look at it, change its workers."""
+    """A running query: wait for it, stop it, inspect it, change its workers."""
 
     def __init__(
-        self, query: StreamingQuery, engine: Engine, turns: Turns, spark: SparkSession, told: InputsTold
+        self, query: StreamingQuery, engine: Engine, lifecycle: BatchLifecycle, spark: SparkSession, inputs: InputStatus
     ) -> None:
         self.query = query
-        #: whether Ctrl-C has ended it
+        #: whether Ctrl-C has stopped it
         self.interrupted = False
         self._engine = engine
-        self._turns = turns
+        self._lifecycle = lifecycle
         self._spark = spark
-        self._told = told
+        self._inputs = inputs
 
     def __repr__(self) -> str:
-        """The query in one line: whether it runs, and its last batch."""
-        return f"<skypane query, {'; '.join(f'{name}: {value}' for name, value in self._said())}>"
+        """Return the query in one line: its state and its last batch."""
+        return f"<skypane query, {'; '.join(f'{name}: {value}' for name, value in self._summary())}>"
 
     def _repr_html_(self) -> str:
-        return notebook.table("skypane query", self._said())
+        return notebook.table("skypane query", self._summary())
 
-    def _said(self) -> list[tuple[str, str]]:
+    def _summary(self) -> list[tuple[str, str]]:
         try:
             status, last = self.status, self.recent_metrics(1)
-        except SkypaneError as error:  # a cell shows a query whose Java has gone, too
+        except SkypaneError as error:  # a notebook cell must also show a query whose Java has ended
             return [("state", str(error)), ("checkpoint", self._engine.checkpoint)]
         state = "running" if status["active"] else "stopped" if status["error"] is None else "failed"
         workers = self._engine.workers
-        said = [
+        summary = [
             ("state", state),
-            # Of a query that has failed, Spark's message goes on with a trace.
-            ("doing" if status["active"] else "at last", shortened(status["message"].partition("\n")[0])),
+            # If the query has failed, a trace follows the first line of Spark's message.
+            ("doing" if status["active"] else "last status", shortened(status["message"].partition("\n")[0])),
             ("last batch", str(last[0]) if last else "none yet"),
             ("workers", f"{workers.plq} for panes, {workers.wlq} for windows"),
             ("checkpoint", self._engine.checkpoint),
         ]
-        return said if status["error"] is None else [*said, ("error", status["error"])]
+        return summary if status["error"] is None else [*summary, ("error", status["error"])]
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the query ends, at most `timeout` seconds; return whether it has.
+        """Wait until the query ends, or for `timeout` seconds; return whether it has ended.
 
-        Ctrl-C meanwhile stops the query as stop() does, which ends the wait; a second one does not wait for the batch.
-        Raises SkypaneError, with the cause in one line, if the query failed; its __cause__ has all of the trace.
+        Ctrl-C stops the query as stop() does, which ends the wait; a second Ctrl-C does not wait for the running batch.
+        Raises SkypaneError, with the cause in one line, if the query failed; its __cause__ has the whole trace.
         """
-        known = self.interrupted
+        interrupted_before = self.interrupted
         try:
             with self.interruptible(), java_there(self._spark):
-                # Spark takes fractions of a second, whatever its annotation says, but no zero.
+                # Spark accepts fractions of a second, despite its annotation, but not zero.
                 wait = None if timeout is None else max(timeout, 0.001)
                 ended = in_background(lambda: self.query.awaitTermination(wait)).result()  # type: ignore[arg-type]
         except StreamingQueryException as error:
-            if self._turns.error is None:
+            if self._lifecycle.error is None:
                 where = f"in Spark's part, with the checkpoint {self._engine.checkpoint}"
                 raise SkypaneError(f"the query has failed {where}: {cause(error)}") from error
-            raise SkypaneError(f"the query has failed: {cause(self._turns.error)}") from self._turns.error
-        if ended is not False and self.interrupted and not known:
-            log.warning("interrupted: the query has stopped, and goes on from here when it is started again")
+            raise SkypaneError(f"the query has failed: {cause(self._lifecycle.error)}") from self._lifecycle.error
+        if ended is not False and self.interrupted and not interrupted_before:
+            log.warning("interrupted: the query has stopped; the next start resumes it from here")
         return ended is not False
 
     def stop(self, *, patience: float = PATIENCE) -> None:
-        """Stop the query when the batch under way is finished; no other begins.
+        """Stop the query after the running batch; no further batch begins.
 
-        A batch that takes longer than `patience` seconds is given up: it leaves nothing behind, and comes again at the
-        next start. Called from on_batch or a sink, which are part of a batch, it returns at once, and the query stops
-        after the batch.
+        A batch that takes longer than `patience` seconds is abandoned: it leaves nothing behind, and the next start
+        repeats it. When called from on_batch or a sink, which are part of a batch, this returns at once, and the query
+        stops after that batch.
         """
-        if self._turns.mine:
+        if self._lifecycle.mine:
             self._stop_later(patience)
         else:
             self._stop(patience)
 
     def _stop(self, patience: float) -> None:
         with java_there(self._spark):
-            self._turns.rest(patience)
+            self._lifecycle.rest(patience)
             self.query.stop()
 
     def _stop_later(self, patience: float) -> None:
         def stop() -> None:
             try:
                 self._stop(patience)
-            except SkypaneError as error:  # Java has gone, and the query with it: who waits for it is told the same
+            except SkypaneError as error:  # Java has ended: await_termination() raises the same error
                 log.warning("cannot stop the query: %s", error)
 
         Thread(target=stop, name="skypane stop", daemon=True).start()
 
     def drain(self) -> BatchMetrics | None:
-        """Stop, and answer the windows that are still open as if the stream had ended; return what this batch was like.
+        """Stop, answer the open windows as if the stream had ended, and return the metrics of this last batch.
 
-        A punctuation at the end of the last window with a row completes them all. A row far ahead, which is held, is
-        answered if 16 rows (half of the policy's `support`; of a short stream half of all its rows) lie where it lies or
-        later, or if the stream has paused at least a quarter as long before; else it is quarantined as `future`. The query
-        may be started again: rows for the windows that were answered are late then. A drain that is cut
-        short is finished by the next start, before any other batch. Returns None where no window was open.
-        Raises SkypaneError if the query has failed; what a sink raises comes through, and leaves the drain begun.
+        A punctuation at the end of the last window with a row completes them all. A held row, which is far ahead of the
+        rest, is answered if 16 rows (half of the policy's `support`; in a short stream half of all its rows) lie where
+        it lies or later, or if the stream has paused at least a quarter as long before; otherwise it is quarantined as
+        `future`. The query can be started again; rows for the answered windows are then late. The next start finishes
+        an interrupted drain before any other batch. Returns None if no window was open. Raises SkypaneError if the
+        query has failed; an error of a sink propagates, and leaves the drain unfinished.
         """
-        if self._turns.mine:
-            raise SkypaneError("drain() waits for the batch under way: call it outside on_batch and sinks")
+        if self._lifecycle.mine:
+            raise SkypaneError("drain() waits for the running batch: call it outside on_batch and sinks")
         self.stop()
         self.await_termination()
         with java_there(self._spark):
@@ -136,12 +136,12 @@ class StreamHandle:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let Ctrl-C stop the query as stop() does, for as long as the context lasts.
+        """Let Ctrl-C stop the query as stop() does while the context is open.
 
-        PySpark's own answer is to cancel all jobs, and the query fails for want of them.
+        PySpark's own handler cancels all jobs, so the query would fail.
         """
         if current_thread() is not main_thread():
-            yield  # only the main thread may handle signals, and only it gets them
+            yield  # only the main thread may handle signals, and only it receives them
             return
         before = signal.signal(signal.SIGINT, self._interrupt)
         try:
@@ -157,67 +157,67 @@ class StreamHandle:
 
     @property
     def status(self) -> dict[str, Any]:
-        """What the query is doing now: Spark's message, whether it runs, and what made it fail, if it has."""
+        """Status of the query: "active", Spark's "message", and "error", the cause of a failure or None."""
         with java_there(self._spark):
             return {
                 "active": self.query.isActive,
                 "message": self.query.status["message"],
-                "error": None if self._turns.error is None else cause(self._turns.error),
+                "error": None if self._lifecycle.error is None else cause(self._lifecycle.error),
             }
 
     def recent_metrics(self, last: int = 10) -> list[BatchMetrics]:
-        """Return the metrics of the last batches, oldest first, those of earlier starts with them."""
+        """Return the metrics of the last batches, oldest first, including those of earlier driver starts."""
         return [BatchMetrics.from_json(value) for value in self._engine.ledger.history(last)]
 
     def front(self) -> pa.Table:
-        """Return the front as it is after the last batch, whole, of a continuous skyline; safe from any thread.
+        """Return the whole front of a continuous skyline after the last batch; safe from any thread.
 
-        Updates before the clock are in it. Raises SkypaneError for a query that answers windows.
+        It includes all updates before the clock. Raises SkypaneError for a query that answers windows.
         """
         return self._engine.front()
 
     def inputs(self) -> pa.Table:
-        """Return what is seen of each of many inputs, as of the last batch that is done; a row for each.
+        """Return the status of each of many inputs after the last finished batch, one row per input.
 
-        Columns: input, reader, rate and forecast (rows per second), lag (rows), offset (in the input's units), state: read,
-        silent, behind, gone. No rows before the first batch is done, and for a query without sp.inputs.
+        Columns: input, reader, rate and forecast (rows per second), lag (rows), offset (in the input's units), state
+        (read, silent, behind, gone). Empty before the first batch is finished, and for a query without sp.inputs.
         """
         with java_there(self._spark):
-            return self._told.table()
+            return self._inputs.table()
 
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
-        """Change the number of workers from the next batch on; there is no state to move.
+        """Change the number of workers from the next batch on; no state has to move.
 
-        The numbers hold over a restart too, unless the job then asks for other ones than it did. With elastic= they
-        hold until its next decision, which goes on from them; ConfigError if they are out of its bounds.
+        The numbers survive a restart, unless the job then requests different ones than before. With elastic= they hold
+        until its next decision, which starts from them; raises ConfigError if they are out of its bounds.
         """
         self._engine.scale(plq=plq, wlq=wlq)
 
     def explain(self) -> str:
-        """Return why there are as many workers as there are: the last decision of elastic=, in one line."""
+        """Return the reason for the current numbers of workers, the last decision of elastic=, in one line."""
         return self._engine.explanation
 
 
 @contextmanager
 def java_there(spark: SparkSession) -> Iterator[None]:
-    """Say in one sentence what Py4J says in many when Java has gone; other errors, a sink's say, come through."""
+    """Raise SkypaneError, in one sentence, if Java has ended; other errors, such as a sink's, propagate."""
     try:
         yield
-    except Py4JJavaError:  # Java is there, and has something to say
+    except Py4JJavaError:  # raised by Java, which is therefore running
         raise
     except (Py4JError, ConnectionError) as error:
         if _answers(spark):
             raise
         raise SkypaneError(
-            "Spark's Java process does not answer, it has ended or was killed (for want of memory, often): start the "
-            "program again, the query goes on from its checkpoint"
+            "Spark's Java process does not answer; it has ended or was killed, often for lack of memory: start the "
+            "program again to resume the query from its checkpoint"
         ) from error
 
 
 def _answers(spark: SparkSession) -> bool:
-    """Return whether Spark's Java process is there."""
+    """Return whether Spark's Java process answers."""
     try:
-        spark.conf.get("spark.app.name", None)  # asked each time: of its version PySpark remembers the answer
+        spark.conf.get("spark.app.name", None)  # a call that reaches Java; spark.version is cached by PySpark
     except (Py4JError, ConnectionError):
         return False
     return True

@@ -1,4 +1,4 @@
-"""A streaming job that is ready to start."""
+"""A streaming job, ready to start."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from skypane import kernels, notebook
-from skypane.control.workers import Workers
+from skypane.control.parallelism import Workers
+from skypane.locations import Location
 from skypane.metrics import BatchMetrics
-from skypane.places import Place
 from skypane.runtime.interrupts import interrupted_afterwards
-from skypane.runtime.spark.engine.setting import Setting
+from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
+from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
+from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.interpreter import try_workers
-from skypane.runtime.spark.told import InputsTold
-from skypane.runtime.spark.turns import Turns
 from skypane.types import ConfigError, SkypaneError, micros
 
 log = logging.getLogger(__name__)
@@ -33,18 +33,18 @@ class Job:
     """A continuous query on a streaming DataFrame; nothing runs before start()."""
 
     rows: DataFrame
-    setting: Setting
+    setting: JobSettings
     workers: Workers
 
     def __repr__(self) -> str:
-        """The job in one line: what is asked of which windows, and where answers go."""
-        said = "; ".join(f"{name}: {value}" for name, value in self._said())
-        return f"<skypane job, not started: {said}>"
+        """Return the job in one line: its query, its windows and its sinks."""
+        summary = "; ".join(f"{name}: {value}" for name, value in self._summary())
+        return f"<skypane job, not started: {summary}>"
 
     def _repr_html_(self) -> str:
-        return notebook.table("skypane job, not started", self._said())
+        return notebook.table("skypane job, not started", self._summary())
 
-    def _said(self) -> list[tuple[str, str]]:
+    def _summary(self) -> list[tuple[str, str]]:
         plan = self.setting.plan
         return [
             ("query", str(plan.query)),
@@ -62,15 +62,18 @@ class Job:
         trigger: str | None = None,
         name: str | None = None,
     ) -> StreamHandle:
-        """Start the query, or go on where its checkpoint ends.
+        """Start the query, or resume it from its checkpoint.
 
-        on_batch  called with the metrics of every batch that is committed, drains with them
-        trigger   an interval such as "5 seconds"; "available now": take what is there, then end; None: at once, on and on
-        Raises CheckpointError if the checkpoint belongs to another query, ConfigError if the trigger cannot be read, and
-        SkypaneError if Spark cannot write to the checkpoint.
+        on_batch  called with the metrics of every committed batch, including drains
+        trigger   an interval such as "5 seconds"; "available now" processes the available data and ends; None starts
+                  each batch as soon as the one before is done
+        name      name of the query in Spark
+
+        Raises CheckpointError if the checkpoint belongs to another query, ConfigError if the trigger cannot be read,
+        and SkypaneError if Spark cannot write to the checkpoint.
         """
         when = None if trigger is None else _trigger(trigger)
-        with java_there(self.rows.sparkSession):  # the first batch may be through, and Java gone, before this returns
+        with java_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
             return self._started(on_batch, when, name)
 
     def _started(
@@ -80,36 +83,36 @@ class Job:
         try_workers(spark)
         with interrupted_afterwards():
             kernels.warm(log.warning)
-        told = InputsTold()
-        engine = Engine(self.setting, self.workers, on_batch, told, pace=_pace(when))
+        inputs = InputStatus()
+        engine = Engine(self.setting, self.workers, on_batch, inputs, pace=_pace(when))
         engine.finish_drain(spark)
-        turns = Turns(engine)
-        where = Place.of(self.setting.checkpoint)
-        writer = self.rows.writeStream.foreachBatch(turns).option("checkpointLocation", where.spark)
+        lifecycle = BatchLifecycle(engine)
+        checkpoint = Location.of(self.setting.checkpoint)
+        writer = self.rows.writeStream.foreachBatch(lifecycle).option("checkpointLocation", checkpoint.spark)
         if name is not None:
             writer = writer.queryName(name)
         if when is not None:
             writer = writer.trigger(**when)
         try:
-            with local_files(spark, where):
-                turns.query = told.query = writer.start()
+            with local_files(spark, checkpoint):
+                lifecycle.query = inputs.query = writer.start()
         except Py4JJavaError as error:
             raise SkypaneError(
-                f"Spark cannot start the query in {self.setting.checkpoint}: {error.java_exception}; nothing of the stream "
-                f"is lost: make room or give the right to write there, and start again"
+                f"Spark cannot start the query in {self.setting.checkpoint}: {error.java_exception}; no rows of the "
+                f"stream are lost: free disk space or grant write access there, and start again"
             ) from error
-        return StreamHandle(turns.query, engine, turns, spark, told)
+        return StreamHandle(lifecycle.query, engine, lifecycle, spark, inputs)
 
 
 def _pace(when: dict[str, Any] | None) -> float:
-    """Return the seconds that Spark's trigger leaves between batches: none, or so many that nothing comes meanwhile."""
+    """Return the seconds that Spark's trigger leaves between batches: 0 without one, infinite for "available now"."""
     if when is None:
         return 0.0
     return micros(when["processingTime"]) / 1e6 if "processingTime" in when else math.inf
 
 
 def _trigger(text: str) -> dict[str, Any]:
-    """Return the arguments of Spark's trigger(); ConfigError if `text` is neither an interval nor "available now"."""
+    """Return the arguments of Spark's trigger(); raise ConfigError unless it is an interval or "available now"."""
     if not isinstance(text, str):
         raise ConfigError(f"trigger must be a text such as '5 seconds' or 'available now', got {text!r}")
     if text.lower().replace("_", " ") == "available now":

@@ -1,4 +1,4 @@
-"""Which versions of PySpark there are, and what the older ones lack."""
+"""Supported versions of PySpark, and replacements for functions that older ones lack."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pyspark.sql.types import StructType
 from skypane.types import SkypaneError
 
 OLDEST = "4.0"
-"""The first that hands over Arrow tables (toArrow) and takes them (createDataFrame)."""
+"""The first version that returns Arrow tables (toArrow) and accepts them (createDataFrame)."""
 
 
 class VersionError(SkypaneError, ImportError):
-    """PySpark is too old; the message says for what, and how to get another."""
+    """PySpark is too old; the message names what needs a newer version, and how to install it."""
 
 
 def need(oldest: str, what: str, version: str = pyspark.__version__) -> None:
-    """Raise VersionError, which begins with `what`, if PySpark is older than `oldest`."""
+    """Raise VersionError, whose message begins with `what`, if PySpark is older than `oldest`."""
     if _numbers(version) < _numbers(oldest):
         raise VersionError(
             f"{what} needs PySpark {oldest} or newer, found {version}: run pip install 'pyspark>={oldest}'"
@@ -34,9 +34,9 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def partitioned(rows: DataFrame, partitions: int, partition: Column) -> DataFrame:
-    """Return `rows`, each in the partition with the number `partition`.
+    """Return `rows`, with each row in the partition whose number is `partition`.
 
-    Spark 4.0 has no repartitionById: there, rows of one number lie together, and two numbers may share a partition.
+    Spark 4.0 has no repartitionById: there, rows with the same number share a partition, and two numbers may share one.
     """
     if hasattr(rows, "repartitionById"):
         return rows.repartitionById(partitions, partition)
@@ -44,10 +44,10 @@ def partitioned(rows: DataFrame, partitions: int, partition: Column) -> DataFram
 
 
 def arrow_columns(schema: StructType) -> pa.Schema:
-    """Return Spark's columns as Arrow has them, times in UTC, where no session is at hand to ask.
+    """Return the Arrow schema of Spark columns without a session, with times in UTC.
 
-    Newer versions want the zone by name, older ones take UTC by themselves.
+    Newer versions of PySpark require the zone by name; older ones use UTC.
     """
     zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
-    found: pa.Schema = to_arrow_schema(schema, **zone)  # type: ignore[arg-type]
-    return found
+    converted: pa.Schema = to_arrow_schema(schema, **zone)  # type: ignore[arg-type]
+    return converted

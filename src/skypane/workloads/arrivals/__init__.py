@@ -1,1 +1,1 @@
-"""When tuples are sent: rates, bursts, sources that fall silent."""
+"""Arrival processes: rates, bursts, sources with silent periods."""

@@ -1,12 +1,13 @@
-"""Bursty arrivals of a two-state Markovian arrival process, fitted to a mean rate and an index of dispersion.
+"""Bursty arrivals: a two-state Markovian arrival process, fitted to a mean rate and an index of dispersion.
 
-The process (paper 1, section 4.3.2 and figure 4). A gap is exponential with mean m_n in the normal state and m_b < m_n
-in the bursty one; after each arrival the state changes with probability p (normal to bursty) or q (bursty to normal).
+The process is that of paper 1, section 4.3.2 and figure 4. A gap is exponential with mean m_n in the normal state and
+m_b < m_n in the bursty one; after each arrival the state changes with probability p (normal to bursty) or q (bursty to
+normal).
 
     shares of arrivals          f_n = q / (p + q)          f_b = p / (p + q)
     mean gap                    m = f_n m_n + f_b m_b
     variance between states     V = f_n f_b (m_n - m_b)^2
-    variance of a gap           E[X^2] - m^2 = 2 (V + m^2) - m^2 = m^2 + 2 V     (an exponential's second moment is 2 m_s^2)
+    variance of a gap           E[X^2] - m^2 = 2 (V + m^2) - m^2 = m^2 + 2 V     (2nd moment of an exponential: 2 m_s^2)
     SCV                         1 + 2 v                    with v = V / m^2
     lag-k autocorrelation       r_k = V g^k / (m^2 + 2 V)  with g = 1 - p - q, the chain's second eigenvalue
 
@@ -14,8 +15,8 @@ Summing the geometric series in I = SCV (1 + 2 sum r_k), paper 1's definition:
 
     I = 1 + 2 v + 2 v g / (1 - g) = 1 + 2 v / (p + q)
 
-The fit needs no search. The ratio m_n / m_b and the share of arrivals that come in bursts are chosen; they give f_b, v and
-both means; the wanted I then gives p + q = 2 v / (I - 1), hence p = f_b (p + q) and q = f_n (p + q).
+The fit is in closed form. The ratio m_n / m_b and the share of arrivals in bursts are given; they determine f_b, v and
+both means. The requested I then determines p + q = 2 v / (I - 1), hence p = f_b (p + q) and q = f_n (p + q).
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.types import ConfigError, FloatArray, IntArray
+from skypane.workloads.argument_checks import positive
 from skypane.workloads.arrivals.sent import CHUNK, whole_micros
-from skypane.workloads.checks import positive
 
 
 @dataclass(frozen=True, slots=True)
 class Map2:
     """Arrivals with a mean `rate` (tuples per second) and an index of dispersion above 1.
 
-    In bursts tuples come `ratio` times faster than else; `burst_share` of all tuples come in bursts. More dispersion at
-    the same ratio means longer bursts, not faster ones.
+    Tuples arrive `ratio` times faster in bursts than outside; `burst_share` of all tuples arrive in bursts. A higher
+    dispersion at the same ratio makes bursts longer, not faster.
     """
 
     rate: float
@@ -54,29 +55,29 @@ class Map2:
         if self.dispersion < least:
             raise ConfigError(
                 f"need dispersion >= {least:.4g} with ratio={self.ratio} and burst_share={self.burst_share}, got "
-                f"dispersion={self.dispersion}; for less take a smaller ratio, for 1 take Poisson arrivals"
+                f"dispersion={self.dispersion}; for less use a smaller ratio, for 1 use Poisson arrivals"
             )
 
     @property
     def mean_gaps(self) -> tuple[float, float]:
-        """Mean seconds between arrivals: in the normal state, in the bursty state."""
+        """Mean seconds between arrivals in the normal state and in the bursty state."""
         normal_share = 1 - self.burst_share
         bursty = 1 / (self.rate * (normal_share * self.ratio + self.burst_share))
         return self.ratio * bursty, bursty
 
     @property
     def switching(self) -> tuple[float, float]:
-        """Probabilities, after an arrival, to enter a burst (p) and to leave it (q)."""
+        """Probabilities of entering a burst (p) and of leaving it (q) after an arrival."""
         both = 2 * self._between_states() / (self.dispersion - 1)
         return self.burst_share * both, (1 - self.burst_share) * both
 
     def _between_states(self) -> float:
-        """Return v: the variance between the states over the squared mean gap."""
+        """Return v, the variance between the states divided by the squared mean gap."""
         normal, bursty = self.mean_gaps
         return self.burst_share * (1 - self.burst_share) * ((normal - bursty) * self.rate) ** 2
 
     def _least_dispersion(self) -> float:
-        """Return the I at which the likelier of both switches becomes certain."""
+        """Return the index of dispersion at which the larger of p and q reaches 1."""
         return 1 + 2 * self._between_states() * max(self.burst_share, 1 - self.burst_share)
 
     def times(self, rng: np.random.Generator) -> Iterator[IntArray]:
@@ -89,11 +90,11 @@ class Map2:
             yield whole_micros(ends)
 
     def _gaps(self, bursty: bool, rng: np.random.Generator) -> tuple[FloatArray, bool]:
-        """Return one chunk of gaps in seconds, whose first arrival is in the given state, and the state after it."""
+        """Return one chunk of gaps in seconds, the first of them in the given state, and the state after the chunk."""
         enter, leave = self.switching
         first, second = (leave, enter) if bursty else (enter, leave)
-        # Stays in a state are geometric. One that the chunk's end cuts short is drawn anew in the next chunk: what is
-        # left of a geometric stay is geometric too.
+        # Stays in a state are geometric. A stay that the end of the chunk cuts short is drawn anew in the next chunk,
+        # since the rest of a geometric stay is geometric too.
         pairs = 8 + int(1.2 * CHUNK / (1 / first + 1 / second))
         stays = np.stack([rng.geometric(first, pairs), rng.geometric(second, pairs)], axis=1).ravel()
         ends = np.cumsum(np.minimum(stays, CHUNK + 1))  # a sum that cannot overflow
@@ -110,7 +111,7 @@ class Map2:
 
 
 def dispersion_of(mean_gaps: tuple[float, float], switching: tuple[float, float]) -> float:
-    """Return I of the process with these mean gaps and probabilities (normal, bursty), by the closed form above."""
+    """Return the index of dispersion for the given mean gaps and switching probabilities, by the closed form above."""
     (m_n, m_b), (p, q) = mean_gaps, switching
     mean = (q * m_n + p * m_b) / (p + q)
     v = p * q / (p + q) ** 2 * (m_n - m_b) ** 2 / mean**2

@@ -1,4 +1,4 @@
-"""Sources that alternate between on and off: when, and who is on at a given time."""
+"""Sources that alternate between on and off, and their state at given times."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import Final, Protocol
 import numpy as np
 
 from skypane.types import BoolArray, FloatArray, IntArray
-from skypane.workloads.arrivals.rates import Pieces
+from skypane.workloads.arrivals.rates import RateSegments
 
 _AHEAD: Final = 16
 """Periods drawn at a time for each source."""
 
 
 class Periods(Protocol):
-    """A law of period lengths, in seconds."""
+    """A distribution of period lengths, in seconds."""
 
     @property
     def mean(self) -> float: ...
 
     def lengths(self, size: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-        """Draw whole periods."""
+        """Draw lengths of whole periods."""
         ...
 
     def remainders(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Draw what is left of periods that are met at a random time."""
+        """Draw the remaining lengths of periods at a random time within them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ExponentialPeriods:
-    """Periods with no memory."""
+    """Exponential, that is memoryless, periods."""
 
     mean: float
 
@@ -45,7 +45,7 @@ class ExponentialPeriods:
 
 @dataclass(frozen=True, slots=True)
 class ParetoPeriods:
-    """P(X > x) = (least / x)^tail for x >= least; with 1 < tail < 2 the mean is finite and the variance is not."""
+    """Pareto periods: P(X > x) = (least / x)^tail for x >= least; for 1 < tail < 2 only the mean is finite."""
 
     mean: float
     tail: float
@@ -65,25 +65,25 @@ class ParetoPeriods:
 
 
 class Phases:
-    """The alternation of n sources from second 0 on, met at a random time; state that is asked in ascending time."""
+    """The on and off periods of n sources, in equilibrium at second 0; times must be requested in ascending order."""
 
     def __init__(self, on: Periods, off: Periods, n: int, rng: np.random.Generator) -> None:
         self._on, self._off, self._rng = on, off, rng
-        #: who is on before its first edge
+        #: whether each source is on before its first edge
         self.first: BoolArray = rng.random(n) < on.mean / (on.mean + off.mean)
-        #: (n, k) seconds at which sources change, ascending in each row
+        #: (n, k) seconds at which sources change their state, ascending in each row
         self.edges: FloatArray = np.where(self.first, on.remainders(n, rng), off.remainders(n, rng))[:, None]
 
     def reach(self, until: float) -> None:
         """Draw edges until the last one of each source lies after `until`."""
         while self.edges[:, -1].min() <= until:
             k = self.edges.shape[1]
-            # An even number of edges in all keeps the parity of those that forget() draws.
+            # An even total number of edges preserves the parity of the edges that forget() draws.
             lengths = self._lengths(k, k + k % 2 + _AHEAD)
             self.edges = np.hstack([self.edges, self.edges[:, -1:] + np.cumsum(lengths, axis=1)])
 
     def forget(self, before: float) -> None:
-        """Drop edges that lie before, in pairs, so that `first` stays true, and draw as many new ones in their place."""
+        """Replace edges before a time by as many new ones at the end, in pairs, so that `first` stays valid."""
         k = self.edges.shape[1]
         passed = (self.edges < before).sum(axis=1) // 2 * 2
         if passed.max() * 2 < k:
@@ -99,11 +99,11 @@ class Phases:
         return np.where(on, lengths_on, lengths_off)
 
     def state(self, seconds: FloatArray, sources: IntArray) -> tuple[BoolArray, FloatArray]:
-        """Return, for each tuple of an ascending chunk, whether its source is on, and the second when that changes."""
+        """Return, for each tuple of an ascending chunk, whether its source is on, and the second of the next change."""
         start, end = float(seconds[0]), float(seconds[-1])
         self.forget(start)
         self.reach(end + 1.0)
-        # All sources' edges as one ascending sequence: each source has an interval of its own.
+        # Concatenate the edges of all sources into one ascending sequence, each source in an interval of its own.
         span = end - start + 1.0
         lanes = np.arange(len(self.first))[:, None] * span
         flat = (lanes + np.clip(self.edges - start, 0.0, span)).ravel()
@@ -111,8 +111,8 @@ class Phases:
         return self.first[sources] ^ (passed % 2 == 1), self.edges[sources, passed]
 
 
-def pieces(phases: Phases, rates: FloatArray, block: float) -> Iterator[Pieces]:
-    """Yield the rates of on/off sources, `rates` (n,) while on, 0 while off, `block` seconds at a time."""
+def pieces(phases: Phases, rates: FloatArray, block: float) -> Iterator[RateSegments]:
+    """Yield the rates of n on/off sources, `rates` (n,) while on and 0 while off, in blocks of `block` seconds."""
     start, on = 0.0, phases.first.copy()
     while True:
         end = start + block
@@ -125,6 +125,6 @@ def pieces(phases: Phases, rates: FloatArray, block: float) -> Iterator[Pieces]:
         toggles[0] = on
         toggles[np.arange(1, len(at) + 1), source[order]] = 1
         state = np.cumsum(toggles, axis=0) % 2
-        yield Pieces(np.diff(np.concatenate([[start], at[order], [end]])), state * rates)
+        yield RateSegments(np.diff(np.concatenate([[start], at[order], [end]])), state * rates)
         start, on = end, state[-1].astype(np.bool_)
         phases.forget(start)

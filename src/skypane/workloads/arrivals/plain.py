@@ -1,4 +1,4 @@
-"""Arrivals of one rate: evenly spaced, or Poisson."""
+"""Arrivals with a constant rate: evenly spaced, or Poisson."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.types import IntArray
+from skypane.workloads.argument_checks import positive
 from skypane.workloads.arrivals.sent import CHUNK, whole_micros
-from skypane.workloads.checks import positive
 
 
 @dataclass(frozen=True, slots=True)

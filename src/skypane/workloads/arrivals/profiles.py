@@ -1,4 +1,4 @@
-"""Poisson arrivals whose rate moves: in steps, as a random walk, or on and off."""
+"""Poisson arrivals with a varying rate: steps, a random walk, or on/off periods."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Final
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
+from skypane.workloads.argument_checks import positive, seconds
 from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases, pieces
-from skypane.workloads.arrivals.rates import Pieces, poisson
-from skypane.workloads.checks import positive, seconds
+from skypane.workloads.arrivals.rates import RateSegments, poisson
 
 FIGURE_9: Final = (40_000.0, 50_000.0, 70_000.0, 80_000.0, 60_000.0, 40_000.0)
-"""Tuples per second of paper 5's artificial scenario (section 5.2, figure 9), changed every 30 seconds."""
+"""Tuples per second of paper 5's artificial scenario (section 5.2, figure 9), each for 30 seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The given rates (tuples per second), each for `every`, over and over (paper 5, figure 9)."""
+    """The given rates (tuples per second), each for `every`, repeated cyclically (paper 5, figure 9)."""
 
     rates: tuple[float, ...] = FIGURE_9
     every: Duration = "30 seconds"
@@ -40,8 +40,9 @@ class Steps:
 class RandomWalk:
     """A rate whose logarithm takes a normal step every `every` (paper 5, section 5.3: lognormal, 5 s).
 
-    The walk is reflected at two bounds that lie `span`^2 apart, so that it neither dies nor explodes; reflected, it visits
-    all log-rates between them alike. The bounds are set so that the long-run mean is `rate`, and the start is drawn alike.
+    The walk is reflected at two bounds whose ratio is `span`^2, so that the rate neither vanishes nor explodes; its
+    stationary distribution is uniform over the log-rates between them. The bounds are set so that the long-run mean is
+    `rate`, and the start is drawn from the stationary distribution.
     """
 
     rate: float
@@ -58,7 +59,7 @@ class RandomWalk:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Lowest and highest rate: c / span and c * span, where the mean c (span - 1/span) / (2 ln span) is `rate`."""
+        """Lowest and highest rate, c / span and c * span, where the mean c (span - 1/span) / (2 ln span) is `rate`."""
         centre = self.rate * 2 * math.log(self.span) / (self.span - 1 / self.span)
         return centre / self.span, centre * self.span
 
@@ -72,7 +73,7 @@ class RandomWalk:
         place = float(rng.random() * width)
         while True:
             free = place + np.cumsum(np.append(0.0, self.sigma * rng.standard_normal(64)))
-            # Folding a free walk onto [0, width] is reflecting it at both ends.
+            # Folding a free walk onto [0, width] reflects it at both ends.
             folded = width - np.abs(np.mod(free, 2 * width) - width)
             yield np.exp(lowest + folded[:-1])
             place = float(folded[-1])
@@ -80,7 +81,7 @@ class RandomWalk:
 
 @dataclass(frozen=True, slots=True)
 class OnOff:
-    """Poisson arrivals while on, none while off, periods exponential; `rate` is the mean over both."""
+    """Poisson arrivals in on periods, none in off periods, both exponential; `rate` is the mean over both."""
 
     rate: float
     on: Duration = "1 second"
@@ -93,7 +94,7 @@ class OnOff:
 
     @property
     def dispersion(self) -> float:
-        """Index of dispersion: 1 + 2 rate off^2 / (on + off), of a Poisson stream switched by exponential periods."""
+        """Index of dispersion, 1 + 2 rate off^2 / (on + off) for a Poisson stream switched by exponential periods."""
         on, off = seconds("on", self.on), seconds("off", self.off)
         return 1 + 2 * self.rate * off**2 / (on + off)
 
@@ -105,12 +106,12 @@ class OnOff:
         return times_of(pieces(phases, peak, 64 * (on + off)), rng)
 
 
-def constant_pieces(rates: Iterator[FloatArray], every: float) -> Iterator[Pieces]:
-    """Yield one stream's rates as pieces of `every` seconds, each of one rate."""
+def constant_pieces(rates: Iterator[FloatArray], every: float) -> Iterator[RateSegments]:
+    """Yield the rates of one stream as pieces of `every` seconds with one rate each."""
     for chunk in rates:
-        yield Pieces(np.full(len(chunk), every), chunk[:, None])
+        yield RateSegments(np.full(len(chunk), every), chunk[:, None])
 
 
-def times_of(parts: Iterator[Pieces], rng: np.random.Generator) -> Iterator[IntArray]:
-    """Yield the times of one Poisson stream with those rates."""
+def times_of(parts: Iterator[RateSegments], rng: np.random.Generator) -> Iterator[IntArray]:
+    """Yield the event times of one Poisson stream with the given rates."""
     return (sent.times for sent in poisson(parts, rng))

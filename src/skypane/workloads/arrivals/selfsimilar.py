@@ -1,4 +1,4 @@
-"""Arrivals that are bursty at every scale: with long memory, or with heavy tails (paper 5, sections 2.2 and 5.2)."""
+"""Arrivals that are bursty at all scales, by long memory or by heavy tails (paper 5, sections 2.2 and 5.2)."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
+from skypane.workloads.argument_checks import at_least, positive, seconds
 from skypane.workloads.arrivals.long_memory import fractional_noise
 from skypane.workloads.arrivals.phases import ParetoPeriods
 from skypane.workloads.arrivals.profiles import constant_pieces, times_of
-from skypane.workloads.checks import at_least, positive, seconds
 
 
 @dataclass(frozen=True, slots=True)
 class SelfSimilar:
-    """Arrivals that look alike at every scale: Poisson, their rate the exponential of fractional noise (long_memory.py).
+    """Self-similar arrivals: a Poisson process whose rate is the exponential of fractional noise (long_memory.py).
 
-    `rate`: tuples per second; `hurst` in (0.5, 1); `period`: for so long the rate stays as it is, the smallest scale;
-    `streams`: the rate varies as the sum of so many on/off streams does, by rate / sqrt(streams): fewer vary more. Counts over
-    m periods vary as m^hurst from the first on, where rate x period is above `streams`; below, Poisson's own variation hides it.
+    rate      mean tuples per second
+    hurst     Hurst parameter, in (0.5, 1)
+    period    duration for which the rate stays constant: the smallest scale
+    streams   the rate varies like the sum of so many on/off streams, by rate / sqrt(streams): fewer vary more
 
-    A superposition of on/off streams with Pareto periods, the usual model, has this exponent in the limit only: what it lacks
-    of the power law below a period fades as m^(1 - 2 hurst). With the same parameters it was found to have 0.74 where 0.6 was
-    asked for, and 0.86 for 0.8.
+    Counts over m periods vary as m^hurst for all m >= 1 if rate * period exceeds `streams`; otherwise, the variation of
+    the Poisson process itself hides this at small m.
+
+    A superposition of on/off streams with Pareto periods, the usual model, has this exponent only in the limit: its
+    deviation from the power law below a period fades as m^(1 - 2 hurst). With the same parameters it was measured at
+    0.74 for a requested 0.6, and at 0.86 for 0.8.
     """
 
     rate: float
@@ -41,7 +45,8 @@ class SelfSimilar:
 
     def times(self, rng: np.random.Generator) -> Iterator[IntArray]:
         """Yield chunks of ascending microseconds since the start, without end."""
-        spread = math.log1p(1 / self.streams)  # the variance of a logarithm whose exponential has that of `streams`
+        # the variance of the log-rate at which the rate's squared coefficient of variation is 1 / streams
+        spread = math.log1p(1 / self.streams)
 
         def rates() -> Iterator[FloatArray]:
             for noise in fractional_noise(self.hurst, rng):
@@ -52,13 +57,13 @@ class SelfSimilar:
 
 @dataclass(frozen=True, slots=True)
 class ParetoSlots:
-    """Independent Pareto amounts of arrivals per time slot (paper 5, section 5.2: slots of 1 ms).
+    """Independent Pareto numbers of arrivals per time slot (paper 5, section 5.2: slots of 1 ms).
 
-    The amounts have the tail exponent a = 3 - 2 hurst, 1 < a < 2: a finite mean (`rate` tuples per second) and no finite
-    variance, so that sums over longer slots hardly grow smoother. Amounts of different slots are independent: there
-    are bursts at each scale, but no long memory, and an estimator of H over time finds 0.5 here as it does in the traces
-    published with the paper. What gives back the parameter is the tail (see estimators.tail_exponent). For memory take
-    SelfSimilar.
+    The numbers have the tail exponent a = 3 - 2 hurst, 1 < a < 2: the mean is finite (`rate` tuples per second), the
+    variance is not, so that sums over longer slots hardly become smoother. Numbers of different slots are independent:
+    there are bursts at all scales but no long memory, and an estimator of H over time yields 0.5, as it does for the
+    traces published with the paper. The parameter can be recovered from the tail (see estimators.tail_exponent). For
+    long memory use SelfSimilar.
     """
 
     rate: float
@@ -72,20 +77,20 @@ class ParetoSlots:
 
     @property
     def tail(self) -> float:
-        """The exponent a of the amounts per slot."""
+        """The tail exponent a of the numbers per slot."""
         return 3 - 2 * self.hurst
 
     def times(self, rng: np.random.Generator) -> Iterator[IntArray]:
         """Yield chunks of ascending microseconds since the start, without end."""
-        law = ParetoPeriods(self.rate, self.tail)
+        per_slot = ParetoPeriods(self.rate, self.tail)
 
         def rates() -> Iterator[FloatArray]:
             while True:
-                yield law.lengths((256,), rng)
+                yield per_slot.lengths((256,), rng)
 
         return times_of(constant_pieces(rates(), seconds("slot", self.slot)), rng)
 
 
 def _check_hurst(hurst: float) -> None:
     if not 0.5 < hurst < 1:
-        raise ConfigError(f"need 0.5 < hurst < 1, got hurst={hurst}; 0.5 is what Poisson arrivals have")
+        raise ConfigError(f"need 0.5 < hurst < 1, got hurst={hurst}; for 0.5 use Poisson arrivals")

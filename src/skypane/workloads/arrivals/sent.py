@@ -1,4 +1,4 @@
-"""What arrival generators yield: who sent a tuple, and when; and the two kinds of them."""
+"""The interfaces of arrival generators, which yield the event time and the source of each tuple."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from skypane.types import FloatArray, IntArray, Micros
-from skypane.workloads.checks import SECOND
+from skypane.workloads.argument_checks import SECOND
 
 CHUNK: Final = 1 << 14
-"""Tuples made at a time: their columns stay in the caches of one core."""
+"""Tuples generated at a time; their columns fit the caches of one core."""
 
 
-class Sent(NamedTuple):
-    """Some tuples in the order of their event times: (n,) microseconds since the start, (n,) source numbers from 0."""
+class SentTuples(NamedTuple):
+    """Tuples in the order of their event times: (n,) microseconds since the start, (n,) source numbers from 0."""
 
     times: IntArray
     sources: IntArray
@@ -32,14 +32,14 @@ class Process(Protocol):
 
 @runtime_checkable
 class Fleet(Protocol):
-    """Streams of several sources, merged."""
+    """Event times of several sources, merged into one stream."""
 
     @property
     def streams(self) -> int:
-        """How many sources: they are numbered from 0."""
+        """The number of sources; they are numbered from 0."""
         ...
 
-    def sent(self, rng: np.random.Generator) -> Iterator[Sent]:
+    def sent(self, rng: np.random.Generator) -> Iterator[SentTuples]:
         """Yield chunks of tuples in the order of their event times, without end."""
         ...
 
@@ -49,21 +49,21 @@ def whole_micros(seconds: FloatArray) -> IntArray:
     return np.rint(seconds * SECOND).astype(np.int64)
 
 
-def until(sent: Iterator[Sent], end: Micros) -> Iterator[Sent]:
-    """Yield the tuples before `end`, in microseconds since the start."""
+def until(sent: Iterator[SentTuples], end: Micros) -> Iterator[SentTuples]:
+    """Yield the tuples before `end`, which is in microseconds since the start."""
     for times, sources in sent:
         n = int(np.searchsorted(times, end))
-        yield Sent(times[:n], sources[:n])
+        yield SentTuples(times[:n], sources[:n])
         if n < len(times):
             return
 
 
-def at_most(sent: Iterator[Sent], rows: int) -> Iterator[Sent]:
-    """Yield the first `rows` tuples; draw no chunk more than that takes."""
+def at_most(sent: Iterator[SentTuples], rows: int) -> Iterator[SentTuples]:
+    """Yield the first `rows` tuples, drawing only as many chunks as needed."""
     left = rows
     while left > 0:
         chunk = next(sent, None)
         if chunk is None:
             return
-        yield Sent(chunk.times[:left], chunk.sources[:left])
+        yield SentTuples(chunk.times[:left], chunk.sources[:left])
         left -= len(chunk.times)

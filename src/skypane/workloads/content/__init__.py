@@ -1,1 +1,1 @@
-"""What tuples hold and who sends them: points, keys, sources."""
+"""The contents of tuples and their senders: points, keys, sources."""

@@ -1,4 +1,4 @@
-"""Compiled loops that draw points: the classic distributions of skyline work, in [0, 1]^d."""
+"""Compiled loops that draw points of the classic distributions of skyline research, in [0, 1]^d."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _R = TypeVar("_R")
 
 @cache
 def _compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile on first use, without the GIL, cached on disk where there is a place for it."""
+    """Compile a function on first use, without the GIL, cached on disk if a cache directory is writable."""
     from numba import njit  # noqa: PLC0415 - takes half a second, and a replay of a recording draws nothing
 
     try:
@@ -27,17 +27,17 @@ def _compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def fill_correlated(columns: FloatArray, rng: np.random.Generator, deviation: float) -> None:
-    """Fill (d, n): a peaked place on the diagonal, then a normal move of value from each column to the next.
+    """Fill (d, n) columns: a peaked position on the diagonal, then a normal move of value from each column to the next.
 
-    A move's standard deviation is `deviation` of the way to the nearest side.
+    The standard deviation of a move is `deviation` times the distance to the nearest side.
     """
     _compiled(_fill_correlated)(columns, rng, deviation)
 
 
 def fill_anticorrelated(columns: FloatArray, rng: np.random.Generator, deviation: float) -> None:
-    """Fill (d, n): a place on the diagonal near its middle, then a uniform move of value from each column to the next.
+    """Fill (d, n) columns: a position near the middle of the diagonal, then uniform moves from each column to the next.
 
-    `deviation` is the standard one of the place.
+    `deviation` is the standard deviation of the position.
     """
     _compiled(_fill_anticorrelated)(columns, rng, deviation)
 

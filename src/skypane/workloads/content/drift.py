@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
-from skypane.workloads.checks import SECOND, seconds
+from skypane.workloads.argument_checks import SECOND, seconds
 from skypane.workloads.content.points import DISTRIBUTIONS, Kind, check_dimensions, check_kind
 
 
 @dataclass(frozen=True, slots=True)
 class Drifting:
-    """Points that pass from one classic distribution to the next, and round again, once in `period`.
+    """Points that pass through the classic distributions in `kinds`, cyclically, once per `period`.
 
-    Each kind is pure at its own moment, period * i / len(kinds); between two moments a tuple is of the next kind with the
-    probability that has passed, so that the correlation of the mixture moves steadily.
+    At the moment period * i / len(kinds), all tuples are of kind i. Between two moments, the probability that a tuple
+    is of the next kind grows linearly from 0 to 1, so that the correlation of the mixture changes steadily.
     """
 
     kinds: tuple[Kind, ...] = ("correlated", "independent", "anticorrelated", "independent")
@@ -32,7 +32,7 @@ class Drifting:
             check_kind(kind)
 
     def draw(self, times: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return (n, d) points, Fortran-ordered, of tuples at those microseconds since the start."""
+        """Return (n, d) points, Fortran-ordered, of tuples at `times`, in microseconds since the start."""
         period = round(seconds("period", self.period) * SECOND)
         place = (times % period) / period * len(self.kinds)
         moment = place.astype(np.int64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
-from skypane.workloads.checks import SECOND, at_least, seconds
+from skypane.workloads.argument_checks import SECOND, at_least, seconds
 
 
 def zipf_shares(n: int, exponent: float) -> FloatArray:
@@ -19,10 +19,10 @@ def zipf_shares(n: int, exponent: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Zipf:
-    """`keys` keys, numbered from 0; their popularity falls as 1 / rank^exponent; 0 makes all alike.
+    """`keys` keys, numbered from 0, whose popularity falls as 1 / rank^exponent; exponent 0 makes all equally popular.
 
-    With `move_every`, the key of each rank changes that often: rank r has key (r + shift) mod keys, and each move adds
-    `move_by` to shift, so that what was hot is cold at once and others take its place.
+    With `move_every`, the key of each rank changes at that interval: rank r has key (r + shift) mod keys, and each move
+    adds `move_by` to shift, so that hot keys turn cold at once and others take their place.
     """
 
     keys: int = 1_000
@@ -39,7 +39,7 @@ class Zipf:
             seconds("move_every", self.move_every)
 
     def ends(self) -> FloatArray:
-        """Return the (keys,) cumulated shares that draw() takes: made once for a whole stream."""
+        """Return the (keys,) cumulated shares for draw(); compute them once per stream."""
         return np.cumsum(zipf_shares(self.keys, self.exponent))
 
     def draw(self, times: IntArray, ends: FloatArray, rng: np.random.Generator) -> IntArray:

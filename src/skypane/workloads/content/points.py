@@ -1,11 +1,12 @@
 """Points of the three classic distributions: independent, correlated, anticorrelated; all in [0, 1]^d.
 
-Drawn as the skyline operator's paper describes them (S. Börzsönyi, D. Kossmann, K. Stocker, "The Skyline Operator", ICDE
-2001, section 4.1): a correlated or anticorrelated point starts on the diagonal of the unit cube, then value moves from each
-column to the next; correlated moves peak at zero, anticorrelated ones are uniform. Points outside the cube are redrawn.
-Where the original draws the mean of twelve uniform numbers to stand for a normal one, the normal one is drawn here.
+They are drawn as the skyline operator's paper describes (S. Börzsönyi, D. Kossmann, K. Stocker, "The Skyline Operator",
+ICDE 2001, section 4.1): a correlated or anticorrelated point starts on the diagonal of the unit cube, then value moves
+from each column to the next; correlated moves peak at zero, anticorrelated ones are uniform. Points outside the cube
+are redrawn. The original approximates a normal number by the mean of twelve uniform numbers; here a normal number is
+drawn.
 
-With one column there is no other to move value to or from, and the three differ only in the place on the diagonal.
+With one column no value can move, and the three distributions differ only in the position on the diagonal.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 import numpy as np
 
 from skypane.types import ConfigError, FloatArray, IntArray
-from skypane.workloads.checks import at_least
+from skypane.workloads.argument_checks import at_least
 from skypane.workloads.content.draw import fill_anticorrelated, fill_correlated
 
 Kind: TypeAlias = Literal["independent", "correlated", "anticorrelated"]
@@ -35,9 +36,10 @@ PLACES: Final = 1 / 24
 
 
 def correlated(n: int, d: int, rng: np.random.Generator, deviation: float = MOVES) -> FloatArray:
-    """Return (n, d) points, Fortran-ordered: who is good in one column is good in the others.
+    """Return (n, d) points, Fortran-ordered, that are good in all columns or bad in all.
 
-    deviation   of a move, as a share of the way to the cube's nearest side; the larger, the less correlated
+    deviation   standard deviation of a move, relative to the distance to the cube's nearest side; a larger one means
+                less correlation
     """
     columns = np.empty((d, n))
     fill_correlated(columns, rng, deviation)
@@ -45,9 +47,10 @@ def correlated(n: int, d: int, rng: np.random.Generator, deviation: float = MOVE
 
 
 def anticorrelated(n: int, d: int, rng: np.random.Generator, deviation: float = PLACES) -> FloatArray:
-    """Return (n, d) points, Fortran-ordered: who is good in one column is bad in another.
+    """Return (n, d) points, Fortran-ordered, that are good in one column and bad in another.
 
-    deviation   of the places on the diagonal; the larger, the less anticorrelated, and the fewer points are undominated
+    deviation   standard deviation of the position on the diagonal; a larger one means less anticorrelation and fewer
+                undominated points
     """
     columns = np.empty((d, n))
     fill_anticorrelated(columns, rng, deviation)
@@ -61,14 +64,14 @@ DISTRIBUTIONS: Final[dict[str, Callable[[int, int, np.random.Generator], FloatAr
 }
 
 
-class Points(Protocol):
-    """What a tuple's criteria are drawn from."""
+class PointDistribution(Protocol):
+    """A distribution from which the criteria of tuples are drawn."""
 
     @property
     def d(self) -> int: ...
 
     def draw(self, times: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return (n, d) points, Fortran-ordered, of tuples at those microseconds since the start."""
+        """Return (n, d) points, Fortran-ordered, of tuples at `times`, in microseconds since the start."""
         ...
 
 
@@ -84,7 +87,7 @@ class Classic:
         check_kind(self.kind)
 
     def draw(self, times: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return (n, d) points, Fortran-ordered; the times do not matter."""
+        """Return (n, d) points, Fortran-ordered; they do not depend on the times."""
         return DISTRIBUTIONS[self.kind](len(times), self.d, rng)
 
 
@@ -92,7 +95,7 @@ MOST_DIMENSIONS: Final = 16
 
 
 def check_dimensions(d: int) -> None:
-    """Raise ConfigError unless 1 <= d <= 16: beyond, anticorrelated points are hardly ever found inside the cube."""
+    """Raise ConfigError unless 1 <= d <= 16; with more columns, anticorrelated points hardly ever lie in the cube."""
     at_least("d", 1, d)
     if d > MOST_DIMENSIONS:
         raise ConfigError(f"need d <= {MOST_DIMENSIONS}, got d={d}")

@@ -1,1 +1,1 @@
-"""How much later than it happens a tuple arrives."""
+"""Delays between the event time and the arrival of tuples."""

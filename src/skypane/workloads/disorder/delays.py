@@ -1,7 +1,7 @@
-"""Delays between a tuple's event time and its arrival: what makes a stream out of order.
+"""Delays between a tuple's event time and its arrival, which put a stream out of order.
 
-As in paper 1, section 4.3.2, a tuple's arrival (the paper's generator timestamp) is its event time (application timestamp)
-plus a random delay, and tuples are delivered in the order of their arrivals.
+As in paper 1, section 4.3.2, a tuple's arrival (the paper's generator timestamp) is its event time (application
+timestamp) plus a random delay, and tuples are delivered in the order of their arrivals.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from skypane.types import ConfigError, Duration, FloatArray, IntArray
-from skypane.workloads.checks import SECOND, positive, seconds
+from skypane.workloads.argument_checks import SECOND, positive, seconds
 
 DelayOf: TypeAlias = Callable[[IntArray, IntArray], IntArray]
 """(n,) ascending microseconds since the start, (n,) sources -> (n,) delays in microseconds, >= 0."""
 
 
 class Delays(Protocol):
-    """A law of delays."""
+    """A distribution of delays."""
 
     def start(self, streams: int, rng: np.random.Generator) -> DelayOf:
-        """Return the delays of one stream from that many sources, asked for chunk by chunk."""
+        """Return the function that draws the delays of one stream from `streams` sources, chunk by chunk."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NoDelay:
-    """Everything arrives when it happens: a stream in order."""
+    """No delay: every tuple arrives at its event time, and the stream is in order."""
 
     def start(self, streams: int, rng: np.random.Generator) -> DelayOf:  # noqa: ARG002
-        """Return zeros."""
+        """Return the function that returns zeros."""
         return lambda times, _: np.zeros_like(times)
 
 
 @dataclass(frozen=True, slots=True)
 class UniformDelay:
-    """Uniform between 0 and twice `mean` (papers 1 and 5)."""
+    """Delays uniform between 0 and twice `mean` (papers 1 and 5)."""
 
     mean: Duration
 
@@ -54,7 +54,7 @@ class UniformDelay:
 
 @dataclass(frozen=True, slots=True)
 class ExponentialDelay:
-    """Exponential with that `mean`."""
+    """Exponential delays with the given `mean`."""
 
     mean: Duration
 
@@ -69,7 +69,7 @@ class ExponentialDelay:
 
 @dataclass(frozen=True, slots=True)
 class ParetoDelay:
-    """Heavy-tailed: P(delay > x) = (1 + x / scale)^-tail, the scale set by the `mean`; infinite variance for tail <= 2."""
+    """Heavy-tailed delays: P(delay > x) = (1 + x / scale)^-tail, scaled to `mean`; infinite variance for tail <= 2."""
 
     mean: Duration
     tail: float = 2.5
@@ -88,7 +88,7 @@ class ParetoDelay:
 
 @dataclass(frozen=True, slots=True)
 class LognormalDelay:
-    """Heavy-tailed: the logarithm is normal with deviation `sigma`, around the logarithm of `median`."""
+    """Heavy-tailed delays: their logarithm is normal with deviation `sigma` around the logarithm of `median`."""
 
     median: Duration
     sigma: float = 1.0
@@ -105,7 +105,7 @@ class LognormalDelay:
 
 @dataclass(frozen=True, slots=True)
 class EmpiricalDelay:
-    """Delays that were measured (in microseconds), or equally likely quantiles of them, drawn with replacement."""
+    """Measured delays (in microseconds), or equally likely quantiles of them, drawn with replacement."""
 
     measured: tuple[int, ...]
 
@@ -122,6 +122,6 @@ class EmpiricalDelay:
 
 
 def _micros(delays: FloatArray) -> IntArray:
-    """Return seconds as whole microseconds; a heavy tail ends at a hundred years, which a timestamp can still hold."""
+    """Return seconds as whole microseconds, cut off at a hundred years so that a timestamp can hold them."""
     longest = 100 * 365 * 86_400
     return np.asarray(np.rint(np.minimum(delays, longest) * SECOND).astype(np.int64))

@@ -1,9 +1,9 @@
-"""Delayed delivery: a source holds its tuples back, then releases them at once; this is how real bursts come about.
+"""Delayed delivery: a source holds its tuples back, then releases them at once, which is how real bursts arise.
 
     events      x x x x x x x x x x x x
     delivery    x x x [ . . . ]XXXX x x x       held between the brackets
 
-Paper 1, section 6.1: in the soccer streams, phases of bursty arrivals are those in which tuples come with long delays.
+Paper 1, section 6.1: in the soccer streams, bursts coincide with the phases in which tuples have long delays.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from skypane.types import Duration, IntArray
+from skypane.workloads.argument_checks import SECOND, seconds
 from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases
-from skypane.workloads.checks import SECOND, seconds
 from skypane.workloads.disorder.delays import DelayOf, Delays, NoDelay
 
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """Each source delivers for `every` on average, then holds back for `hold`, both exponential.
+    """Each source delivers for `every` on average, then holds tuples back for `hold` on average, both exponential.
 
-    What happens while it holds back arrives when the hold ends, after which `usual` delays apply to it as to all others.
+    Tuples of a hold are released when it ends; the `usual` delays are added to those of all tuples.
     """
 
     every: Duration = "10 seconds"
@@ -35,17 +35,17 @@ class HeldBack:
 
     @property
     def held_share(self) -> float:
-        """The share of tuples that are held back, if they come evenly."""
+        """The share of tuples that are held back, if their event times are evenly spread."""
         every, hold = seconds("every", self.every), seconds("hold", self.hold)
         return hold / (every + hold)
 
     @property
     def mean(self) -> float:
-        """Mean seconds that holds add to a delay, if tuples come evenly: what is left of a hold is exponential again."""
+        """Mean seconds that holds add to a delay, for evenly spread tuples: the rest of a hold is exponential too."""
         return self.held_share * seconds("hold", self.hold)
 
     def start(self, streams: int, rng: np.random.Generator) -> DelayOf:
-        """Return the delays of that many sources, which hold back independently of each other."""
+        """Return the function that draws the delays of `streams` sources, each of which holds back independently."""
         flowing = ExponentialPeriods(seconds("every", self.every))
         holding = ExponentialPeriods(seconds("hold", self.hold))
         phases = Phases(flowing, holding, streams, rng)

@@ -1,4 +1,4 @@
-"""From the order of events to the order of arrivals, holding no more rows than are under way."""
+"""Reordering of a stream from event time to arrival, buffering only rows that may still be overtaken."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def micros_of(batch: pa.RecordBatch, column: str) -> IntArray:
 
 
 def by_arrival(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `batches`, ascending in `time`, ascending in `arrival`; rows of one arrival keep their order.
+    """Yield the rows of `batches` in ascending order of `arrival`; rows of equal arrival keep their order.
 
-    No arrival may be before its time: then whatever arrives by the newest time seen can no longer be overtaken.
+    The batches must ascend in `time`. No arrival may precede its time: rows that arrive up to the newest time seen can
+    then no longer be overtaken.
     """
     under_way: list[pa.RecordBatch] = []
     waiting = fresh = 0
@@ -27,7 +28,7 @@ def by_arrival(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             continue
         under_way.append(batch)
         fresh += batch.num_rows
-        # Sorting only once as much is new as was held makes the work per row constant, however long the delays are.
+        # Sort only when at least as many rows are new as were buffered: the work per row stays constant for any delays.
         if fresh < waiting:
             continue
         rows = _sorted(under_way)

@@ -1,4 +1,4 @@
-"""What a stream is like, whether made or recorded: one statistic per module, over plain arrays."""
+"""Estimators of the properties of synthetic or recorded streams: one statistic per module, over plain arrays."""
 
 from skypane.workloads.estimators.correlation import mean_correlation
 from skypane.workloads.estimators.counts import counts
@@ -8,7 +8,7 @@ from skypane.workloads.estimators.hurst import hurst_by_range, hurst_by_variance
 from skypane.workloads.estimators.late import late_share
 from skypane.workloads.estimators.peak import peak_to_mean
 from skypane.workloads.estimators.skew import zipf_exponent
-from skypane.workloads.estimators.skyline import skyline_share
+from skypane.workloads.estimators.skyline_share import skyline_share
 from skypane.workloads.estimators.tail import tail_exponent
 from skypane.workloads.estimators.variation import autocorrelation, gaps, squared_variation
 

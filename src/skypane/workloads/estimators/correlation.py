@@ -1,4 +1,4 @@
-"""How points correlate."""
+"""Correlation of points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skypane.types import ConfigError, FloatArray
 
 
 def mean_correlation(points: FloatArray) -> float:
-    """Return the mean of Pearson's correlation over all pairs of the d >= 2 columns of (n, d) points."""
+    """Return Pearson's correlation, averaged over all pairs of the d >= 2 columns of (n, d) points."""
     n, d = points.shape
     if n < 2 or d < 2:
         raise ConfigError(f"need two rows and two columns or more for a correlation, got {n} rows, {d} columns")

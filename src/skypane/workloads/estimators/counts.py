@@ -1,4 +1,4 @@
-"""Tuples per interval: what most estimators start from."""
+"""Tuples per interval, the input of most estimators."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from skypane.types import ConfigError, Duration, FloatArray, IntArray, Micros, m
 
 
 def counts(times: IntArray, interval: Duration | Micros) -> IntArray:
-    """Return the number of tuples in each whole interval from the first tuple on; `times` ascending microseconds.
+    """Return the number of tuples in each whole interval from the first tuple on; `times` are ascending microseconds.
 
-    The last interval, which the stream's end cuts short, is left out.
+    The last interval, which the end of the stream cuts short, is excluded.
     """
     length = interval if isinstance(interval, int) else micros(interval, "interval")
     if length <= 0:
@@ -22,7 +22,7 @@ def counts(times: IntArray, interval: Duration | Micros) -> IntArray:
 
 
 def summed(series: IntArray | FloatArray, size: int) -> FloatArray:
-    """Return the sums of consecutive blocks of `size` values, without the rest that fills no block."""
+    """Return the sums of consecutive blocks of `size` values; an incomplete last block is dropped."""
     blocks = len(series) // size
     return np.asarray(series[: blocks * size].reshape(blocks, size).sum(axis=1), dtype=np.float64)
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from skypane.types import ConfigError, FloatArray, IntArray
-from skypane.workloads.checks import SECOND
+from skypane.workloads.argument_checks import SECOND
 
 
 def delay_quantiles(times: IntArray, arrivals: IntArray, shares: Sequence[float]) -> FloatArray:
-    """Return, in seconds, the delays that these shares of the tuples do not exceed; 0 is the shortest, 1 the longest.
+    """Return the quantiles of the delays at `shares`, in seconds; 0 is the shortest delay, 1 the longest.
 
-    Linear between neighbouring delays. `times`, `arrivals`: (n,) microseconds.
+    Quantiles are interpolated linearly between neighbouring delays. `times`, `arrivals`: (n,) microseconds.
     """
     if not len(times):
         raise ConfigError("need at least one tuple for a quantile of delays, got none")

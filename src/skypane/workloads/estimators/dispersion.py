@@ -1,8 +1,8 @@
 """The index of dispersion by counts: the limit of Var(N_t) / E(N_t) as intervals of length t grow.
 
-1 for Poisson arrivals, thousands for severe bursts. Estimated as paper 1, section 6.1 describes it (after R. Gusella,
-"Characterizing the variability of arrival processes with indexes of dispersion", IEEE JSAC 9(2), 1991): count in
-consecutive intervals, lengthen them, and stop as soon as the ratio no longer changes.
+It is 1 for Poisson arrivals and thousands for severe bursts. The estimate follows paper 1, section 6.1 (after R.
+Gusella, "Characterizing the variability of arrival processes with indexes of dispersion", IEEE JSAC 9(2), 1991): count
+in consecutive intervals, lengthen them, and stop as soon as the ratio no longer changes.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from skypane.types import ConfigError, FloatArray, IntArray
-from skypane.workloads.checks import SECOND
+from skypane.workloads.argument_checks import SECOND
 from skypane.workloads.estimators.counts import counts, growing, summed
 
 _FIRST: Final = 50
-"""Mean tuples per shortest interval: where few are counted, any process looks like Poisson and would seem stable."""
+"""Mean tuples per shortest interval: at small counts every process resembles Poisson and would seem stable."""
 
 _PLATEAU: Final = 4
-"""Consecutive interval lengths, each 1.5 times the one before, that must agree."""
+"""Number of consecutive interval lengths, each 1.5 times the one before, whose ratios must agree."""
 
 
 class Dispersion(NamedTuple):
-    """An index of dispersion: the estimate, the interval it is stable at, and the whole curve over interval lengths.
+    """An index of dispersion: the estimate, the interval at which it is stable, and the curve over interval lengths.
 
-    `value` is the ratio at the longest interval looked at. `stable` is False if it still changed when too few intervals
-    were left: the true one (if there is any: a self-similar stream has none) lies further the way that `trend` goes.
+    `value` is the ratio at the longest interval, of `seconds`. `stable` is False if the ratio still changed when too
+    few intervals were left: the true index (a self-similar stream has none) then lies further in the direction of
+    `trend`.
     """
 
     value: float
@@ -37,7 +38,7 @@ class Dispersion(NamedTuple):
 
     @property
     def trend(self) -> int:
-        """Which way the ratio goes as intervals grow: 1 up, -1 down, 0 if it is stable, or goes up and down."""
+        """The direction of the ratio as intervals grow: 1 up, -1 down, 0 if it is stable or fluctuates."""
         last = self.ratios[-_PLATEAU:]
         if self.stable or abs(last[-1] - last[0]) < np.ptp(last) / 2:
             return 0
@@ -47,8 +48,8 @@ class Dispersion(NamedTuple):
 def dispersion(times: IntArray, *, tolerance: float = 0.1, least_intervals: int = 50) -> Dispersion:
     """Return the index of dispersion of arrivals at `times`, ascending microseconds.
 
-    `tolerance`: how far apart, relative to their mean, the ratios of a plateau may lie; `least_intervals`: how many
-    intervals a ratio must come from.
+    `tolerance`: largest range of the ratios of a plateau, relative to their mean; `least_intervals`: number of
+    intervals that each ratio needs.
     """
     if len(times) < 2 or times[-1] <= times[0]:
         raise ConfigError(f"need arrivals at two times or more to estimate dispersion, got {len(times)} arrivals")
@@ -61,7 +62,7 @@ def dispersion(times: IntArray, *, tolerance: float = 0.1, least_intervals: int 
 def dispersion_of_counts(
     series: IntArray | FloatArray, seconds: float, *, tolerance: float = 0.1, least_intervals: int = 50
 ) -> Dispersion:
-    """Return the index of dispersion of a series of counts per interval of that many seconds; as dispersion()."""
+    """Return the index of dispersion of counts per interval of `seconds` seconds; options as in dispersion()."""
     sizes = growing(len(series) // least_intervals)
     if not sizes or not np.sum(series):
         raise ConfigError(

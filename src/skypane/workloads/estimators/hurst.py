@@ -1,8 +1,8 @@
-"""The Hurst parameter of a series of counts, by two methods: 0.5 without long memory, towards 1 with more of it.
+"""The Hurst parameter of a series of counts, by two methods: 0.5 without long memory, close to 1 with strong memory.
 
 Both fit a straight line in log-log scales over block sizes (J. Beran, "Statistics for Long-Memory Processes", 1994,
-chapter 4). Choose counts whose interval is longer than the bursts themselves: below, one sees their
-shape, not their memory. Neither method is sharp: expect to be within 0.1 of the truth.
+chapter 4). Choose counts whose interval is longer than the bursts themselves: shorter ones show the shape of the
+bursts, not their memory. Neither method is precise: expect errors up to 0.1.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from skypane.workloads.estimators.counts import growing, summed
 
 _LEAST_BLOCKS: Final = 10
 _LEAST_SIZE: Final = 32
-"""Values in the smallest block whose range is rescaled."""
+"""Values in the smallest block of hurst_by_range()."""
 
 
 def hurst_by_variance(series: IntArray | FloatArray) -> float:
-    """Return H from aggregated variance: the variance of means over blocks of m values falls as m^(2H - 2)."""
+    """Return H by aggregated variance: the variance of means over blocks of m values falls as m^(2H - 2)."""
     sizes = _sizes(series, shortest=1)
     variances = [float(np.var(summed(series, size) / size)) for size in sizes]
     return 1 + _slope(sizes, variances) / 2
 
 
 def hurst_by_range(series: IntArray | FloatArray) -> float:
-    """Return H from the rescaled range: R/S of blocks of m values grows as m^H.
+    """Return H by the rescaled range: R/S of blocks of m values grows as m^H.
 
-    Blocks are of 32 values or more: the shorter, the more chance alone makes R/S grow. On noise of known H this is 0.03 too
-    high at 0.5, right at 0.7, and 0.05 too low at 0.9 (A. Anis, E. Lloyd's correction for independent values, Biometrika
-    63, 1976, would take away the first and double the last).
+    Blocks have 32 values or more, since in short blocks chance alone makes R/S grow. On noise of known H the estimate
+    is 0.03 too high at 0.5, right at 0.7, and 0.05 too low at 0.9 (the correction for independent values of A. Anis, E.
+    Lloyd, Biometrika 63, 1976, would remove the first error and double the last).
     """
     sizes = _sizes(series, shortest=_LEAST_SIZE)
     return _slope(sizes, [_rescaled_range(series, size) for size in sizes])
@@ -46,7 +46,7 @@ def _sizes(series: IntArray | FloatArray, shortest: int) -> list[int]:
 
 
 def _rescaled_range(series: IntArray | FloatArray, size: int) -> float:
-    """Return the mean over blocks of: range of the running sum of deviations, over the standard deviation."""
+    """Return the mean R/S of the blocks: range of the running sum of deviations, over the standard deviation."""
     blocks = np.asarray(series[: len(series) // size * size], dtype=np.float64).reshape(-1, size)
     deviations = blocks - blocks.mean(axis=1, keepdims=True)
     spread = deviations.std(axis=1)

@@ -13,17 +13,17 @@ _STEEPEST: Final = 20.0
 
 
 def zipf_exponent(keys: IntArray, among: int | None = None) -> float:
-    """Return the maximum-likelihood exponent s of shares 1 / rank^s, at 0 or above, ranks by the observed frequencies.
+    """Return the maximum-likelihood exponent s >= 0 of shares 1 / rank^s, with ranks by the observed frequencies.
 
-    `among`: how many keys there are; by default those that occur. Where the tail's keys occur a few times only, chance
-    orders them, and the estimate lies a little above the truth.
+    `among`: the number of keys, by default of those that occur. If the keys of the tail occur only a few times, chance
+    determines their ranks, and the estimate is slightly too high.
     """
     _, key_counts = np.unique(keys, return_counts=True)
     n = len(key_counts) if among is None else among
     if n < max(2, len(key_counts)):
         raise ConfigError(f"need two keys or more, and all that occur, got among={n} with {len(key_counts)} occurring")
     logs = np.log(np.arange(1, n + 1))
-    # The likelihood is highest where the expected log-rank is the observed one; it falls as the exponent grows.
+    # The likelihood is highest where the expected log-rank equals the observed one; the former falls with the exponent.
     observed = float(np.sort(key_counts)[::-1] @ logs[: len(key_counts)] / key_counts.sum())
     low, high = 0.0, _STEEPEST
     while high - low > 1e-9:

@@ -1,4 +1,4 @@
-"""How heavy a tail is."""
+"""The exponent of a heavy tail."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from skypane.types import ConfigError, FloatArray, IntArray
 def tail_exponent(values: IntArray | FloatArray, share: float = 0.02) -> float:
     """Return a in P(X > x) ~ x^-a, from the largest `share` of the values (B. Hill, Annals of Statistics 3, 1975).
 
-    The smaller the share, the less the law's body disturbs, and the more chance does: the relative deviation is about
-    1 / sqrt(share * n).
+    A smaller share reduces the bias from the body of the distribution and increases the variance: the relative
+    deviation is about 1 / sqrt(share * n).
     """
     if not 0 < share < 1:
         raise ConfigError(f"need 0 < share < 1, got share={share}")

@@ -1,4 +1,4 @@
-"""How much gaps between arrivals vary, and how much they depend on each other."""
+"""Variation and autocorrelation of the gaps between arrivals."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def gaps(times: IntArray) -> IntArray:
 
 
 def squared_variation(values: IntArray | FloatArray) -> float:
-    """Return the squared coefficient of variation: variance over squared mean; 1 for exponential gaps, 0 for equal ones."""
+    """Return the squared coefficient of variation (variance over squared mean): 1 for exponential gaps, 0 for equal."""
     if not len(values) or np.mean(values) == 0:
         raise ConfigError(f"need values with a mean other than 0, got {len(values)} values")
     return float(np.var(values) / np.mean(values) ** 2)
 
 
 def autocorrelation(values: IntArray | FloatArray, lags: int) -> FloatArray:
-    """Return the (lags,) autocorrelation coefficients r_1..r_lags of a series; 0 for a series that does not vary."""
+    """Return the (lags,) autocorrelation coefficients r_1..r_lags of a series; zeros if it does not vary."""
     if not 0 < lags < len(values):
         raise ConfigError(f"need 0 < lags < the number of values, got lags={lags} of {len(values)} values")
     centred = np.asarray(values, dtype=np.float64) - np.mean(values)

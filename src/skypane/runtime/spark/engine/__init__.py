@@ -1,1 +1,1 @@
-"""The streaming engine: what happens to one micro-batch, and what is remembered of it."""
+"""The streaming engine: the processing of one micro-batch, and the committed state."""

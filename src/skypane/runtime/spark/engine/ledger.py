@@ -1,14 +1,14 @@
-"""The engine's memory: one manifest per micro-batch, written atomically, and the definition of the query.
+"""The ledger: one manifest per micro-batch, written atomically.
 
-    <checkpoint>/skypane/definition.json      what is asked; another query is refused
-    <checkpoint>/skypane/owner/<driver>/      the driver in charge                                   ownership.py
-    <checkpoint>/skypane/ledger/<batch>.json  what is true after the batch
-    <checkpoint>/skypane/drain.json           the batch that the last drain is, begun or committed
-    <checkpoint>/skypane/partials/*.arrow     the partials that the newest manifest names, and nothing else for long
+    <checkpoint>/skypane/definition.json      definition of the query; other queries are rejected    query_definition.py
+    <checkpoint>/skypane/owner/<driver>/      folder of the driver in charge                         ownership.py
+    <checkpoint>/skypane/ledger/<batch>.json  manifest of the batch
+    <checkpoint>/skypane/drain.json           number of the last drain's batch, begun or committed
+    <checkpoint>/skypane/partials/*.arrow     partials that the newest manifest names; others are removed soon
 
-A manifest is the commit: what it names is so, what it does not name never happened. Spark replays a batch that it
-has not committed; the engine then starts from the manifest before it, or does nothing if the batch has one.
-Reading a ledger changes nothing; what changes it needs the ownership that claim() takes.
+Writing the manifest commits the batch; files that no manifest names are not part of the state. Spark replays a batch
+that it has not committed; the engine then starts from the manifest before it, or skips the batch if it has a manifest.
+Reading a ledger changes nothing; changing it requires the ownership that claim() takes.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from skypane.runtime.spark.engine.definition import Definition
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ownership import Ownership
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.types import CheckpointError
 
 FORMAT = 2
 KEEP = 100
-"""Manifests kept; all but the newest are there for their metrics only."""
+"""Manifests kept; all but the newest are kept only for their metrics."""
 
 _DRAIN = "drain.json"
 _MANIFEST = re.compile(r"(\d{12})\.json")
@@ -32,14 +32,14 @@ _MANIFEST = re.compile(r"(\d{12})\.json")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is true after one batch; every part is a JSON value of its owner.
+    """The committed state after one batch; each part is a JSON value written and read by its owner.
 
-    fingerprint  what identifies the batch's rows
-    progress     the punctuation law's state
-    operator     what the program remembers: the open panes and the next window of a windowed query
-    control      the states of the laws of control, and the workers
-    metrics      what was said of the batch
-    drains       how many of the batches so far were drains, of which Spark does not know
+    fingerprint  fingerprint of the batch's rows
+    progress     state of the progress policy
+    operator     state of the program; for a windowed query the open panes and the next window
+    control      states of the control policies, and the workers
+    metrics      metrics of the batch
+    drains       number of drains among the batches so far; Spark does not count them
     """
 
     batch_id: int
@@ -52,19 +52,19 @@ class Manifest:
 
 
 class Ledger:
-    """Reads the manifests of one query, and writes them once it is claimed."""
+    """Reads the manifests of one query, and writes them after claim()."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: DocumentStore) -> None:
         self._root = store
         self._store = store.child("ledger")
         self._ownership: Ownership | None = None
         self._batches = self._listed()
 
-    def claim(self, definition: Definition) -> str:
-        """Take the checkpoint over for this driver, unless it is another query's.
+    def claim(self, definition: QueryDefinition) -> str:
+        """Take ownership of the checkpoint for this driver, fence the previous one, and return the query's name.
 
-        Returns the name that the query has for as long as its checkpoint lives. Raises CheckpointError, before anything
-        is changed, if the definition there is another one, damaged, or gone, or the newest manifest is damaged.
+        The query keeps this name as long as its checkpoint exists. Raises CheckpointError, before anything is changed,
+        if the checkpoint's definition differs, is damaged or missing, or if the newest manifest is damaged.
         """
         definition.check(self._root, begun=bool(self._batches))
         self.latest()
@@ -76,7 +76,7 @@ class Ledger:
     @property
     def ownership(self) -> Ownership:
         if self._ownership is None:
-            raise CheckpointError(f"the checkpoint {self._root.root} is not claimed, so it may only be read")
+            raise CheckpointError(f"the checkpoint {self._root.root} is not claimed: it can only be read")
         return self._ownership
 
     def latest(self) -> Manifest | None:
@@ -84,10 +84,10 @@ class Ledger:
         return self._read(self._batches[-1]) if self._batches else None
 
     def commit(self, manifest: Manifest) -> None:
-        """Make the batch true; forget manifests that are too old to matter.
+        """Commit a batch, and remove manifests that are no longer kept.
 
-        Raises CheckpointError if another driver has taken the checkpoint over: before the batch is true, with nothing
-        changed, or after that, with all of it done that matters.
+        Raises CheckpointError if this driver was fenced: either before the commit, with nothing changed, or after it,
+        with only old manifests left to remove.
         """
         value = {"format": FORMAT, **{name: getattr(manifest, name) for name in Manifest.__slots__}}
         self.ownership.write(self._store, _name(manifest.batch_id), value)
@@ -97,12 +97,12 @@ class Ledger:
             del self._batches[:-KEEP]
 
     def begin_drain(self, batch_id: int) -> None:
-        """Note that the next batch is a drain: once a sink may have been told, it is finished before anything else."""
+        """Note that the next batch is a drain: once a sink may have received it, it must end before other batches."""
         self.ownership.write(self._root, _DRAIN, {"batch_id": batch_id})
 
     @property
     def drain_begun(self) -> bool:
-        """Whether a drain was begun that is not committed."""
+        """Whether a drain was begun but not committed."""
         try:
             return bool(self._root.read_json(_DRAIN)["batch_id"] > (self._batches[-1] if self._batches else -1))
         except FileNotFoundError:
@@ -118,7 +118,7 @@ class Ledger:
         return [self._read(batch_id).metrics for batch_id in self._batches[-last:]] if last > 0 else []
 
     def _listed(self) -> list[int]:
-        """Return the batches that have a manifest; whatever else lies there, an editor's backup, is none of ours."""
+        """Return the batches that have a manifest; other files, such as an editor's backup, are ignored."""
         return [int(match[1]) for name in self._store.names() if (match := _MANIFEST.fullmatch(name))]
 
     def _read(self, batch_id: int) -> Manifest:

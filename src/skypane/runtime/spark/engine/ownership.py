@@ -1,16 +1,17 @@
-"""One driver at a time: whoever starts on a checkpoint takes it over, and the one before can commit nothing more.
+"""Ownership of a checkpoint: a driver that starts fences the previous one, which can commit nothing more.
 
     <checkpoint>/skypane/owner/<driver>/   the folder of the driver in charge; its documents are written here
 
-A driver that starts makes a folder of its own, whose name comes after all that it sees, then looks again: it moves the
-folders of lower names into its own, and gives up its own for a higher name. Of any two, the one that has made its folder
-later sees the other's, so one is left, whatever order they go in and whatever a listing misses that changes meanwhile.
-Names come in the order of their charge, which sinks rely on, and none comes twice: a folder that is gone stays gone.
+A driver that starts creates its own folder, with a name after all names that it sees, and lists the folders again. It
+moves folders with lower names into its own; if there is a higher name, it removes its own folder and tries again. Of
+any two drivers, the one that creates its folder later sees the other's. Therefore exactly one remains, in any
+interleaving and even if a listing misses a concurrent change. Names follow the order of ownership, on which sinks rely,
+and are never reused, so a removed folder never reappears.
 
-A document becomes true by moving out of the folder of its driver, and a file that nothing needs is deleted by moving into
-it first: for a driver that has been taken over that folder is gone, so the move fails, however long the driver has slept. On
-a file system that cannot move folders (object stores) the old folder is deleted, and the own one looked for before each
-commit, which leaves a moment between the look and the commit.
+A document is committed by moving it out of its driver's folder, and an unneeded file is deleted by moving it there
+first. A fenced driver has lost its folder, so these moves fail, however late it resumes. On file systems that cannot
+move folders (object stores) the old folder is deleted, and a driver checks that its own exists before each commit;
+there, a driver can be fenced between the check and the commit.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
-from skypane.runtime.spark import folders
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark import driver_folders
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.types import CheckpointError
 
 OWNER = "owner"
@@ -33,71 +34,74 @@ _DRIVER = re.compile(r"(\d{12})-[0-9a-f]{8}")
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The right to change a checkpoint, as the folder `drafts`; `driver` names this start, after all that were before."""
+    """The right to change a checkpoint, held by the folder `drafts` of this driver start.
 
-    drafts: Store
+    driver   name of this start, which sorts after those of all earlier ones
+    """
+
+    drafts: DocumentStore
     driver: str
 
     @classmethod
-    def take(cls, root: Store) -> Self:
-        """Take the checkpoint over from whoever has it."""
+    def take(cls, root: DocumentStore) -> Self:
+        """Take ownership of the checkpoint, and fence the previous driver."""
         owner = root.child(OWNER)
-        owner.make()  # a folder that appears while pyarrow lists it is an error
+        owner.make()  # before it is listed: pyarrow raises if a folder appears while it is listed
         for _ in range(_TRIES):
             driver = _name_after(_drivers(owner))
             mine = owner.child(driver)
             mine.make()
-            there = _drivers(owner)
-            if max(there, default=driver) > driver:
-                owner.remove_folder(driver)  # that one was faster: come after it, in name too
+            found = _drivers(owner)
+            if max(found, default=driver) > driver:
+                owner.remove_folder(driver)  # another driver was faster: try again with a name after its name
                 continue
-            for other in there:
+            for other in found:
                 if other != driver:
-                    folders.end(owner, other, mine)
+                    driver_folders.end(owner, other, mine)
             mine.clear()
             return cls(mine, driver)
         raise CheckpointError(
-            f"{owner.root}: other drivers have taken this checkpoint {_TRIES} times while this one tried"
+            f"{owner.root}: other drivers have taken over this checkpoint {_TRIES} times while this one tried to"
         )
 
     def check(self) -> None:
-        """Raise CheckpointError if another driver has taken over."""
+        """Raise CheckpointError if this driver was fenced."""
         if not self.drafts.exists:
             raise self.lost()
 
     @contextmanager
     def in_charge(self) -> Iterator[None]:
-        """Of a driver that was taken over meanwhile, every error is that: files it counted on are gone."""
+        """Replace any error inside the context by a CheckpointError if this driver was fenced: its files are gone."""
         try:
             yield
         except Exception:
             self.check()
             raise
 
-    def write(self, target: Store, name: str, value: object) -> None:
-        """Replace a document of the checkpoint; raise CheckpointError, with nothing changed, if another driver has it."""
-        self.check()  # what makes it sure is the move; a store that cannot move a folder away has this only
+    def write(self, target: DocumentStore, name: str, value: object) -> None:
+        """Replace a document of the checkpoint; raise CheckpointError, with nothing changed, if fenced."""
+        self.check()  # the move below is the real guard; a store that cannot move folders has only this check
         try:
             target.write_json(name, value, drafts=self.drafts)
         except FileNotFoundError as error:
             raise self.lost() from error
 
-    def remove(self, target: Store, names: Iterable[str]) -> None:
-        """Delete files of the checkpoint, those that are there; raise CheckpointError if another driver has it."""
+    def remove(self, target: DocumentStore, names: Iterable[str]) -> None:
+        """Delete those files of the checkpoint that exist; raise CheckpointError if this driver was fenced."""
         self.check()
         try:
-            folders.remove(names, target, self.drafts)
+            driver_folders.remove(names, target, self.drafts)
         except FileNotFoundError as error:
             raise self.lost() from error
 
     def lost(self) -> CheckpointError:
         return CheckpointError(
-            f"another driver has started on the checkpoint of {self.drafts.root} and taken it over: this one stops, and "
-            f"what it had not committed is that one's to do. Let one driver run at a time, or give each its own checkpoint"
+            f"another driver has started on the checkpoint of {self.drafts.root} and taken it over: this one stops, "
+            f"and the other one repeats its uncommitted work. Run one driver at a time, or give each its own checkpoint"
         )
 
 
-def _drivers(owner: Store) -> list[str]:
+def _drivers(owner: DocumentStore) -> list[str]:
     return [name for name in owner.folders() if _DRIVER.fullmatch(name)]
 
 

@@ -1,11 +1,11 @@
-"""The pane-level query as one Arrow map stage: rows in, files of partials out, small reports to the driver."""
+"""The pane-level query as one Arrow map stage: it reads rows, writes files of partials, and returns small reports."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
@@ -14,82 +14,63 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType
 
-from skypane.control.measured import PaneWork, TaskWork
+from skypane.control.measurements import PaneWork, TaskWork
 from skypane.control.splitting import Routing
 from skypane.naming import backticked
-from skypane.operators.entry.counts import PaneCount, merged_sources
-from skypane.operators.entry.gate import Gate
-from skypane.operators.entry.rejection import Rejection
+from skypane.operators.entry.entry_rules import EntryRules
+from skypane.operators.entry.pane_counts import PaneCount, merged_sources
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
-from skypane.progress.arrivals import SourceCount
-from skypane.runtime.headroom import FEWER_ROWS, Headroom
+from skypane.progress.pane_arrivals import SourceCount
+from skypane.runtime.memory_headroom import FEWER_ROWS, Headroom
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
-from skypane.runtime.spark.engine.crossing import Crossing
+from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
-from skypane.runtime.spark.engine.partials import PARTIALS, PartialRef, attempt_name
-from skypane.runtime.spark.machine.collector import keep_loaded
-from skypane.runtime.spark.schema import from_spark
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReference, attempt_name
+from skypane.runtime.spark.machine.worker_memory import keep_loaded
+from skypane.runtime.spark.spark_schema import from_spark
 from skypane.runtime.spark.versions import partitioned
+from skypane.snapshots import from_json, to_json
 from skypane.windows import Windows
 from skypane.wording import count
 
 REJECTED = "rejected"
 
 _SLOTS = 64
-"""Places among which the rows of a pane are spread; a share is met to within one of them."""
+"""Slots over which the rows of a pane are spread; shares are exact to within one slot."""
 _MOST_PANES = 1024
-"""Panes, the newest first, whose shares are looked up; older ones have one owner each, by turn."""
+"""Newest panes whose shares are looked up; each older pane has one owner, in turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaneReport:
-    """One partial that a task wrote, the rows it stands for, and the seconds that lifting them took."""
+    """One partial that a task wrote, the counts of its rows, and the seconds spent lifting them."""
 
     count: PaneCount
-    ref: PartialRef
+    ref: PartialReference
     busy: float
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What one task did; `busy` is seconds spent on its rows, waiting for them left out."""
+    """Report of one task; `busy` is the seconds spent on its rows, without the time spent waiting for them."""
 
     fingerprint: Fingerprint
     busy: float
     panes: tuple[PaneReport, ...]
-    #: without the rows, which are in `rejected_rows`
+    #: the counts of rejected rows; the rows are in `rejected_rows`
     rejection: Rejection
-    rejected_rows: tuple[PartialRef, ...]
+    rejected_rows: tuple[PartialReference, ...]
     sources: Mapping[str, SourceCount]
 
     def to_json(self) -> str:
-        return json.dumps({
-            "fingerprint": asdict(self.fingerprint),
-            "busy": self.busy,
-            "panes": [asdict(pane) for pane in self.panes],
-            "rejection": self.rejection.to_json(),
-            "rejected_rows": [asdict(ref) for ref in self.rejected_rows],
-            "sources": dict(self.sources),
-        })  # fmt: skip
+        return json.dumps(to_json(self))
 
     @classmethod
     def from_json(cls, text: str) -> TaskReport:
-        value = json.loads(text)
-        panes = (
-            PaneReport(PaneCount(**pane["count"]), PartialRef(**pane["ref"]), pane["busy"]) for pane in value["panes"]
-        )
-        return cls(
-            **value
-            | {
-                "fingerprint": Fingerprint(**value["fingerprint"]),
-                "panes": tuple(panes),
-                "rejection": Rejection.from_json(value["rejection"]),
-                "rejected_rows": tuple(PartialRef(**ref) for ref in value["rejected_rows"]),
-                "sources": {name: SourceCount(*count) for name, count in value["sources"].items()},
-            }
-        )
+        return from_json(cls, json.loads(text))
 
     @property
     def work(self) -> TaskWork:
@@ -99,11 +80,11 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class LiftStage:
-    """What a task has to know; travels to the workers."""
+    """The pane-level query of one task; travels to the workers."""
 
     query: Query
-    gate: Gate
-    store: Store
+    gate: EntryRules
+    store: DocumentStore
     batch_id: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -130,7 +111,7 @@ class LiftStage:
         if lifted.partials:
             name = attempt_name(self.batch_id, task)
             refs = partials.write(self.store.child(PARTIALS), name, [part.partial for part in lifted.partials])
-        rejected: list[PartialRef] = []
+        rejected: list[PartialReference] = []
         if lifted.rejection.rows:
             name = attempt_name(self.batch_id, task)
             rejected = partials.write(self.store.child(REJECTED), name, lifted.rejection.rows)
@@ -147,8 +128,8 @@ class LiftStage:
 
 
 @dataclass(frozen=True, slots=True)
-class PaneLevel:
-    """The reports of all tasks of a batch, and what they say together."""
+class LiftReports:
+    """The reports of all tasks of a batch, and their totals."""
 
     tasks: tuple[TaskReport, ...]
 
@@ -166,7 +147,7 @@ class PaneLevel:
 
     @property
     def counts(self) -> Iterator[PaneCount]:
-        """The panes of every row with a time worth believing, late ones with them."""
+        """The panes of all rows with a credible time, including late rows."""
         yield from (pane.count for pane in self.panes)
         yield from (count for task in self.tasks for count in task.rejection.late)
 
@@ -176,47 +157,48 @@ class PaneLevel:
 
     @property
     def sources(self) -> dict[str, SourceCount]:
-        """What each source sent, where a source column is named."""
+        """Counts by source; empty unless the plan names a source column."""
         return merged_sources(task.sources for task in self.tasks)
 
     @property
-    def rejected_rows(self) -> list[PartialRef]:
+    def rejected_rows(self) -> list[PartialReference]:
         return [ref for task in self.tasks for ref in task.rejected_rows]
 
 
 def run(
-    rows: DataFrame, stage: LiftStage, crossing: Crossing, routing: Routing | None, tasks: int | None = None
-) -> PaneLevel:
-    """Lift a batch: one job, one Python hop, and an exchange before it only where a routing is given.
+    rows: DataFrame, stage: LiftStage, transfer: ArrowTransfer, routing: Routing | None, tasks: int | None = None
+) -> LiftReports:
+    """Lift a batch in one job with one Python stage, after an exchange if there is a routing.
 
-    tasks   at most so many, where rows stay where they are read: a task then reads several of the source's partitions
+    tasks   maximum number of tasks without an exchange; a task may then read several of the source's partitions
     """
     if routing is not None:
         rows = routed(rows, stage.gate, routing)
     elif tasks is not None:
         rows = rows.coalesce(tasks)
-    return _level(crossing.run(rows, stage, lambda reports: _forget(stage.store, _level(reports))))
+    return _level(transfer.run(rows, stage, lambda reports: _forget(stage.store, _level(reports))))
 
 
-def _level(reports: Iterable[str]) -> PaneLevel:
-    return PaneLevel(tuple(map(TaskReport.from_json, reports)))
+def _level(reports: Iterable[str]) -> LiftReports:
+    return LiftReports(tuple(map(TaskReport.from_json, reports)))
 
 
-def _forget(store: Store, level: PaneLevel) -> None:
-    """Remove the files of tasks that run again."""
+def _forget(store: DocumentStore, level: LiftReports) -> None:
+    """Remove the files of tasks that will run again."""
     store.child(PARTIALS).remove({pane.ref.file for pane in level.panes})
     store.child(REJECTED).remove({ref.file for ref in level.rejected_rows})
 
 
-def routed(rows: DataFrame, gate: Gate, routing: Routing) -> DataFrame:
-    """Move each row to the task of its worker: natively, and by the row alone, so that a task tried again gets the same.
+def routed(rows: DataFrame, gate: EntryRules, routing: Routing) -> DataFrame:
+    """Move each row to the task of its worker.
 
-    Rows of a pane with several owners are spread over them by a hash, in the proportions of the shares.
+    Spark computes the worker natively from the row alone, so a retried task gets the same rows. A hash spreads the rows
+    of a pane with several owners over them in proportion to their shares.
     """
     if routing.everywhere:
         return rows.repartition(routing.workers)
     micros = sf.unix_micros(sf.col(backticked(gate.time)).cast("timestamp"))
-    # Absurd times overflow, to null. Division is in floating point: off by a pane at worst, and no answer depends on it.
+    # Extreme times overflow to null. The division in floating point may be off by one pane; no answer depends on it.
     pane = _pane(micros, gate.windows)
     worker = sf.coalesce(sf.pmod(pane, sf.lit(routing.workers)), sf.lit(0)).cast("int")
     if routing.shares:
@@ -235,18 +217,18 @@ def _pane(micros: Column, windows: Windows) -> Column:
 
 
 def _shared(rows: DataFrame, pane: Column, routing: Routing) -> Column:
-    """Return the worker of a row whose pane has shares, null for others: one look-up, however many panes there are."""
+    """Return the worker of a row whose pane has shares, null for other rows; one look-up for any number of panes."""
     last = max(routing.shares)
     first = max(min(routing.shares), last - _MOST_PANES + 1)
     slots = [worker for known in range(first, last + 1) for worker in routing.slots(known, _SLOTS)]
-    table = sf.split(sf.lit(",".join(map(str, slots))), ",").cast("array<int>")  # a constant: folded by Spark, once
+    table = sf.split(sf.lit(",".join(map(str, slots))), ",").cast("array<int>")  # a constant, which Spark folds once
     hashed = [backticked(field.name) for field in rows.schema.fields if _hashable(field.dataType)]
-    # A pane that is far from all of these overflows, to null, which is in no table.
+    # For a pane far from all of these the subtraction overflows to null, which has no entry in the table.
     slot = sf.pmod(sf.xxhash64(*hashed), sf.lit(_SLOTS))
     place = sf.try_add(sf.try_multiply(sf.try_subtract(pane, sf.lit(first)), sf.lit(_SLOTS)), slot)
     return sf.get(table, place.try_cast("int"))
 
 
 def _hashable(kind: DataType) -> bool:
-    """Whether Spark hashes values of the type: not maps, nor what holds them."""
+    """Return whether Spark can hash values of the type: it cannot hash maps, variants, and types that contain them."""
     return not any(word in kind.simpleString() for word in ("map<", "variant"))

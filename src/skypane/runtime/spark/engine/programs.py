@@ -1,23 +1,23 @@
-"""Which program runs a plan."""
+"""The choice of the program that runs a plan."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from skypane.plan import ContinuousPlan
-from skypane.runtime.spark.engine.continuous import ContinuousProgram
-from skypane.runtime.spark.engine.crossing import Crossing
-from skypane.runtime.spark.engine.intake import Intake
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
+from skypane.runtime.spark.engine.front_program import ContinuousProgram
+from skypane.runtime.spark.engine.ingest import Ingest
+from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.program import Program
-from skypane.runtime.spark.engine.setting import Setting
-from skypane.runtime.spark.engine.windowed import WindowedProgram
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.engine.window_program import WindowedProgram
 
 
-def program_of(setting: Setting, store: Store, staged: Store) -> Program[Any]:
-    """Return the program of a setting's plan; partials are kept in `store`, and workers write answers to `staged`."""
+def program_of(setting: JobSettings, store: DocumentStore, staged: DocumentStore) -> Program[Any]:
+    """Return the program of a job's plan; partials are kept in `store`, and workers write answers to `staged`."""
     plan = setting.plan
-    intake = Intake(plan, setting.schema, store, setting.late is not None, Crossing(setting.schema))
+    intake = Ingest(plan, setting.schema, store, setting.late is not None, ArrowTransfer(setting.schema))
     if isinstance(plan, ContinuousPlan):
         return ContinuousProgram(plan, intake, setting.answer_schema, setting.costs)
     return WindowedProgram(plan, intake, setting.answer_schema, staged, setting.costs)

@@ -1,13 +1,14 @@
-"""Spark's own files of a checkpoint, looked through before Spark reads them.
+"""Check Spark's own files of a checkpoint before Spark reads them.
 
-    <checkpoint>/metadata                the query's id
-    <checkpoint>/offsets/<batch>         where each source stands after the batch
-    <checkpoint>/commits/<batch>         that the batch is done
-    <checkpoint>/sources/<n>/<offset>    of a source of files: what came with the offset; <offset>.compact: all up to it
+    <checkpoint>/metadata                id of the query
+    <checkpoint>/offsets/<batch>         offset of each source after the batch
+    <checkpoint>/commits/<batch>         marks the batch as committed
+    <checkpoint>/sources/<n>/<offset>    file source: the files added by the offset; <offset>.compact: all up to it
 
-Hadoop leaves a checksum beside each, and Spark reads them without a look at it: a flipped bit in the name of a file that
-was read has it read again, and its rows come twice. Of torn files Spark says where its parser stopped, not which they are.
-Looked through on a local disk only: other stores keep sums of their own, and are slow to list.
+Hadoop writes a checksum beside each file, but Spark ignores it: with a flipped bit in the name of an ingested file,
+Spark reads the file again and its rows are counted twice. For a torn file Spark reports where its parser stopped, but
+not which file it is. Only checkpoints on a local disk are checked: other stores keep checksums of their own, and are
+slow to list.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from skypane.runtime.spark.store import Store
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.types import CheckpointError
 
 _MAGIC = b"crc\0"
-"""How Hadoop's files of checksums begin; bytes per sum follow, then the sums, four bytes each as well."""
+"""First bytes of Hadoop's checksum files; then follow the bytes per checksum, and the checksums, four bytes each."""
 
 
-def check(checkpoint: Store) -> None:
-    """Raise CheckpointError if a file of Spark's is damaged, or one is gone that others speak of."""
+def check(checkpoint: DocumentStore) -> None:
+    """Raise CheckpointError if a file of Spark is damaged, or missing although other files refer to it."""
     if not checkpoint.is_local:
         return
     root = Path(checkpoint.path(""))
@@ -43,11 +44,11 @@ def check(checkpoint: Store) -> None:
 def _check_file(path: Path) -> None:
     content, sums = _read(path), _read(path.with_name(f".{path.name}.crc"))
     if content is None:
-        return  # another driver, which is about to be taken over, has deleted it
+        return  # deleted by the driver that is about to be fenced
     if not content:
         raise _lost(path, "is empty")
     if sums and sums.startswith(_MAGIC) and sums[8:] != _sums(content, int.from_bytes(sums[4:8])):
-        raise _lost(path, "is damaged: its checksum is another")
+        raise _lost(path, "is damaged: its checksum does not match")
     try:
         _documents(content)
     except ValueError as error:
@@ -62,34 +63,35 @@ def _read(path: Path) -> bytes | None:
 
 
 def _sums(content: bytes, size: int) -> bytes:
-    """Return the checksums of each `size` bytes."""
+    """Return the checksums of the blocks of `size` bytes."""
     starts = range(0, len(content), max(size, 1))
     return b"".join(zlib.crc32(content[start : start + size]).to_bytes(4) for start in starts)
 
 
 def _documents(content: bytes) -> list[Any]:
-    """Return the documents of a file, a line each; what is none, a version or a number, comes as text."""
+    """Return the documents of a file, one per line; other lines, such as a version or a number, as text."""
     return [json.loads(line) if line.startswith("{") else line for line in content.decode().splitlines()]
 
 
 def _check_batches(root: Path) -> None:
-    """A batch that is done was begun before."""
-    done, begun = _numbers(root / "commits"), _numbers(root / "offsets")  # in this order: another driver may run yet
+    """Raise CheckpointError if a committed batch has no offsets."""
+    done, begun = _numbers(root / "commits"), _numbers(root / "offsets")  # in this order: another driver may still run
     if done and max(done) > max(begun, default=-1):
         raise _lost(root / "offsets" / str(max(done)), "is gone")
 
 
 def _check_sources(root: Path) -> None:
-    """What a source of files says of the newest batch is there, back to where all is told in one file."""
+    """Raise CheckpointError if a file source's log lacks a file between the last compact file and the newest batch."""
     begun = _numbers(root / "offsets")
     if not begun:
         return
-    stands = _documents((root / "offsets" / str(max(begun))).read_bytes())[2:]  # after a version, and what is of all
-    for source, stand in enumerate(stands):
-        if not (isinstance(stand, dict) and stand.keys() == {"logOffset"}):
-            continue  # a source of another kind
+    # The offsets follow two lines: a version, and what all sources share.
+    source_offsets = _documents((root / "offsets" / str(max(begun))).read_bytes())[2:]
+    for source, source_offset in enumerate(source_offsets):
+        if not (isinstance(source_offset, dict) and source_offset.keys() == {"logOffset"}):
+            continue  # not a file source
         folder = root / "sources" / str(source)
-        for offset in range(stand["logOffset"], -1, -1):
+        for offset in range(source_offset["logOffset"], -1, -1):
             if (folder / f"{offset}.compact").exists():
                 break
             if not (folder / str(offset)).exists():
@@ -97,12 +99,12 @@ def _check_sources(root: Path) -> None:
 
 
 def _newest(log: Path) -> list[Path]:
-    """Return the two files of a log that Spark reads when it starts."""
+    """Return the two files of a log that Spark reads at a start."""
     return [log / str(number) for number in sorted(_numbers(log))[-2:]]
 
 
 def _since_compact(sources: Path) -> Iterator[Path]:
-    """Yield the files that tell what sources have read: for each the last one that tells all, and those after it."""
+    """Yield the logs of what sources have read: for each source the last compact file, and the files after it."""
     for source in sources.glob("*"):
         compact = max(_numbers(source, ".compact"), default=-1)
         if compact >= 0:
@@ -111,12 +113,13 @@ def _since_compact(sources: Path) -> Iterator[Path]:
 
 
 def _numbers(log: Path, suffix: str = "") -> list[int]:
-    """Return the numbers of a log's files; those that Hadoop or a write under way keep beside them have none."""
+    """Return the numbers of a log's files, without the checksum files of Hadoop and the files of unfinished writes."""
     names = [path.name.removesuffix(suffix) for path in log.glob(f"*{suffix}")]
     return [int(name) for name in names if name.isdecimal()]
 
 
 def _lost(path: Path, what: str) -> CheckpointError:
     return CheckpointError(
-        f"{path}, a file of Spark's in the checkpoint, {what}: restore the whole checkpoint from a copy, or start with a new one"
+        f"{path}, a file of Spark's in the checkpoint, {what}: restore the whole checkpoint from a copy, or start with "
+        f"a new one"
     )

@@ -1,4 +1,4 @@
-"""The engine's only clock."""
+"""The timer of the engine, its only use of a clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Timer:
-    """Wall time by step; a step may have several parts."""
+    """Measures the wall time of each step; a step may have several parts."""
 
     def __init__(self) -> None:
         self.started_at = time.time()
@@ -22,5 +22,5 @@ class Timer:
         self.seconds[step] = round(self.seconds.get(step, 0.0) + time.perf_counter() - began, 6)
 
     def stop(self) -> dict[str, float]:
-        """Return the steps so far, and the total until now."""
+        """Return the seconds of each step so far, and the total until now."""
         return {"total": round(time.perf_counter() - self.began, 6), **self.seconds}

@@ -1,1 +1,1 @@
-"""What Spark runs on here: a session with good settings, and a Java for it."""
+"""The environment of Spark on this machine: a session with suitable settings, Java, and the workers' Python."""

@@ -1,9 +1,9 @@
-"""The bytecode of what a Python worker loads.
+"""Bytecode of the modules that a Python worker loads.
 
-Python compiles a module's source when it is imported, and keeps the bytecode for the next process, unless it is told not to
-(PYTHONDONTWRITEBYTECODE, as in many container images) or may not write there. Where packages were installed without it too
-(uv, pip --no-compile), each worker compiles the thousand modules that it loads: about 3 CPU seconds until it has its first answer
-instead of 1.1.
+Python compiles a module when it is imported, and keeps the bytecode for the next process, unless this is disabled
+(PYTHONDONTWRITEBYTECODE, as in many container images) or the folder is not writable. If packages were also installed
+without bytecode (uv, pip --no-compile), each worker compiles the thousand modules that it loads, and its first answer
+takes about 3 CPU seconds instead of 1.1.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from types import ModuleType
 from typing import Final
 
 _LOADED: Final = ("pyspark.worker", "pandas", "skypane", "skypane.runtime.spark.engine.plq")
-"""What a worker loads, with all that these load."""
+"""Modules that a worker loads; they import the others."""
 
 
 def lacking(modules: Iterable[ModuleType] | None = None) -> list[ModuleSpec]:
-    """Return those of `modules`, or of all that a worker loads, whose bytecode is not kept."""
+    """Return those of `modules`, or of all modules that a worker loads, that have no bytecode file."""
     if modules is None:
         for name in _LOADED:
             import_module(name)
@@ -33,7 +33,7 @@ def lacking(modules: Iterable[ModuleType] | None = None) -> list[ModuleSpec]:
 
 
 def keep(specs: Iterable[ModuleSpec]) -> int:
-    """Compile sources and keep the bytecode where Python looks for it; return of how many modules there was a place to."""
+    """Compile modules, and write their bytecode where Python looks for it; return the number of modules written."""
     kept = 0
     for spec in specs:
         with suppress(OSError):

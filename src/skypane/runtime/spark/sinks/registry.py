@@ -1,8 +1,10 @@
-"""The sinks that a user may name, a line each: the package, job files, errors and docs/reference.md have them from here.
+"""The sinks that users can name, one per line; the package, job files, errors and docs/reference.md use this list.
 
-A sink is called in job files as its class is, in small letters, unless its `job_formats` say otherwise.
+In job files a sink has the name of its class in lower case, unless its `job_formats` differ.
 """
 
 from skypane.runtime.spark.sinks.console import Console as Console
 from skypane.runtime.spark.sinks.directory import Directory as Directory
 from skypane.runtime.spark.sinks.memory import Memory as Memory
+
+_GROUP = "skypane.sinks"

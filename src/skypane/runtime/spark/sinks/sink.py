@@ -1,4 +1,4 @@
-"""What a sink is: given a batch twice, it must end up as if it had been given it once."""
+"""The interface of a sink; writing a batch twice must have the same effect as writing it once."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.places import Place
-from skypane.runtime.spark.sinks.answers import Answers
-from skypane.runtime.spark.sinks.claim import Claim
-from skypane.runtime.spark.store import Store
+from skypane.locations import Location
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
 
 
 @runtime_checkable
 class Sink(Protocol):
-    """Takes the answers of one batch after the other. One of your own inherits from this, and must only write()."""
+    """Takes the answers of each micro-batch; a sink of your own inherits from this, and only write() is required."""
 
     def check(self, schema: pa.Schema) -> None:
-        """Raise ConfigError if rows of `schema` have a column that the sink cannot hold."""
-        del schema  # most hold any
+        """Raise ConfigError if `schema` has a column that the sink cannot hold."""
+        del schema  # most sinks hold all types
 
-    def place(self) -> Place | None:
-        """Return the folder that the sink needs for itself, or None."""
+    def place(self) -> Location | None:
+        """Return the folder that the sink needs exclusively, or None."""
         return None
 
     def for_rejected(self) -> Sink:
-        """Return the sink to be used for rejected rows instead of answers."""
+        """Return the sink to use for rejected rows instead of answers."""
         return self
 
-    def open(self, claim: Claim) -> None:
-        """Prepare for the batches of a start of a query; raise CheckpointError if another query writes here."""
-        del claim  # most have nothing to prepare
+    def open(self, claim: QueryStart) -> None:
+        """Prepare for the batches of a driver start; raise CheckpointError if another query writes to this sink."""
+        del claim  # most sinks need no preparation
 
-    def stage(self, driver: str) -> Store | None:
-        """Return where the start `driver` of a query should write parquet files for write() to move, or None."""
-        del driver  # most have no files
+    def stage(self, driver: str) -> DocumentStore | None:
+        """Return the folder to which `driver` writes parquet files that write() then moves, or None."""
+        del driver  # most sinks have no files
         return None
 
-    def write(self, spark: SparkSession, answers: Answers, batch_id: int) -> None:
-        """Take the answers of a batch; called again with the same rows if the batch was not committed."""
+    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
+        """Write the answers of a batch; called again with the same rows if the batch was not committed."""
         ...

@@ -1,1 +1,1 @@
-"""Streaming sources of ours: recordings and generated workloads, replayed at a pace."""
+"""Streaming sources of skypane: many inputs, recordings, and generated workloads."""

@@ -1,4 +1,4 @@
-"""Arrow's many layouts of a value, as the one that Spark takes over: a source must hand over exactly that."""
+"""Map Arrow types to the layouts that Spark accepts; a source must return exactly these."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from skypane.naming import shortened
 from skypane.types import ConfigError
 
 _WHOLE_DECIMAL = 38
-"""Digits of Spark's decimals, at most."""
+"""The largest number of digits of Spark's decimals."""
 
 
 def as_in_spark(schema: pa.Schema) -> pa.Schema:
-    """Return the schema in Spark's layouts: times in microseconds, UTC or without a zone; plain texts and lists.
+    """Return the schema in Spark's layouts: times in microseconds, UTC or without a zone; plain strings and lists.
 
-    Raises ConfigError naming a column whose type Spark does not have.
+    Raises ConfigError, naming the column, for a type that Spark does not have.
     """
     return pa.schema([pa.field(field.name, _of_column(field)) for field in schema])
 
@@ -32,7 +32,7 @@ def _of_column(field: pa.Field) -> pa.DataType:
 
 
 def _spark_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the layout of Spark's own that holds all values of a type, or None if there is none."""
+    """Return Spark's layout for all values of a type, or None if Spark has none."""
     if pa.types.is_dictionary(kind):
         return _spark_type(kind.value_type)
     if pa.types.is_timestamp(kind):
@@ -62,7 +62,7 @@ _LAYOUTS: tuple[tuple[Callable[[pa.DataType], bool], pa.DataType], ...] = (
     (_t.is_duration, pa.duration("us")),
     (_t.is_null, pa.null()),
 )
-"""Types and the layout that Spark has for them; unsigned numbers in the next wider signed one."""
+"""Types and Spark's layouts for them; unsigned numbers use the next wider signed type."""
 
 
 def _nested(kind: pa.DataType) -> pa.DataType | None:

@@ -1,9 +1,9 @@
-"""Rows of a workload for a replay, made where they are read: nothing is written, nothing travels but the config.
+"""Rows of a workload for a replay, generated where they are read: nothing is stored, and only the config is sent.
 
-A workload can only be made from its beginning on. So each process keeps the stream it has begun, and goes on in it: micro-
-batches ascend, and the tasks of one micro-batch share its rows, which are kept until the next one. Every process makes
-the whole stream to read its part: with n tasks a micro-batch, making rows costs n times as much as with one, and a run
-that is resumed at row r makes r rows first.
+A workload can only be generated from its beginning. Each process therefore keeps its stream and continues it:
+micro-batches ascend, and the tasks of a micro-batch share its rows, which are kept until the next one. Every process
+generates the whole stream to read its part, so n tasks per micro-batch generate n times the rows, and a run that
+resumes at row r generates r rows first.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from skypane.workloads import Stream, workload
 
 
 def read_parameters(text: str) -> dict[str, Any]:
-    """Return the parameters that a text in JSON gives by name; ConfigError if it does not."""
+    """Return the parameters by name from a JSON object; raise ConfigError for other text."""
     try:
         parameters = json.loads(text)
     except json.JSONDecodeError as error:
         raise ConfigError(f"parameters of a workload must be JSON, got {text!r}: {error}") from error
     if not isinstance(parameters, dict):
-        raise ConfigError(f'parameters of a workload must be names with values, as {{"rate": 1000}}, got {text!r}')
+        raise ConfigError(f'parameters of a workload must be a JSON object such as {{"rate": 1000}}, got {text!r}')
     return parameters
 
 
 def generated(name: str, parameters: Mapping[str, Any]) -> Generated:
-    """Return the rows of the workload of that name; ConfigError for parameters that it does not take."""
+    """Return the rows of the named workload; raise ConfigError for parameters that it does not take."""
     return Generated(workload(name, **parameters))
 
 
 @dataclass(frozen=True)
 class Generated(Replayable):
-    """Rows of a workload that says how many it has."""
+    """Rows of a workload with a known number of rows."""
 
     workload: Stream
 
     def __post_init__(self) -> None:
         if self.workload.rows is None:
-            raise ConfigError("a workload that is replayed needs the parameter rows: how many there are")
+            raise ConfigError("a workload that is replayed needs the parameter rows, its number of rows")
 
     @property
     def schema(self) -> pa.Schema:
@@ -55,7 +55,7 @@ class Generated(Replayable):
 
     @cached_property
     def row_count(self) -> int:
-        """Return how many rows there may be; a workload that ends before them, by its length, has fewer."""
+        """The largest number of rows; a workload whose length ends earlier has fewer."""
         return self.workload.rows or 0
 
     def due(self, start: int, elapsed: Micros) -> int:
@@ -66,7 +66,7 @@ class Generated(Replayable):
 
 
 class _Making:
-    """A workload's stream as far as it is made, of which the oldest rows are forgotten."""
+    """The generated part of a workload's stream; its oldest rows are dropped."""
 
     def __init__(self, made: Stream) -> None:
         self.workload = made
@@ -79,11 +79,11 @@ class _Making:
         self.made = 0
 
     def first(self) -> int:
-        """Return the first row that is kept or to come."""
+        """Return the first row that is kept, or that is generated next."""
         return self.kept[0][0] if self.kept else self.made
 
     def go_on(self) -> bool:
-        """Make some more rows; return False if there are none."""
+        """Generate more rows; return False at the end of the workload."""
         batch = next(self.coming, None)
         if batch is None:
             return False
@@ -92,7 +92,7 @@ class _Making:
         return True
 
     def go_to(self, row: int, keep_from: int) -> None:
-        """Make rows up to `row`, if there are so many, and forget those before `keep_from`."""
+        """Generate rows up to `row` or the end, and drop those before `keep_from`."""
         if keep_from < self.first():
             self.restart()
         self.forget(keep_from)
@@ -100,12 +100,12 @@ class _Making:
             self.forget(keep_from)
 
     def forget(self, before: int) -> None:
-        """Forget the batches whose rows all lie before that one."""
+        """Drop the batches whose rows are all before row `before`."""
         while self.kept and self.kept[0][0] + self.kept[0][1].num_rows <= before:
             self.kept.popleft()
 
     def slice(self, start: int, end: int, since: int) -> Iterator[pa.RecordBatch]:
-        """Yield rows [start, end); those from `since` on are kept, because another task may want them."""
+        """Yield rows [start, end); rows from `since` on are kept, because another task may need them."""
         self.go_to(end, min(since, start))
         for first, batch in tuple(self.kept):
             begins, ends = max(start - first, 0), min(end - first, batch.num_rows)
@@ -114,21 +114,21 @@ class _Making:
 
 
 class _Clock:
-    """What of a stream is due: asked by the one process that plans, for ascending times."""
+    """Computes the rows that are due; used by the planning process, with ascending times."""
 
     def __init__(self, made: Stream) -> None:
         self.stream = _Making(made)
-        #: the row that time is counted from, and its arrival
+        #: the row from which time is counted, and its arrival
         self.origin: tuple[int, Micros] | None = None
-        #: how far time has gone: what was due before is forgotten
+        #: the time of the last call; rows that were due before are dropped
         self.elapsed: Micros = 0
 
     def due(self, start: int, elapsed: Micros, row_count: int) -> int:
-        """Return the first row, of `row_count`, that has not come `elapsed` after row `start` did."""
+        """Return the first of `row_count` rows that arrives more than `elapsed` after row `start`."""
         if self.origin is None or self.origin[0] != start or elapsed < self.elapsed:
             self.stream.go_to(start + 1, start)
             if self.stream.made <= start:
-                return row_count  # it ended before
+                return row_count  # the workload ended before row `start`
             first, batch = self.stream.kept[0]
             self.origin = start, int(_arrivals(batch)[start - first])
         self.elapsed = elapsed

@@ -1,9 +1,9 @@
-"""What a replay reads: the rows of a file in the order of their arrival, any of them at any time.
+"""Files that a replay reads: rows in the order of arrival, with random access.
 
-Planning needs arrival times only, tasks need rows only; each process opens the file for itself, and what travels
-between them is its path. Arrow files are mapped into memory and cost nothing to open. Of a parquet file one row group
-is decoded at a time, and kept until the next one is wanted. A csv file is parsed once by each process, as a whole:
-turn large ones into parquet first.
+Planning needs only arrival times, tasks need only rows; each process opens the file itself, and only its path is sent
+between them. Arrow files are memory-mapped and cost nothing to open. Of a parquet file one row group at a time is
+decoded and kept until another is needed. A csv file is parsed once by each process, as a whole: convert large ones to
+parquet first.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from skypane.places import whole
-from skypane.preference.schema import field_of
+from skypane.locations import whole
+from skypane.preference.column_checks import field_of
 from skypane.runtime.spark.sources.arrow_types import as_in_spark
 from skypane.types import ConfigError, IntArray, Micros
 
 FORMAT = "skypane-replay"
-"""The name by which Spark knows the source that reads them."""
+"""The name of the Spark data source that reads recordings."""
 
 _END_OF_TIME = np.iinfo(np.int64).max
 
@@ -36,9 +36,9 @@ CHUNK_ROWS = 8192
 
 
 def write_recording(table: pa.Table, path: Path) -> None:
-    """Write `table`, already in the order of arrival, as an Arrow file to replay; atomically.
+    """Write `table`, already in the order of arrival, atomically as an Arrow file to replay.
 
-    Raises ConfigError if there is no place for it, or a column of a type that Spark does not have.
+    Raises ConfigError if the file cannot be written, or if a column has a type that Spark does not have.
     """
     table = table.cast(as_in_spark(table.schema))
     try:
@@ -54,28 +54,28 @@ class Replayable(ABC):
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """Their columns, as Spark takes them over."""
+        """The columns of the rows, in Spark's layouts."""
 
     @property
     @abstractmethod
     def row_count(self) -> int:
-        """How many there are."""
+        """The number of rows."""
 
     @abstractmethod
     def due(self, start: int, elapsed: Micros) -> int:
-        """Return the first row that has not come `elapsed` after row `start` did; ConfigError if times are unusable."""
+        """Return the first row that arrives more than `elapsed` after row `start`; ConfigError for unusable times."""
 
     @abstractmethod
     def slice(self, start: int, end: int, since: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield rows [start, end). Rows before `since`, or `start` if it is not given, will not be wanted again."""
+        """Yield rows [start, end); rows before `since` (default: `start`) will not be requested again."""
 
 
 @dataclass(frozen=True)
 class Recording(Replayable):
-    """A file of rows in ascending order of the column `arrival`: Arrow, parquet or csv, as its name ends.
+    """A file of rows in ascending order of the column `arrival`: Arrow, parquet or csv, by the ending of its name.
 
-    `arrival` may be None where nobody asks what is due. Raises ConfigError if the file cannot be read, or if the column
-    is missing, no time, null somewhere, or out of order.
+    `arrival` may be None if due() is never called. Raises ConfigError if the file cannot be read, or if the column is
+    missing, not a time, has nulls, or is out of order.
     """
 
     path: str
@@ -116,15 +116,15 @@ class Recording(Replayable):
         return _opened(self.path, _stamp(self.path))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Each process opens the file itself; times in the pickle would be a copy of them per task.
+        # Each process opens the file itself; pickled arrival times would be copied to every task.
         return {"path": self.path, "arrival": self.arrival}
 
 
 def _ascending(column: pa.ChunkedArray, name: str, path: str) -> IntArray:
     if not (pa.types.is_timestamp(column.type) or pa.types.is_int64(column.type)):
-        raise ConfigError(f"column {name!r} of {path} is {column.type}, need a timestamp, or int64 microseconds")
+        raise ConfigError(f"column {name!r} of {path} is {column.type}; it must be a timestamp, or int64 microseconds")
     if column.null_count:
-        raise ConfigError(f"column {name!r} of {path} has {column.null_count} nulls, need none")
+        raise ConfigError(f"column {name!r} of {path} has {column.null_count} nulls; arrival times cannot be null")
     times: IntArray = pc.cast(_in_micros(column), pa.int64()).to_numpy()
     if np.any(times[1:] < times[:-1]):
         raise ConfigError(f"rows of {path} are not in ascending order of {name!r}; sort them first")
@@ -153,7 +153,7 @@ class _File(ABC):
 
 
 class _InMemory(_File):
-    """A table; of an Arrow file, only mapped."""
+    """A table in memory; an Arrow file is only mapped."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -168,7 +168,7 @@ class _InMemory(_File):
 
 
 class _Parquet(_File):
-    """A parquet file, of which one row group at a time is in memory."""
+    """A parquet file; one row group at a time is in memory."""
 
     def __init__(self, path: str) -> None:
         self.file = pq.ParquetFile(path)
@@ -177,7 +177,7 @@ class _Parquet(_File):
         #: row number at which each row group begins, and the end
         self.begins = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         self.row_count = int(self.begins[-1])
-        #: the row group that is decoded: its number, its rows
+        #: number and rows of the decoded row group
         self.decoded: tuple[int, pa.Table] | None = None
 
     def column(self, name: str) -> pa.ChunkedArray:
@@ -197,7 +197,7 @@ class _Parquet(_File):
         return self.decoded[1]
 
 
-#: (size, time of last change): another file under the same name is not taken for the one that is open
+#: (size, time of last change): distinguishes an open file from another one under the same name
 _Stamp = tuple[int, int]
 
 
@@ -222,6 +222,6 @@ def _opened(path: str, stamp: _Stamp) -> _File:
                 with pa.memory_map(path) as source:
                     return _InMemory(pa.ipc.open_file(source).read_all())
             case other:
-                raise ConfigError(f"cannot tell from {other!r} how {path} is to be read; need .arrow, .parquet or .csv")
+                raise ConfigError(f"cannot read {path}: its ending {other!r} is unknown; use .arrow, .parquet or .csv")
     except (pa.ArrowInvalid, OSError) as error:
         raise ConfigError(f"cannot read {path} to replay it: {error}") from error

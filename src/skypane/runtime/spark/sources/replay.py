@@ -1,14 +1,13 @@
-"""Rows as a stream: they come by their arrival times, as fast as a speed-up says, resumable at any row.
+"""Replay rows as a stream: they arrive by their arrival times, times a speed-up, and can be resumed at any row.
 
-`skypane-replay` is a Python data source of Spark's own kind (pyspark.sql.datasource) that hands over Arrow batches. Its
-offset is a row number, so a restarted query goes on where the last committed batch ended, and a replayed batch holds
-the same rows.
+`skypane-replay` is a Python data source (pyspark.sql.datasource) that returns Arrow record batches. Its offset is a row
+number, so a restarted query continues where the last committed batch ended, and a replayed batch holds the same rows.
 
     arrival time   |--a--b-----c-d--------e-->          rows in ascending order of arrival
-    wall clock     |--a-b--c-d--e->                     speedup times faster, counted from the row a run starts at
+    wall clock     |--a-b--c-d--e->                     speedup times faster, counted from the first row of a run
 
-The first trigger of each run brings one row only. It starts Spark's Python workers, whose seconds would otherwise
-become days of arrivals at once; the clock starts after it.
+The first trigger of each run reads only one row. It starts Spark's Python workers, which takes seconds that would
+otherwise become days of arrivals at once; the clock starts after it.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from skypane.places import Place
+from skypane.locations import Location
 from skypane.runtime.spark import versions
-from skypane.runtime.spark.machine.collector import keep_loaded
-from skypane.runtime.spark.sources import registering
+from skypane.runtime.spark.machine.worker_memory import keep_loaded
+from skypane.runtime.spark.sources import registration
 from skypane.runtime.spark.sources.generated import generated, read_parameters
 from skypane.runtime.spark.sources.recordings import FORMAT, Recording, Replayable
 from skypane.types import CheckpointError, ConfigError
@@ -62,10 +61,10 @@ def replay(
 ) -> DataFrame:
     """Return the recording at `path` as a streaming DataFrame, `speedup` times faster than it happened.
 
-    With no speed-up all rows are there at once, and the trigger decides, or `rows_per_trigger`. `arrival` names the
-    timestamp column whose order the rows have.
+    Without a speed-up all rows are available at once, and the trigger or `rows_per_trigger` sets the size of batches.
+    `arrival` names the timestamp column by which the rows are ordered.
     """
-    options = {"path": str(Place.of(path).resolved()), "arrival": arrival}
+    options = {"path": str(Location.of(path).resolved()), "arrival": arrival}
     return _stream(spark, options, speedup=speedup, rowsPerTrigger=rows_per_trigger, partitions=partitions)
 
 
@@ -78,9 +77,9 @@ def replay_workload(
     rows_per_trigger: int | None = None,
     partitions: int = PARTITIONS,
 ) -> DataFrame:
-    """Return the workload of that name (see skypane.workloads.workload) as a streaming DataFrame, as `replay`.
+    """Return the named workload (see skypane.workloads.workload) as a streaming DataFrame, in the same way as `replay`.
 
-    `parameters` have `rows`, how many there are. What cannot be made is refused here, with the parameter's name.
+    `parameters` must include `rows`, the number of rows. Raises ConfigError, naming the parameter, if one is invalid.
     """
     generated(name, parameters)
     options = {"workload": name, "parameters": json.dumps(dict(parameters))}
@@ -88,8 +87,8 @@ def replay_workload(
 
 
 def register(spark: SparkSession) -> None:
-    """Make `skypane-replay` known to a session by its name."""
-    registering.register(spark, ReplaySource)
+    """Register `skypane-replay` with a session."""
+    registration.register(spark, ReplaySource)
 
 
 def _stream(spark: SparkSession, options: Mapping[str, str | None], **numbers: float | None) -> DataFrame:
@@ -99,30 +98,30 @@ def _stream(spark: SparkSession, options: Mapping[str, str | None], **numbers: f
 
 
 @dataclass
-class Rows(InputPartition):
-    """Rows [start, end), read by one task, of a micro-batch whose first row is `since`."""
+class RowRange(InputPartition):
+    """Rows [start, end) that one task reads, of a micro-batch whose first row is `since`."""
 
     start: int
     end: int
     since: int
 
 
-def partitions_of(start: int, end: int, count: int) -> list[Rows]:
-    """Cut rows [start, end) into at most `count` parts of about equal size, none empty."""
+def partitions_of(start: int, end: int, count: int) -> list[RowRange]:
+    """Divide rows [start, end) into at most `count` non-empty parts of about equal size."""
     cuts = np.linspace(start, end, count + 1).astype(np.int64).tolist()
-    return [Rows(a, b, start) for a, b in pairwise(cuts) if b > a]
+    return [RowRange(a, b, start) for a, b in pairwise(cuts) if b > a]
 
 
 class ReplaySource(DataSource):
-    """`spark.readStream.format("skypane-replay")`; a batch read gives all rows.
+    """`spark.readStream.format("skypane-replay")`; a batch read returns all rows.
 
     path           an Arrow, parquet or csv file
-    arrival        its timestamp column, in ascending order; needed with a speedup
-    workload       instead of a path, the name of a workload
-    parameters     of the workload, as a JSON object; `rows` must be among them
-    speedup        seconds of arrival in a second of wall clock; all rows at once, if left out
-    rowsPerTrigger rows of a micro-batch, at most
-    partitions     tasks of a micro-batch (2)
+    arrival        the timestamp column, in ascending order; required with a speedup
+    workload       the name of a workload, instead of a path
+    parameters     parameters of the workload, as a JSON object that includes `rows`
+    speedup        seconds of arrival per second of wall clock; default: all rows at once
+    rowsPerTrigger the largest number of rows in a micro-batch
+    partitions     tasks per micro-batch; default 2
     """
 
     @classmethod
@@ -138,7 +137,8 @@ class ReplaySource(DataSource):
             )
         if path is not None:
             return Recording(
-                Place.of(path, f"{FORMAT} option path").of_this_machine("a replay reads"), self.options.get("arrival")
+                Location.of(path, f"{FORMAT} option path").of_this_machine("a replay reads"),
+                self.options.get("arrival"),
             )
         return generated(str(name), read_parameters(self.options.get("parameters", "{}")))
 
@@ -172,22 +172,22 @@ class ReplaySource(DataSource):
 
 
 class ReplayReader(DataSourceReader):
-    """All rows, for batch queries."""
+    """Batch reader: returns all rows."""
 
     def __init__(self, source: Replayable, partitions: int) -> None:
         self.source = source
         self.count = partitions
 
-    def partitions(self) -> list[Rows]:
+    def partitions(self) -> list[RowRange]:
         return partitions_of(0, self.source.row_count, self.count)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        part = cast("Rows", partition)
+        part = cast("RowRange", partition)
         return self.source.slice(part.start, part.end, part.since)
 
 
 class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Rows by the clock. The clock lives in the one process that plans, never in a task."""
+    """Streaming reader: returns rows by the clock, which exists only in the planning process, never in a task."""
 
     def __init__(
         self,
@@ -199,13 +199,13 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if speedup is not None:
-            source.due(0, 0)  # unusable arrival times are told of before the query starts
+            source.due(0, 0)  # raises ConfigError for unusable arrival times before the query starts
         self.source = source
         self.speedup = speedup
         self.limit = limit
         self.count = partitions
         self.clock = clock
-        #: (clock, row) at which this run's time began; None before its first trigger and at that one
+        #: (clock, row) at which this run's time began; None until its second trigger
         self.began: tuple[float, int] | None = None
         self.primed = False
 
@@ -216,7 +216,7 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         row = start["row"]
         if row > self.source.row_count:
             raise CheckpointError(
-                f"the checkpoint stands at row {row} of {self.source.row_count} rows: they are other ones now"
+                f"the checkpoint is at row {row}, but the source has {self.source.row_count} rows: it has changed"
             )
         most = row + limit.max_rows if isinstance(limit, ReadMaxRows) else self.source.row_count
         return {"row": min(most, self._due(row))}
@@ -241,10 +241,10 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> dict[str, int]:
         return {"row": self.source.row_count}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Rows]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[RowRange]:
         return partitions_of(start["row"], end["row"], self.count)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        part = cast("Rows", partition)
+        part = cast("RowRange", partition)
         yield from self.source.slice(part.start, part.end, part.since)
         keep_loaded(ReplayStreamReader)

@@ -1,15 +1,15 @@
-"""Many inputs as one streaming DataFrame, each micro-batch read by few tasks: `skypane-many`.
+"""Many inputs as one streaming DataFrame, with few tasks per micro-batch: `skypane-many`.
 
-kinds.py      what planning and reading need of an input, of whatever kind
-listing.py    which inputs there are, as listed, and as found while the query runs
-registry.py   the kinds there are, a line each
-files.py      files that grow by whole lines; parquet.py finished ones; segments.py what receivers have written
-patterns.py   patterns that find more of them
-lines.py      lines of csv or JSON, looked at before a parser sees them; messages.py messages of a topic
-parsing.py    both as Arrow columns, a row each; what does not parse is kept with its place
-kafka.py      partitions of topics; brokers.py what the driver asks a cluster, consuming.py how a task reads it
-planning.py   in the driver: how far each input is read in a batch, and which task reads it
-watching.py   what is to be seen of inputs; standing.py the same of a query that does not run
-source.py     the data source that Spark sees
-door.py       what a user calls: `sp.inputs`
+input_kind.py      the interface of a kind of inputs, for planning and reading
+discovery.py       parses the list of inputs, and finds the inputs that exist while the query runs
+registry.py        the kinds, one per line
+growing_inputs.py  files that grow by whole lines; parquet.py: finished files; receiver_logs.py: logs of receivers
+path_patterns.py   paths and patterns
+line_rows.py       lines of csv or JSON, checked before they are parsed; message_rows.py: messages of a topic
+row_parser.py      both as Arrow columns; malformed rows are kept with their offsets
+kafka.py           partitions of topics; kafka_client.py: the driver's requests; kafka_reader.py: how a task reads
+planning.py        in the driver: how far each input is read in a micro-batch, and by which task
+input_metrics.py   metrics of inputs; input_lag.py: the same from outside the query
+source.py          the data source that Spark loads
+inputs_api.py      the public API `sp.inputs`; option_names.py: the source's name and defaults
 """

@@ -1,4 +1,4 @@
-"""Partitions of Kafka's topics, as inputs: `{"kafka": "host:port", "topic": ...}`. A place in one is an offset."""
+"""Partitions of Kafka's topics, as inputs: `{"kafka": "host:port", "topic": ...}`. Their offsets are Kafka's."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pyarrow as pa
 from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
-from skypane.runtime.spark.sources.many.brokers import OWN, Answer, At, Cluster, asking
-from skypane.runtime.spark.sources.many.consuming import consuming
-from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.messages import tables
-from skypane.runtime.spark.sources.many.parsing import FORMATS, Layout, Malformed
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
+from skypane.runtime.spark.sources.many.kafka_client import OWN, Cluster, TopicOffsets, TopicPartition, cluster_client
+from skypane.runtime.spark.sources.many.kafka_reader import cached_consumer
+from skypane.runtime.spark.sources.many.message_rows import tables
+from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import ConfigError, Duration, Length, micros
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
@@ -26,18 +26,18 @@ _NAMED = re.compile(r"(.+)\[(\d+)\]")
 
 
 KEY: Final = "kafka"
-"""What the mapping of such an input has: {"kafka": ...}."""
+"""The key of a mapping that chooses this kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Topics:
-    """A topic, or a pattern (*, ?, [..]) for many; each partition is an input, from its oldest message on.
+class TopicSpec:
+    """A topic, or a pattern (*, ?, [..]) that matches many; each partition is an input, read from its oldest message.
 
-    kafka    host:port of one broker or, after commas, of more
-    topic    it may not be there yet; a pattern finds no topic that begins with two underscores
-    name     what a topic's inputs are called by, before [partition]; else the topic's name
-    format   "json" (an object a message) or "csv" (a line a message, columns in the order of the schema)
-    options  what Kafka's C client is told, security.protocol and the like; "$NAME" is a variable of the environment
+    kafka    host:port of a broker; separate several with commas
+    topic    the name or pattern; the topic may be created later, and a pattern matches no topic that begins with "__"
+    name     the part of the inputs' names before [partition]; default: the topic's name
+    format   "json" (one object per message) or "csv" (one line per message, columns in the order of the schema)
+    options  options of Kafka's C client, such as security.protocol; "$NAME" is an environment variable
     timeout  how long the brokers may be silent
     meta     what is known of a partition's rate beforehand
     """
@@ -60,18 +60,18 @@ class Topics:
                 f"kafka {self.kafka} needs topic, the name or pattern of what to read, got {self.topic!r}"
             )
         if self.is_pattern and self.name:
-            raise ConfigError(f"a pattern finds many inputs, each called by its topic; leave out name={self.name!r}")
+            raise ConfigError(f"a pattern finds many inputs, each named by its topic; leave out name={self.name!r}")
         if self.format not in FORMATS:
             raise ConfigError(f"topic {self.topic}: format must be csv or json, got {self.format!r}")
         if not isinstance(self.options, Mapping):
             raise ConfigError(f"topic {self.topic}: options must be a mapping of the client's options")
         for key in OWN:
             if key in self.options:
-                raise ConfigError(f"topic {self.topic}: option {key} is not to be set: it decides what is read")
+                raise ConfigError(f"topic {self.topic}: option {key} is set by skypane; remove it")
         object.__setattr__(self, "options", {key: _text(value) for key, value in sorted(self.options.items())})
         object.__setattr__(self, "timeout", Length(micros(self.timeout, "timeout")))
         if micros(self.timeout, "timeout") <= 0:
-            raise ConfigError(f"topic {self.topic}: timeout must be longer than nothing, got {self.timeout!r}")
+            raise ConfigError(f"topic {self.topic}: timeout must be longer than 0, got {self.timeout!r}")
         if find_spec("confluent_kafka") is None:
             raise ConfigError(
                 "kafka needs the package confluent-kafka, which is not installed: pip install 'skypane[kafka]'"
@@ -94,8 +94,8 @@ class Topics:
         for key, value in self.options.items():
             if not is_plain(key) and not is_named(value):
                 raise ConfigError(
-                    f"topic {self.topic}: option {key} would stand in Spark's plan; give the name of an environment variable "
-                    f'that holds it, "$NAME", or list the inputs in a file'
+                    f"topic {self.topic}: option {key} would be shown in Spark's plan; give the name of an environment "
+                    f'variable that holds it, "$NAME", or list the inputs in a file'
                 )
         return {"kafka": self.kafka, "topic": self.topic, "name": self.name, "format": self.format,
                 "options": dict(self.options), "timeout": f"{micros(self.timeout, 'timeout')} us",
@@ -106,12 +106,12 @@ class Topics:
             return fnmatchcase(topic, self.topic) and not topic.startswith("__")
         return topic == self.topic
 
-    def input(self, cluster: Cluster, place: At) -> Partition:
+    def input(self, cluster: Cluster, place: TopicPartition) -> TopicInput:
         name = str(place._replace(topic=self.name)) if self.name else str(place)
-        return Partition(cluster, place, name, self.format, self.meta)
+        return TopicInput(cluster, place, name, self.format, self.meta)
 
     def lists(self, name: str) -> bool:
-        """Return whether an input of this name is one of these topics'."""
+        """Return whether an input of this name belongs to these topics."""
         match = _NAMED.fullmatch(name)
         return match is not None and (match[1] == self.name if self.name else self.wants(match[1]))
 
@@ -121,11 +121,11 @@ def _text(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class TopicInput:
     """A partition of a topic."""
 
     cluster: Cluster
-    place: At
+    place: TopicPartition
     name: str
     format: str
     meta: MetaData
@@ -138,7 +138,7 @@ class Partition:
     def identity(self) -> str:
         return f"{self.cluster.servers}/{self.place}"
 
-    # An offset is a row, or none: where there are gaps, less comes than was counted with, never more.
+    # An offset counts as one row. Where offsets have gaps, a range has fewer rows than counted, never more.
 
     def per_row(self, start: int) -> float:  # noqa: ARG002 - the same everywhere
         return 1.0
@@ -151,18 +151,18 @@ class Partition:
         return end, end - start
 
 
-def of(given: Mapping[str, Any], where: str) -> Topics:
-    """Return the topics that a mapping means; ConfigError, naming `where`, if it means none."""
-    return Topics(**values_of(Topics, given, where))
+def of(given: Mapping[str, Any], where: str) -> TopicSpec:
+    """Return the topics that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
+    return TopicSpec(**values_of(TopicSpec, given, where))
 
 
-def look(listed: Sequence[Topics], at: Mapping[str, int]) -> Iterator[Found]:
-    """Yield the partitions that there are, and those that were read and are gone with their topics."""
+def look(listed: Sequence[TopicSpec], at: Mapping[str, int]) -> Iterator[InputExtent]:
+    """Yield the existing partitions, and those that were read and whose topics have been deleted."""
     seen: set[str] = set()
-    gone: dict[str, Found] = {}
+    gone: dict[str, InputExtent] = {}
     for cluster in dict.fromkeys(one.cluster for one in listed):
         entries = [one for one in listed if one.cluster == cluster]
-        ask = asking(cluster.resolved())
+        ask = cluster_client(cluster.resolved())
         answer = ask.ask(_any_of(entries))
         for found in _there(entries, ask.cluster, answer or ask.last, at, silent=answer is None):
             seen.add(found.input.name)
@@ -172,14 +172,14 @@ def look(listed: Sequence[Topics], at: Mapping[str, int]) -> Iterator[Found]:
     yield from (one for name, one in gone.items() if name not in seen)
 
 
-def _any_of(entries: Sequence[Topics]) -> Callable[[str], bool]:
+def _any_of(entries: Sequence[TopicSpec]) -> Callable[[str], bool]:
     return lambda topic: any(one.wants(topic) for one in entries)
 
 
 def _there(
-    entries: Sequence[Topics], cluster: Cluster, answer: Answer | None, at: Mapping[str, int], *, silent: bool
-) -> Iterator[Found]:
-    """Yield what an answer tells; of a silent cluster's inputs, that nothing waits in them."""
+    entries: Sequence[TopicSpec], cluster: Cluster, answer: TopicOffsets | None, at: Mapping[str, int], *, silent: bool
+) -> Iterator[InputExtent]:
+    """Yield the partitions in a cluster's answer; partitions of a silent cluster have no backlog."""
     for entry in entries:
         for place, (first, last) in (answer.ends if answer else {}).items():
             if not entry.wants(place.topic):
@@ -187,40 +187,45 @@ def _there(
             one = entry.input(cluster, place)
             read = at.get(one.name)
             if silent:
-                yield Found(one, first, first if read is None else read)
+                yield InputExtent(one, first, first if read is None else read)
             else:
-                yield Found(one, first, last, "" if read is None else _loss(one, first, last, read))
+                yield InputExtent(one, first, last, "" if read is None else _loss(one, first, last, read))
 
 
-def _loss(one: Partition, first: int, last: int, read: int) -> str:
+def _loss(one: TopicInput, first: int, last: int, read: int) -> str:
     if last < read:
         return (
-            f"{one.identity} ends at offset {last:,}, and was read up to {read:,}: its topic was deleted and made again, or it "
-            "lost messages; name what is to be read now differently"
+            f"{one.identity} ends at offset {last:,}, but was read up to {read:,}: its topic was deleted and created "
+            "again, or lost messages; give the entry another name"
         )
     if first > read:
-        return f"{one.identity} begins at offset {first:,}, and was read up to {read:,}: what lies between has been deleted"
+        return (
+            f"{one.identity} begins at offset {first:,}, but was read up to {read:,}: messages between were deleted; "
+            "give the entry another name"
+        )
     return ""
 
 
-def _gone(entries: Sequence[Topics], cluster: Cluster, answer: Answer, at: Mapping[str, int]) -> Iterator[Found]:
+def _gone(
+    entries: Sequence[TopicSpec], cluster: Cluster, answer: TopicOffsets, at: Mapping[str, int]
+) -> Iterator[InputExtent]:
     for name, read in at.items():
         for entry in entries:
             match = _NAMED.fullmatch(name)
             if read and match is not None and entry.lists(name):
-                place = At(entry.topic if entry.name else match[1], int(match[2]))
+                place = TopicPartition(entry.topic if entry.name else match[1], int(match[2]))
                 if place.topic not in answer.topics:
-                    lost = f"topic {place.topic} of {cluster.servers} is deleted, of which {read:,} offsets were read"
-                    yield Found(entry.input(cluster, place), 0, 0, f"{lost}; take it from the list")
+                    lost = f"topic {place.topic} of {cluster.servers} was deleted after {read:,} offsets were read"
+                    yield InputExtent(entry.input(cluster, place), 0, 0, f"{lost}; remove it from the list")
 
 
-def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa.Table | Malformed]]:
-    """Yield the rows of partitions; those of a cluster are fetched together."""
-    own = {(part.input.cluster, part.input.place): part for part in parts if isinstance(part.input, Partition)}
+def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
+    """Yield the rows of partitions; all partitions of a cluster are fetched together."""
+    own = {(part.input.cluster, part.input.place): part for part in parts if isinstance(part.input, TopicInput)}
     for cluster in dict.fromkeys(cluster for cluster, _ in own):
         ranges = {place: (part.start, part.end) for (of, place), part in own.items() if of == cluster}
-        for place, offsets, values in consuming(cluster).messages(ranges):
+        for place, offsets, values in cached_consumer(cluster).messages(ranges):
             part = own[cluster, place]
-            assert isinstance(part.input, Partition)  # noqa: S101 - as chosen above
-            for found in tables(Layout(part.input.format, columns, tuple(columns.names)), values, offsets):
+            assert isinstance(part.input, TopicInput)  # noqa: S101 - as chosen above
+            for found in tables(RowFormat(part.input.format, columns, tuple(columns.names)), values, offsets):
                 yield part, found

@@ -1,7 +1,7 @@
-"""Finished parquet files as inputs: `{"parquet": pattern}`, or a path that ends so. A place in one is a count of its rows.
+"""Finished parquet files, as inputs: `{"parquet": pattern}`, or a path that ends in .parquet. Their offsets count rows.
 
-A file that is being written has no footer yet, and is not there until it has; a finished one stays as it is. Columns are
-found by name; one that a file lacks is null, and one that cannot be what the schema says is told row by row.
+A file that is being written has no footer yet, and counts as missing until it has one; a finished file must not change.
+Columns are matched by name. A missing column is null; rows whose values cannot be cast to the schema are malformed.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ import pyarrow.parquet as pq
 
 from skypane.control.admission import MetaData
 from skypane.naming import shortened
-from skypane.runtime.spark.sources.many.kinds import Found, Range, plain_meta, values_of
-from skypane.runtime.spark.sources.many.parsing import Malformed, sentence
-from skypane.runtime.spark.sources.many.patterns import AtPath
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
+from skypane.runtime.spark.sources.many.path_patterns import PathSpec
+from skypane.runtime.spark.sources.many.row_parser import Malformed, sentence
 from skypane.types import CheckpointError
 
 _ROWS = 1 << 16
-"""Rows that are handed on at a time."""
+"""Rows per record batch."""
 _UNREADABLE = (OSError, EOFError, pa.ArrowException, UnicodeDecodeError)
-"""What is raised of a file that is not finished, or damaged: names of columns that are no texts among it."""
+"""Exceptions of a file that is unfinished or damaged (its column names may be invalid UTF-8)."""
 _FOOTERS = 100_000
-"""Files whose number of rows is remembered."""
+"""Files whose row counts are cached."""
 
 
 KEY: Final = "parquet"
-"""What the mapping of such an input has: {"parquet": ...}."""
+"""The key of a mapping that chooses this kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetInput(AtPath):
-    """A finished parquet file, or a pattern (*, ?, [..], **) for many of them.
+class ParquetInput(PathSpec):
+    """A finished parquet file, or a pattern (*, ?, [..], **) that matches many.
 
-    parquet  it may not be there yet
-    name     what its rows are called by; of a pattern's files, each by its path
+    parquet  the path or pattern; the file may be created later
+    name     the name in the input column; each file of a pattern is named by its path
     meta     what is known of its rate beforehand
-    exact    whether *, ? and [ in the path are letters of it, and no pattern
+    exact    whether *, ? and [ in the path are literal
     """
 
     parquet: str
@@ -61,7 +61,7 @@ class ParquetInput(AtPath):
         return {"parquet": self.parquet, "name": self.name, "meta": plain_meta(self.meta), "exact": self.exact}
 
     def is_input(self, path: str) -> bool:
-        return os.path.isfile(path)  # noqa: PTH113 - to open a pipe waits for who writes to it
+        return os.path.isfile(path)  # noqa: PTH113 - opening a pipe would block until another process writes to it
 
     def per_row(self, _start: int) -> float:
         return 1.0
@@ -75,20 +75,20 @@ class ParquetInput(AtPath):
 
 
 def of(given: Mapping[str, Any], where: str) -> ParquetInput:
-    """Return the file or pattern that a mapping means; ConfigError, naming `where`, if it means none."""
+    """Return the file or pattern that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
     return ParquetInput(**values_of(ParquetInput, given, where))
 
 
-def look(listed: Sequence[ParquetInput], at: Mapping[str, int]) -> Iterator[Found]:
-    """Yield the files that are there and finished, each with its number of rows."""
+def look(listed: Sequence[ParquetInput], at: Mapping[str, int]) -> Iterator[InputExtent]:
+    """Yield the finished files, each with its number of rows."""
     for entry in listed:
         for one in entry.found():
             if (rows := _rows_of(one.parquet)) is not None:
-                yield Found(one, 0, rows, _loss(one, rows, at.get(one.name, 0)))
+                yield InputExtent(one, 0, rows, _loss(one, rows, at.get(one.name, 0)))
 
 
 def _rows_of(path: str) -> int | None:
-    """Return how many rows a file has; None if it is not there, or not finished."""
+    """Return the number of rows in a file; None if it is missing or not finished."""
     try:
         stat = os.stat(path)  # noqa: PTH116
         return _footer(path, stat.st_size, stat.st_mtime_ns)
@@ -106,13 +106,13 @@ def _loss(one: ParquetInput, rows: int, read: int) -> str:
     if rows >= read:
         return ""
     return (
-        f"{one.parquet} has {rows:,} rows, of which {read:,} were read: another file is in its place; put it back, name the "
-        "new one differently"
+        f"{one.parquet} has {rows:,} rows, but {read:,} were read: it was replaced; restore it, or give the new file "
+        "another name"
     )
 
 
-def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa.Table | Malformed]]:
-    """Yield the rows of files, one after the other."""
+def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
+    """Yield the rows of files, in sequence."""
     for part in parts:
         one = part.input
         assert isinstance(one, ParquetInput)  # noqa: S101 - ranges come here by their kind
@@ -122,13 +122,13 @@ def read(parts: Sequence[Range], columns: pa.Schema) -> Iterator[tuple[Range, pa
                     yield part, found
         except _UNREADABLE as error:
             raise CheckpointError(
-                f"input {one.name}: {one.parquet} cannot be read up to row {part.end:,}, which a batch that has begun needs "
-                f"({shortened(str(error))}); put it back as it was"
+                f"input {one.name}: {one.parquet} cannot be read up to row {part.end:,}, which a started batch needs "
+                f"({shortened(str(error))}); restore the file"
             ) from error
 
 
 def _stored(path: str, names: Sequence[str], start: int, end: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yield rows [start, end) of a file as they are stored, with their place: of the row groups that hold them alone."""
+    """Yield rows [start, end) of a file as stored, with their offsets; only row groups that hold them are read."""
     with pq.ParquetFile(path) as file:
         begin, there = 0, [name for name in names if name in file.schema_arrow.names]
         for group in range(file.num_row_groups):
@@ -146,20 +146,20 @@ def _stored(path: str, names: Sequence[str], start: int, end: int) -> Iterator[t
 
 
 def _as_columns(rows: pa.Table, columns: pa.Schema, at: int) -> Iterator[pa.Table | Malformed]:
-    """Yield rows as the schema has them; where that cannot be, each row for itself."""
+    """Yield rows cast to the schema; where the cast fails, rows are halved until the malformed ones are alone."""
     try:
         yield pa.Table.from_arrays([_column(rows, one) for one in columns], schema=columns)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         if len(rows) == 1:
-            yield Malformed.of(at, _said(rows), sentence(error))
+            yield Malformed.of(at, _text(rows), sentence(error))
             return
         middle = len(rows) // 2
         yield from _as_columns(rows.slice(0, middle), columns, at)
         yield from _as_columns(rows.slice(middle), columns, at + middle)
 
 
-def _said(rows: pa.Table) -> bytes:
-    """Return what a row says, also where a text in it is no UTF-8."""
+def _text(rows: pa.Table) -> bytes:
+    """Return the one row as text, even if a string in it is not UTF-8."""
     try:
         return str(rows.to_pylist()[0]).encode()
     except UnicodeDecodeError as error:
@@ -170,5 +170,5 @@ def _column(rows: pa.Table, wanted: pa.Field) -> pa.ChunkedArray:
     if wanted.name not in rows.column_names:
         return pa.chunked_array([pa.nulls(len(rows), wanted.type)])
     column = rows.column(wanted.name).cast(wanted.type)
-    column.validate(full=True)  # a file may hold texts that are none
+    column.validate(full=True)  # a file may hold strings of invalid UTF-8
     return column

@@ -1,9 +1,10 @@
-"""In the driver: how far each input is read in a micro-batch, and which task reads which of them.
+"""Plan micro-batches in the driver: how far each input is read, and by which task.
 
-A batch's budget of rows is shared fairly (control/admission/sharing.py). Tasks are the readers of paper 3, and Algorithm 1
-says which inputs each of them reads. Here what every input brings is known before it is read, and handing an input to
-another task is no more than naming its place to it. So nothing is forecast, and what moves first is what evens out best:
-the slowest inputs (ARI). ARD's fastest ones are too large to fit elsewhere, and stay.
+A batch's budget of rows is shared fairly (control/admission/sharing.py). Tasks are the readers of paper 3; its
+Algorithm 1 assigns inputs to them. Two things differ from the paper: the rows of each input are known before they are
+read, and an input moves to another task at no cost, since the task only receives its offset. So the assignment needs no
+forecasts, and moves the slowest inputs first (ARI), which balances best. ARD starts with the fastest inputs, which are
+too large to fit elsewhere and therefore stay.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from skypane.control.admission import Admission, Seen
-from skypane.control.admission.readers import Readers, Waiting
+from skypane.control.admission import Admission, PeriodObservation
+from skypane.control.admission.readers import Backlog, Readers
 from skypane.control.admission.sharing import fair_shares
-from skypane.control.law import Decision
-from skypane.metrics import InputSeen
-from skypane.runtime.spark.sources.many.kinds import Found, Input, Listed, Range
-from skypane.runtime.spark.sources.many.listing import discovered
-from skypane.runtime.spark.sources.many.sizing import Sizing
-from skypane.runtime.spark.sources.many.watching import Watch
+from skypane.control.control_policy import Decision
+from skypane.metrics import InputMetrics
+from skypane.runtime.spark.sources.many.discovery import discovered
+from skypane.runtime.spark.sources.many.input_kind import Input, InputExtent, InputSpec, OffsetRange
+from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
+from skypane.runtime.spark.sources.many.reader_count import ReaderCount
 from skypane.types import CheckpointError
 
 ON_LOSS = ("fail", "skip")
 
 _EVEN = 0.02
-"""Share by which a task may have more rows than an even share. It could be less: then more inputs change their task."""
+"""Share by which a task may exceed an even share of rows; a smaller one would move more inputs between tasks."""
 
 _log = logging.getLogger(__name__)
 
@@ -37,12 +38,12 @@ _log = logging.getLogger(__name__)
 class Offsets:
     """How far all inputs are read.
 
-    at     name -> its place; inputs that have left keep theirs, for when they come back
-    turn   whose turn it is to get what does not divide
-    lost   how often something that was to be read was not there any more, and was skipped
-    begun  name -> where the batch that ends here began to read, of inputs that did not begin where the last one ended:
-           the first one of what is new there is later than 0, or something was skipped
-    logs   name -> its folder, of receivers' logs with a name of their own: by it a receiver finds what was read
+    at     name -> offset; inputs that were removed keep theirs for their return
+    turn   rotates the inputs that get the remainder of an uneven division
+    lost   how often rows to be read no longer existed and were skipped
+    begun  name -> the offset at which the batch that ends here began, for inputs that did not continue where the last
+           batch ended: a new input that begins after 0, or an input of which rows were skipped
+    logs   name -> folder, for receivers' logs with names of their own: a receiver looks up there what was read
     """
 
     at: Mapping[str, int]
@@ -53,63 +54,65 @@ class Offsets:
 
     @classmethod
     def of(cls, offset: Mapping[str, Any]) -> Offsets:
-        """Return the offsets that Spark's log holds."""
+        """Return the offsets from an entry of Spark's offset log."""
         more = {name: dict(offset.get(name, {})) for name in ("begun", "logs")}
         return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]), **more)
 
     def to_json(self) -> dict[str, Any]:
-        more = {name: dict(said) for name in ("begun", "logs") if (said := getattr(self, name))}
+        more = {name: dict(values) for name in ("begun", "logs") if (values := getattr(self, name))}
         return {"at": dict(self.at), "turn": self.turn, "lost": self.lost, **more}
 
 
 class Planner:
-    """Plans micro-batches. What it keeps from one to the next makes them better, not right: it may be lost."""
+    """Plans micro-batches. Its state between batches improves plans but does not affect correctness: it may be lost."""
 
-    def __init__(self, listing: Callable[[], Sequence[Listed]], readers: int | Readers, on_loss: str = "fail") -> None:
+    def __init__(
+        self, listing: Callable[[], Sequence[InputSpec]], readers: int | Readers, on_loss: str = "fail"
+    ) -> None:
         self.listing = listing
         self.on_loss = on_loss
         most = readers.most if isinstance(readers, Readers) else readers
-        self.law = Admission(most=most, strategy="ARI", even=_EVEN)
-        self.sizing = Sizing(readers) if isinstance(readers, Readers) else None
-        self.state = self.law.init()
-        #: what the last look found, by name
-        self.found: dict[str, Found] = {}
-        #: places that a row takes, smoothed, of inputs that were read
+        self.policy = Admission(most=most, strategy="ARI", even=_EVEN)
+        self.sizing = ReaderCount(readers) if isinstance(readers, Readers) else None
+        self.state = self.policy.init()
+        #: inputs of the last discovery, by name
+        self.found: dict[str, InputExtent] = {}
+        #: offset units of a row, smoothed, of inputs that were read
         self.per_row: dict[str, float] = {}
-        #: name -> where to stop, if what comes from now on is not wanted
+        #: name -> last offset to read, if later rows are not wanted
         self.until: dict[str, int] | None = None
-        self.watch = Watch()
-        #: from where to where the batch goes that was planned last
+        self.watch = GrowthTracker()
+        #: start and end of the batch that was planned last
         self.batch = (Offsets({}), Offsets({}))
 
     def stop_here(self, start: Offsets) -> None:
-        """Read from now on only what is there now."""
+        """Stop at the rows that exist now."""
         self.until = None
         self.until = dict(self.latest(start, None).at)
 
     def latest(self, start: Offsets, rows: int | None) -> Offsets:
-        """Return how far to read from `start`, at most `rows` rows, or all; `start` itself if nothing has come."""
+        """Return how far to read from `start`, at most `rows` rows (None: all); `start` itself without new rows."""
         end = self._latest(start, rows)
         self.batch = (start, end)
         return end
 
     def begun(self, now: float) -> None:
-        """Note that the batch that was assigned begins, at a time in seconds."""
+        """Record that the assigned batch begins at the time `now` in seconds."""
         if self.sizing is not None:
             self.sizing.begun(now)
 
     def finished(self, now: float) -> None:
-        """Note that Spark asks for another batch: what the last one was for its readers is known."""
+        """Record that Spark requests another batch, which ends the measurement of the last one."""
         if self.sizing is not None:
             self.sizing.finished(now)
 
     @property
     def sized(self) -> Decision[int] | None:
-        """What was decided on the number of readers, where it is."""
+        """The last decision on the number of readers; None if the number is fixed."""
         return None if self.sizing is None else self.sizing.decision
 
-    def seen(self, now: float) -> list[InputSeen]:
-        """Return what there is to be seen of each input; `now` is a time in seconds."""
+    def seen(self, now: float) -> list[InputMetrics]:
+        """Return the metrics of each input; `now` is a time in seconds."""
         self.watch.look(now, self.found, self.per_row)
         before, after = self.batch
         for name, one in self.found.items():
@@ -137,13 +140,13 @@ class Planner:
         )
 
     def _logs(self, before: Mapping[str, str]) -> dict[str, str]:
-        """Return the folders of logs with a name of their own; a log that is called otherwise now has its new name."""
+        """Return the folders of logs with names of their own; a renamed log is listed under its new name only."""
         there = {name: one.input.log for name, one in self.found.items() if one.input.log is not None}
         gone = {name: log for name, log in before.items() if log not in there.values()}
         return gone | {name: log for name, log in there.items() if log != name}
 
     def _begins(self, start: Offsets) -> tuple[dict[str, int], int]:
-        """Return where each input goes on, and of how many something was lost."""
+        """Return where each input continues, and the number of inputs that lost rows."""
         begins: dict[str, int] = {}
         lost = 0
         for name, one in self.found.items():
@@ -151,12 +154,12 @@ class Planner:
             if one.lost:
                 if self.on_loss == "fail":
                     raise CheckpointError(f'input {name}: {one.lost}, or set on_loss="skip" to read what is there')
-                _log.warning("Skipped what was lost of input %s: %s", name, one.lost)
+                _log.warning("Skipped lost rows of input %s: %s", name, one.lost)
                 begins[name], lost = one.first, lost + 1
         return begins, lost
 
     def _shared(self, begins: Mapping[str, int], lasts: Mapping[str, int], rows: int, turn: int) -> dict[str, int]:
-        """Return where the inputs' fair shares of the rows end; how many wait is judged by the places that rows take."""
+        """Return where the inputs' fair shares of the rows end; backlogs are estimated from the size of rows."""
         wanted = {name: math.ceil((last - begins[name]) / self._per_row(self.found[name].input, begins[name]))
                   for name, last in lasts.items()}  # fmt: skip
         ends = {}
@@ -172,8 +175,8 @@ class Planner:
             self.per_row[one.name] = one.per_row(start)
         return self.per_row[one.name]
 
-    def assigned(self, start: Offsets, end: Offsets) -> list[tuple[Range, ...]]:
-        """Return what each task reads of a batch, none nothing."""
+    def assigned(self, start: Offsets, end: Offsets) -> list[tuple[OffsetRange, ...]]:
+        """Return the ranges of each task of a batch, without tasks that have nothing to read."""
         wanted = {name: (end.begun.get(name, start.at.get(name, 0)), to) for name, to in end.at.items()}
         wanted = {name: (begin, to) for name, (begin, to) in wanted.items() if to > begin}
         if not wanted.keys() <= self.found.keys():
@@ -185,33 +188,34 @@ class Planner:
         }
         if self.sizing is not None:
             self._size(self.sizing, brought, end)
-        self.state, decision = self.law.decide(
-            self.law.observe(self.state, Seen(brought)), {name: one.input.meta for name, one in self.found.items()}
+        self.state, decision = self.policy.decide(
+            self.policy.observe(self.state, PeriodObservation(brought)),
+            {name: one.input.meta for name, one in self.found.items()},
         )
         tasks = (tuple(ranges[name] for name in names if name in ranges) for names in decision.value.readers.values())
         return [task for task in tasks if task]
 
-    def _size(self, sizing: Sizing, brought: Mapping[str, float], end: Offsets) -> None:
-        """Let as many readers read as the bound on latency asks for; which of them reads what is shared out anew then."""
+    def _size(self, sizing: ReaderCount, brought: Mapping[str, float], end: Offsets) -> None:
+        """Set the number of readers that the bound on latency requires; a new number assigns all inputs again."""
         rows = sum(brought.values())
         left = (
             max(one.last - end.at.get(name, one.first), 0) / self.per_row.get(name, 1.0)
             for name, one in self.found.items()
         )
-        readers = sizing.decided(rows, Waiting(sum(self.watch.forecasts.values()), rows + sum(left)))
-        if readers != self.law.most:
-            self.law = replace(self.law, most=readers)
-            self.state = self.law.init()
+        readers = sizing.decided(rows, Backlog(sum(self.watch.forecasts.values()), rows + sum(left)))
+        if readers != self.policy.most:
+            self.policy = replace(self.policy, most=readers)
+            self.state = self.policy.init()
 
-    def _range(self, name: str, begin: int, to: int) -> Range | None:
-        """Return what is read of an input; None if it is lost, and may be skipped."""
+    def _range(self, name: str, begin: int, to: int) -> OffsetRange | None:
+        """Return the range to read of an input; None if it is lost and skipped."""
         one = self.found.get(name)
         if one is not None and (self.on_loss == "fail" or one.first <= begin):
-            return Range(one.input, begin, to)
+            return OffsetRange(one.input, begin, to)
         if self.on_loss == "fail":
             raise CheckpointError(
-                f"input {name} is not there any more, and a batch that has begun needs it up to {to:,}; put it back into "
-                "the list, or into its place, until the batch is done"
+                f"input {name} is missing, but a started batch needs it up to {to:,}; restore it, or list it again, "
+                "until the batch is done"
             )
-        _log.warning("Skipped what was lost of input %s in [%d, %d)", name, begin, to)
-        return Range(one.input, one.first, to) if one is not None and one.first < to else None
+        _log.warning("Skipped lost rows of input %s in [%d, %d)", name, begin, to)
+        return OffsetRange(one.input, one.first, to) if one is not None and one.first < to else None

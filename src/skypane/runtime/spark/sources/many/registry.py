@@ -1,6 +1,8 @@
-"""The kinds of inputs there are, a line each: a module whose KEY is what the mapping of an input has for it."""
+"""The kinds of inputs, one module per line; a mapping chooses a kind by the key that equals the module's KEY."""
 
-from skypane.runtime.spark.sources.many import files as files
+from skypane.runtime.spark.sources.many import growing_inputs as growing_inputs
 from skypane.runtime.spark.sources.many import kafka as kafka
 from skypane.runtime.spark.sources.many import parquet as parquet
-from skypane.runtime.spark.sources.many import segments as segments
+from skypane.runtime.spark.sources.many import receiver_logs as receiver_logs
+
+_GROUP = "skypane.inputs"

@@ -1,7 +1,7 @@
-"""`skypane-many`: a Python data source of Spark's own kind that reads many inputs with few tasks a micro-batch.
+"""`skypane-many`: a Python data source (pyspark.sql.datasource) that reads many inputs with few tasks per micro-batch.
 
-Its offset is a place in every input, so a restarted query goes on where the last committed batch ended, and a batch that
-comes again holds the same lines. Rows of one input stay in order within a batch; each row says which input it is of.
+Its offset holds one offset per input. A restarted query therefore continues where the last committed batch ended, and a
+replayed batch holds the same rows. Rows of one input stay in order within a batch; each row names its input.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pyspark.sql.types import StructType
 
 from skypane.control.admission.readers import Readers
 from skypane.runtime.spark import versions
-from skypane.runtime.spark.sources import registering
-from skypane.runtime.spark.sources.many.door import FORMAT, INPUT, READERS
-from skypane.runtime.spark.sources.many.kinds import Input, Range
-from skypane.runtime.spark.sources.many.listing import KINDS, from_text
-from skypane.runtime.spark.sources.many.parsing import Malformed, check_columns, check_nullable
+from skypane.runtime.spark.sources import registration
+from skypane.runtime.spark.sources.many.discovery import KINDS, from_text
+from skypane.runtime.spark.sources.many.input_kind import Input, OffsetRange
+from skypane.runtime.spark.sources.many.input_metrics import to_json
+from skypane.runtime.spark.sources.many.option_names import FORMAT, INPUT, READERS
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Offsets, Planner
-from skypane.runtime.spark.sources.many.watching import to_json
+from skypane.runtime.spark.sources.many.row_parser import Malformed, check_columns, check_nullable
 from skypane.types import ConfigError
 
 try:
@@ -39,28 +39,29 @@ except ImportError:
     versions.need("4.2", FORMAT)
     raise
 
-_Told: TypeAlias = list[Malformed]
+_MalformedRows: TypeAlias = list[Malformed]
 
 _AT_ONCE = 4096
-"""Lines that do not parse, told in one batch of rows."""
+"""Malformed rows that one table reports, at most."""
 
 
 def register(spark: SparkSession) -> None:
-    """Make `skypane-many` known to a session by its name."""
-    registering.register(spark, ManySource)
+    """Register `skypane-many` with a session."""
+    registration.register(spark, ManySource)
 
 
 @dataclass
-class Task(InputPartition):
-    """What one task reads, one range after the other."""
+class ReadTask(InputPartition):
+    """The ranges that one task reads, in sequence."""
 
-    ranges: tuple[Range, ...]
+    ranges: tuple[OffsetRange, ...]
 
 
 class ManySource(DataSource):
-    """`spark.readStream.format("skypane-many").schema(...)`: see `inputs` for the options.
+    """`spark.readStream.format("skypane-many").schema(...)`; `inputs` describes the options.
 
-    inputs (a JSON list, or the path of a file with one), readers, rowsPerTrigger, inputColumn, malformedColumn, onLoss.
+    The options are inputs (a JSON list, or the path of a file with one), readers, rowsPerTrigger, inputColumn,
+    malformedColumn and onLoss.
     """
 
     @classmethod
@@ -68,7 +69,7 @@ class ManySource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        raise ConfigError(f"{FORMAT} reads text: say with .schema(...) which columns it has, {INPUT} string among them")
+        raise ConfigError(f"{FORMAT} needs a schema: pass .schema(...) with all columns, including {INPUT} string")
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         text, on_loss = self.options.get("inputs"), self.options.get("onLoss", "fail")
@@ -96,7 +97,7 @@ class ManySource(DataSource):
             return Readers(**json.loads(text))
         except (TypeError, ValueError) as error:
             raise ConfigError(
-                f"option readers of {FORMAT} must be a number, or in JSON what Readers has: {error}"
+                f"option readers of {FORMAT} must be a number, or a JSON object with the fields of Readers: {error}"
             ) from error
 
     def _count(self, option: str, default: int | None) -> int | None:
@@ -109,14 +110,14 @@ class ManySource(DataSource):
 
 
 class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The planner lives in the one process that plans; tasks get ranges."""
+    """Streaming reader of all inputs: the planner stays in the planning process, tasks receive only their ranges."""
 
     def __init__(self, planner: Planner, columns: pa.Schema, named: tuple[str, str | None], limit: int | None) -> None:
         self.planner = planner
         self.columns = columns
         self.named = named
         self.limit = limit
-        #: whether the next look is to be the last one
+        #: whether the next latestOffset() fixes where the query ends (trigger availableNow)
         self.stopping = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -143,44 +144,48 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable() if self.limit is None else ReadMaxRows(self.limit)
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
-        tasks = [Task(ranges) for ranges in self.planner.assigned(Offsets.of(start), Offsets.of(end))]
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
+        tasks = [ReadTask(ranges) for ranges in self.planner.assigned(Offsets.of(start), Offsets.of(end))]
         self.planner.begun(time.monotonic())
         return tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         name, malformed = self.named
         own = pa.schema([field for field in self.columns if field.name not in self.named])
-        ranges = cast("Task", partition).ranges
+        ranges = cast("ReadTask", partition).ranges
         for key, kind in KINDS.items():
             parts = [part for part in ranges if part.input.kind == key]
-            for of, found in _told_together(kind.read(parts, own)):
+            for of, found in _grouped(kind.read(parts, own)):
                 yield from _with_names(found, self.columns, of, name, malformed).to_batches()
 
 
-def _told_together(read: Iterable[tuple[Range, pa.Table | Malformed]]) -> Iterator[tuple[Input, pa.Table | _Told]]:
-    """Yield tables, and what does not parse many at a time: a batch of rows each would cost more than parsing them."""
-    told: _Told = []
+def _grouped(
+    read: Iterable[tuple[OffsetRange, pa.Table | Malformed]],
+) -> Iterator[tuple[Input, pa.Table | _MalformedRows]]:
+    """Yield tables, and malformed rows in groups: a record batch for each would cost more than parsing them."""
+    group: _MalformedRows = []
     last: Input | None = None
     for part, found in read:
-        if told and last is not None and (part.input is not last or len(told) == _AT_ONCE):
-            yield last, told
-            told = []
+        if group and last is not None and (part.input is not last or len(group) == _AT_ONCE):
+            yield last, group
+            group = []
         last = part.input
         if isinstance(found, Malformed):
-            told.append(found)
+            group.append(found)
         else:
             yield last, found
-    if told and last is not None:
-        yield last, told
+    if group and last is not None:
+        yield last, group
 
 
-def _with_names(found: pa.Table | _Told, columns: pa.Schema, of: Input, name: str, malformed: str | None) -> pa.Table:
-    """Return all columns: with the input's name, and nulls for lines that do not parse."""
+def _with_names(
+    found: pa.Table | _MalformedRows, columns: pa.Schema, of: Input, name: str, malformed: str | None
+) -> pa.Table:
+    """Return a table of all columns: the input's name is added, and malformed rows have nulls in the data columns."""
     constant = {name: of.name, malformed: None}
     if not isinstance(found, pa.Table):
-        said = [f"{of.name} at {of.unit} {one.offset}: {one.error}: {one.line}" for one in found]
-        values = {name: [of.name] * len(found), malformed: said}
+        messages = [f"{of.name} at {of.unit} {one.offset}: {one.error}: {one.line}" for one in found]
+        values = {name: [of.name] * len(found), malformed: messages}
         nothing = [None] * len(found)
         arrays = [pa.array(values.get(field.name, nothing), field.type) for field in columns]
         return pa.Table.from_arrays(arrays, schema=columns)

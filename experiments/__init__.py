@@ -1,1 +1,0 @@
-"""What draws the tables and pictures of docs/: one command each, `python -m experiments.NAME docs`."""

@@ -1,1 +1,0 @@
-"""Plots of every generator, parameter by parameter: `python -m experiments.workload_gallery docs`."""

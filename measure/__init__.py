@@ -1,0 +1,13 @@
+"""Programs that make the tables and pictures of docs/, one command each: `python -m measure.yardstick.cells docs`.
+
+bench/             comparisons with peers, one command per claim; `make bench` runs all
+admission/         hundreds of inputs on few readers: the acceptance run, Spark's own source, rate steps
+elastic/           elastic workers on Spark: rate steps, other programs on the machine
+endurance/         thousands of small batches: memory, handles, files
+latency/           latency against dropped rows, by policy
+yardstick/         AqKSlack against K-slack and the best fixed delay
+versions/          the core tests with other versions of Python, Java and packages
+workload_gallery/  plots of every generator
+bursty.py, decisions.py, example_map.py, fuzzy.py, reference.py, reproductions.py   one table or picture each
+tables.py, processes.py, bounded.py   shared helpers
+"""

@@ -1,0 +1,1 @@
+"""Hundreds of inputs on few readers."""

@@ -1,0 +1,1 @@
+"""Elastic workers on Spark."""

@@ -1,0 +1,1 @@
+"""Latency against dropped rows."""

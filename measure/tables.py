@@ -1,0 +1,22 @@
+"""Tables of figures for terminals and for docs/."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def markdown_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    rows = [head, ["---"] * len(head), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def replace_between(document: Path, mark: str, text: str) -> None:
+    """Put `text` between the document's comments `<!-- mark -->` and `<!-- /mark -->`."""
+    begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    before, _, rest = document.read_text(encoding="utf-8").partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise ValueError(f"{document} lacks the marks {begin} and {end}")
+    document.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")

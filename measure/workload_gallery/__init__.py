@@ -1,0 +1,1 @@
+"""Plots of every generator, parameter by parameter: `python -m measure.workload_gallery docs`."""

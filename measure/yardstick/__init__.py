@@ -1,0 +1,1 @@
+"""AqKSlack compared with K-slack and the best fixed delay."""

@@ -1,0 +1,82 @@
+"""Figure 10: elasticity alone compared with both levels, under bursts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from skypane.control.splitting import PaneRoundRobin, PidSplitting, Splitting
+from skypane.runtime.sim.simulated_stream import SimulatedStream
+from skypane.workloads import Map2, ParetoSlots
+from skypane_papers.elastic import SETPOINT, Arrivals, Run, made
+from skypane_papers.figure import Claim, Figure, Finding, Plot
+from skypane_papers.plq_alone import PANES, PLQ_ALONE
+from skypane_papers.rows import only
+
+RATE = 80_000
+TRAFFIC: dict[str, Arrivals] = {"MAP": Map2(RATE, 1_000), "Pareto": ParetoSlots(RATE, 0.6)}
+LEVELS: dict[str, Splitting] = {"elasticity alone": PaneRoundRobin(), "both levels": PidSplitting()}
+EVERY = 10
+
+
+def measure(quick: bool) -> pd.DataFrame:
+    """Return a row for each control interval."""
+    return pd.DataFrame([
+        {"traffic": traffic, "levels": levels} | interval
+        for traffic, arrivals in TRAFFIC.items()
+        for levels, splitting in LEVELS.items()
+        for interval in _intervals(made(arrivals, PANES, 1 if quick else 75), Run(PLQ_ALONE, splitting, scheduling=None))
+    ])  # fmt: skip
+
+
+def _intervals(stream: SimulatedStream, run: Run) -> list[dict[str, float]]:
+    shown = run.over(stream, PANES)[:-1]
+    parts = [shown[at : at + EVERY] for at in range(0, len(shown), EVERY)]
+    return [
+        {
+            "seconds": part[-1].time,
+            "n": part[0].workers.plq,
+            "sigma": float(np.nanmean([one.sigma for one in part] or [np.nan])),
+            "rho": float(np.nanmean([one.rho_plq for one in part])),
+        }
+        for part in parts
+        if any(one.plq.panes for one in part)
+    ]
+
+
+def settled(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of each run, after 25 seconds."""
+    late = rows[rows["seconds"] > min(25.0, float(rows["seconds"].max()) / 2)]
+    return late.groupby(["traffic", "levels"], as_index=False, sort=False)[["n", "sigma", "rho"]].mean()
+
+
+def _alone(rows: pd.DataFrame) -> Finding:
+    found = only(settled(rows), levels="elasticity alone")
+    ours = "; ".join(f"{row.traffic}: n {row.n:.0f}, rho {row.rho:.1f}" for row in found.itertuples())
+    return Finding(ours, bool((found["rho"] > 1.5).all() and (found["n"] > 50).all()))
+
+
+def _both(rows: pd.DataFrame) -> Finding:
+    found = only(settled(rows), levels="both levels")
+    ours = "; ".join(
+        f"{row.traffic}: n {row.n:.1f}, sigma {row.sigma:.1f}, rho {row.rho:.2f}" for row in found.itertuples()
+    )
+    return Finding(ours, bool((abs(found["rho"] - SETPOINT) < 0.1).all() and (found["n"] < 15).all()))
+
+
+FIGURE = Figure(
+    title="elasticity alone, and both levels: MAP and Pareto traffic",
+    regime="80K tuples/s, MAP with I = 1K and Pareto with H = 0.6, panes of 0.1 s, delays of 0.2 s on average; N = 60; the PLQ alone, with a window level that is acceptable; workers that got no work for six control intervals are taken away.",
+    measure=measure,
+    summary=settled,
+    claims=(
+        Claim("10a: without splitting the PLQ takes all workers it may have, and stays a bottleneck (rho about 3 with MAP)", _alone),
+        Claim("10b: with both levels rho stays close to 0.9, with few workers", _both),
+    ),
+    plots=tuple(
+        Plot(f"{what}-{traffic.lower()}", f"Figure 10, {traffic}: {name}", "seconds", what, "levels", {"traffic": traffic},
+             SETPOINT if what == "rho" else None, log="y")
+        for traffic in TRAFFIC
+        for what, name in (("rho", "utilisation"), ("n", "workers"))
+    ),
+)  # fmt: skip

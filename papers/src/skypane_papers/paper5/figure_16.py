@@ -1,0 +1,31 @@
+"""Figure 16: core-seconds, in place of power, as a share of all cores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from skypane_papers import all_streams
+from skypane_papers.figure import Claim, Figure, Finding, Plot
+
+
+def measure(quick: bool, traces: Path | None = None) -> pd.DataFrame:
+    """Return a row for each stream."""
+    return all_streams.rows("skyline", quick=quick, traces=traces)[["stream", "n", "m", "of N %"]]
+
+
+def _saves(rows: pd.DataFrame) -> Finding:
+    real = rows[rows["stream"].str.startswith("Game")]["of N %"].mean()
+    other = rows[~rows["stream"].str.startswith(("Game", "RW"))]["of N %"].mean()
+    return Finding(f"{real:.0f} % for games, {other:.0f} % for bursty streams", bool(real < other < 100))
+
+
+FIGURE = Figure(
+    title="core-seconds of the elastic runs, as a share of all 60 cores",
+    regime="The runs of table 4. A core that has a worker counts, busy or not; the paper measured watts.",
+    measure=measure,
+    traced=measure,
+    claims=(Claim("less than all cores everywhere, and least in the real streams", _saves),),
+    plots=(Plot("", "Figure 16: core-seconds, % of all cores", "stream", "of N %", bars=True),),
+)

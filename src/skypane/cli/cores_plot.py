@@ -1,0 +1,32 @@
+"""Plot of `skypane simulate`: utilisation, splitting and latency against the number of workers, with n* marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from skypane.cli.worker_trials import WorkerTrial
+
+_PANELS = (("rho", "utilisation"), ("sigma", "partitions per pane"), ("latency", "latency of a pane (s)"))
+
+
+def draw(tried: Sequence[WorkerTrial], enough: int | None, file: Path) -> None:
+    """Write the plot in the format of the file's extension.
+
+    enough  n*, the smallest number of workers that keeps up; None if none does
+    """
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "skypane", "axes.grid": True, "grid.color": "0.9"}):
+        canvas = Figure(figsize=(5.2, 6.4), layout="constrained")
+        panels = canvas.subplots(len(_PANELS), sharex=True)
+        for axes, (name, label) in zip(panels, _PANELS, strict=True):
+            axes.plot([one.workers for one in tried], [getattr(one, name) for one in tried], marker=".")
+            axes.set(ylabel=label, ylim=(0, None))
+            if enough is not None:
+                axes.axvline(enough, color="0.4", linestyle="--", linewidth=1)
+        panels[0].axhline(1, color="0.4", linewidth=1)
+        panels[0].set_title("does not keep up" if enough is None else f"n* = {enough}")
+        panels[-1].set_xlabel("pane-level workers")
+        canvas.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)

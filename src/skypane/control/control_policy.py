@@ -1,0 +1,95 @@
+"""Interface of all control policies: a frozen configuration, an explicit state, and decisions with reasons.
+
+    policy = AdaptiveSplitting(...)                 # frozen: equal policies decide alike
+    state = policy.init()
+    state = policy.observe(state, measured)         # after an interval: its measurements
+    state, decision = policy.decide(state, known)   # before the next one: what is known of it
+    state = policy.restore(policy.snapshot(state))  # through the ledger: JSON values only
+
+A policy reads no clock, draws no random numbers and opens no files: equal inputs give equal decisions, so the simulator
+and the engine decide alike.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+from skypane.snapshots import JsonState, from_json, to_json
+
+S = TypeVar("S")
+M = TypeVar("M")
+K = TypeVar("K")
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[V_co]):
+    """One decision of a policy.
+
+    what      name of the decision, such as "splitting"
+    value     the value from now on
+    because   the reason, in one line
+    figures   the numbers in the reason, by name
+    """
+
+    what: str
+    value: V_co
+    because: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the decision as a JSON object for the metrics."""
+        return {
+            "what": self.what,
+            "value": to_json(self.value),
+            "because": self.because,
+            "figures": dict(self.figures),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NoState(JsonState):
+    """The state of a policy without state."""
+
+
+class ControlPolicy(ABC, Generic[S, M, K, V]):
+    """A policy with states S that observes M and decides V from known facts K. Subclasses are frozen dataclasses."""
+
+    #: The class of the states, a frozen dataclass of JSON values.
+    State: ClassVar[type[Any]]
+
+    @abstractmethod
+    def init(self) -> S:
+        """Return the state before the first measurement."""
+
+    @abstractmethod
+    def observe(self, state: S, measured: M) -> S:
+        """Return the state after an interval with these measurements."""
+
+    @abstractmethod
+    def decide(self, state: S, known: K) -> tuple[S, Decision[V]]:
+        """Return the state after the decision, and the decision for the next interval."""
+
+    def snapshot(self, state: S) -> Any:
+        """Return the state as a JSON value."""
+        return to_json(state)
+
+    def restore(self, snapshot: Any) -> S:
+        """Return the state that snapshot() wrote; raise CheckpointError, naming the field, if it is invalid."""
+        return cast("S", from_json(self.State, snapshot))
+
+
+class StatelessPolicy(ControlPolicy[NoState, M, K, V]):
+    """A policy without state: it decides from the known facts alone."""
+
+    State = NoState
+
+    def init(self) -> NoState:
+        return NoState()
+
+    def observe(self, state: NoState, measured: M) -> NoState:  # noqa: ARG002 - there is no state to update
+        return state

@@ -1,0 +1,62 @@
+"""Measurements of a batch for the control policies: counts and seconds, never rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PaneWork:
+    """Rows of one pane that one task lifted, and the seconds spent on them; merged partials count too."""
+
+    pane: int
+    rows: int
+    busy: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWork:
+    """One task of the pane-level query: its rows, its busy seconds, and the work on each pane.
+
+    A task also sorts rows into panes and writes partials, so the seconds of its panes add up to less than its own.
+    """
+
+    rows: int
+    busy: float
+    panes: tuple[PaneWork, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunWork:
+    """One task of the window-level query, or the driver instead of one: windows answered, and busy seconds."""
+
+    windows: int
+    busy: float
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMeasurements:
+    """Measurements of one batch.
+
+    tasks           tasks of the pane-level query
+    merge_seconds   duration of the window-level query
+    interval        seconds from the start of the previous batch to the start of this one; None after a driver start
+    exchanged       whether rows were exchanged, so that `tasks` does not show the source's own partitions
+    runs            tasks of the window-level query
+    lift_seconds    duration of the pane-level query
+    backlog         rows that wait at the source, if it reports them
+    overrun         seconds by which the batch exceeds the trigger's interval; rows that came in them wait too
+    sized           whether the source chooses the number of reader tasks by the backlog
+
+    A task's busy seconds divided by the interval are the utilisation factor of its worker.
+    """
+
+    tasks: tuple[TaskWork, ...]
+    merge_seconds: float
+    interval: float | None
+    exchanged: bool
+    runs: tuple[RunWork, ...] = ()
+    lift_seconds: float = 0.0
+    backlog: int = 0
+    overrun: float = 0.0
+    sized: bool = False

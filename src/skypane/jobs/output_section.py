@@ -1,0 +1,91 @@
+"""The `output` and `late` sections: the sinks of runtime/spark/sinks/registry.py, chosen by their formats."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from pydantic import Field, PositiveInt, model_validator
+
+from skypane.jobs.fields import MisfitError, Section
+from skypane.naming import instead
+from skypane.plugins import Registered
+from skypane.runtime.spark.sinks import registry
+from skypane.runtime.spark.sinks.sink import Sink
+
+
+def _formats(sink: type[Sink]) -> tuple[str, ...]:
+    """Return the formats of a sink: its `job_formats`, or else its class name in lower case."""
+    formats: tuple[str, ...] = getattr(sink, "job_formats", (sink.__name__.lower(),))
+    return formats
+
+
+SINKS: Final[dict[str, type[Sink]]] = {name: sink for sink in Registered(registry).values() for name in _formats(sink)}
+
+#: formats of a batch job, which Spark writes itself
+OF_A_BATCH: Final = ("parquet", "csv", "json", "console")
+
+if TYPE_CHECKING:
+    Format: TypeAlias = str
+else:
+    Format = Literal[tuple(SINKS)]
+
+_OWN: Final = ("format", "path", "rows", "holds")
+"""Parameters of sinks that have fields of their own in a job file, or that users do not set."""
+
+
+class OutputSection(Section):
+    """A sink by its format: files in a folder, the console, or a sink of a plugin."""
+
+    format: Format = "parquet"
+    path: str | None = None
+    #: rows to print per micro-batch (console)
+    rows: PositiveInt = 20
+    #: batch only: whether an existing folder is an error or is overwritten
+    if_exists: Literal["error", "overwrite"] = "error"
+    #: other arguments of the sink
+    options: dict[str, str | bool | int | float] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Any:
+        takes = inspect.signature(SINKS[self.format]).parameters
+        if "path" not in takes and self.path is not None:
+            raise MisfitError("path", f"is not for format {self.format}")
+        if "path" in takes and self.path is None and takes["path"].default is inspect.Parameter.empty:
+            raise MisfitError("path", f"is missing; format {self.format} needs it")
+        free = [name for name in takes if name not in _OWN]
+        for name in self.options:
+            if name not in free:
+                known = instead(name, free) if free else "this format has no options"
+                raise MisfitError(f"options.{name}", f"is not an option of format {self.format}; {known}")
+        self.build()
+        return self
+
+    def build(self) -> Sink:
+        """Return the sink."""
+        takes = inspect.signature(SINKS[self.format]).parameters
+        known: Mapping[str, Any] = {"format": self.format, "path": self.path, "rows": self.rows}
+        return SINKS[self.format](**{name: known[name] for name in known if name in takes}, **self.options)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the fields that must not change when a run with this output is resumed."""
+        return self.model_dump(mode="json", exclude=set() if self.options else {"options"})
+
+
+class LateSection(OutputSection):
+    """The sink of late and quarantined rows, each with its reason."""
+
+    @model_validator(mode="after")
+    def _has_a_place(self) -> Any:
+        if self.path is None:
+            raise MisfitError(
+                "path", f"is missing; late rows need a folder of their own, which format {self.format} does not have"
+            )
+        for name in ("rows", "if_exists"):
+            if name in self.model_fields_set:
+                raise MisfitError(name, "is only for the section output")
+        return self
+
+    def summary(self) -> dict[str, Any]:
+        return {name: value for name, value in super().summary().items() if name not in {"rows", "if_exists"}}

@@ -1,0 +1,155 @@
+"""The public aggregate functions: sp.count(), sp.sum("amount"), sp.max_by("name", "price").
+
+Each takes `where`, a condition on the rows that it uses: sp.count(where="price > 100").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from skypane.operators.aggregates.functions import (
+    AccumulatedValue,
+    CountFunction,
+    Function,
+    MeanFunction,
+    SumFunction,
+    ValueByOrder,
+    VarianceFunction,
+)
+from skypane.operators.aggregates.sketches import ApproxDistinct, ApproxQuantile
+from skypane.operators.aggregates.wide_states import Accumulator, DistinctPart, InOrderPart
+from skypane.preference import ColumnLike
+from skypane.preference.column import column_name
+from skypane.types import ConfigError
+
+
+def count(column: ColumnLike | None = None, *, where: str | None = None) -> Function:
+    """Number of rows, or of rows in which `column` is not null."""
+    return CountFunction(where, None if column is None else column_name(column, "count"))
+
+
+def count_if(condition: str) -> Function:
+    """Number of rows for which a condition is true."""
+    return CountFunction(condition)
+
+
+def sum(column: ColumnLike, *, where: str | None = None) -> Function:  # noqa: A001 - as SQL calls it
+    """Sum of numbers; a sum of integers has 64 bits, and an overflow is an error, as in Spark."""
+    return SumFunction(where, column_name(column, "sum"))
+
+
+def avg(column: ColumnLike, *, where: str | None = None) -> Function:
+    """Arithmetic mean."""
+    return MeanFunction(where, column_name(column, "avg"))
+
+
+def min(column: ColumnLike, *, where: str | None = None) -> Function:  # noqa: A001 - as SQL calls it
+    """Least value; NaN is larger than any other number, as in Spark."""
+    name = column_name(column, "min")
+    return ValueByOrder(where, name, name)
+
+
+def max(column: ColumnLike, *, where: str | None = None) -> Function:  # noqa: A001 - as SQL calls it
+    """Largest value; NaN is larger than any other number, as in Spark."""
+    name = column_name(column, "max")
+    return ValueByOrder(where, name, name, largest=True)
+
+
+def variance(column: ColumnLike, *, where: str | None = None) -> Function:
+    """Variance of a sample (divided by n - 1); null for a single value."""
+    return VarianceFunction(where, column_name(column, "variance"))
+
+
+def var_pop(column: ColumnLike, *, where: str | None = None) -> Function:
+    """Variance of a population (divided by n)."""
+    return VarianceFunction(where, column_name(column, "var_pop"), sample=False)
+
+
+def stddev(column: ColumnLike, *, where: str | None = None) -> Function:
+    """Standard deviation of a sample; null for a single value."""
+    return VarianceFunction(where, column_name(column, "stddev"), root=True)
+
+
+def stddev_pop(column: ColumnLike, *, where: str | None = None) -> Function:
+    """Standard deviation of a population."""
+    return VarianceFunction(where, column_name(column, "stddev_pop"), root=True, sample=False)
+
+
+def first(column: ColumnLike, *, order: ColumnLike | None = None, where: str | None = None) -> Function:
+    """First value that is not null, in the order of the column `order`, by default the time column."""
+    return ValueByOrder(where, column_name(column, "first"), _order(order), skip_nulls=True)
+
+
+def last(column: ColumnLike, *, order: ColumnLike | None = None, where: str | None = None) -> Function:
+    """Last value that is not null, in the order of the column `order`, by default the time column."""
+    return ValueByOrder(where, column_name(column, "last"), _order(order), largest=True, skip_nulls=True)
+
+
+def min_by(column: ColumnLike, order: ColumnLike, *, where: str | None = None) -> Function:
+    """Value of `column` in the row with the least `order`; null only if no such row has a value."""
+    return ValueByOrder(where, column_name(column, "min_by"), column_name(order, "min_by"))
+
+
+def max_by(column: ColumnLike, order: ColumnLike, *, where: str | None = None) -> Function:
+    """Value of `column` in the row with the largest `order`; null only if no such row has a value."""
+    return ValueByOrder(where, column_name(column, "max_by"), column_name(order, "max_by"), largest=True)
+
+
+def collect(column: ColumnLike, *, order: ColumnLike | None = None, where: str | None = None) -> Function:
+    """List of all values but nulls, in the order of the column `order`, by default the time column; ties by value."""
+    return AccumulatedValue(where, InOrderPart(_order(order), (column_name(column, "collect"),)))
+
+
+def count_distinct(column: ColumnLike, *, where: str | None = None) -> Function:
+    """Exact number of distinct values, nulls left out; the state holds all of them."""
+    return AccumulatedValue(where, DistinctPart(column_name(column, "count_distinct")))
+
+
+def approx_count_distinct(column: ColumnLike, *, error: float = 0.02, where: str | None = None) -> Function:
+    """Approximate number of distinct values, with relative standard error `error`; exact up to 1 / error**2 values."""
+    return AccumulatedValue(where, ApproxDistinct(column_name(column, "approx_count_distinct"), error))
+
+
+def approx_quantile(
+    column: ColumnLike, quantile: float | Sequence[float] = 0.5, *, error: float = 0.01, where: str | None = None
+) -> Function:
+    """Approximate quantile, or a list of several, within `error` times the true value, which is one of the column's."""
+    name, single = column_name(column, "approx_quantile"), isinstance(quantile, int | float)
+    quantiles = (float(quantile),) if isinstance(quantile, int | float) else tuple(quantile)
+    return AccumulatedValue(where, ApproxQuantile(name, quantiles, error, single))
+
+
+def in_order(
+    function: Callable[[pa.Table], Any],
+    *columns: ColumnLike,
+    returns: pa.DataType,
+    order: ColumnLike | None = None,
+    where: str | None = None,
+) -> Function:
+    """Result of your own function on a key's rows, in the order of the column `order`, by default the time column.
+
+    function  called once per key of a window with a pa.Table of `columns`; rows of equal order are sorted by content
+    returns   the Arrow type of its result
+    """
+    if not columns:
+        raise ConfigError("in_order needs at least one column for its function")
+    names = tuple(column_name(column, "in_order") for column in columns)
+    return AccumulatedValue(where, InOrderPart(_order(order), names, function, returns))
+
+
+def keep(accumulator: Accumulator, *, where: str | None = None) -> Function:
+    """Result of your own Accumulator."""
+    if not isinstance(accumulator, Accumulator):
+        raise ConfigError(f"keep needs an sp.Accumulator, got {accumulator!r}")
+    try:
+        hash(accumulator)
+    except TypeError as error:
+        raise ConfigError(f"keep needs a hashable value such as a frozen dataclass, got {accumulator!r}") from error
+    return AccumulatedValue(where, accumulator)
+
+
+def _order(order: ColumnLike | None) -> str:
+    return "" if order is None else column_name(order, "order")

@@ -1,0 +1,54 @@
+"""Filters of the rows of an answer before it is written: a condition, and the rows with the largest values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.operators.aggregates.condition import Condition
+from skypane.preference.column_checks import field_of, is_orderable
+from skypane.preference.content_order import content_keys
+from skypane.preference.dense_ranks import column_ranks
+from skypane.types import ConfigError
+
+
+@dataclass(frozen=True)
+class AnswerFilter:
+    """A condition on rows, and the number of rows to keep, the largest by a column; None: all rows."""
+
+    having: str | None = None
+    top: int | None = None
+    rank_by: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.having is not None:
+            Condition(self.having)
+        if (self.top is None) != (self.rank_by is None):
+            raise ConfigError(f"top and rank_by go together, got top={self.top!r}, rank_by={self.rank_by!r}")
+        if self.top is not None and self.top < 1:
+            raise ConfigError(f"top must be at least 1, got {self.top}")
+
+    def validate(self, answers: pa.Schema) -> None:
+        """Raise ConfigError, naming the column, if the filter cannot be applied to rows of `answers`."""
+        if self.having is not None:
+            Condition(self.having).validate(answers)
+        if self.rank_by is not None and not is_orderable(field_of(answers, self.rank_by).type):
+            raise ConfigError(f"rank_by: column {self.rank_by!r} has no order")
+
+    def of(self, rows: pa.Table) -> pa.Table:
+        """Return the rows that pass the filter."""
+        if self.having is not None:
+            rows = rows.filter(pa.array(Condition(self.having).holds(rows)))
+        if self.top is None or self.rank_by is None or rows.num_rows <= self.top:
+            return rows
+        ranked = rows.column(self.rank_by)
+        ranks = np.where(ranked.is_valid().to_numpy(), column_ranks(ranked), -1)
+        order = np.lexsort((*content_keys(rows)[::-1], -ranks))[: self.top]
+        return rows.take(pa.array(np.sort(order)))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the settings that are not None, as JSON values."""
+        return {name: value for name, value in vars(self).items() if value is not None}

@@ -1,0 +1,103 @@
+"""Summary of a micro-batch for progress policies: rows, oldest and newest time by pane, and counts by source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skypane.types import BoolArray, IntArray, Micros
+from skypane.windows import Windows
+
+_COLUMNS = ("pane_start", "pane_end", "rows", "oldest", "newest")
+
+
+class SourceCount(NamedTuple):
+    """Rows of one source in a batch, the late ones among them, and its newest time (microseconds)."""
+
+    rows: int
+    late: int
+    newest: Micros
+
+    def merge(self, other: SourceCount) -> SourceCount:
+        """Return the sum of two counts of the same source."""
+        return SourceCount(self.rows + other.rows, self.late + other.late, max(self.newest, other.newest))
+
+
+@dataclass(frozen=True, eq=False)
+class PaneArrivals:
+    """One batch by pane: int64 arrays of equal length in ascending order of pane_start, one entry for each pane.
+
+    Late panes are included; rows quarantined for a reason other than their time are not. Times are event time in
+    microseconds; `oldest` and `newest` are exact and lie in [pane_start, pane_end).
+    """
+
+    pane_start: IntArray
+    pane_end: IntArray
+    rows: IntArray
+    oldest: IntArray
+    newest: IntArray
+    #: The same rows by source, if the job names a source column; rows in the far future are included.
+    sources: Mapping[str, SourceCount] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        columns = {name: np.asarray(getattr(self, name), np.int64) for name in _COLUMNS}
+        if len({column.shape for column in columns.values()}) != 1 or columns["rows"].ndim != 1:
+            shapes = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
+            raise ValueError(f"arrivals need one-dimensional arrays of one length, got {shapes}")
+        start = columns["pane_start"]
+        ascending = bool((start[1:] >= start[:-1]).all())
+        order = slice(None) if ascending else np.argsort(start, kind="stable")
+        for name, column in columns.items():
+            object.__setattr__(self, name, column[order])
+
+    @classmethod
+    def none(cls) -> Self:
+        """Return a batch without rows."""
+        empty = np.empty(0, np.int64)
+        return cls(empty, empty, empty, empty, empty)
+
+    @classmethod
+    def of_times(cls, times: ArrayLike, windows: Windows) -> Self:
+        """Return the arrivals of a batch whose rows have these event times, by the panes of `windows`."""
+        ordered = np.sort(np.asarray(times, np.int64))
+        panes, first, rows = np.unique(windows.panes_at(ordered), return_index=True, return_counts=True)
+        starts, ends = windows.pane_start(panes), windows.pane_end(panes)
+        return cls(starts, ends, rows, ordered[first], ordered[first + rows - 1])
+
+    def __len__(self) -> int:
+        """Return the number of panes."""
+        return len(self.rows)
+
+    @property
+    def total(self) -> int:
+        """Number of rows in the batch."""
+        return int(self.rows.sum())
+
+    def late(self, punctuation: Micros | None) -> int:
+        """Return how many rows belong to panes that `punctuation` has closed."""
+        return 0 if punctuation is None else int(self.rows[self.pane_end <= punctuation].sum())
+
+    def upto(self, limit: Micros | None) -> PaneArrivals:
+        """Return the arrivals without panes that start beyond `limit`, and with times cut to it."""
+        if limit is None or not len(self) or self.newest.max() <= limit:
+            return self
+        kept = self.only(self.pane_start <= limit)
+        return replace(kept, oldest=np.minimum(kept.oldest, limit), newest=np.minimum(kept.newest, limit))
+
+    def only(self, mask: BoolArray) -> PaneArrivals:
+        """Return the panes for which `mask` is true."""
+        chosen: dict[str, Any] = {name: getattr(self, name)[mask] for name in _COLUMNS}
+        return replace(self, **chosen)
+
+    def union(self, other: PaneArrivals) -> PaneArrivals:
+        """Return the panes of both, common ones twice, with the sources of this batch."""
+        if not len(other):
+            return self
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS
+        }
+        return replace(self, **joined)

@@ -1,0 +1,40 @@
+"""Run a job in the foreground until it ends or the user interrupts it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from skypane import BatchMetrics, Job, StreamHandle
+
+#: seconds between polls of a running query
+POLL = 0.2
+
+
+def follow(
+    job: Job,
+    *,
+    on_batch: Callable[[BatchMetrics], None],
+    ended: Callable[[StreamHandle], bool] = lambda _: False,
+    trigger: str | None = None,
+    seconds: float | None = None,
+    drain: bool = False,
+) -> bool:
+    """Run `job` until it ends, `ended` returns True, `seconds` have passed, or Ctrl-C; return False after Ctrl-C.
+
+    With `drain`, the windows that are open at the end are answered too, but not after Ctrl-C.
+    Raise SkypaneError with the cause if the query fails.
+    """
+    handle = job.start(on_batch=on_batch, trigger=trigger)
+    until = time.monotonic() + seconds if seconds is not None else float("inf")
+    with handle.interruptible():
+        try:
+            while not ended(handle) and time.monotonic() < until:
+                if handle.await_termination(POLL):
+                    break
+        finally:
+            handle.stop()
+        handle.await_termination()
+        if drain and not handle.interrupted:
+            handle.drain()
+    return not handle.interrupted

@@ -1,1 +1,0 @@
-"""Questions of our own, in the same shape: one file each."""

@@ -1,0 +1,110 @@
+"""A file that grows by whole lines: find its complete part, and where its next n lines end.
+
+Offsets count bytes. A last line without a line end is incomplete, and is not read before its end is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+_BLOCK = 1 << 20
+LOOK = 1 << 16
+"""Bytes that are sampled for the length of lines."""
+_CHUNK = 4 << 20
+"""Bytes of lines that are yielded at a time."""
+
+
+LONGEST = 64 << 20
+"""The longest line in bytes; only the beginning of a longer one is read, because it may not fit in memory."""
+_BEGINNING = 1 << 10
+
+
+class LineBlock(NamedTuple):
+    """Lines in bytes [start, end) of a file; not `whole` if `text` is only the beginning of a line that is too long."""
+
+    start: int
+    end: int
+    text: bytes
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingFile:
+    """A file that grows by lines and may not exist."""
+
+    path: str
+
+    def size(self) -> int | None:
+        """Return the size in bytes; None if the file does not exist."""
+        try:
+            return os.stat(self.path).st_size  # noqa: PTH116
+        except FileNotFoundError:
+            return None
+
+    def complete(self, start: int, end: int) -> int:
+        """Return where the last complete line of [start, end) ends, at least `start`; read backwards from the end."""
+        with open(self.path, "rb") as file:  # noqa: PTH123
+            while end > start:
+                begin = max(start, end - _BLOCK)
+                file.seek(begin)
+                at = file.read(end - begin).rfind(b"\n")
+                if at >= 0:
+                    return begin + at + 1
+                end = begin
+        return start
+
+    def after(self, start: int, lines: int, stop: int | None = None) -> tuple[int, int]:
+        """Return where the next complete lines of [start, stop) end, at most `lines` of them, and their number."""
+        counted, end, at = 0, start, start
+        with open(self.path, "rb") as file:  # noqa: PTH123
+            file.seek(start)
+            while counted < lines and (block := file.read(_BLOCK if stop is None else max(min(_BLOCK, stop - at), 0))):
+                ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)[: lines - counted]
+                if len(ends):
+                    counted, end = counted + len(ends), at + int(ends[-1]) + 1
+                at += len(block)
+        return end, counted
+
+    def line_length(self, start: int) -> float | None:
+        """Return the mean length in bytes of lines after `start`, from a sample; None if it has no complete line."""
+        block = self.read(start, start + LOOK)
+        lines = block.count(b"\n")
+        return (block.rfind(b"\n") + 1) / lines if lines else None
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return bytes [start, end); fewer if the file has become shorter."""
+        with open(self.path, "rb") as file:  # noqa: PTH123
+            file.seek(start)
+            return file.read(end - start)
+
+    def blocks(self, start: int, end: int) -> Iterator[LineBlock]:
+        """Yield the whole lines of [start, end) in blocks; of a line that is too long only the beginning.
+
+        Raises EOFError if the file has become shorter; FileNotFoundError if it is gone.
+        """
+        while start < end:
+            block = self._block(start, end)
+            if not block.text:
+                raise EOFError(f"{self.path} ends before byte {end:,}")
+            yield block
+            start = block.end
+
+    def _block(self, start: int, end: int) -> LineBlock:
+        text = self.read(start, min(start + _CHUNK, end))
+        if start + len(text) >= end:
+            return LineBlock(start, start + len(text), text)
+        if whole := text[: text.rfind(b"\n") + 1]:
+            return LineBlock(start, start + len(whole), whole)
+        return self._long_line(start, end)
+
+    def _long_line(self, start: int, end: int) -> LineBlock:
+        """Return a line that is longer than a block."""
+        stop = min(self.after(start, 1)[0], end)
+        if stop - start <= LONGEST:
+            return LineBlock(start, stop, self.read(start, stop))
+        return LineBlock(start, stop, self.read(start, start + _BEGINNING), whole=False)

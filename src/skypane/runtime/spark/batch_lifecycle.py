@@ -1,0 +1,115 @@
+"""Serialised batches: one at a time, and none after a stop was requested.
+
+Spark stops a query by interrupting the thread that runs its batch, at any point. A stop therefore first waits until no
+batch is running. A batch that Spark begins after that is abandoned before it does anything, and the next start repeats
+it. A batch that is interrupted nevertheless fails in the middle of its work, which is not a failure of the query: it
+ends as an interrupted batch of Spark's own does, with an error in whose text Spark finds its interrupt.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from threading import Event, Lock, get_ident
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from skypane.naming import shortened
+from skypane.runtime.spark.error_causes import cause
+
+log = logging.getLogger(__name__)
+
+INTERRUPT = "py4j.protocol.Py4JJavaError: An error occurred while calling foreachBatch: java.lang.InterruptedException"
+"""Text by which Spark tells, in an error from Python, a query that was stopped from one that failed."""
+
+POLL = 0.01
+"""Seconds between checks of a query that is about to end; inside foreachBatch Python receives no notification."""
+LOOKS = 5
+"""Checks without a running batch before the query counts as waiting for its trigger; most batches begin at once."""
+
+
+class BatchLifecycle:
+    """The function that foreachBatch calls; it passes each batch to `process`."""
+
+    def __init__(self, process: Callable[[DataFrame, int], None]) -> None:
+        self._process = process
+        self._running = Lock()
+        self._thread: int | None = None
+        self._stopping = Event()
+        #: set when Spark has begun a batch that will be abandoned
+        self._refused = Event()
+        #: the query that runs these batches, once it is known
+        self.query: StreamingQuery | None = None
+        #: the error that made the query fail, with its trace
+        self.error: Exception | None = None
+
+    def __call__(self, rows: DataFrame, batch_id: int) -> None:
+        with self._running:
+            begins = not self._stopping.is_set()
+            if begins:
+                self._run(rows, batch_id)
+        if not begins:
+            self._refused.set()
+            # Spark would take an error that comes before it has registered the stop for a failure.
+            while not self._stopped():
+                time.sleep(POLL)
+            raise _abandoned(batch_id)
+
+    @property
+    def mine(self) -> bool:
+        """Whether the caller, such as a listener or a sink, runs inside the current batch."""
+        return self._thread == get_ident()
+
+    def rest(self, patience: float) -> None:
+        """Let no further batch begin, and wait for the running one, at most `patience` seconds.
+
+        Also waits while Spark commits the batch: an interrupt of the commit makes Spark print ninety lines.
+        """
+        self._stopping.set()
+        until = time.monotonic() + patience
+        if self._running.acquire(timeout=max(patience, 0.0)):
+            self._running.release()
+        while time.monotonic() < until and not self._refused.is_set() and not self._idle():
+            self._refused.wait(POLL)
+
+    def _idle(self) -> bool:
+        """Return whether the query has ended, waits for data, or has run no batch during LOOKS checks."""
+        for _ in range(LOOKS):
+            if self.query is None or not self.query.isActive:
+                return True
+            status = self.query.status
+            if status["isTriggerActive"]:
+                return False
+            if not status["isDataAvailable"]:
+                return True
+            self._refused.wait(POLL)
+        return True
+
+    def _run(self, rows: DataFrame, batch_id: int) -> None:
+        self._thread = get_ident()
+        try:
+            self._process(rows, batch_id)
+        except Exception as error:
+            if self._stopped():
+                log.info("batch %d was stopped by %r", batch_id, error)
+                raise _abandoned(batch_id) from None
+            # Spark 4.3 searches for its interrupt with a regular expression that overflows the stack on a long message.
+            log.error("batch %d failed: %s", batch_id, cause(error))  # noqa: TRY400  # the trace has pages
+            log.debug("trace of the failure of batch %d", batch_id, exc_info=error)
+            self.error = error
+            raise RuntimeError(f"skypane: batch {batch_id} failed: {shortened(cause(error), 500)}") from None
+        finally:
+            self._thread = None
+
+    def _stopped(self) -> bool:
+        try:
+            return self.query is not None and not self.query.isActive
+        except (Py4JError, ConnectionError):  # Java has ended
+            return False
+
+
+def _abandoned(batch_id: int) -> InterruptedError:
+    return InterruptedError(f"batch {batch_id} is abandoned; the next start repeats it: {INTERRUPT}")

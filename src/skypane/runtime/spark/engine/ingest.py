@@ -1,0 +1,122 @@
+"""The steps that all programs share: rows of a batch are lifted into panes and kept, or rejected.
+
+lift      one job turns rows into partials in files, and reports               plq.py
+advance   the policy receives the counts and moves the punctuation             operators/advance.py
+add       partials join the open panes; scattered ones are merged              partials.py
+count     every row is accounted for exactly once                              operators/row_account.py
+reject    rejected rows go to the late sink with their reason                  late_rows.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from skypane.operators.advance import ProgressStep, advance
+from skypane.operators.open_panes import OpenPanes, WindowTask
+from skypane.plan import Plan
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine import late_rows, partials, plq
+from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
+from skypane.runtime.spark.engine.late_rows import FarAheadStage
+from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialReference, attempt_name
+from skypane.runtime.spark.engine.plq import LiftReports, LiftStage
+from skypane.runtime.spark.engine.program import MicroBatch
+from skypane.runtime.spark.engine.window_state import WindowState
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.types import Micros
+
+DRIVER_ROWS = 400_000
+"""Maximum rows that the driver merges into larger partials; with more rows, the partials are large enough already."""
+MERGED = 99_999
+"""Task number, in a file's name, of the partials that the driver merged."""
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """Intake of the rows of a plan.
+
+    schema          schema of the rows
+    store           folder of the partials
+    keep_rejected   whether there is a late sink
+    crossing        transfers rows to the workers
+    """
+
+    plan: Plan
+    schema: pa.Schema
+    store: DocumentStore
+    keep_rejected: bool
+    crossing: ArrowTransfer
+
+    @property
+    def partials(self) -> DocumentStore:
+        return self.store.child(PARTIALS)
+
+    def lift(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
+        """Lift the batch's rows, and advance the punctuation."""
+        gate = replace(self.plan.gate.after(state.progress.punctuation), keep=self.keep_rejected)
+        stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
+        with batch.timer("plq"):
+            level = plq.run(batch.rows, stage, self.crossing, batch.steering.routing, batch.steering.tasks)
+        with batch.timer("progress"):
+            step = advance(self.plan.progress, self.plan.windows, state.progress, level.counts, level.sources)
+        return level, step
+
+    def add(
+        self, level: LiftReports, step: ProgressStep, state: WindowState, batch_id: int, closed_by: Micros | None
+    ) -> tuple[OpenPanes[PartialReference], frozenset[str]]:
+        """Add the batch's partials to the open panes; merge the partials of panes that have many small ones.
+
+        closed_by   the punctuation, if the panes that it closes are kept for later windows
+
+        Returns the panes, and the names of the files of merged partials.
+        """
+        panes = state.open.without(step.given_up).add((pane.count.pane, pane.ref) for pane in level.panes)
+        scattered = panes.scattered(closed_by)
+        if not scattered or sum(ref.rows for pane in scattered for ref in panes.panes[pane]) > DRIVER_ROWS:
+            return panes, frozenset()
+        read = PartialReader(self.partials)
+        merged = [self.plan.query.combine([read(ref) for ref in panes.panes[pane]]) for pane in scattered]
+        refs = partials.write(self.partials, attempt_name(batch_id, MERGED), merged)
+        return panes.replace(zip(scattered, refs, strict=True)), frozenset(ref.file for ref in refs)
+
+    def after(
+        self,
+        level: LiftReports,
+        step: ProgressStep,
+        state: WindowState,
+        due: Iterable[WindowTask[PartialReference]],
+        still: OpenPanes[PartialReference],
+    ) -> WindowState:
+        """Return the state, still without `ahead`, after a batch that answers `due` and leaves the panes `still` open.
+
+        Raises SkypaneError if the batch loses a row or counts it twice.
+        """
+        rejection = level.rejection.merge(step.rejection)
+        entered = (pane.count for pane in level.panes)
+        account = state.account.after(level.fingerprint.rows, entered, rejection, step.given_up, due)
+        after = WindowState(step.state, still, account=account)
+        after.totals.check()
+        return after
+
+    def ahead(
+        self, batch: MicroBatch, step: ProgressStep, state: WindowState
+    ) -> tuple[tuple[PartialReference, ...], tuple[PartialReference, ...]]:
+        """Return references to the held rows kept for the late sink: first all of them, then those of this batch."""
+        fresh: tuple[PartialReference, ...] = ()
+        if not self.keep_rejected:
+            return (), fresh
+        if step.held:
+            gate = replace(self.plan.gate, limit=step.limit, keep=True)
+            fresh = late_rows.write_ahead(batch.rows, FarAheadStage(gate, self.partials, batch.batch_id), self.crossing)
+        still = () if step.given_up or not step.state.held.panes else state.ahead
+        return (*still, *fresh), fresh
+
+    def rejected(self, level: LiftReports, step: ProgressStep, state: WindowState) -> BatchRows | None:
+        """Return the rows that a batch rejects, for the late sink; None without one."""
+        if not self.keep_rejected:
+            return None
+        future = late_rows.given_up(self.plan.gate, self.partials, state.ahead, step.given_up) if step.given_up else ()
+        return late_rows.gather(self.schema, level, self.store, future)

@@ -1,0 +1,50 @@
+"""The cause of an error in one line: Spark reports pages, with the relevant line somewhere in the middle."""
+
+from __future__ import annotations
+
+import re
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from skypane.naming import shortened
+from skypane.types import SkypaneError
+
+#: "pyspark.errors.SomeError: why"
+_RAISED = re.compile(r"(: )?[\w.]+(Error|Exception): ")
+#: Spark's wording around the reason for which a stream has ended
+_ENDED = re.compile(r"\[STREAM_FAILED\] Query \[.*?\] terminated with exception: (.*?)( SQLSTATE: \w+)?")
+#: texts in Spark's errors that mean a lack of memory, and the sentences that replace them
+_MEMORY = {
+    "java.lang.OutOfMemoryError": "Java has not enough memory: give it more (spark.driver.memory, on a cluster "
+    "spark.executor.memory), or let a batch have fewer rows",
+    "Python worker exited unexpectedly": "a Python worker was ended from outside, most often by the system for lack of "
+    "memory: let a batch have fewer rows, run fewer tasks at once, or give the machine more memory (if compiled code "
+    "has crashed, the log has a Python trace)",
+}
+#: maximum characters of the line; some libraries put whole documents into one
+_MAX_LENGTH = 2_000
+
+
+def cause(error: BaseException) -> str:
+    """Return the line with the cause of `error`.
+
+    For a SkypaneError this is its text; for an error of Spark the last error of a worker's traceback, or else the first
+    line; for any other error its type and its first line.
+
+    >>> cause(OSError("the disk is full"))
+    'OSError: the disk is full'
+    """
+    text = str(error).strip()
+    if isinstance(error, SkypaneError):
+        return text
+    lines = text.splitlines()
+    if isinstance(error, PySparkException | Py4JJavaError):
+        for sign, sentence in _MEMORY.items():
+            if sign in text:
+                return sentence
+        raised = [line.removeprefix(": ") for line in lines if _RAISED.match(line)]
+        line = (raised or lines[:1] or [type(error).__name__])[-1]
+        ended = _ENDED.fullmatch(line)
+        return shortened(ended[1] if ended else line, _MAX_LENGTH)
+    return shortened(": ".join([type(error).__name__, *lines[:1]]), _MAX_LENGTH)

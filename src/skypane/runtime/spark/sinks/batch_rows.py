@@ -1,0 +1,42 @@
+"""Rows for a sink: tables in the driver, or files that the workers wrote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.spark_schema import spark_schema
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRows:
+    """The rows of one micro-batch for one sink, either in `tables` or in `files` (parquet) of `store`.
+
+    windows   number and row count of each answered window, in order; empty for rejected rows
+    driver    name of the driver that delivers the rows (see sinks/folder_owner.py)
+    """
+
+    schema: pa.Schema
+    row_count: int
+    windows: tuple[tuple[int, int], ...] = ()
+    tables: tuple[pa.Table, ...] = ()
+    store: DocumentStore | None = None
+    files: tuple[str, ...] = ()
+    driver: str = "driver"
+
+    def table(self) -> pa.Table:
+        """Return all rows; they must fit the driver."""
+        tables = self.tables
+        if self.store is not None:
+            tables = tuple(self.store.read_parquet(name, self.schema) for name in self.files)
+        return pa.concat_tables([self.schema.empty_table(), *tables])
+
+    def dataframe(self, spark: SparkSession) -> DataFrame:
+        """Return all rows as a DataFrame."""
+        if not self.files or self.store is None:
+            # One chunk: Spark stops reading the chunks of a table at the first one without rows.
+            return spark.createDataFrame(self.table().combine_chunks(), spark_schema(self.schema))
+        return spark.read.schema(spark_schema(self.schema)).parquet(*(self.store.url(name) for name in self.files))

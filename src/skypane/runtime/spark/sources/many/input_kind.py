@@ -1,0 +1,136 @@
+"""The interface of a kind of inputs, for planning and reading.
+
+A kind is a module that has the members of `InputKind`, and a line in registry.py. Mappings in the list choose it by its
+key: {"path": ...}. An offset in an input is a whole number whose meaning only the kind knows (a byte of a file, the
+offset of a message). It starts at 0, grows with what was read, and is all that Spark's log keeps of an input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from skypane.control.admission import MetaData
+from skypane.naming import instead
+from skypane.runtime.spark.sources.many.row_parser import Malformed
+from skypane.types import ConfigError, Length
+
+
+class InputSpec(Protocol):
+    """One entry of the list: an input, or a pattern that matches many. A frozen value."""
+
+    @property
+    def kind(self) -> str:
+        """The key that chooses its kind."""
+
+    @property
+    def is_pattern(self) -> bool: ...
+
+    @property
+    def format(self) -> str | None:
+        """Format of rows that are parsed: csv or json; None: the rows need no parser."""
+
+    @property
+    def claims(self) -> frozenset[str]:
+        """Names and identities that no other entry may share."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return this entry as a mapping for JSON; raise ConfigError for secrets, because Spark's plans show it."""
+
+
+class Input(Protocol):
+    """One input: a frozen value that the planner keeps and tasks receive."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def name(self) -> str:
+        """The name in the input column of its rows."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Identity regardless of the name: an input that two entries find counts once."""
+
+    @property
+    def meta(self) -> MetaData: ...
+
+    @property
+    def log(self) -> str | None:
+        """Folder of the receiver's log that the input reads; None for other inputs."""
+
+    @property
+    def unit(self) -> str:
+        """The unit of its offsets, in the singular: byte, row, offset."""
+
+    def per_row(self, start: int) -> float:
+        """Return an estimate of the units that a row takes after `start`, above zero."""
+
+    def complete(self, start: int, last: int) -> int:
+        """Return where the last complete row of [start, last) ends, at least `start`."""
+
+    def after(self, start: int, rows: int, last: int) -> tuple[int, int]:
+        """Return where the next complete rows of [start, last) end, at most `rows` of them, and their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputExtent:
+    """The present extent of an input: offsets [first, last); its last row may be incomplete.
+
+    lost   an explanation if the rows to be read next no longer exist, so that reading can only restart at `first`
+    """
+
+    input: Input
+    first: int
+    last: int
+    lost: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Offsets [start, end) of an input: whole rows."""
+
+    input: Input
+    start: int
+    end: int
+
+
+class InputKind(Protocol):
+    """The members of a module that implements a kind."""
+
+    @property
+    def KEY(self) -> str:
+        """The key of a mapping that chooses this kind."""
+
+    def of(self, given: Mapping[str, Any], where: str) -> InputSpec:
+        """Return the entry that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
+
+    def look(self, listed: Sequence[Any], at: Mapping[str, int]) -> Iterable[InputExtent]:
+        """Yield the existing inputs that entries of this kind find; `at` maps names to the offsets read so far."""
+
+    def read(
+        self, parts: Sequence[OffsetRange], columns: pa.Schema
+    ) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
+        """Yield the rows of ranges, in order within a range; raise CheckpointError for rows that no longer exist."""
+
+
+def values_of(entry: type, given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the arguments of an entry's class from a mapping; raise ConfigError for unknown keys."""
+    known = [item.name for item in fields(entry) if item.init]
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"{where}: an input has no {name!r}; {instead(str(name), known)}")
+    values = dict(given)
+    if not isinstance(values.get("meta"), MetaData | None):
+        values["meta"] = MetaData.of(values["meta"], f"{where}.meta")
+    return values
+
+
+def plain_meta(meta: MetaData) -> dict[str, Any]:
+    """Return the meta-data that is given, with durations in microseconds, which lose nothing."""
+    values = {item.name: getattr(meta, item.name) for item in fields(MetaData)}
+    return {name: f"{value:d} us" if isinstance(value, Length) else value for name, value in values.items()
+            if value is not None}  # fmt: skip

@@ -1,0 +1,134 @@
+"""Metrics of inputs while they are read: their readers, rates, forecasts and lag.
+
+Rates count arriving rows, not rows read, over periods of at least a second. Forecasts are those of the paper's
+forecaster, one period ahead. The table travels as the source's latest offset, which Spark adds to the query's progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skypane.control.admission.forecasting import Forecaster, HoltForecaster
+from skypane.control.control_policy import Decision
+from skypane.metrics import InputMetrics
+from skypane.runtime.spark.sources.many.input_kind import InputExtent
+
+INPUTS = "inputs"
+"""The key of the table in a query's progress."""
+
+EVERY = 1.0
+"""The shortest period in seconds."""
+
+_HISTORY = 32
+"""Periods whose rates are kept."""
+
+
+@dataclass
+class GrowthTracker:
+    """Tracks the ends of inputs over time; drops inputs that no longer exist."""
+
+    forecaster: Forecaster = field(default_factory=HoltForecaster)
+    since: float | None = None
+    lasts: dict[str, int] = field(default_factory=dict)
+    rates: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    forecasts: dict[str, float] = field(default_factory=dict)
+
+    def look(self, now: float, found: Mapping[str, InputExtent], per_row: Mapping[str, float]) -> None:
+        """Record the ends of inputs at the time `now` in seconds; `per_row` gives the offset units of a row."""
+        if self.since is not None and now - self.since < EVERY:
+            return
+        passed, self.since = None if self.since is None else now - self.since, now
+        if passed is not None:
+            self.rates = {
+                name: (
+                    *self.rates.get(name, ()),
+                    max(one.last - self.lasts[name], 0) / per_row.get(name, 1.0) / passed,
+                )[-_HISTORY:]
+                for name, one in found.items()
+                if name in self.lasts
+            }
+            self.forecasts = self._forecast()
+        self.lasts = {name: one.last for name, one in found.items()}
+
+    def _forecast(self) -> dict[str, float]:
+        if not self.rates:
+            return {}
+        longest = max(map(len, self.rates.values()))
+        table = np.full((len(self.rates), longest), np.nan)
+        for row, values in zip(table, self.rates.values(), strict=True):
+            row[-len(values) :] = values
+        return dict(zip(self.rates, self.forecaster.forecast(table, 1)[:, 0].tolist(), strict=True))
+
+    def table(
+        self,
+        found: Mapping[str, InputExtent],
+        per_row: Mapping[str, float],
+        before: Mapping[str, int],
+        after: Mapping[str, int],
+        readers: Mapping[str, int],
+    ) -> list[InputMetrics]:
+        """Return a row for each input that exists or was read, in the order of names.
+
+        before, after   the inputs' offsets before and after the planned batch
+        readers         the reader of each input in the last assignment
+        """
+        rows = []
+        for name in sorted(found.keys() | after.keys()):
+            one = found.get(name)
+            place = after.get(name, 0 if one is None else one.first)
+            left = 0 if one is None else max(one.last - place, 0)
+            rates = self.rates.get(name, ())
+            rows.append(
+                InputMetrics(
+                    input=name,
+                    reader=readers.get(name),
+                    rate=round(rates[-1], 3) if rates else None,
+                    forecast=round(self.forecasts[name], 3) if name in self.forecasts else None,
+                    lag=round(left / per_row.get(name, 1.0)),
+                    offset=place,
+                    state=_state(one, left, moved=place != before.get(name)),
+                )
+            )
+        return rows
+
+
+def _state(one: InputExtent | None, left: int, *, moved: bool) -> str:
+    if one is None:
+        return "gone"
+    if left:
+        return "behind"
+    return "read" if moved else "silent"
+
+
+class InputReport(NamedTuple):
+    """The report of a source of many inputs: a row for each input, and the decisions on its readers."""
+
+    inputs: tuple[InputMetrics, ...] = ()
+    decisions: tuple[Decision[Any], ...] = ()
+
+    @property
+    def backlog(self) -> int:
+        """Backlog of all inputs in rows."""
+        return sum(one.lag for one in self.inputs)
+
+    @property
+    def sized(self) -> bool:
+        """Whether a bound on latency sets the number of readers."""
+        return any(decision.what == "readers" for decision in self.decisions)
+
+
+def to_json(rows: list[InputMetrics], decision: Decision[int] | None = None) -> dict[str, Any]:
+    """Return the report as a source's latest offset."""
+    return {INPUTS: [row.snapshot() for row in rows], "decisions": [] if decision is None else [decision.to_json()]}
+
+
+def from_json(offset: Any) -> InputReport | None:
+    """Return the report in a latest offset; None if the offset is another source's."""
+    if not isinstance(offset, dict) or INPUTS not in offset:
+        return None
+    decisions = tuple(Decision(**decision) for decision in offset["decisions"])
+    return InputReport(tuple(InputMetrics.restored(row) for row in offset[INPUTS]), decisions)

@@ -1,0 +1,73 @@
+"""`sp.inputs`, the API for many inputs; only calling it needs PySpark 4.2."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from skypane.control.admission.readers import Readers
+from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
+from skypane.runtime.spark.sources.many.option_names import FORMAT, INPUT, READERS
+from skypane.types import ConfigError, micros
+
+
+def inputs(
+    spark: SparkSession,
+    given: str | os.PathLike[str] | Iterable[object],
+    schema: str | StructType,
+    *,
+    readers: int | Readers = READERS,
+    rows_per_trigger: int | None = None,
+    name: str = INPUT,
+    malformed: str | None = None,
+    on_loss: str = "fail",
+) -> DataFrame:
+    """Return many inputs as one streaming DataFrame: the columns of `schema`, and `name`, which names a row's input.
+
+    given             files and patterns: paths, or mappings with path, name, format, header and meta; or the path of a
+                      JSON file that lists them, which is read again for every micro-batch
+    readers           the largest number of tasks in a micro-batch; Readers(most=8, latency="5 seconds") uses the fewest
+                      that keep the bound on how long a row waits
+    rows_per_trigger  the largest number of rows in a micro-batch, shared fairly among the inputs; None: all rows
+    malformed         a column that gives the input, offset, error and text of a line that does not parse; the other
+                      columns of such a row are null
+    on_loss           what to do if a file was shortened after it was read: "fail", or "skip", to read what it has now
+
+    Raises ConfigError for invalid inputs. Needs PySpark 4.2.
+    """
+    from skypane.runtime.spark.sources.many.source import ManySource, register  # noqa: PLC0415 - needs PySpark 4.2
+
+    register(spark)
+    text = os.path.abspath(given) if isinstance(given, str | os.PathLike) else to_text(listed(given))  # noqa: PTH100
+    from_text(text)
+    columns = _columns(schema)
+    for column in (name, malformed):
+        if column is not None:
+            if column in columns.names:
+                raise ConfigError(f"schema has a column {column!r} already; choose another value of name or malformed")
+            columns = columns.add(StructField(column, StringType()))
+    options = {"inputs": text, "readers": readers_text(readers), "rowsPerTrigger": rows_per_trigger, "inputColumn": name,
+               "malformedColumn": malformed, "onLoss": on_loss}  # fmt: skip
+    texts = {option: str(value) for option, value in options.items() if value is not None}
+    ManySource(texts).streamReader(columns)  # raises ConfigError now for invalid options
+    return spark.readStream.format(FORMAT).schema(columns).options(**texts).load()
+
+
+def readers_text(readers: int | Readers) -> str:
+    """Return readers as the text of an option."""
+    if not isinstance(readers, Readers):
+        return str(readers)
+    return json.dumps(asdict(readers) | {"latency": f"{micros(readers.latency):d} us"})
+
+
+def _columns(schema: str | StructType) -> StructType:
+    columns = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    if not isinstance(columns, StructType):
+        raise ConfigError(f'schema must name columns and their types, "id BIGINT, price DOUBLE", got {schema!r}')
+    # A copy, because add() changes it; nullable, because a malformed row has nulls in all columns.
+    return StructType([StructField(one.name, one.dataType, metadata=one.metadata) for one in columns])

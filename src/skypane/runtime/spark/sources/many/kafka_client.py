@@ -1,0 +1,191 @@
+"""Access to a Kafka cluster for the driver and its tasks; the only module that configures the client.
+
+The driver sends three requests per micro-batch: one for the topics, and two for the first and last offsets of all
+wanted partitions. A separate thread sends them, so a silent cluster delays one batch by `timeout`, and no later batch.
+Tasks assign partitions to themselves; there is no consumer group, and nothing is committed to Kafka.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from skypane.runtime.environment import held
+from skypane.types import ConfigError
+
+OWN = ("bootstrap.servers", "auto.offset.reset", "enable.auto.commit", "enable.partition.eof", "isolation.level")
+"""Options of the client that decide what is read; the source sets them itself."""
+
+_REMEDY = "set it before the Spark session is started"
+
+_log = logging.getLogger(__name__)
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.partition}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Brokers, options of the client ("$NAME" is an environment variable), and the timeout in seconds."""
+
+    servers: str
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    timeout: float = 10.0
+
+    def resolved(self) -> Cluster:
+        """Return the cluster with environment variables replaced; raise ConfigError for variables that are not set."""
+        return Cluster(
+            self.servers,
+            tuple((key, held(text, f"option {key}", os.environ, _REMEDY)) for key, text in self.options),
+            self.timeout,
+        )
+
+    def client_options(self, reasons: ClientErrors) -> dict[str, Any]:
+        """Return the client's configuration."""
+        # The client would print connection errors again and again; instead they become part of the final error.
+        quiet = {"log_level": 2, "error_cb": reasons, "reconnect.backoff.max.ms": 1000}
+        return {**quiet, **dict(self.options), "bootstrap.servers": self.servers}
+
+
+class ClientErrors:
+    """The client's last connection error."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def __call__(self, error: object) -> None:
+        text = getattr(error, "str", None)
+        # "All brokers are down" is less informative than the error before it.
+        if text and not (self.last and "brokers are down" in text()):
+            self.last = text()
+
+    def __str__(self) -> str:
+        return f": {self.last}" if self.last else ""
+
+
+class TopicOffsets(NamedTuple):
+    """A cluster's answer: its topics, and the first and last offset of each requested partition."""
+
+    topics: frozenset[str]
+    ends: Mapping[TopicPartition, tuple[int, int]]
+
+
+class ClusterClient:
+    """The driver's client of a cluster: one request at a time, which may time out."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
+        from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+
+        self.cluster = cluster
+        self.reasons = ClientErrors()
+        try:
+            self.admin = AdminClient(cluster.client_options(self.reasons))
+        except KafkaException as error:
+            raise ConfigError(f"options of kafka {cluster.servers}: {error.args[0].str()}") from None
+        #: the request that is not answered yet
+        self.pending: Future[TopicOffsets] | None = None
+        #: the last answer
+        self.last: TopicOffsets | None = None
+        self.silent = False
+
+    def ask(self, wanted: Callable[[str], bool]) -> TopicOffsets | None:
+        """Return the present topics and offsets of the wanted topics; None if the cluster is silent.
+
+        Raises ConfigError if it has never answered: then its address or the login may be wrong.
+        """
+        if self.pending is None:
+            self.pending = Future()
+            threading.Thread(
+                target=self._answer, args=(self.pending, wanted), daemon=True, name="skypane-kafka"
+            ).start()
+        try:
+            answer = self.pending.result(0 if self.silent else self.cluster.timeout * 1.5)
+        except Exception as error:  # noqa: BLE001 - any error of the client, or a timeout
+            if self.pending.done():
+                self.pending = None
+            self._silence(_reason(error) or "no answer")
+            return None
+        if self.silent:
+            _log.warning("Kafka %s answers again", self.cluster.servers)
+        self.pending, self.last, self.silent = None, answer, False
+        return answer
+
+    def _silence(self, why: str) -> None:
+        self.admin.poll(0)
+        if self.last is None:
+            raise ConfigError(
+                f"kafka {self.cluster.servers} did not answer within {self.cluster.timeout:g} s ({why}{self.reasons}); "
+                "check the address, and whether options hold the security settings that it requires"
+            )
+        if not self.silent:
+            _log.warning("Kafka %s is silent (%s%s): its inputs are paused", self.cluster.servers, why, self.reasons)
+        self.silent = True
+
+    def _answer(self, pending: Future[TopicOffsets], wanted: Callable[[str], bool]) -> None:
+        try:
+            pending.set_result(self._requested(wanted))
+        except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread
+            pending.set_exception(error)
+
+    def _requested(self, wanted: Callable[[str], bool]) -> TopicOffsets:
+        from confluent_kafka import TopicPartition  # noqa: PLC0415
+        from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415
+
+        topics = self.admin.list_topics(timeout=self.cluster.timeout).topics
+        wanted_parts = [TopicPartition(name, number)
+                        for name, topic in topics.items() if wanted(name) for number in topic.partitions]  # fmt: skip
+        firsts = self._offsets(wanted_parts, OffsetSpec.earliest())
+        lasts = self._offsets(wanted_parts, OffsetSpec.latest())
+        ends = {place: (firsts[place], lasts[place]) for place in firsts.keys() & lasts.keys()}
+        return TopicOffsets(frozenset(topics), dict(sorted(ends.items())))
+
+    def _offsets(self, wanted_parts: list[Any], which: Any) -> dict[TopicPartition, int]:
+        """Return one end of the committed messages of each partition, without partitions that have no leader now."""
+        from confluent_kafka import IsolationLevel, KafkaException  # noqa: PLC0415
+
+        if not wanted_parts:
+            return {}
+        futures = self.admin.list_offsets(
+            dict.fromkeys(wanted_parts, which),
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=self.cluster.timeout,
+        )
+        found: dict[TopicPartition, int] = {}
+        failed: Exception | None = None
+        for part, future in futures.items():
+            try:
+                found[TopicPartition(part.topic, part.partition)] = future.result(self.cluster.timeout).offset
+            except KafkaException as error:
+                failed = error
+        if failed is not None and not found:
+            raise failed
+        return found
+
+
+def _reason(error: BaseException) -> str:
+    """Return the client's text of an error, without its wrapping."""
+    inner = error.args[0] if error.args else error
+    return inner.str() if hasattr(inner, "str") else str(inner)
+
+
+_ASKING: dict[Cluster, ClusterClient] = {}
+
+
+def cluster_client(cluster: Cluster) -> ClusterClient:
+    """Return this process's client of a cluster, created at the first call."""
+    if cluster not in _ASKING:
+        _ASKING[cluster] = ClusterClient(cluster)
+    return _ASKING[cluster]

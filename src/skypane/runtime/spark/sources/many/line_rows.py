@@ -1,0 +1,153 @@
+"""Parse lines of csv or JSON into Arrow columns, one row each; report malformed lines with offsets, skip empty ones.
+
+Before a parser runs, NumPy checks the edges of all lines at once. If all are regular and the parser returns one row per
+line, nothing more is done; otherwise Python checks the irregular lines.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv as pc
+
+from skypane.runtime.growing_files import LONGEST, LineBlock
+from skypane.runtime.spark.sources.many.row_parser import (
+    BLANKS,
+    MISTAKES,
+    NOT_AN_OBJECT,
+    Malformed,
+    Places,
+    RowFormat,
+    TextPieces,
+    rows_of,
+    tried,
+)
+
+_LINE_END, _RETURN, _OPENS, _CLOSES = b"\n\r{}"
+_MARK = b"\xef\xbb\xbf"
+"""The UTF-8 byte order mark; the csv parser skips it only at the start of a text."""
+_DIVIDED = "there is an end of line within it"
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+def header(line: bytes) -> tuple[str, ...]:
+    """Return the columns that a csv file's first line names; a line that does not parse counts as one column's name."""
+    try:
+        return tuple(pc.read_csv(io.BytesIO(line + b"\n" if not line.endswith(b"\n") else line)).column_names)
+    except MISTAKES:
+        return (line.decode(errors="replace"),)
+
+
+def parse_all(layout: RowFormat, blocks: Iterable[LineBlock], offset: int = 0) -> Iterator[pa.Table | Malformed]:
+    """Yield the tables and malformed lines of a file's blocks; the file begins at `offset` of its input."""
+    for block in blocks:
+        if block.whole:
+            yield from parse(layout, block.text, offset + block.start)
+        else:
+            length = block.end - block.start
+            yield Malformed.of(
+                offset + block.start, block.text, f"a line of {length:,} bytes is longer than {LONGEST:,}"
+            )
+
+
+def parse(layout: RowFormat, block: bytes, offset: int) -> Iterator[pa.Table | Malformed]:
+    """Yield tables of a block's lines, in order; malformed lines are yielded between or before the tables."""
+    if not block:
+        return
+    if not block.endswith(b"\n"):
+        block += b"\n"
+    if usual := _usual(layout, block):
+        table, _ = tried(layout, block, usual)
+        if table is not None:
+            yield table
+            return
+    yield from _checked(layout, Lines.of(block), offset)
+
+
+def _usual(layout: RowFormat, block: bytes) -> int:
+    """Return the number of lines in a block if all can be parsed unchecked, else 0."""
+    data = np.frombuffer(block, np.uint8)
+    if layout.format == "csv":
+        # The parser skips empty lines: then the row count differs, and the lines are checked.
+        return 0 if b"\r" in block or _MARK[:1] in block else int(np.count_nonzero(data == _LINE_END))
+    ends = np.flatnonzero(data == _LINE_END)
+    objects = data[0] == _OPENS and (data[ends - 1] == _CLOSES).all() and (data[ends[:-1] + 1] == _OPENS).all()
+    return len(ends) if objects else 0
+
+
+def _checked(layout: RowFormat, lines: Lines, offset: int) -> Iterator[pa.Table | Malformed]:
+    if layout.format == "json":
+        wrong, error = lines.no_objects(), NOT_AN_OBJECT
+    else:
+        lines.pass_marks()
+        wrong, error = lines.divided(), _DIVIDED
+    for at in np.flatnonzero(wrong).tolist():
+        yield Malformed.of(offset + int(lines.starts[at]), lines.text(at), error)
+    yield from rows_of(layout, lines.pieces((lines.stops > lines.begins) & ~wrong, offset))
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines of a block: line i with its end is block[starts[i]:ends[i]], its text is block[begins[i]:stops[i]]."""
+
+    block: bytes
+    data: npt.NDArray[np.uint8]
+    starts: Places
+    ends: Places
+    begins: Places
+    stops: Places
+
+    @classmethod
+    def of(cls, block: bytes) -> Self:
+        data = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(data == _LINE_END) + 1
+        starts = np.concatenate([[0], ends[:-1]])
+        stops = ends - 1
+        stops -= (stops > starts) & (data[stops - 1] == _RETURN)
+        return cls(block, data, starts, ends, starts.copy(), stops)
+
+    def text(self, at: int) -> bytes:
+        return self.block[self.begins[at] : self.stops[at]]
+
+    def no_objects(self) -> Flags:
+        """Return which lines are not JSON objects; lines of blanks are emptied instead."""
+        usual = (self.data[self.starts] == _OPENS) & (self.data[self.stops - 1] == _CLOSES)
+        wrong = np.zeros(len(self.starts), np.bool_)
+        for at in np.flatnonzero(~usual & (self.stops > self.starts)).tolist():
+            text = self.text(at).strip(BLANKS)
+            if not text:
+                self.stops[at] = self.begins[at]
+            elif not (text[0] == _OPENS and text[-1] == _CLOSES):
+                wrong[at] = True
+        return wrong
+
+    def pass_marks(self) -> None:
+        """Strip byte order marks from the start of every line."""
+        for at in np.flatnonzero(self.data[self.starts] == _MARK[0]).tolist():
+            while self.text(at).startswith(_MARK):
+                self.begins[at] += len(_MARK)
+
+    def divided(self) -> Flags:
+        """Return which lines contain a carriage return, which the csv parser takes for a line end."""
+        returns = np.flatnonzero(self.data == _RETURN)
+        lines = np.searchsorted(self.ends, returns, side="right")
+        wrong = np.zeros(len(self.ends), np.bool_)
+        wrong[lines[returns < self.stops[lines]]] = True
+        return wrong
+
+    def pieces(self, kept: Flags, offset: int) -> TextPieces:
+        """Return the lines to be parsed."""
+        begins, ends = self.begins[kept], self.ends[kept]
+        bounds = np.concatenate([[0], np.cumsum(ends - begins)])
+        change = np.zeros(len(self.block) + 1, np.int8)
+        change[begins] = 1
+        change[ends] -= 1
+        text = self.data[np.cumsum(change[:-1], dtype=np.int8).view(np.bool_)].tobytes()
+        return TextPieces(text, bounds, self.starts[kept] + offset)

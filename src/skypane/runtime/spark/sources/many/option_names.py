@@ -1,0 +1,11 @@
+"""The name of the source of many inputs, and defaults of its options; importable with every supported PySpark."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FORMAT: Final = "skypane-many"
+READERS: Final = 2
+"""The largest number of tasks in a micro-batch."""
+INPUT: Final = "input"
+"""The column that names a row's input."""

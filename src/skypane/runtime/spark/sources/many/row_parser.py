@@ -1,0 +1,196 @@
+"""Parse pieces of text (lines of files, messages of topics) into Arrow columns, one row each; report malformed pieces.
+
+Many pieces are parsed at once. If that fails, they are halved until the malformed pieces are alone. Callers check each
+piece first (line_rows.py, message_rows.py), because the parsers are unsafe: the JSON parser ends the process if a text
+begins with `null`, and both parsers read on past the end of a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.json as pj
+
+from skypane.naming import shortened
+from skypane.types import ConfigError
+
+FORMATS = ("csv", "json")
+
+MISTAKES = (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError)
+"""Exceptions for text that does not parse."""
+
+Places: TypeAlias = npt.NDArray[np.int64]
+
+BLANKS = b" \t\r\n"
+"""White space between JSON values."""
+
+NOT_AN_OBJECT = "a row must be an object, from { to }"
+
+
+class RowFormat(NamedTuple):
+    """Format of rows: csv or json, the columns to return, and for csv the columns of a line, in order."""
+
+    format: str
+    columns: pa.Schema
+    written: tuple[str, ...]
+
+
+class Malformed(NamedTuple):
+    """A piece that is not a row: its offset in its input, its text, and the error."""
+
+    offset: int
+    line: str
+    error: str
+
+    @classmethod
+    def of(cls, offset: int, text: bytes, error: str) -> Malformed:
+        return cls(offset, shortened(text.decode(errors="replace").rstrip("\r\n")), error)
+
+
+def check_nullable(columns: pa.Schema) -> None:
+    """Raise ConfigError, naming the column, for a column that cannot hold the nulls of a malformed row."""
+    for one in columns:
+        if not one.nullable:
+            raise ConfigError(f"column {one.name!r} is NOT NULL, but malformed rows have nulls; leave out NOT NULL")
+
+
+def check_columns(form: str, columns: pa.Schema) -> None:
+    """Raise ConfigError, naming the column, for a type that cannot be parsed from csv or JSON."""
+    nothing = b"{}\n" if form == "json" else b'""\n'
+    for one in columns:
+        try:
+            parsed(RowFormat(form, pa.schema([one]), (one.name,)), nothing)
+        except pa.ArrowNotImplementedError:
+            raise ConfigError(
+                f"column {one.name!r} is {one.type}, which cannot be read from {form}; read it as a string and parse it"
+            ) from None
+
+
+class TextPieces(NamedTuple):
+    """Pieces of a text, each of which must be a row.
+
+    text     piece i is text[bounds[i]:bounds[i + 1]], its line end included
+    offsets  the offset of each piece in its input
+
+    In JSON each piece begins with { and ends with }. The sequence "}", line end, "{" never occurs within an object, so
+    each piece holds a whole number of objects, at least one. In csv no piece is empty or contains a line end, so each
+    is a row or, within quotes, a part of one. In both formats, equal numbers of rows and pieces mean one row per piece.
+    """
+
+    text: bytes
+    bounds: Places
+    offsets: Places
+
+    def part(self, first: int, last: int) -> TextPieces:
+        begin, end = int(self.bounds[first]), int(self.bounds[last])
+        return TextPieces(self.text[begin:end], self.bounds[first : last + 1] - begin, self.offsets[first:last])
+
+
+def rows_of(layout: RowFormat, pieces: TextPieces) -> Iterator[pa.Table | Malformed]:
+    """Yield tables of the pieces, in order, with malformed pieces between them."""
+    count = len(pieces.offsets)
+    if not count:
+        return
+    table, wrong = tried(layout, pieces.text, count)
+    if table is not None:
+        yield table
+        return
+    if count == 1:
+        yield Malformed.of(int(pieces.offsets[0]), pieces.text, wrong)
+        return
+    yield from rows_of(layout, pieces.part(0, count // 2))
+    yield from rows_of(layout, pieces.part(count // 2, count))
+
+
+def tried(layout: RowFormat, text: bytes, count: int) -> tuple[pa.Table | None, str]:
+    """Return a text as a table of `count` rows and an empty error; or None and the error."""
+    try:
+        table = parsed(layout, text)
+    except MISTAKES as error:
+        return None, sentence(error)
+    if len(table) == count:
+        return table, ""
+    return None, f"a line must be one row, but {count:,} lines have {len(table):,}"
+
+
+def sentence(error: Exception) -> str:
+    """Return the first line of an error, shortened."""
+    return shortened(str(error).splitlines()[0])
+
+
+def parsed(layout: RowFormat, text: bytes) -> pa.Table:
+    """Return a text of whole lines as a table; raise one of MISTAKES for a line that does not parse."""
+    return _json(layout, text) if layout.format == "json" else _csv(layout, text)
+
+
+def _json(layout: RowFormat, text: bytes) -> pa.Table:
+    if not text.isascii():
+        text.decode()  # raises for invalid UTF-8, which the parser accepts
+    columns = layout.columns
+    try:
+        return _json_as(columns, text, pa.types.is_date)
+    except MISTAKES as error:
+        if "timestamp" in str(error):
+            return _json_as(columns, text, _is_time)  # a time may be finer than microseconds
+        if not _texts(columns, pa.types.is_date):
+            raise
+        return _json_as(columns, text, _never)  # a date may be a number of days
+
+
+def _json_as(columns: pa.Schema, text: bytes, is_text: Callable[[pa.DataType], bool]) -> pa.Table:
+    """Return a text as a table; columns that `is_text` accepts are parsed as strings, then cast to dates or times."""
+    texts = _texts(columns, is_text)
+    read = pa.schema([pa.field(one.name, pa.string()) if one.name in texts else one for one in columns])
+    parse = pj.ParseOptions(read, unexpected_field_behavior="ignore")
+    table = pj.read_json(pa.BufferReader(text), pj.ReadOptions(**_in_one(text)), parse)
+    arrays = [_made(table.column(one.name), one.type) for one in columns]
+    return pa.Table.from_arrays(arrays, schema=columns)
+
+
+def _texts(columns: pa.Schema, is_text: Callable[[pa.DataType], bool]) -> frozenset[str]:
+    return frozenset(one.name for one in columns if is_text(one.type))
+
+
+def _never(_type: pa.DataType) -> bool:
+    return False
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _made(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_string(column.type) and pa.types.is_timestamp(kind):
+        return _fine(column).cast(kind, safe=False)  # truncates to microseconds
+    return column.cast(kind)
+
+
+def _fine(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return strings as timestamps in nanoseconds; without a zone they are in UTC, as in the parser."""
+    try:
+        return column.cast(pa.timestamp("ns", "UTC"))
+    except pa.ArrowInvalid:
+        return column.cast(pa.timestamp("ns"))
+
+
+def _csv(layout: RowFormat, text: bytes) -> pa.Table:
+    # An extra empty row is swallowed by a quoted field that does not end: then the row count is too low.
+    more = b'"' in text[text.rfind(b"\n", 0, -1) + 1 :]
+    if more:
+        text += b",".join([b'""'] * len(layout.written)) + b"\n"
+    columns = pc.ConvertOptions(
+        column_types=layout.columns, include_columns=layout.columns.names, include_missing_columns=True
+    )
+    read = pc.ReadOptions(column_names=list(layout.written), **_in_one(text))
+    table = pc.read_csv(pa.BufferReader(text), read, pc.ParseOptions(newlines_in_values=False), columns)
+    return table.slice(0, len(table) - more)
+
+
+def _in_one(text: bytes) -> dict[str, Any]:
+    """Return read options with one block for the whole text, because a line may be as long as the text."""
+    return {"use_threads": False, "block_size": max(len(text), 1 << 16)}

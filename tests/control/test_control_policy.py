@@ -1,0 +1,274 @@
+"""What holds for every control law; the kit that says so is found to see what is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from tests.subclasses import concrete
+
+import skypane.control
+from skypane.control.admission import Admission, MetaData, PeriodObservation
+from skypane.control.admission.readers import Backlog, ReaderBatch, Readers
+from skypane.control.control_policy import ControlPolicy, Decision
+from skypane.control.elasticity.elastic import Elastic
+from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Threshold
+from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
+from skypane.control.elasticity.threshold import ThresholdPolicy
+from skypane.control.exchange import Exchange, SourceSpread
+from skypane.control.monitoring import SamplingPeriod
+from skypane.control.parallelism import Workers
+from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Placement
+from skypane.control.splitting import (
+    POLICIES,
+    AdaptiveSplitting,
+    PaneRoundRobin,
+    PidSplitting,
+    Routing,
+    Share,
+    SplittingSample,
+    TupleRoundRobin,
+    UpcomingBatch,
+)
+from skypane.snapshots import JsonState
+from skypane.testing.control_kit import check_elasticity, check_law
+
+CALM, OVERLOADED = (
+    SamplingPeriod(1.0, (busy, busy / 2), (100, 90), (scheduled, 90), 4, 6)
+    for busy, scheduled in ((0.2, 100), (1.5, 400))
+)
+SPLITTING: tuple[Sequence[Any], Sequence[Any]] = (
+    [
+        SplittingSample(None),
+        SplittingSample(CALM, (100, 120, 0)),
+        SplittingSample(OVERLOADED, (1_000, 30, 20)),
+        SplittingSample(OVERLOADED, ()),
+    ],
+    [
+        UpcomingBatch({}, 3),
+        UpcomingBatch({1: 10, 2: 20}, 3, open_from=1),
+        UpcomingBatch({2: 400, 3: 4_000}, 3, (10, 0, 5), 2),
+        UpcomingBatch({9: 5}, 1, open_from=5),
+    ],
+)
+META = MetaData(min=1, max=8, transition="jump", low_period="30 s", high_period="30 s")
+DUE = [DueWindows(0, 0, 1, 1), DueWindows(4, 1_000, 2, 3), DueWindows(400, 9_000_000, 50, 8, 70_000), DueWindows(
+    60, 500_000, 9, 4, threads=True)]  # fmt: skip
+
+#: each law: it, what intervals may show of its work, and what it may know before it decides
+CASES: dict[
+    type[ControlPolicy[Any, Any, Any, Any]], tuple[ControlPolicy[Any, Any, Any, Any], Sequence[Any], Sequence[Any]]
+] = {
+    PaneRoundRobin: (PaneRoundRobin(), *SPLITTING),
+    TupleRoundRobin: (TupleRoundRobin(), *SPLITTING),
+    AdaptiveSplitting: (AdaptiveSplitting(recent=7), *SPLITTING),
+    PidSplitting: (PidSplitting(recent=7), *SPLITTING),
+    Exchange: (
+        Exchange(),
+        [None, *(SourceSpread(rows, (0.1, busy), 10, 17, 0.3, 2) for rows in (0, 1_000, 10**7) for busy in (0.1, 9.0))],
+        [None],
+    ),
+    Placement: (Placement(), [None], DUE),
+    FrontPlacement: (
+        FrontPlacement(),
+        [None],
+        [DueRows(0, 0, 1), DueRows(100, 50, 4), DueRows(10**6, 10**6, 4), DueRows(10**6, 10**6, 0, grouped=True)],
+    ),
+    Elastic: (
+        Elastic(ThresholdPolicy(), 8, Workers(2, 2), every=2, cooldown=1, idle=2, catch_up="1 second"),
+        [],
+        [None],
+    ),
+    Admission: (
+        Admission(most=3, strategy="DRF-M"),
+        [
+            PeriodObservation({}),
+            PeriodObservation({"a": 10.0, "b": 3.0}),
+            PeriodObservation({"b": 900.0, "c": 1.0}, {1: 50.0}),
+        ],
+        [{}, {"a": MetaData(), "b": META}, {"b": MetaData(average=7), "c": META}],
+    ),
+    Readers: (
+        Readers(most=5, calm=2, history=8),
+        [ReaderBatch(0, 0.1, 1), ReaderBatch(1_000, 0.2, 5), ReaderBatch(90_000, 4.0, 2)],
+        [Backlog(0.0, 0.0), Backlog(1_700.0, 8_500.0), Backlog(1e6, 1e7)],
+    ),
+}
+LAWS = [name for name in CASES if name is not Elastic]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_every_law_keeps_the_laws(law: type[Any]):
+    one, measured, known = CASES[law]
+    check_law(one, measured=measured, known=known)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", ["PAR", "ARI", "ARD", "DRF"])
+def test_admission_keeps_them_with_every_strategy(strategy: str):
+    law, measured, known = CASES[Admission]
+    check_law(replace(law, strategy=strategy), measured=measured, known=known)  # type: ignore[type-var]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "option", [Fuzzy(max_workers=6, every=1), Model(every=2), Threshold(every="2 seconds")], ids=str
+)
+def test_what_counts_workers_keeps_them(option: Elasticity):
+    check_elasticity(option)
+
+
+def test_no_law_is_left_out():
+    assert concrete(ControlPolicy, skypane.control) == set(CASES)  # type: ignore[type-abstract]
+    assert {type(law) for law in POLICIES.values()} <= set(CASES)
+    assert concrete(Elasticity, skypane.control) == {Fuzzy, Model, Threshold}
+
+
+@dataclass(frozen=True)
+class Count(JsonState):
+    """How many intervals there were; what is no field does not go through JSON."""
+
+    seen: int = 0
+    hidden: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Counting(ControlPolicy[Count, int, None, int]):
+    """A sound law; its faults are made of it below."""
+
+    State = Count
+
+    def init(self) -> Count:
+        return Count()
+
+    def observe(self, state: Count, measured: int) -> Count:
+        return replace(state, seen=state.seen + measured)
+
+    def decide(self, state: Count, known: None) -> tuple[Count, Decision[int]]:
+        del known
+        return state, Decision("count", state.seen, f"{state.seen} seen", {"seen": float(state.seen)})
+
+
+class Remembers(Counting):
+    """Keeps what it has seen beside the state."""
+
+    def decide(self, state: Count, known: None) -> tuple[Count, Decision[int]]:
+        del known
+        turn = getattr(self, "_turn", 0)
+        object.__setattr__(self, "_turn", turn + 1)
+        return state, Decision("count", turn, "as it comes")
+
+
+class Forgets(Counting):
+    """Decides by what no snapshot has."""
+
+    def snapshot(self, state: Count) -> Any:
+        return {"seen": 0, "hidden": state.hidden}
+
+
+class Changes(Counting):
+    """Changes the state that it is given."""
+
+    def decide(self, state: Count, known: None) -> tuple[Count, Decision[int]]:
+        object.__setattr__(state, "seen", 7)
+        return super().decide(Count(state.seen), known)
+
+
+class GivesNoReason(Counting):
+    def decide(self, state: Count, known: None) -> tuple[Count, Decision[int]]:
+        del known
+        return state, Decision("count", 1, "")
+
+
+class HasNoFigure(Counting):
+    def decide(self, state: Count, known: None) -> tuple[Count, Decision[int]]:
+        del known
+        return state, Decision("count", 1, "so it is", {"rho": math.nan})
+
+
+class TakesAnything(Counting):
+    def restore(self, snapshot: Any) -> Count:
+        return Count(snapshot["seen"] if isinstance(snapshot, dict) and "seen" in snapshot else 0)
+
+
+@dataclass(frozen=True)
+class All(JsonState):
+    seen: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hoards(ControlPolicy[All, int, None, int]):
+    """Keeps all that it has seen."""
+
+    State = All
+
+    def init(self) -> All:
+        return All()
+
+    def observe(self, state: All, measured: int) -> All:
+        return All((*state.seen, measured))
+
+    def decide(self, state: All, known: None) -> tuple[All, Decision[int]]:
+        del known
+        return state, Decision("count", len(state.seen), "as many as there were")
+
+
+@pytest.mark.parametrize(
+    ("law", "broken"),
+    [
+        (Remembers(), "equal states and inputs give equal decisions"),
+        (Changes(), "change no state|equal states and inputs"),
+        (Forgets(), "restored from JSON"),
+        (TakesAnything(), "raises CheckpointError for anything"),
+        (GivesNoReason(), "has its subject, and its reason"),
+        (HasNoFigure(), "figures are finite"),
+        (Hoards(), "does not grow"),
+    ],
+    ids=lambda law: type(law).__name__,
+)
+def test_the_kit_names_the_law_that_is_broken(law: ControlPolicy[Any, Any, Any, Any], broken: str):
+    check_law(Counting(), measured=[1, 2], known=[None])
+    with pytest.raises(AssertionError, match=broken):
+        check_law(law, measured=[1, 2], known=[None])
+
+
+@dataclass(frozen=True)
+class TooMany(ScalingPolicy):
+    """Asks for more than there may be."""
+
+    name = "too many"
+
+    def propose(self, situation: Situation, most: int) -> Proposal:
+        return Proposal(Workers(most, most), f"{situation.rho_plq:.2f}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Greedy(Threshold):
+    @property
+    def policy(self) -> ScalingPolicy:
+        return TooMany()
+
+
+def test_a_proposal_of_more_workers_than_there_may_be_is_found():
+    with pytest.raises(AssertionError, match="at most the allowed number of workers"):
+        check_elasticity(Greedy())
+
+
+def test_a_run_without_anything_to_observe_is_none():
+    with pytest.raises(AssertionError, match="must not be empty"):
+        check_law(Exchange(), measured=[], known=[None])
+
+
+def test_a_decision_is_told_as_json():
+    decision = Decision("splitting", Routing(2, {3: (Share(1, 5),)}), "why", {"sigma": 1.0})
+    assert json.loads(json.dumps(decision.to_json())) == {
+        "what": "splitting",
+        "value": {"workers": 2, "shares": {"3": [[1, 5]]}, "everywhere": False, "turn": 0},
+        "because": "why",
+        "figures": {"sigma": 1.0},
+    }

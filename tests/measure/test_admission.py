@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from measure.admission.acceptance import Scale, run, table
+from measure.admission.verdict import verdict
+
+SMALL = Scale(topics=8, partitions=4, files=6, tcp=4, seconds=6.0, rate=1000.0, batch=500, kills=1)
+
+
+@pytest.mark.slow
+def test_inputs_of_three_kinds_are_read_once_by_two_tasks_over_a_kill_and_none_is_starved(tmp_path, kafka):
+    """The short form of the run in the docs: joins, leaves, stalls, a burst, and a driver killed before Spark knows."""
+    found, _ = run(tmp_path, kafka, SMALL)
+    assert found.exact
+    assert found.rows > 4_000
+    assert found.tasks == 2
+    assert found.starved <= 3
+    assert found.inputs == SMALL.inputs
+    assert float(np.median(found.excess)) <= 0.07
+    assert float(np.quantile(found.beyond, 0.5)) <= 0.07
+    assert "| tasks of a batch, at most | 2 | 2 |" in table(found, SMALL.kills)
+
+
+def test_the_verdict_tells_what_is_missing_twice_and_starved(tmp_path):
+    """a is read in every batch; b waits from the first on and comes in the last, where a row is twice."""
+    rows = [(0, "a", 0), (1, "a", 1), (2, "a", 2), (3, "b", 0), (3, "b", 0)]
+    for batch in range(4):
+        mine = [(name, n) for number, name, n in rows if number == batch]
+        columns = {"input": [name for name, _ in mine], "n": [n for _, n in mine], "at": [0.0] * len(mine),
+                   "task": [0] * len(mine), "planned": [10.0 + batch] * len(mine), "done": [11.0 + batch] * len(mine)}  # fmt: skip
+        pq.write_table(pa.table(columns), tmp_path / f"{batch}.parquet")
+    found = verdict(tmp_path, {"a": 4, "b": 1, "c": 2})
+    assert (found.missing, found.twice, found.starved, found.tasks) == (3, 1, 3, 1)
+    assert not found.exact
+    assert found.waits.tolist() == [11.0, 12.0, 13.0, 14.0, 14.0]

@@ -1,0 +1,335 @@
+"""Every outcome that far_future.py states."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.progress import FutureBound, KSlack, PaneArrivals
+from skypane.progress.far_future import FutureDecision, HeldPanes
+from skypane.progress.pauses import Pauses
+from skypane.snapshots import from_json, to_json
+from skypane.types import CheckpointError, ConfigError
+from skypane.windows import Windows
+
+NONE = Pauses()
+BOUND = FutureBound(max_ahead=100, support=4, patience=20)
+DAY = 86_400_000_000
+SECOND = 1_000_000
+
+
+def judge(newest, times, held=None, bound=BOUND):
+    return bound.judge(newest, held or HeldPanes(), PaneArrivals.of_times(times, Windows(10, 10)))
+
+
+def starts(held):
+    return [pane.start for pane in held.panes]
+
+
+def test_no_bound_no_limit():
+    assert judge(None, [5], bound=FutureBound(None)) == FutureDecision(None)
+
+
+def test_a_batch_may_lead_by_max_ahead():
+    assert judge(1_000, [990, 1_050]) == FutureDecision(1_100)
+
+
+def test_a_pane_leads_by_max_ahead_once_in_however_many_batches_its_rows_come():
+    #  5  8         12          16      18
+    # -x--x--|10----newest------limit---x-|20
+    bound = FutureBound(max_ahead=4, support=100)
+    at_once = judge(5, [8, 18, 18], bound=bound)
+    held = judge(5, [5, 18], bound=bound).held
+    assert starts(held) == [10]
+    assert judge(5, [8, 18], held, bound).limit == at_once.limit == 16
+
+
+def test_one_clock_in_the_future_is_held():
+    #     1000        1100 limit              9000
+    # -----|-----------|----------------------x----
+    verdict = judge(1_000, [1_000, 9_000])
+    assert verdict.limit == 1_100
+    assert starts(verdict.held) == [9_000]
+    assert verdict.given_up == HeldPanes()
+
+
+def test_a_stream_that_goes_on_without_them_gives_them_up():
+    newest, held, given_up = 1_000, HeldPanes(), []
+    for _ in range(5):
+        verdict = judge(newest, [newest + 1] * 6 + [9_000], held)
+        newest, held = newest + 1, verdict.held
+        given_up.append(verdict.given_up.rows)
+        assert verdict.limit < 9_000
+    # The six rows of the first batch say nothing: 6, 12, 18, and with 24 of 20 the four from before are given up.
+    assert given_up == [0, 0, 0, 0, 4]
+    assert held.rows == 1, "the last one has not been judged yet"
+
+
+def test_clocks_that_are_most_of_the_rows_move_nothing_while_the_others_go_on():
+    newest, held = 1_000, HeldPanes()
+    for _ in range(50):
+        verdict = judge(newest, [newest + 1] + [9_000] * 5, held)
+        newest, held = newest + 1, verdict.held
+        assert verdict.limit < 9_000
+
+
+def test_late_rows_do_not_stop_a_stream_that_has_moved_on():
+    first = judge(1_000, [5_000] * 3 + [995])
+    assert (first.held.ahead, first.held.others) == (3, 1)
+    second = judge(1_000, [5_000] * 3 + [995], first.held)
+    assert second.limit == 5_100
+    assert second.followed is not None
+    assert second.followed.total == 3
+    assert second.held == HeldPanes()
+
+
+def test_a_backlog_of_days_without_a_gap_is_believed_as_a_whole():
+    verdict = judge(1_000, range(1_000, 3_000, 90))
+    assert (verdict.limit, verdict.held) == (2_980 + 100, HeldPanes())
+
+
+def test_a_gap_ends_the_chain():
+    verdict = judge(1_000, [1_100, 1_190, 1_310])
+    assert verdict.limit == 1_190 + 100
+    assert starts(verdict.held) == [1_310]
+
+
+def test_a_pane_longer_than_max_ahead_moves_no_further_than_it():
+    verdict = BOUND.judge(1_000, HeldPanes(), PaneArrivals.of_times([1_050, 1_900], Windows(1_000, 1_000)))
+    assert verdict.limit == 1_200
+
+
+def test_the_stream_moved_as_a_whole_in_one_batch():
+    assert judge(1_000, [5_000, 5_001, 5_002, 5_040]) == FutureDecision(5_140)
+
+
+def test_the_stream_moved_as_a_whole_a_row_at_a_time():
+    held, limits, followed = HeldPanes(), [], 0
+    for time in (5_000, 5_010, 5_020, 5_030):
+        verdict = judge(1_000, [time], held)
+        held = verdict.held
+        limits.append(verdict.limit)
+        followed += verdict.followed.total if verdict.followed is not None else 0
+    assert limits == [1_100, 1_100, 1_100, 5_130]
+    assert followed == 3, "those that were held before"
+
+
+def test_a_batch_across_the_pause_decides_nothing():
+    across = judge(1_000, [*range(1_000, 1_060), 5_000, 5_000])
+    assert (across.held.rows, across.held.ahead, across.held.against) == (2, 0, 0)
+    after = judge(1_059, [5_001] * 4, across.held)
+    assert after.limit == 5_101
+    assert after.followed is not None
+    assert after.followed.total == 2
+
+
+def test_after_a_jump_a_worse_clock_is_still_held():
+    verdict = judge(1_000, [5_000] * 4 + [99_000])
+    assert verdict.limit == 5_100
+    assert starts(verdict.held) == [99_000]
+
+
+def test_what_the_stream_comes_within_reach_of_is_believed_without_a_vote():
+    first = judge(1_000, [1_000, 1_150])
+    second = judge(1_000, [1_060], first.held)
+    assert second.held == HeldPanes()
+    assert second.followed is not None
+    assert second.followed.pane_start.tolist() == [1_150]
+    assert second.limit == 1_250
+
+
+def test_a_sparse_stream_loses_no_row():
+    newest, held, believed = 0, HeldPanes(), 0
+    for step in range(1, 41):
+        verdict = judge(newest, [step * 1_000], held)
+        held = verdict.held
+        assert verdict.given_up == HeldPanes()
+        if verdict.followed is not None:
+            believed += verdict.followed.total
+            newest = int(verdict.followed.newest.max())
+        elif verdict.limit >= step * 1_000:
+            believed, newest = believed + 1, step * 1_000
+    assert believed + held.rows == 40
+
+
+@pytest.mark.long
+def test_what_is_held_is_bounded_where_nothing_decides():
+    held, most = HeldPanes(), 0
+    for _ in range(2_000):
+        verdict = judge(1_000, [5_000, 999], held)  # nothing moves, and neither outnumbers the other
+        held = verdict.held
+        most = max(most, held.rows)
+    assert most <= 10 * BOUND.patience
+
+
+def test_the_first_batch_starts_from_its_lower_median():
+    assert judge(None, [10, 20, 30, 9_000, 9_001]).limit == 130
+    assert judge(None, [10, 9_000]).limit == 110
+
+
+def test_a_first_batch_that_is_mostly_bad_is_believed():
+    assert judge(None, [10, 9_000, 9_001]).limit == 9_101
+
+
+def test_rows_far_in_the_past_are_no_matter_of_this_bound():
+    assert judge(1_000, [-10_000, 1_000]) == FutureDecision(1_100)
+
+
+@pytest.mark.parametrize(("max_ahead", "support", "patience"), [(0, 4, 1), (-5, 4, 1), (100, 0, 1), (100, 4, 0)])
+def test_what_cannot_be_is_refused(max_ahead, support, patience):
+    with pytest.raises(ConfigError, match=r"got (0|-5)"):
+        FutureBound(max_ahead, support, patience)
+
+
+def settle(newest, seen, times, pauses=NONE, against=0, bound=BOUND):
+    held = replace(HeldPanes.of(PaneArrivals.of_times(times, Windows(10, 10))), against=against)
+    verdict = bound.settle(newest, seen, held, pauses)
+    assert verdict.held == HeldPanes()
+    followed = [] if verdict.followed is None else verdict.followed.pane_start.tolist()
+    assert sorted([*followed, *starts(verdict.given_up)]) == starts(held)
+    return followed
+
+
+def test_at_a_drain_half_of_support_is_enough():
+    assert settle(1_000, 50, [5_000, 5_010]) == [5_000, 5_010]
+    assert settle(1_000, 50, [5_000]) == []
+    assert settle(1_000, 50, [5_000, 25_000]) == [5_000], "that many lie at the first or beyond it, not at the second"
+
+
+def test_at_a_drain_of_a_few_rows_half_of_them_is_enough():
+    bound = FutureBound(max_ahead=100, support=32, patience=20)
+    assert settle(1_000, 2, [5_000, 5_010], bound=bound) == [5_000, 5_010]
+    assert settle(1_000, 3, [5_000, 5_010], bound=bound) == []
+
+
+def test_at_a_drain_the_stream_may_lead_by_four_times_its_longest_pause():
+    pauses = Pauses(((4, 500),))
+    assert settle(1_000, 50, [3_000], pauses) == [3_000]
+    assert settle(1_000, 50, [3_010], pauses) == []
+    assert settle(1_000, 50, [3_000], Pauses(((3, 500),))) == [], "a pause after fewer rows than support says nothing"
+
+
+def test_at_a_drain_of_a_few_rows_a_pause_counts_after_half_of_them():
+    bound = FutureBound(max_ahead=100, support=32, patience=20)
+    assert settle(1_000, 6, [3_000] * 2, Pauses(((4, 500),)), bound=bound) == [3_000]
+    assert settle(1_000, 6, [3_000] * 2, Pauses(((3, 500),)), bound=bound) == []
+
+
+def test_at_a_drain_a_pause_before_rows_that_speak_for_themselves_counts():
+    assert settle(1_000, 50, [5_000, 5_010, 21_010]) == [5_000, 5_010, 21_010], "it paused for 4,000"
+    assert settle(1_000, 50, [5_000, 5_010, 21_020]) == [5_000, 5_010]
+    assert settle(1_000, 50, [5_000, 5_010, 90_000, 90_001]) == [5_000, 5_010, 90_000], "two that are their own reason"
+
+
+def test_at_a_drain_rows_that_went_on_elsewhere_are_taken_off():
+    assert settle(1_000, 50, [5_000] * 6, against=4) == [5_000]
+    assert settle(1_000, 50, [5_000] * 6, against=5) == []
+
+
+def test_at_a_drain_nothing_is_given_up_without_a_bound():
+    """It may have been taken off while rows were held."""
+    assert settle(1_000, 50, [5_000, 90_000], bound=FutureBound(None)) == [5_000, 90_000]
+    verdict = judge(1_000, [1_001], HeldPanes.of(PaneArrivals.of_times([5_000], Windows(10, 10))), FutureBound(None))
+    assert verdict.held == HeldPanes()
+    assert verdict.followed is not None
+    assert verdict.followed.total == 1
+
+
+times = st.lists(st.integers(0, 400).map(lambda time: time * 10), min_size=1, max_size=20)
+
+
+@given(times, st.integers(0, 4_000))
+def test_a_sorted_batch_or_its_rows_one_by_one_have_one_limit(batch, newest):
+    """Where no votes are at stake: each row is within reach of those before it."""
+    bound = FutureBound(max_ahead=100, support=1_000, patience=1_000)
+    reach, held = newest, HeldPanes()
+    for time in sorted(batch):
+        verdict = judge(reach, [time], held, bound)
+        held = verdict.held
+        reach = max(reach, time) if time <= verdict.limit else reach
+    whole = judge(newest, batch, bound=bound)
+    assert starts(whole.held) == starts(held)
+    assert whole.held.rows == held.rows
+
+
+@given(st.lists(times, max_size=20), st.integers(0, 4_000))
+def test_every_row_is_believed_or_held_or_given_up(stream, newest):
+    held = HeldPanes()
+    for batch in stream:
+        arrivals = PaneArrivals.of_times(batch, Windows(10, 10))
+        verdict = BOUND.judge(newest, held, arrivals)
+        believed = arrivals.upto(verdict.limit).total + (0 if verdict.followed is None else verdict.followed.total)
+        assert believed + verdict.held.rows + verdict.given_up.rows == len(batch) + held.rows
+        held = verdict.held
+
+
+@given(st.lists(times, max_size=5))
+def test_what_is_held_goes_through_json(stream):
+    held = HeldPanes()
+    for batch in stream:
+        held = judge(0, batch, held).held
+        assert from_json(HeldPanes, json.loads(json.dumps(to_json(held)))) == held
+
+
+def test_a_snapshot_that_is_none_is_refused():
+    with pytest.raises(CheckpointError, match=r"HeldPanes in the checkpoint: panes.0: need a list of 5"):
+        from_json(HeldPanes, {"panes": [[1, 2]], "ahead": 0, "others": 0, "against": 0})
+
+
+BATCHES = [1, 50, 200, 1_000, 5_000, 20_000]
+
+
+def late_stream(rows, rng):
+    """Event times in the order of arrival: ten a second, delayed by a second on average."""
+    event = np.cumsum(rng.exponential(SECOND / 10, rows))
+    return event[np.argsort(event + rng.exponential(SECOND, rows))].astype(np.int64)
+
+
+def run(policy, event, batch):
+    state = policy.init()
+    for at in range(0, len(event), batch):
+        state = policy.step(state, PaneArrivals.of_times(event[at : at + batch], Windows(SECOND, SECOND)))
+    return state
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("pause", [2 * DAY, 3 * DAY, 400 * DAY])
+def test_of_a_stream_that_pauses_no_row_is_quarantined_at_any_batch_size(batch, pause):
+    event = late_stream(12_000, np.random.default_rng(3))
+    event[6_500:] += pause  # in the middle of a batch of 1,000, of 5,000 and of 20,000
+    state = run(KSlack(), event, batch)
+    assert state.given_up == 0
+    if batch < len(event) // 2:
+        assert (state.seen, state.held.rows) == (len(event), 0)
+        assert state.newest == event.max()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("wrong", [366 * DAY, -366 * DAY])
+def test_one_source_of_a_hundred_with_a_clock_a_year_off_moves_nothing(batch, wrong):
+    rng = np.random.default_rng(4)
+    event = late_stream(12_000, rng)
+    bad = rng.integers(0, 100, len(event)) == 0
+    without, with_it = event[~bad], np.where(bad, event + wrong, event)
+    policy = KSlack(patience=1_000)
+    state = run(policy, with_it, batch)
+    assert state.newest == without.max()
+    if wrong > 0:
+        assert state.seen == len(without)
+        assert state.held.rows + state.given_up == bad.sum()
+        assert state.slack <= 60 * SECOND
+        _, settled = policy.settle(state)
+        assert settled.held == HeldPanes()
+        if batch < len(event):
+            assert (settled.given_up, settled.newest) == (bad.sum(), state.newest), (
+                "the stream has gone on without them"
+            )
+        else:
+            assert settled.given_up == 0, "of rows of one batch nobody knows which came first"

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from skypane.control.admission import MetaData
+from skypane.runtime.spark.sources.many import growing_inputs
+from skypane.runtime.spark.sources.many.discovery import discovered, from_text, listed, to_text
+from skypane.runtime.spark.sources.many.growing_inputs import FileInput
+from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.types import ConfigError
+
+
+def test_a_list_goes_through_an_option(tmp_path):
+    meta = {"max": 500, "transition": "jump", "period": "90 seconds"}
+    given = [tmp_path / "a.csv", {"path": f"{tmp_path}/b.log", "name": "b", "format": "json", "meta": meta},
+             FileInput(f"{tmp_path}/*.jsonl", meta=MetaData(expected=5))]  # fmt: skip
+    assert from_text(to_text(listed(given))) == listed(given)
+    (_, one, _) = listed(given)
+    assert isinstance(one, FileInput)
+    assert one.meta.seconds("period") == 90
+
+
+def test_a_list_in_a_file_is_read_as_it_is_now(tmp_path):
+    path = tmp_path / "inputs.json"
+    path.write_text(json.dumps([str(tmp_path / "a.csv")]))
+    assert len(from_text(str(path))) == 1
+    path.write_text(json.dumps([str(tmp_path / "a.csv"), {"path": str(tmp_path / "b.csv")}]))
+    assert [one.plain()["format"] for one in from_text(str(path))] == ["csv", "csv"]
+
+
+def test_patterns_find_what_is_there_and_what_is_listed_keeps_its_own_name(tmp_path):
+    for name in ("a.csv", "b.csv", "c.txt"):
+        (tmp_path / name).touch()
+    listing = listed([f"{tmp_path}/*.csv", {"path": f"{tmp_path}/b.csv", "name": "bee"}])
+    assert set(discovered(listing)) == {"bee", f"{tmp_path}/a.csv"}
+    (tmp_path / "new.csv").touch()
+    assert len(discovered(listing)) == 3
+
+
+def test_a_pattern_finds_files_of_any_name_and_each_is_that_file_alone(tmp_path):
+    """Also names that look like patterns, that no one can read, or that another one's %XX would be."""
+    names = [b"data[1].csv", b"*.csv", b"what?.csv", b"\xff.csv", b"%FF.csv", b"\x1b[31m.csv", b"line\nend.csv", b" .csv",
+             b"\xc3\xa9.csv", b"file:a.csv", b"~.csv"]  # fmt: skip
+    folder = os.fsencode(tmp_path)
+    for name in names:
+        Path(os.fsdecode(folder + b"/" + name)).write_text("1\n")
+    found = discovered(listed([f"{tmp_path}/*.csv"]))
+    assert sorted(os.fsencode(str(one.input.identity)) for one in found.values()) == sorted(
+        folder + b"/" + name for name in names
+    )
+    assert all(name.isprintable() and name.encode() for name in found)
+    assert f"{tmp_path}/data[1].csv" in found
+    plan = Planner(lambda: listed([f"{tmp_path}/*.csv"]), 2)
+    end = plan.latest(Offsets({}), None)
+    tasks = pickle.loads(pickle.dumps(plan.assigned(Offsets({}), end)))  # noqa: S301 - as Spark sends them
+    columns = pa.schema([("n", pa.int64())])
+    assert sum(len(rows) for task in tasks for _, rows in growing_inputs.read(task, columns)) == len(names)
+
+
+def test_a_listed_path_may_be_one_as_it_is_written(tmp_path):
+    for name in ("data[1].csv", "data1.csv"):
+        (tmp_path / name).touch()
+    given = [{"path": f"{tmp_path}/data[1].csv", "exact": True}]
+    assert set(discovered(listed(given))) == {f"{tmp_path}/data[1].csv"}
+    assert from_text(to_text(listed(given))) == listed(given)
+
+
+def test_a_pipe_is_no_parquet_file(tmp_path):
+    os.mkfifo(tmp_path / "a.parquet")  # to open it waits for ever
+    assert discovered(listed([f"{tmp_path}/*.parquet"])) == {}
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ([], "inputs is empty; list at least one file or pattern"),
+    (["a.csv", "./a.csv"], r"inputs lists '.*/a\.csv' twice"),
+    ([{"path": "a.csv", "name": "x"}, {"path": "b.csv", "name": "x"}], "inputs lists 'x' twice"),
+    (["a.log"], "format of .*a.log is unknown; set format to csv or json"),
+    ([{"pth": "a.csv"}], r"inputs\[0\]: an input has no 'pth'; did you mean 'path'\?"),
+    ([{"name": "a"}], r"inputs\[0\] needs path"),
+    ([7], r"inputs\[0\] must be a path"),
+    ([{"path": "a.csv", "meta": {"max": -1}}], r"inputs\[0\]\.meta: max is a rate in rows per second"),
+    (["s3://bucket/a.csv"], "an input reads files of this machine"),
+    ([{"path": "*.csv", "name": "all"}], "a pattern finds many inputs"),
+])  # fmt: skip
+def test_a_list_that_cannot_be_is_refused(given, said: str):
+    with pytest.raises(ConfigError, match=said):
+        listed(given)
+
+
+def test_a_list_that_is_no_json_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="cannot read the list of inputs"):
+        from_text(str(tmp_path / "missing.json"))
+    with pytest.raises(ConfigError, match="must be a list in JSON"):
+        from_text("[not json")

@@ -1,0 +1,72 @@
+"""What is to be seen of inputs: rates of what comes, how far behind reading is; with real files, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skypane.metrics import InputMetrics
+from skypane.runtime.spark.sources.many.discovery import listed
+from skypane.runtime.spark.sources.many.input_metrics import InputReport, from_json, to_json
+from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+
+
+def grow(folder: Path, **lines: int) -> None:
+    for name, count in lines.items():
+        with (folder / f"{name}.csv").open("a") as file:
+            file.write("0123456\n" * count)
+
+
+def seen(plan: Planner, now: float) -> dict[str, InputMetrics]:
+    return {Path(one.input).stem: one for one in plan.seen(now)}
+
+
+def test_a_table_says_who_reads_what_how_fast_it_grows_and_how_far_behind_reading_is(tmp_path):
+    grow(tmp_path, hot=1_000, a=5, still=2)
+    plan = Planner(lambda: listed([f"{tmp_path}/*.csv"]), 2)
+    place = plan.latest(Offsets({}), 107)
+    first = seen(plan, 100.0)
+    assert {name: (one.lag, one.state) for name, one in first.items()} == {
+        "hot": (900, "behind"), "a": (0, "read"), "still": (0, "read")}  # fmt: skip
+    assert all(one.reader is None and one.rate is None and one.forecast is None for one in first.values())
+    plan.assigned(Offsets({}), place)
+    for at in range(1, 9):
+        grow(tmp_path, hot=20, a=at)
+        place = plan.latest(place, None)
+        table = seen(plan, 100.0 + 2 * at)
+    assert table["hot"].rate == table["hot"].forecast == 10
+    assert table["a"].rate == 4
+    assert table["a"].forecast == pytest.approx(4.5, abs=0.4)  # it grows by a half each time
+    assert table["still"].rate == table["still"].forecast == 0
+    assert {one.reader for one in table.values()} <= {0, 1, 2}
+    assert table["hot"].offset == 8 * 1_160
+    assert [table[name].state for name in ("hot", "a", "still")] == ["read", "read", "silent"]
+    rows = plan.seen(120.0)
+    assert from_json(to_json(rows)) == InputReport(tuple(rows))
+    assert from_json({"at": {}}) is None
+
+
+def test_an_input_that_is_gone_keeps_its_place_in_the_table_and_one_that_joins_has_no_rate_yet(tmp_path):
+    grow(tmp_path, a=5, b=5)
+    plan = Planner(lambda: listed([f"{tmp_path}/*.csv"]), 2)
+    place = plan.latest(Offsets({}), None)
+    plan.seen(0.0)
+    (tmp_path / "a.csv").unlink()
+    grow(tmp_path, new=1)
+    plan.latest(place, None)
+    table = seen(plan, 2.0)
+    assert (table["a"].state, table["a"].offset, table["a"].lag) == ("gone", 40, 0)
+    assert (table["new"].state, table["new"].rate) == ("read", None)
+
+
+def test_looks_that_follow_each_other_at_once_are_one_period(tmp_path):
+    grow(tmp_path, a=10)
+    plan = Planner(lambda: listed([f"{tmp_path}/*.csv"]), 2)
+    place = plan.latest(Offsets({}), 10)
+    plan.seen(0.0)
+    for at in range(1, 11):
+        grow(tmp_path, a=1)
+        place = plan.latest(place, 10)
+        table = seen(plan, at / 10)
+    assert table["a"].rate == 10

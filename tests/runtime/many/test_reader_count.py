@@ -1,0 +1,65 @@
+"""As many readers as keep a bound on latency: the planner with a clock of its own, and real files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from skypane.control.admission.readers import Readers
+from skypane.runtime.spark.sources.many.discovery import listed
+from skypane.runtime.spark.sources.many.inputs_api import readers_text
+from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.source import ManySource
+from skypane.types import ConfigError
+
+COST = 1e-3
+"""Seconds that a reader takes for a row."""
+
+
+def run(folder: Path, law: Readers, batches: list[int]) -> list[int]:
+    """Return the tasks of batches, a second apart at least, before each of which so many lines come to each of 8 files."""
+    plan, place, now, tasks = Planner(lambda: listed([f"{folder}/*.csv"]), law), Offsets({}), 0.0, []
+    for lines in batches:
+        for at in range(8):
+            with (folder / f"s{at}.csv").open("a") as file:
+                file.write("0123456\n" * lines)
+        end = plan.latest(place, 4_000)
+        plan.seen(now)
+        assigned = plan.assigned(place, end)
+        plan.begun(now)
+        tasks.append(len(assigned))
+        rows = sum((end.at[name] - place.at.get(name, 0)) // 8 for name in end.at)
+        took = rows * COST / len(assigned)
+        plan.finished(now + took)  # Spark asks at once for more
+        place, now = end, now + max(1.0, took)
+    assert plan.sized is not None
+    return tasks
+
+
+def test_readers_grow_with_what_comes_and_waits_and_are_given_back_after_it(tmp_path):
+    law = Readers(most=4, latency="2 seconds", calm=2)
+    tasks = run(tmp_path, law, [20] * 8 + [400] * 4 + [20] * 20)
+    assert tasks[0] == 4  # nothing is known yet
+    assert tasks[7] < 4
+    assert max(tasks[8:14]) == 4
+    assert tasks[-1] == 1
+
+
+def test_a_dry_run_leaves_the_readers_as_they_are(tmp_path):
+    assert set(run(tmp_path, Readers(most=4, calm=1, dry_run=True), [20] * 12)) == {4}
+
+
+def test_readers_go_through_an_option(tmp_path):
+    schema = StructType([StructField("n", LongType()), StructField("input", StringType())])
+    given = {"inputs": json.dumps([str(tmp_path / "a.csv")])}
+    law = Readers(most=8, latency="1 minute", headroom=0.2)
+    reader = ManySource(given | {"readers": readers_text(law)}).streamReader(schema)
+    assert reader.planner.sizing.policy == law  # type: ignore[attr-defined]
+    with pytest.raises(
+        ConfigError,
+        match="option readers of skypane-many must be a number, or a JSON object with the fields of Readers",
+    ):
+        ManySource(given | {"readers": '{"mst": 8}'}).streamReader(schema)

@@ -1,0 +1,144 @@
+"""Logs of receivers as inputs: how far they go, what is read of them, what is lost; with real logs, without Spark."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.runtime.receiving.test_retention import checkpoint
+
+from skypane.runtime.receiving.log import SegmentLog
+from skypane.runtime.receiving.retention import passed
+from skypane.runtime.receiving.segments import segments_of
+from skypane.runtime.spark.sources.many import receiver_logs
+from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
+from skypane.runtime.spark.sources.many.input_kind import OffsetRange
+from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.row_parser import Malformed
+from skypane.types import CheckpointError, ConfigError
+
+COLUMNS = pa.schema([("n", pa.int64())])
+
+
+def write(folder: Path, numbers: range, segment_bytes: int = 64) -> None:
+    with SegmentLog(folder, segment_bytes) as log:
+        for n in numbers:
+            log.append(f"{n}\n".encode())
+
+
+def planner(folder: Path, on_loss: str = "fail", **more: object) -> Planner:
+    return Planner(lambda: listed([{"segments": str(folder), "format": "csv", **more}]), 2, on_loss)
+
+
+def rows(plan: Planner, start: Offsets, end: Offsets) -> list[int]:
+    found: list[int] = []
+    for task in plan.assigned(start, end):
+        for _, table in receiver_logs.read(task, COLUMNS):
+            assert isinstance(table, pa.Table)
+            found += table["n"].to_pylist()
+    return found
+
+
+@settings(max_examples=20)
+@given(count=st.integers(1, 60), most=st.integers(1, 40), budget=st.integers(1, 25))
+def test_each_line_comes_once_whatever_the_segments_and_the_budget(count: int, most: int, budget: int):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name, "log")
+        plan, place = planner(folder), Offsets({})
+        found: list[int] = []
+        assert plan.latest(place, budget) == place  # nobody has written yet
+        for numbers in (range(count), range(count, 2 * count)):
+            write(folder, numbers, most)
+            while (after := plan.latest(place, budget)) != place:
+                part = rows(plan, place, after)
+                assert 0 < len(part) <= budget
+                assert rows(planner(folder), place, Offsets.of(after.to_json())) == part
+                found, place = found + part, after
+        assert found == list(range(2 * count))
+
+
+def test_a_pattern_finds_logs_and_nothing_else(tmp_path):
+    write(tmp_path / "meters" / "a", range(3))
+    write(tmp_path / "meters" / "b", range(2))
+    (tmp_path / "meters" / "none").mkdir()
+    (tmp_path / "meters" / "receiver").touch()
+    place = planner(tmp_path / "meters" / "*").latest(Offsets({}), None)
+    assert place.at == {f"{tmp_path}/meters/a": 6, f"{tmp_path}/meters/b": 4}
+
+
+def test_a_line_that_does_not_parse_is_told_with_its_place_in_all_that_was_received(tmp_path):
+    with SegmentLog(tmp_path, 1) as log:
+        for line in (b"1\n", b"none\n", b"3\n"):
+            log.append(line)
+    plan = planner(tmp_path)
+    ((part,),) = plan.assigned(Offsets({}), plan.latest(Offsets({}), None))
+    assert (part.start, part.end) == (0, 9)
+    told = [found for _, found in receiver_logs.read([part], COLUMNS) if isinstance(found, Malformed)]
+    assert [(one.offset, one.line) for one in told] == [(2, "none")]
+
+
+def test_what_was_removed_is_no_loss_for_who_has_read_it_or_begins(tmp_path):
+    write(tmp_path, range(40))
+    first, second, *_ = segments_of(str(tmp_path))
+    read = Offsets({str(tmp_path): second.begin})
+    Path(first.path).unlink()
+    plan = planner(tmp_path)
+    assert len(rows(plan, read, plan.latest(read, None))) == len(
+        rows(plan, Offsets({}), plan.latest(Offsets({}), None))
+    )
+
+
+def test_a_log_with_a_name_of_its_own_is_known_to_who_removes_what_was_read(tmp_path):
+    log = tmp_path / "log"
+    write(log, range(40))
+    plan = planner(log, name="basel")
+    read = plan.latest(Offsets({}), 30)
+    state = checkpoint(tmp_path / "state", 0, read.to_json())
+    assert read.at.keys() == {"basel"}
+    assert 0 < passed(log, [state])[-1].end <= read.at["basel"]
+    again = planner(log, name="bern").latest(Offsets.of(read.to_json()), 5)  # called otherwise, it is begun anew
+    assert passed(log, [checkpoint(tmp_path / "again", 0, again.to_json())]) == []
+
+
+def test_what_was_removed_before_it_was_read_is_an_error_or_skipped_and_counted(tmp_path):
+    write(tmp_path, range(40))
+    first, second, *_ = segments_of(str(tmp_path))
+    read = Offsets({str(tmp_path): 2})
+    Path(first.path).unlink()
+    with pytest.raises(
+        CheckpointError, match=rf"were removed up to byte {second.begin}, but only 2 bytes were read.*read_by"
+    ):
+        planner(tmp_path).latest(read, None)
+    plan = planner(tmp_path, on_loss="skip")
+    after = plan.latest(read, None)
+    assert after.lost == 1
+    assert rows(plan, read, after)[-1] == 39
+
+
+def test_another_log_in_its_place_and_a_batch_whose_segments_have_gone_are_errors(tmp_path):
+    write(tmp_path, range(4))
+    with pytest.raises(CheckpointError, match="ends at byte 8, but 100 bytes were read: it was replaced"):
+        planner(tmp_path).latest(Offsets({str(tmp_path): 100}), None)
+    one = listed([{"segments": str(tmp_path), "format": "csv"}])[0]
+    (path,) = [part.path for part in segments_of(str(tmp_path))]
+    Path(path).unlink()
+    with pytest.raises(CheckpointError, match="a started batch needs data that cannot be read"):
+        list(receiver_logs.read([OffsetRange(one, 0, 8)], COLUMNS))  # type: ignore[arg-type]
+
+
+def test_a_list_of_logs_goes_through_an_option_and_what_cannot_be_is_refused(tmp_path):
+    given = [
+        {"segments": str(tmp_path / "a"), "name": "a", "meta": {"max": 5}},
+        {"segments": f"{tmp_path}/*", "format": "csv"},
+    ]
+    assert from_text(to_text(listed(given))) == listed(given)
+    with pytest.raises(ConfigError, match="must be csv or json, got 'xml'"):
+        listed([{"segments": "a", "format": "xml"}])
+    with pytest.raises(ConfigError, match="lists 'a' twice"):
+        listed([{"segments": "a", "name": "a"}, {"segments": "b", "name": "a"}])
+    with pytest.raises(ConfigError, match="a pattern finds many inputs"):
+        listed([{"segments": "a/*", "name": "a"}])

@@ -1,0 +1,132 @@
+"""What lies in a log is what was written there, or whoever reads it is told."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.rows import flipped
+
+from skypane.runtime.receiving import checksums
+from skypane.runtime.receiving.checksums import CHECKED, beside, blocks_of, check, remove
+from skypane.runtime.receiving.log import SegmentLog
+from skypane.runtime.receiving.segments import segments_of
+from skypane.types import CheckpointError
+
+
+def checked(folder: Path) -> None:
+    for one in segments_of(str(folder)):
+        check(one.path, 0, one.end - one.begin)
+
+
+@settings(max_examples=40)
+@given(lengths=st.lists(st.integers(0, 30), min_size=1, max_size=12), most=st.sampled_from([40, 1000]), data=st.data())
+def test_each_bit_that_flips_is_told_by_who_reads_it_and_by_no_other(lengths, most: int, data):
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checksums, "BLOCK", 30)
+        folder = Path(name)
+        for part in (lengths[: len(lengths) // 2], lengths[len(lengths) // 2 :]):
+            with SegmentLog(folder, most) as log:
+                for length in part:
+                    log.append(b"x" * length + b"\n")
+        checked(folder)
+        one = data.draw(st.sampled_from([one for one in segments_of(name) if one.end > one.begin]))
+        content = bytearray(Path(one.path).read_bytes())
+        at = data.draw(st.integers(0, len(content) - 1))
+        content[at] ^= 1 << data.draw(st.integers(0, 7))
+        Path(one.path).write_bytes(content)
+        blocks = blocks_of(one.path)
+        assert blocks is not None
+        for block in blocks:
+            if block.begin <= at < block.end:
+                with pytest.raises(CheckpointError, match=f"is damaged after its byte {block.begin}"):
+                    check(one.path, block.begin, block.end)
+            else:
+                check(one.path, block.begin, block.end)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_no_bit_of_the_checksums_flips_unseen(data):
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checksums, "BLOCK", 30)
+        with SegmentLog(Path(name), 100) as log:
+            for _ in range(12):
+                log.append(b"a line of text\n")
+        path = beside(data.draw(st.sampled_from([one for one in segments_of(name) if one.end > one.begin])).path)
+        whole = path.read_bytes()
+        path.write_bytes(flipped(whole, data.draw(st.integers(0, 8 * len(whole) - 1))))
+        with pytest.raises(CheckpointError, match="is damaged after its byte"):
+            checked(Path(name))
+
+
+def test_segments_without_checksums_are_read_and_get_them_where_they_grow(tmp_path):
+    """As older versions wrote them."""
+    with SegmentLog(tmp_path, 10) as log:
+        log.append(b"first line\n")
+        log.append(b"second\n")
+    for path in (*tmp_path.glob("*.sums"), tmp_path / CHECKED):
+        path.unlink()
+    checked(tmp_path)
+    with SegmentLog(tmp_path, 10) as log:
+        log.append(b"third\n")
+    checked(tmp_path)
+    first, last = segments_of(str(tmp_path))
+    assert blocks_of(first.path) is None
+    assert [block.end for block in blocks_of(last.path) or []] == [len(b"second\nthird\n")]
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_checksums_that_are_gone_as_a_whole_are_missed(tmp_path, lost: int):
+    with SegmentLog(tmp_path, 10) as log:
+        log.append(b"first line\n")
+        log.append(b"second\n")
+    segments = segments_of(str(tmp_path))
+    beside(segments[lost].path).unlink()
+    with pytest.raises(CheckpointError, match=rf"{segments[lost].begin:020d}\.sums, are missing; restore them"):
+        checked(tmp_path)
+    check(segments[1 - lost].path, 0, 7)
+    (tmp_path / CHECKED).unlink()
+    checked(tmp_path)  # as the error says
+
+
+def test_a_segment_that_was_removed_while_it_was_read_is_no_loss_of_checksums(tmp_path):
+    with SegmentLog(tmp_path, 10) as log:
+        log.append(b"first line\n")
+    (one,) = segments_of(str(tmp_path))
+    remove(one.path)
+    check(one.path, 0, 11)  # who reads it next is told that it has gone
+
+
+@pytest.mark.parametrize("cut", [0, 1, 43, 44, 60])
+def test_checksums_that_a_power_cut_took_are_made_anew(tmp_path, monkeypatch, cut: int):
+    monkeypatch.setattr(checksums, "BLOCK", 8)
+    with SegmentLog(tmp_path) as log:
+        for line in (b"1234567\n", b"abcdefg\n", b"x\n"):
+            log.append(line)
+    (one,) = segments_of(str(tmp_path))
+    os.truncate(beside(one.path), cut)
+    with pytest.raises(CheckpointError, match="is damaged after its byte"):
+        checked(tmp_path)
+    with SegmentLog(tmp_path) as log:
+        checked(tmp_path)
+        log.append(b"y\n")
+    checked(tmp_path)
+
+
+@pytest.mark.parametrize("failing", ["write", "fsync", "pwrite"])
+def test_what_the_disk_refuses_has_no_checksum(tmp_path, monkeypatch, failing: str):
+    with SegmentLog(tmp_path) as log:
+        log.append(b"first\n")
+        monkeypatch.setattr(os, failing, lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        with pytest.raises(OSError, match="full"):
+            log.append(b"second\n")
+        monkeypatch.undo()
+        log.append(b"third\n")
+        checked(tmp_path)
+    checked(tmp_path)

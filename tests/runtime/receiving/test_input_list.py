@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pytest
+
+from skypane.runtime.receiving.input_list import Listen, Mqtt, ReceivedInputs
+from skypane.types import ConfigError
+
+TCP = {"name": "a", "listen": "localhost:1"}
+
+
+def test_what_a_list_says(tmp_path):
+    given = {"folder": tmp_path, "segment_bytes": 4096, "read_by": [tmp_path / "state"], "inputs": [
+        {"name": "a", "listen": "0.0.0.0:7001", "acknowledge": True},
+        {"name": "b", "connect": "[::1]:7001"},
+        {"name": "c", "mqtt": "mqtts://broker", "topic": "t/#", "held_for": "1 day"},
+        {"name": "d", "http": "https://prices/now", "every": "1 minute", "headers": {"Authorization": "$TOKEN"}},
+    ]}  # fmt: skip
+    receipts = ReceivedInputs.of(given)
+    assert receipts.folder == str(tmp_path)
+    meters = receipts.inputs[2]
+    assert isinstance(meters, Mqtt)
+    assert (meters.host, meters.port, meters.tls, meters.client) == ("broker", 8883, True, "skypane-c")
+
+
+@pytest.mark.parametrize(("host", "reached"), [("127.0.0.1", False), ("localhost", False), ("[::1]", False), ("127.8.0.1", False),
+                                               ("0.0.0.0", True), ("[::]", True), ("192.168.1.7", True), ("here", True)])  # fmt: skip  # noqa: S104 - that is what is asked
+def test_a_port_is_open_where_other_machines_reach_it_and_no_one_is_asked(host: str, reached: bool):
+    assert Listen(name="a", listen=f"{host}:1").is_open == reached
+    assert not Listen(name="a", listen=f"{host}:1", certificate="/c", ca="/ca").is_open
+
+
+@pytest.mark.parametrize(("inputs", "said"), [
+    ([], "inputs is empty"),
+    ("a", "inputs must be a list, got 'a'"),
+    ([7], r"inputs\[0\] must be a mapping with one of listen, connect, mqtt, http"),
+    ([{"name": "a"}], r"inputs\[0\] needs exactly one of listen, connect, mqtt, http, .* got none"),
+    ([{**TCP, "connect": "b:1"}], "and has listen and connect"),
+    ([TCP, {"name": "a", "connect": "b:1"}], "inputs lists 'a' twice"),
+    ([{"listen": "localhost:1"}], r"inputs\[0\]: needs name"),
+    ([{"name": "../a", "listen": "localhost:1"}], "name must be a folder name"),
+    ([{"name": "a", "listen": "localhost"}], "listen must be host:port"),
+    ([{"name": "a", "listen": "localhost:99999"}], "listen must be host:port"),
+    ([{**TCP, "acknowlege": True}], "unknown key 'acknowlege'; did you mean 'acknowledge'"),
+    ([{"name": "a", "mqtt": "tcp://b", "topic": "t"}], "mqtt must be a URL such as mqtt://host"),
+    ([{"name": "a", "mqtt": "mqtt://b", "topic": ""}], "topic must be a filter"),
+    ([{"name": "a", "mqtt": "mqtt://b", "topic": "t", "most_topics": 0}], "most_topics must be a whole number of at least 1"),
+    ([{"name": "a", "http": "file:///etc/passwd"}], "http must be a URL such as http://host"),
+    ([{"name": "a", "http": "http://b:x/"}], "http must be a URL"),
+    ([{"name": "a", "http": "http://b", "every": 10}], "every must be a text such as"),
+    ([{"name": "a", "http": "http://b", "timeout": "0 s"}], "timeout must be longer than 0"),
+    ([{"name": "a", "http": "http://b", "format": "xml"}], "format must be json or lines, got 'xml'"),
+    ([{"name": "a", "http": "http://b", "header": True}], "header is only for format lines"),
+    ([{"name": "a", "http": "http://b", "ca": "ca.pem"}], "ca is only for encrypted connections; leave it out, or use https://"),
+    ([{"name": "a", "mqtt": "mqtt://b", "topic": "t", "key": "k"}], "key is only for encrypted connections; leave it out, or use mqtts://"),
+    ([{"name": "a", "connect": "b:1", "certificate": "c"}], "certificate is only for encrypted connections; leave it out, or use tls: true"),
+    ([{"name": "a", "connect": "b:1", "tls": True, "key": "k"}], "key needs certificate"),
+    ([{**TCP, "ca": "ca.pem"}], "listen with ca needs certificate"),
+])  # fmt: skip
+def test_a_list_that_cannot_be_is_refused(inputs, said: str):
+    with pytest.raises(ConfigError, match=said):
+        ReceivedInputs.of({"folder": "received", "inputs": inputs})
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"mqtt": "mqtt://b", "topic": "t", "password": "swordfish"}, r'password must be "\$NAME", the name of'),
+    ({"mqtt": "mqtt://b", "topic": "t", "password": "$sword-fish"}, r'password must be "\$NAME"'),
+    ({"http": "http://b", "headers": {"Authorization": "Bearer swordfish"}}, r'header Authorization must be "\$NAME"'),
+    ({"http": "http://b", "headers": "swordfish"}, "headers must be a mapping"),
+])  # fmt: skip
+def test_a_secret_that_is_given_itself_is_refused_and_not_repeated(given, said: str):
+    with pytest.raises(ConfigError, match=said) as caught:
+        ReceivedInputs.of({"folder": "r", "inputs": [{"name": "a", **given}]})
+    assert "swordfish" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["mqtt://me:swordfish@b", "http://me:swordfish@b", "http://swordfish@b"])
+def test_a_secret_in_a_list_is_refused_and_not_repeated(url: str):
+    kind = url.partition(":")[0]
+    with pytest.raises(ConfigError, match=rf"{kind} has a user or a password in its URL") as caught:
+        ReceivedInputs.of(
+            {"folder": "r", "inputs": [{"name": "a", kind: url, **({"topic": "t"} if kind == "mqtt" else {})}]}
+        )
+    assert "swordfish" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("more", "said"), [
+    ({"folder": "s3://bucket/x"}, "a receiver writes files of this machine"),
+    ({"segment_bytes": 1}, "segment_bytes must be a number of at least 1024"),
+    ({"read_by": "state"}, "read_by must be a list"),
+    ({"fold": "x"}, "unknown key 'fold'; did you mean 'folder'"),
+])  # fmt: skip
+def test_what_is_said_of_all_inputs_is_checked(more, said: str):
+    with pytest.raises(ConfigError, match=said):
+        ReceivedInputs.of({"folder": "received", "inputs": [TCP]} | more)

@@ -1,0 +1,46 @@
+"""When a query that is to stop is taken to rest: what Spark says of it at one look after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from skypane.runtime.spark.batch_lifecycle import LOOKS, BatchLifecycle
+
+BATCH, BETWEEN, IDLE = (True, True), (False, True), (False, False)
+
+
+@dataclass
+class Looks:
+    """A query that ends after its last look, each of which tells whether a trigger is active and data available."""
+
+    left: list[tuple[bool, bool]]
+
+    @property
+    def isActive(self) -> bool:  # the name that Spark has
+        return bool(self.left)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        triggered, available = self.left.pop(0)
+        return {"isTriggerActive": triggered, "isDataAvailable": available}
+
+
+@pytest.mark.parametrize(
+    ("looks", "left"),
+    [
+        ([IDLE, BATCH], 1),
+        ([BATCH, IDLE, BATCH], 1),
+        ([BETWEEN, BATCH, IDLE, BATCH], 1),  # the next batch began at once
+        ([BETWEEN] * (LOOKS - 1) + [BATCH, IDLE], 0),
+        ([BETWEEN] * (LOOKS + 2), 2),  # it waits for its trigger
+        ([BATCH, BATCH], 0),
+    ],
+)
+def test_a_query_rests_where_no_batch_is_about_to_begin(looks: list[tuple[bool, bool]], left: int):
+    turns = BatchLifecycle(lambda _rows, _batch: None)
+    turns.query = query = Looks(looks.copy())  # type: ignore[assignment]
+    turns.rest(60)
+    assert len(query.left) == left

@@ -1,0 +1,380 @@
+"""The continuous skyline on Spark, against its definition in one process and the eager algorithm."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sqlite3
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from tests.operators.fronts.test_row_front import eager_updates
+from tests.runtime.continuous_streams import (
+    EVERY,
+    PLAN,
+    QUERY,
+    SCHEMA,
+    WINDOW,
+    eager,
+    expected,
+    front_of,
+    job_of,
+    late_ids,
+    plain,
+    read_front,
+)
+from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
+
+import skypane as sp
+from skypane.control.costs import Costs
+from skypane.operators.fronts import ContinuousSkyline
+from skypane.plan import ContinuousPlan
+from skypane.runtime import local
+from skypane.runtime.spark.engine import front_program as program
+from skypane.runtime.spark.engine import shard_stage
+
+
+def cut_anywhere(seed: int) -> list[pa.Table]:
+    """Rows up to a minute late, cut into batches of any size."""
+    rows = pa.concat_tables(late_rows(seed, batches=7)).combine_chunks()
+    cuts = sorted(random.Random(seed).sample(range(1, rows.num_rows), 9))
+    return [rows.slice(start, end - start) for start, end in zip([0, *cuts], [*cuts, rows.num_rows], strict=True)]
+
+
+def test_it_tells_event_by_event_what_the_eager_algorithm_tells_of_the_rows_that_are_not_late(
+    spark: SparkSession, tmp_path: Path
+):
+    batches, told = cut_anywhere(3), sp.Memory()
+    write_batches(tmp_path / "in", batches)
+    job = job_of(spark, tmp_path, output=told)
+    assert "the last 50 seconds of ts at any time, updated every 5 seconds" in repr(job)
+    seen: list[sp.BatchMetrics] = []
+    handle = job.start(trigger="available now", on_batch=seen.append)
+    assert handle.await_termination(600)
+    by_batch = [plain(table) for table in told._tables.values()]
+    assert by_batch == expected(batches)
+    late = sorted(parquet_rows(tmp_path / "late")["id"].to_pylist())
+    assert late == late_ids(batches)
+    assert len(late) == seen[-1].dropped_rows > 10
+    punctuation = seen[-1].punctuation
+    assert punctuation is not None
+    everything = list(chain(*by_batch))
+    assert everything == eager(batches, late, punctuation // EVERY * EVERY)
+    assert len(everything) > 40
+    there = front_of(everything)
+    assert sorted(handle.front()["id"].to_pylist()) == there == read_front(tmp_path)
+    assert handle.front().schema == SCHEMA
+    figures = seen[-1].front
+    assert figures is not None
+    assert figures["rows"] == len(there) <= figures["stored"]
+    assert figures["adds"] + figures["dels"] == len(by_batch[-1])
+
+
+def test_a_start_after_each_batch_tells_the_same_and_what_nothing_needs_is_forgotten(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    batches = late_rows(4, batches=6)
+    told: list[list[tuple[int, str, int]]] = []
+    for number, batch in enumerate(batches):
+        write_batches(tmp_path / "in", [batch], first=number)
+        monkeypatch.setattr(program, "_SPARE", 0 if number % 2 else 10**6)
+        monkeypatch.setattr(program, "_REFERENCES", 4 if number % 2 else 10**6)
+        sink = sp.Memory()
+        handle = job_of(spark, tmp_path, output=sink).start(trigger="available now")
+        assert handle.await_termination(600)
+        told.append(plain(sink.table()))
+        assert read_front(tmp_path) == front_of(chain(*told)) == sorted(handle.front()["id"].to_pylist())
+        if number % 2:
+            named = set((tmp_path / "checkpoint" / "skypane" / "partials").iterdir())
+            stored = [path for path in named if f"-{program.STORED:05d}-" in path.name]
+            assert len(stored) == 1, "all that was told lies in one file"
+    assert told == expected(batches)
+
+
+@pytest.mark.parametrize("by", [(), ("sensor",)], ids=["one front", "a front for each sensor"])
+def test_shards_on_workers_tell_the_same_however_many_there_are_in_each_batch(
+    by: tuple[str, ...], spark: SparkSession, tmp_path: Path
+):
+    batches = late_rows(11, batches=6)
+    write_batches(tmp_path / "in", batches)
+    job = job_of(spark, tmp_path, by=by, output=(told := sp.Memory()), wlq_workers=2)
+    dear = replace(job, setting=replace(job.setting, costs=Costs(job=0.0, shard_per_row=0.0)))
+    seen: list[sp.BatchMetrics] = []
+
+    def scale(metrics: sp.BatchMetrics) -> None:
+        seen.append(metrics)
+        handle.scale(wlq=[3, 1, 2][metrics.batch_id % 3])  # a front of one shard is whole, and in the driver
+
+    handle = dear.start(trigger="available now", on_batch=scale)
+    handle.await_termination(600)
+    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by))
+    assert [plain(table) for table in told._tables.values()] == expected(batches, plan)
+    assert [(m.wlq_where, m.wlq_workers) for m in seen[3:]] == [("spark", 2), ("spark", 3), ("driver", 1)]
+    assert len(seen[4].wlq_busy) == 3
+    decision = seen[4].decision("placement")
+    assert decision is not None
+    assert "in 3 shards" in decision.because
+    assert sorted(handle.front()["id"].to_pylist()) == read_front(tmp_path)
+    written = (tmp_path / "checkpoint" / "skypane" / "partials").iterdir()
+    assert not [path for path in written if f"-{shard_stage.REQUEST:05d}-" in path.name], "questions are forgotten"
+
+
+def test_a_drain_tells_what_waits_and_the_stream_goes_on(spark: SparkSession, tmp_path: Path):
+    first, second = late_rows(5, batches=3), late_rows(6, batches=2, start=60 * SECOND)
+    write_batches(tmp_path / "in", first)
+    handle = job_of(spark, tmp_path).start(trigger="available now")
+    handle.await_termination(600)
+    metrics = handle.drain()
+    assert metrics is not None
+    assert metrics.open_panes == 0
+    assert handle.drain() is None
+    write_batches(tmp_path / "in", second, first=3)
+    finish(job_of(spark, tmp_path))
+    events: list[local.Event] = [*first, local.Drain(), *second]
+    assert plain(parquet_rows(tmp_path / "out")) == list(chain(*expected(events)))
+    assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == late_ids(events)
+
+
+class Table:
+    """A table in SQLite that follows a front: upserts by id, each batch in one transaction, once."""
+
+    def __init__(self, path: Path, fail_before: int, fail_after: int) -> None:
+        self.path = path
+        self.fails = {(fail_before, "before"), (fail_after, "after")}
+        self.told: dict[int, list[list[tuple[int, str, int]]]] = {}
+
+    def __call__(self, updates: DataFrame, batch_id: int) -> None:
+        table = updates.toArrow()
+        self.told.setdefault(batch_id, []).append(plain(table))
+        self._fail(batch_id, "before")
+        with contextlib.closing(sqlite3.connect(self.path)) as database, database:
+            database.execute("CREATE TABLE IF NOT EXISTS front (id INTEGER PRIMARY KEY, price REAL)")
+            database.execute("CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY)")
+            if not database.execute("SELECT 1 FROM batches WHERE id = ?", [batch_id]).fetchone():
+                database.execute("INSERT INTO batches VALUES (?)", [batch_id])
+                self._merge(database, table.to_pylist())
+        self._fail(batch_id, "after")
+
+    def _merge(self, database: sqlite3.Connection, updates: list[dict[str, Any]]) -> None:
+        """Of one id, what is said last counts: DEL, where there are both, because a row enters once."""
+        gone = {row["id"] for row in updates if row["action"] == "DEL"}
+        database.executemany("DELETE FROM front WHERE id = ?", [[row] for row in gone])
+        new = [(row["id"], row["price"]) for row in updates if row["action"] == "ADD" and row["id"] not in gone]
+        # Without "ON CONFLICT": a row that entered twice would be an error.
+        database.executemany("INSERT INTO front VALUES (?, ?)", new)
+
+    def _fail(self, batch_id: int, when: str) -> None:
+        if (batch_id, when) in self.fails:
+            self.fails.remove((batch_id, when))
+            raise OSError(f"{when} batch {batch_id}")
+
+    def ids(self) -> list[int]:
+        with contextlib.closing(sqlite3.connect(self.path)) as database:
+            return [row for (row,) in database.execute("SELECT id FROM front ORDER BY id")]
+
+
+def test_a_table_that_is_told_batches_twice_follows_the_front_as_if_each_were_told_once(
+    spark: SparkSession, tmp_path: Path
+):
+    batches = late_rows(4, batches=5)
+    write_batches(tmp_path / "in", batches)
+    table = Table(tmp_path / "front.db", fail_before=2, fail_after=3)
+    for failure in ("before batch 2", "after batch 3"):
+        with pytest.raises(sp.SkypaneError, match=failure):
+            finish(job_of(spark, tmp_path, output=table))
+    handle = job_of(spark, tmp_path, output=table).start(trigger="available now")
+    handle.await_termination(600)
+    assert {batch: len(tries) for batch, tries in table.told.items()} == {0: 1, 1: 1, 2: 2, 3: 2, 4: 1}
+    assert all(first == again for first, *rest in table.told.values() for again in rest)
+    assert [tries[0] for tries in table.told.values()] == expected(batches)
+    assert table.ids() == sorted(handle.front()["id"].to_pylist()) != []
+
+
+def test_criteria_whose_ranks_do_not_last_and_sixteen_of_them(spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", late_rows(8, batches=4, rows=25))
+    many = [f"{'-' if i % 2 else ''}price + {i} * rating as c{i}" for i in range(15)]
+    exact = ["cast(price as decimal(20, 3)) as exact", "weight + 4611686018427387904 as huge"]
+    columns = ["id", "ts", *exact, *many]
+    chain_of_two = sp.low("huge") & sp.low("c0")
+    preference = chain_of_two * sp.high("exact") * sp.parse(", ".join(f"c{i} MIN" for i in range(1, 15)))
+    rows = read_batches(spark, tmp_path / "in", SCHEMA).selectExpr(*columns)
+    job = sp.continuous_skyline(
+        rows,
+        preference,
+        time="ts",
+        window="50 seconds",
+        checkpoint=tmp_path / "checkpoint",
+        output=(told := sp.Memory()),
+    )
+    finish(job)
+    files = sorted((tmp_path / "in").glob("*.parquet"))
+    batches = [spark.read.parquet(str(file)).selectExpr(*columns).toArrow().cast(job.setting.schema) for file in files]
+    plan = job.setting.plan
+    assert isinstance(plan, ContinuousPlan)
+    assert len(plan.query.preference.levels[0]) == 16
+    assert [plain(table) for table in told._tables.values()] == expected(batches, plan)
+
+
+def test_the_history_of_a_static_table_is_when_each_row_is_on_the_front(spark: SparkSession, tmp_path: Path):
+    batches = late_rows(9, batches=3)
+    write_batches(tmp_path / "in", batches, files=2)
+    rows = spark.read.parquet(str(tmp_path / "in"))
+    for by in ([], ["sensor"]):
+        history = sp.continuous_skyline(rows, QUERY.preference, time="ts", window="50 seconds", by=by)
+        assert history.columns == ["front_from", "front_to", *rows.columns]
+        got = history.selectExpr("unix_micros(front_from)", "unix_micros(front_to)", "id").toArrow()
+        query = ContinuousSkyline(QUERY.preference, "ts", WINDOW, by)
+        updates = eager_updates(query, pa.concat_tables(batches).combine_chunks())
+        enters = {row: time for time, action, row in updates if action == "ADD"}
+        leaves = {row: time for time, action, row in updates if action == "DEL"}
+        wanted = sorted((enters[row], leaves[row], row) for row in enters)
+        assert sorted(zip(*(column.to_pylist() for column in got.columns), strict=True)) == wanted
+
+
+def test_what_cannot_be_asked_is_refused_with_field_value_and_remedy(spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", late_rows(1, batches=1))
+    static = spark.read.parquet(str(tmp_path / "in"))
+    stream = read_batches(spark, tmp_path / "in", SCHEMA)
+    options: dict[str, Any] = {
+        "time": "ts",
+        "window": "50 seconds",
+        "checkpoint": tmp_path / "c",
+        "output": sp.Memory(),
+    }
+    cases: list[tuple[Any, Any, dict[str, Any], str]] = [
+        (stream, "price MIN", {"window": None, "output": None}, "window= and output= are needed"),
+        (stream, "price MIN", {"window": "0 seconds"}, "window must be longer than 0 and at most 100 years, got 0"),
+        (stream, "price MIN", {"window": "40000 days"}, "at most 100 years, got 3456000000000000"),
+        (stream, "price MIN", {"window": 10}, "window must be a text such as '10 minutes'"),
+        (
+            stream,
+            "price MIN",
+            {"every": "1 minute"},
+            "every must be longer than 0 and at most the window, '50 seconds', got",
+        ),
+        (stream, "price MIN", {"every": "0 s"}, "every must be longer than 0"),
+        (stream, "prize MIN", {}, "unknown column 'prize'; there are id, ts"),
+        (stream, "sensor MIN", {}, "is text, which has no better and worse values"),
+        (stream, sp.low("price") & sp.low("rating"), {}, "continuous skylines need a product"),
+        (stream, "price MIN", {"time": "id"}, "time column 'id' is of type int64"),
+        (stream, "price MIN", {"by": "nowhere"}, "column 'nowhere' does not exist"),
+        (
+            stream,
+            "price MIN",
+            {"output": tmp_path / "o", "front": tmp_path / "x" / ".." / "o"},
+            "front and output must be two",
+        ),
+        (stream, "price MIN", {"front": 3}, "front must be a path"),
+        (stream.withColumnRenamed("sent", "Action"), "price MIN", {}, "rename Action"),
+        (static, "price MIN", {}, "checkpoint= is for a stream, and this DataFrame is static"),
+        (static.withColumnRenamed("sent", "front_to"), "price MIN", NOTHING, "rename front_to"),
+        (static, "price MIN", NOTHING | {"invalid": "maybe"}, "invalid must be 'error' or 'drop', got 'maybe'"),
+    ]
+    for rows, preference, changed, complaint in cases:
+        with pytest.raises(sp.ConfigError, match=complaint):
+            sp.continuous_skyline(rows, preference, **options | changed)
+    windowed = sp.stream(stream, sp.Skyline("price MIN"), **options)
+    handle = windowed.start(trigger="available now")
+    with pytest.raises(sp.SkypaneError, match="answers windows and keeps no front"):
+        handle.front()
+    handle.await_termination(600)
+
+
+def test_a_drain_lets_the_front_take_what_is_held_or_puts_it_aside(spark: SparkSession, tmp_path: Path):
+    """Twenty rows a month later are believed, one a year later is not; a start of its own drains."""
+    first, later = late_rows(5, batches=2), late_rows(6, batches=1, rows=20, start=30 * 86_400 * SECOND)[0]
+    year = later.slice(0, 1).set_column(1, "ts", pa.array([365 * 86_400 * SECOND], pa.timestamp("us", "UTC")))
+    batches = [*first, pa.concat_tables([later, year])]
+    write_batches(tmp_path / "in", batches)
+    seen = finish(job_of(spark, tmp_path))
+    assert seen[-1].held_rows == seen[-1].totals["held"] == 21
+    handle = job_of(spark, tmp_path).start(trigger="available now")
+    handle.await_termination(600)
+    metrics = handle.drain()
+    assert metrics is not None
+    assert (metrics.quarantined, metrics.totals["held"], metrics.totals["open"]) == ({"future": 1}, 0, 0)
+    assert metrics.totals["read"] == metrics.totals["answered"] + metrics.totals["late"] + 1 == 101
+    events: list[local.Event] = [*batches, local.Drain()]
+    assert plain(parquet_rows(tmp_path / "out")) == list(chain(*expected(events)))
+    rejected = parquet_rows(tmp_path / "late")
+    assert rejected.filter(pc.equal(rejected["reason"], "future"))["ts"].cast(pa.int64()).to_pylist() == [
+        365 * 86_400 * SECOND
+    ]
+
+
+NOTHING: dict[str, Any] = {"checkpoint": None, "output": None}
+
+
+def test_rows_that_cannot_be_ranked_or_placed_are_put_aside_with_their_reason(spark: SparkSession, tmp_path: Path):
+    """A clock that jumps a year is held; one that the stream follows empties the front first, at the times of its rows."""
+    usual = late_rows(2, batches=2)
+    odd = usual[1].slice(0, 4)
+    times = odd["ts"].cast(pa.int64()).to_pylist()
+    bad = odd.set_column(1, "ts", pa.array([None, *times[1:3], 365 * 86_400 * SECOND], pa.timestamp("us", "UTC")))
+    bad = bad.set_column(3, "price", pa.array([1.0, float("nan"), None, 1.0]))
+    jump = late_rows(3, batches=1, start=400 * 86_400 * SECOND)[0]
+    old = usual[0].slice(0, 1).set_column(0, "id", pa.array([10**6], usual[0].schema.field("id").type))
+    old = old.set_column(1, "ts", pa.array([-10 * WINDOW], pa.timestamp("us", "UTC")))
+    batches = [usual[0], pa.concat_tables([usual[1], bad, old]), jump]
+    write_batches(tmp_path / "in", batches)
+    told = sp.Memory()
+    seen = finish(job_of(spark, tmp_path, output=told))
+    assert [plain(table) for table in told._tables.values()] == expected(batches)
+    assert seen[1].quarantined == {"null ts": 1, "NaN price": 1, "null price": 1}
+    assert seen[1].held_rows == 1
+    rejected = parquet_rows(tmp_path / "late")
+    reasons = dict(zip(rejected["id"].to_pylist(), rejected["reason"].to_pylist(), strict=True))
+    assert {"null ts", "NaN price", "null price"} <= {*reasons.values()}
+    assert reasons[old["id"][0].as_py()] == "late", "it was older than the window when it came"
+
+
+@pytest.mark.parametrize("what", ["damaged", "gone"])
+def test_a_partial_that_the_front_is_made_of_is_refused_at_the_start_if_it_is_not_as_written(
+    what: str, spark: SparkSession, tmp_path: Path
+):
+    write_batches(tmp_path / "in", late_rows(2, batches=3))
+    finish(job_of(spark, tmp_path))
+    path = min((tmp_path / "checkpoint" / "skypane" / "partials").glob("*.arrow"))
+    if what == "gone":
+        path.unlink()
+    else:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 3] ^= 1
+        path.write_bytes(data)
+    with pytest.raises(sp.CheckpointError, match=rf"{path.name} is {what}.*restore the whole checkpoint"):
+        job_of(spark, tmp_path).start()
+
+
+@pytest.mark.parametrize(
+    ("changed", "difference"),
+    [
+        ({"window": "60 seconds"}, r"query\.window was 50000000, is 60000000"),
+        ({"every": "2 seconds"}, r"window\.length was 5000000, is 2000000"),
+        ({"by": ()}, r"query\.by was \['sensor'\], is \[\]"),
+    ],
+)
+def test_a_checkpoint_of_another_front_is_refused(changed, difference, spark: SparkSession, run: Path):
+    with pytest.raises(sp.CheckpointError, match=f"belongs to another query.*{difference}"):
+        job_of(spark, run, **changed).start()
+
+
+@pytest.fixture(scope="module")
+def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("front")
+    write_batches(folder / "in", late_rows(2, batches=2))
+    finish(job_of(spark, folder))
+    return folder
+
+
+def test_the_folder_of_the_front_belongs_to_one_query(spark: SparkSession, run: Path, tmp_path: Path):
+    (tmp_path / "in").symlink_to(run / "in")
+    with pytest.raises(sp.CheckpointError, match="holds the output of another query"):
+        job_of(spark, tmp_path, front=run / "front").start()
+    with pytest.raises(sp.CheckpointError, match="holds the rows of the front of this query, so late rows cannot"):
+        job_of(spark, run, late=run / "front", front=None).start()

@@ -1,0 +1,85 @@
+"""What a failure says: one line with the cause, in the error and in the log; the whole trace for who asks for it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PythonException, StreamingQueryException
+from pyspark.sql import SparkSession
+from tests.runtime.streams import CountBySensor, late_rows, read_batches, write_batches
+
+import skypane as sp
+from skypane.runtime.spark.error_causes import cause
+from skypane.types import CheckpointError
+
+WORKERS = """
+  An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "partials.py", line 41, in write
+    raise KeyError(name)
+KeyError: 'price'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "partials.py", line 43, in write
+pyarrow.lib.ArrowIOError: no room
+"""
+
+
+FAILED = """[STREAM_FAILED] Query [id = 4104, runId = 3b04] terminated with exception: batch 2 doesn't exist SQLSTATE: XXKST
+=== Streaming Query ===
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (PythonException(WORKERS), "pyarrow.lib.ArrowIOError: no room"),
+        (PythonException("[A_CLASS] no room\n=== Streaming Query ==="), "[A_CLASS] no room"),
+        (StreamingQueryException(FAILED), "batch 2 doesn't exist"),
+        (PythonException(""), "PythonException"),
+        (CheckpointError("a.json is damaged: restore it"), "a.json is damaged: restore it"),
+        (OSError("no room\nat all"), "OSError: no room"),
+        (KeyError("price"), "KeyError: 'price'"),
+        (AssertionError(), "AssertionError"),
+        (ValueError("x" * 5_000), f"ValueError: {'x' * 1_988}... (5,012 characters)"),
+    ],
+)
+def test_the_cause_is_one_line(error: Exception, line: str):
+    assert cause(error) == line
+
+
+@dataclass(frozen=True)
+class Failing(CountBySensor):
+    """A query of a user's own, with a fault in it."""
+
+    def lift(self, rows: pa.Table) -> pa.Table:  # noqa: ARG002
+        raise ValueError("there is no lift")
+
+
+def test_a_failure_in_a_worker_is_told_in_one_line(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    batches = late_rows(4, batches=1)
+    write_batches(tmp_path / "in", batches)
+    rows = read_batches(spark, tmp_path / "in", batches[0].schema)
+    job = sp.stream(rows, Failing(), time="ts", window="1 day", checkpoint=tmp_path / "checkpoint", output=sp.Memory())
+    with caplog.at_level(logging.DEBUG, "skypane"):
+        handle = job.start(trigger="available now")
+        with pytest.raises(sp.SkypaneError) as error:
+            handle.await_termination(120)
+    assert str(error.value) == "the query has failed: ValueError: there is no lift"
+    assert "Traceback" in str(error.value.__cause__)
+    assert handle.status["error"] == "ValueError: there is no lift"
+    ours = [record for record in caplog.records if record.name.startswith("skypane")]
+    (told,) = (record for record in ours if record.levelno >= logging.ERROR)
+    assert told.getMessage() == "batch 0 failed: ValueError: there is no lift"
+    assert told.exc_info is None
+    (whole,) = (record for record in ours if record.levelno == logging.DEBUG and record.exc_info)
+    assert whole.exc_info is not None
+    assert whole.exc_info[1] is error.value.__cause__
