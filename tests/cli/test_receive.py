@@ -45,7 +45,7 @@ def test_a_list_that_cannot_be_is_one_sentence(tmp_path, capsys):
 @pytest.mark.parametrize(("source", "checkpoint", "said"), [
     ({"format": "rate"}, "state", "source.format of towns must be skypane-many, got rate"),
     ({"format": "skypane-many", "options": {"inputs": '["a.csv"]'}}, "state", "state is not the checkpoint of a query"),
-    ({"format": "skypane-many", "options": {"inputs": '["a.csv"]'}}, None, "towns has no checkpoint"),
+    ({"format": "skypane-many", "options": {"inputs": '["a.csv"]'}}, None, "checkpoint is missing in towns"),
 ])  # fmt: skip
 def test_a_job_whose_inputs_cannot_be_seen_is_told_why(tmp_path, capsys, source, checkpoint, said: str):
     job = {"name": "towns", "source": source, "query": {"kind": "skyline", "preference": "price MIN"},

@@ -33,7 +33,7 @@ def test_a_stream_is_told_how_many_workers_it_needs(capsys: pytest.CaptureFixtur
     assert verdict == "2 pane-level workers are enough"
     latency = [float(line.split()[5]) for line in lines]
     assert latency[0] > latency[1] > 0.5, "a pane takes its length and more, and longer on an overloaded worker"
-    assert written == f"written: {plot}"
+    assert written == f"plot written to {plot}"
     drawn = plot.read_text()
     assert all(word in drawn for word in ("utilisation", "partitions per pane", "latency of a pane (s)", "n* = 2"))
 

@@ -31,7 +31,7 @@ def test_a_file_is_held_against_it_too(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["yardstick", str(tmp_path / "stream.parquet"), "--time", "at", "--batch", "10"]) == 0
     assert "No verdict" in " ".join(capsys.readouterr().out.split())
     assert main(["yardstick", str(tmp_path / "stream.parquet")]) == 1
-    assert "give --time COLUMN" in capsys.readouterr().err
+    assert "name the column of the event time with --time COLUMN" in capsys.readouterr().err
 
 
 def test_an_unknown_workload_is_told_by_name(capsys: pytest.CaptureFixture[str]):

@@ -330,7 +330,7 @@ def test_rows_that_cannot_be_ranked_can_be_left_out(spark: SparkSession, options
      r"must be a Spark DataFrame, got a pandas.DataFrame: .* spark.createDataFrame\(rows\)"),
     (lambda df: sp.skyline(df.toArrow(), PREFERENCE), r"got a pyarrow.Table: .* spark.createDataFrame\(rows\)"),
     (lambda df: sp.ask(df, sp.Skyline),  # type: ignore[arg-type]
-     "got the class Skyline itself"),
+     "got the class Skyline; create an instance"),
     (lambda df: sp.ask(df, PREFERENCE),  # type: ignore[arg-type]
      "need a query .* got str, which has no required, reads, validate"),
     (lambda df: sp.skyline(df, "label MIN"), "column 'label' of type string is text"),

@@ -109,7 +109,7 @@ class RunLog:
         for line in self._metrics.read_bytes().splitlines():
             try:
                 yield BatchMetrics.from_json(json.loads(line))
-            except (ValueError, TypeError, AttributeError):
+            except (ValueError, CheckpointError):
                 damaged += 1
         if damaged:
             self.remark(f"{damaged} damaged line{'s' if damaged > 1 else ''} of {self._metrics} skipped")

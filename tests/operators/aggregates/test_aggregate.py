@@ -237,7 +237,7 @@ def test_what_cannot_be_had_is_said_when_it_is_asked(by: Any, functions: Any, co
 
 @pytest.mark.parametrize("function", [sp.first("f"), sp.last("f"), sp.collect("f")])
 def test_a_function_with_an_order_needs_one(function: Any):
-    with pytest.raises(ConfigError, match="name its column, order=, or the query's time="):
+    with pytest.raises(ConfigError, match="name its column as order=, or as time= of the query"):
         sp.Aggregate(n=function)
 
 

@@ -17,7 +17,7 @@ from tests.servers.kafka import PASSWORD, Broker, broker
 from skypane.runtime.spark.sources.many import kafka as kind
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
 from skypane.runtime.spark.sources.many.kafka import TopicSpec
-from skypane.runtime.spark.sources.many.kafka_client import ClusterClient, TopicPartition
+from skypane.runtime.spark.sources.many.kafka_client import ClusterClient, KafkaPartition
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError, ConfigError
@@ -269,7 +269,7 @@ def test_a_question_that_was_given_up_is_asked_again(kafka: Broker, name: str, m
     offsets = ClusterClient._offsets
     lost = [TimeoutError(), TimeoutError()]
 
-    def first_lost(self: ClusterClient, asked: list[object], which: object) -> dict[TopicPartition, int]:
+    def first_lost(self: ClusterClient, asked: list[object], which: object) -> dict[KafkaPartition, int]:
         if lost:
             raise lost.pop()
         return offsets(self, asked, which)
@@ -341,7 +341,7 @@ def test_a_cluster_is_read_over_tls_if_its_authority_is_believed(kafka: Broker, 
     ({"kafka": "h:1", "topic": "a", "options": {"isolation.level": "x"}}, "option isolation.level is set by skypane"),
     ({"kafka": "h:1", "topic": "a", "timeout": "0 s"}, "timeout"),
     ({"kafka": "h:1", "topics": "a"}, "an input has no 'topics'; did you mean 'topic'"),
-    ({"kafka": "h:1", "topic": "a", "path": "b"}, r"inputs\[0\] says path and kafka"),
+    ({"kafka": "h:1", "topic": "a", "path": "b"}, r"inputs\[0\] has path and kafka"),
 ])  # fmt: skip
 def test_topics_that_cannot_be_are_refused(given, said: str):
     with pytest.raises(ConfigError, match=said):

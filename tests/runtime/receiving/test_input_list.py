@@ -34,7 +34,7 @@ def test_a_port_is_open_where_other_machines_reach_it_and_no_one_is_asked(host: 
     ("a", "inputs must be a list, got 'a'"),
     ([7], r"inputs\[0\] must be a mapping with one of listen, connect, mqtt, http"),
     ([{"name": "a"}], r"inputs\[0\] needs exactly one of listen, connect, mqtt, http, .* got none"),
-    ([{**TCP, "connect": "b:1"}], "and has listen and connect"),
+    ([{**TCP, "connect": "b:1"}], "got listen and connect"),
     ([TCP, {"name": "a", "connect": "b:1"}], "inputs lists 'a' twice"),
     ([{"listen": "localhost:1"}], r"inputs\[0\]: needs name"),
     ([{"name": "../a", "listen": "localhost:1"}], "name must be a folder name"),

@@ -115,7 +115,7 @@ def test_more_topics_than_may_be_open_are_each_a_log_with_all_its_messages(tmp_p
 
 
 class Watched(WriteBudget):
-    """Room that notes how much of it was ever taken, and how many have asked for some."""
+    """A budget that records how much of it was taken at most, and how often."""
 
     def __init__(self, most: int) -> None:
         super().__init__(most)
@@ -136,7 +136,7 @@ def test_messages_wait_with_the_broker_when_many_bytes_wait_to_be_written(tmp_pa
         rooms.append(Watched(1_000))
         return rooms[-1]
 
-    monkeypatch.setattr("skypane.runtime.receiving.mqtt.Room", made)
+    monkeypatch.setattr("skypane.runtime.receiving.mqtt.WriteBudget", made)
     with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(given(tmp_path, port)) as receiving:
         seen = receiving.seen[0]
         until(lambda: seen.state == "receiving", "it is not connected")

@@ -15,7 +15,7 @@ from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
-from skypane.runtime.spark.sources.many.kafka_client import OWN, Cluster, TopicOffsets, TopicPartition, cluster_client
+from skypane.runtime.spark.sources.many.kafka_client import OWN, Cluster, TopicOffsets, KafkaPartition, cluster_client
 from skypane.runtime.spark.sources.many.kafka_reader import cached_consumer
 from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
@@ -106,7 +106,7 @@ class TopicSpec:
             return fnmatchcase(topic, self.topic) and not topic.startswith("__")
         return topic == self.topic
 
-    def input(self, cluster: Cluster, place: TopicPartition) -> TopicInput:
+    def input(self, cluster: Cluster, place: KafkaPartition) -> TopicInput:
         name = str(place._replace(topic=self.name)) if self.name else str(place)
         return TopicInput(cluster, place, name, self.format, self.meta)
 
@@ -125,7 +125,7 @@ class TopicInput:
     """A partition of a topic."""
 
     cluster: Cluster
-    place: TopicPartition
+    place: KafkaPartition
     name: str
     format: str
     meta: MetaData
@@ -213,7 +213,7 @@ def _gone(
         for entry in entries:
             match = _NAMED.fullmatch(name)
             if read and match is not None and entry.lists(name):
-                place = TopicPartition(entry.topic if entry.name else match[1], int(match[2]))
+                place = KafkaPartition(entry.topic if entry.name else match[1], int(match[2]))
                 if place.topic not in answer.topics:
                     lost = f"topic {place.topic} of {cluster.servers} was deleted after {read:,} offsets were read"
                     yield InputExtent(entry.input(cluster, place), 0, 0, f"{lost}; remove it from the list")

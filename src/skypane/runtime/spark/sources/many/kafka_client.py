@@ -26,7 +26,7 @@ _REMEDY = "set it before the Spark session is started"
 _log = logging.getLogger(__name__)
 
 
-class TopicPartition(NamedTuple):
+class KafkaPartition(NamedTuple):
     """A partition of a topic."""
 
     topic: str
@@ -79,7 +79,7 @@ class TopicOffsets(NamedTuple):
     """A cluster's answer: its topics, and the first and last offset of each requested partition."""
 
     topics: frozenset[str]
-    ends: Mapping[TopicPartition, tuple[int, int]]
+    ends: Mapping[KafkaPartition, tuple[int, int]]
 
 
 class ClusterClient:
@@ -152,7 +152,7 @@ class ClusterClient:
         ends = {place: (firsts[place], lasts[place]) for place in firsts.keys() & lasts.keys()}
         return TopicOffsets(frozenset(topics), dict(sorted(ends.items())))
 
-    def _offsets(self, wanted_parts: list[Any], which: Any) -> dict[TopicPartition, int]:
+    def _offsets(self, wanted_parts: list[Any], which: Any) -> dict[KafkaPartition, int]:
         """Return one end of the committed messages of each partition, without partitions that have no leader now."""
         from confluent_kafka import IsolationLevel, KafkaException  # noqa: PLC0415
 
@@ -163,11 +163,11 @@ class ClusterClient:
             isolation_level=IsolationLevel.READ_COMMITTED,
             request_timeout=self.cluster.timeout,
         )
-        found: dict[TopicPartition, int] = {}
+        found: dict[KafkaPartition, int] = {}
         failed: Exception | None = None
         for part, future in futures.items():
             try:
-                found[TopicPartition(part.topic, part.partition)] = future.result(self.cluster.timeout).offset
+                found[KafkaPartition(part.topic, part.partition)] = future.result(self.cluster.timeout).offset
             except KafkaException as error:
                 failed = error
         if failed is not None and not found:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skypane.runtime.spark.sources.many.kafka_client import ClientErrors, Cluster, TopicPartition
+from skypane.runtime.spark.sources.many.kafka_client import ClientErrors, Cluster, KafkaPartition
 from skypane.types import CheckpointError
 
 _AT_ONCE = 500
@@ -55,8 +55,8 @@ class CachedConsumer:
         self.consumer = Consumer({**cluster.client_options(self.reasons), **_OPTIONS})
 
     def messages(
-        self, ranges: Mapping[TopicPartition, tuple[int, int]]
-    ) -> Iterator[tuple[TopicPartition, list[int], list[bytes]]]:
+        self, ranges: Mapping[KafkaPartition, tuple[int, int]]
+    ) -> Iterator[tuple[KafkaPartition, list[int], list[bytes]]]:
         """Yield offsets and values of partitions' messages in [start, end), in order within a partition.
 
         Offsets may have gaps (compaction, transactions); messages without a value are left out. Raises CheckpointError
@@ -74,8 +74,8 @@ class CachedConsumer:
             self.consumer.unassign()
 
     def _consumed(
-        self, ranges: Mapping[TopicPartition, tuple[int, int]]
-    ) -> Iterator[tuple[TopicPartition, list[int], list[bytes]]]:
+        self, ranges: Mapping[KafkaPartition, tuple[int, int]]
+    ) -> Iterator[tuple[KafkaPartition, list[int], list[bytes]]]:
         from confluent_kafka import TopicPartition  # noqa: PLC0415
 
         open_ = {place: PartitionReader(end) for place, (_, end) in ranges.items()}
@@ -83,9 +83,9 @@ class CachedConsumer:
         heard = time.monotonic()
         while open_:
             got = self.consumer.consume(max(1, min(missing, _AT_ONCE)), timeout=_POLL)
-            done: list[TopicPartition] = []
+            done: list[KafkaPartition] = []
             for message in got:
-                place = TopicPartition(message.topic(), message.partition())
+                place = KafkaPartition(message.topic(), message.partition())
                 reading = open_.get(place)
                 if reading is None:
                     continue  # fetched beyond the end of its range
@@ -106,7 +106,7 @@ class CachedConsumer:
                 self.consumer.pause([TopicPartition(*place) for place in done])
             heard = self._heard(heard, bool(got), open_)
 
-    def _heard(self, heard: float, anything: bool, open_: Mapping[TopicPartition, PartitionReader]) -> float:
+    def _heard(self, heard: float, anything: bool, open_: Mapping[KafkaPartition, PartitionReader]) -> float:
         """Return when the last message arrived; raise TimeoutError if that is too long ago."""
         now = time.monotonic()
         if anything:
@@ -120,7 +120,7 @@ class CachedConsumer:
         return heard
 
     @staticmethod
-    def _check(error: Any, place: TopicPartition, wanted: tuple[int, int]) -> None:
+    def _check(error: Any, place: KafkaPartition, wanted: tuple[int, int]) -> None:
         """Raise CheckpointError if a range can no longer be read."""
         from confluent_kafka import KafkaError  # noqa: PLC0415
 
