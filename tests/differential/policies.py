@@ -23,6 +23,7 @@ from tests.differential.definition.late import Stream, last_bound, last_end
 
 from skypane import windows as cut
 from skypane.progress import PaneArrivals
+from skypane.progress.far_future import FutureDecision
 from skypane.progress.pane_arrivals import SourceCount
 
 Rng = np.random.Generator
@@ -111,24 +112,24 @@ class _Law:
         first_open = -math.inf if punctuation is None else self._windows.first_open(punctuation)
         closed = {row.place for row in rows if self._windows.pane_at(row.time) < first_open}
         arrivals = self._arrivals(rows)
-        verdict = self._policy.judge(self._state, arrivals)
-        self._state = self._policy.step(self._state, arrivals)
+        self._state, decision = self._policy.decide(self._state, arrivals)
         self.late += closed
         self._entered |= {row.place: row for row in rows if row.place not in closed}
-        self._give_up(verdict)
-        self._held += [row for row in rows if verdict.limit is not None and row.pane > verdict.limit]
+        future = decision.value.future
+        self._give_up(future)
+        self._held += [row for row in rows if future.limit is not None and row.pane > future.limit]
 
     def drain(self) -> None:
         """Answer all that is open."""
-        verdict, self._state = self._policy.settle(self._state)
-        self._give_up(verdict)
+        self._state, decision = self._policy.settle(self._state)
+        self._give_up(decision.value.future)
         self._held = []
         if self._entered:
             newest = max(row.time for row in self._entered.values())
             self._state = self._policy.close(self._state, last_end(newest, self.case.windows))
 
-    def _give_up(self, verdict: Any) -> None:
-        panes = {pane.start for pane in verdict.given_up.panes}
+    def _give_up(self, future: FutureDecision) -> None:
+        panes = {pane.start for pane in future.abandoned.panes}
         self.future += [row.place for row in self._held if row.pane in panes]
         self._held = [row for row in self._held if row.pane not in panes]
         for index in self.future:

@@ -19,7 +19,7 @@ SECOND = 1_000_000
 def states(policy, event, batch, pane):
     state = policy.init()
     for start in range(0, len(event), batch):
-        state = policy.step(state, PaneArrivals.of_times(event[start : start + batch], Windows(pane, pane)))
+        state = policy.decide(state, PaneArrivals.of_times(event[start : start + batch], Windows(pane, pane)))[0]
         yield state
 
 
@@ -222,7 +222,7 @@ def test_other_fields_are_checked():
 def test_every_field_of_a_snapshot_is_checked(field, value):
     policy = AqKSlack(0.1)
     with pytest.raises(CheckpointError):
-        policy.restore({**policy.init().snapshot(), field: value})
+        policy.restore({**policy.snapshot(policy.init()), field: value})
 
 
 def test_says_in_a_line_why_it_waits():
@@ -243,7 +243,7 @@ def test_names_the_source_that_lags():
     for at, late in ((0, 0), (10 * SECOND, 6)):
         batch = PaneArrivals.of_times([at] * 10, Windows(SECOND, SECOND))
         sources = {"meter 3": SourceCount(8, late, at), "meter 4": SourceCount(2, late // 3, at)}
-        state = policy.step(state, replace(batch, sources=sources))
+        state = policy.decide(state, replace(batch, sources=sources))[0]
     assert policy.explain(state).endswith("; most late rows are from meter 3")
 
 
@@ -262,4 +262,4 @@ def test_one_row_of_any_year_is_late_and_the_law_goes_on(wrong, now, max_slack):
     assert last.newest == times.max()
     assert 1 <= last.dropped <= 0.06 * len(times)
     assert last.slack < 10 * SECOND
-    assert policy.restore(last.snapshot()) == last
+    assert policy.restore(policy.snapshot(last)) == last

@@ -14,8 +14,9 @@ from tests.runtime.streams import CountBySensor
 
 import skypane as sp
 from skypane.control.elasticity.options import Elasticity
-from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
+from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.parallelism import Workers
+from skypane.policy import Decision
 from skypane.runtime.spark.machine.session import session
 
 LAST = 2
@@ -40,11 +41,11 @@ class ByCost(ScalingPolicy):
 
     name = "by cost"
 
-    def propose(self, situation: Situation, most: int) -> Proposal:
+    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
         if situation.cost_plq is None:
-            return Proposal(situation.workers, "no cost yet")
+            return Decision("workers", situation.workers, "no cost yet")
         after = Workers(3, 2) if situation.cost_plq > 5e-3 else Workers(1, 1)
-        return Proposal(after, f"{situation.cost_plq:.4f} s a row, {most} at most")
+        return Decision("workers", after, f"{situation.cost_plq:.4f} s a row, {most} at most")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from tests.rows import SCHEMA, SKYLINE, table
 
-from skypane.control.control_policy import Decision
 from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
 from skypane.control.placement import PlacementChoice
@@ -21,6 +20,7 @@ from skypane.operators.entry.reject_reasons import FUTURE
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
+from skypane.policy import Decision
 from skypane.progress import Watermark
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics

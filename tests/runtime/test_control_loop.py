@@ -106,6 +106,18 @@ def test_a_splitting_law_has_its_state_back_and_another_one_begins_anew():
     assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.splitting.init()
 
 
+def test_a_checkpoint_that_calls_a_policy_a_law_is_read():
+    """Those of version 0.2."""
+    control = ControlLoop(PidSplitting(), Workers(2, 2), elastic=sp.Fuzzy(max_workers=8).scaling(Workers(2, 2)))
+    state = control.observe(control.init(), lopsided(exchanged=True))
+    snapshot = control.snapshot(state)
+    for part in ("splitting", "elastic"):
+        snapshot[part]["law"] = snapshot[part].pop("policy")
+    assert control.restore(snapshot) == state
+    with pytest.raises(CheckpointError, match="the control state in the checkpoint cannot be read"):
+        control.restore({**snapshot, "splitting": {"state": None}})
+
+
 def test_tasks_of_a_source_that_sets_its_readers_are_as_many_as_it_says():
     """The elastic law knows what waited a batch ago; a number that the job itself gives holds all the same."""
     elastic = sp.Model(latency="5 seconds", max_workers=9).scaling(Workers(2, 1), 8)

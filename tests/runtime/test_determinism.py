@@ -150,4 +150,4 @@ def test_a_source_that_is_named_and_never_speaks_holds_back_all_and_is_named():
     law = sp.Readiness("1 us", sources=("a", "z"))
     assert law.explain(law.init()) == "waiting for the first row of a, z"
     came = replace(PaneArrivals.of_times(np.arange(100), Windows(10, 10)), sources={"a": SourceCount(100, 0, 99)})
-    assert law.explain(law.step(law.init(), came)) == "waiting for the first row of z"
+    assert law.explain(law.decide(law.init(), came)[0]) == "waiting for the first row of z"

@@ -212,7 +212,7 @@ def test_what_is_remembered_survives_the_ledger(
 ):
     asked = plan(Windows(20, 10))
     state = WindowState(asked.progress.init(), OpenPanes(asked.windows, panes, next_window))
-    saved = json.loads(json.dumps([dict(state.progress.snapshot()), state.snapshot()]))
+    saved = json.loads(json.dumps([asked.progress.snapshot(state.progress), state.snapshot()]))
     assert WindowState.restored(asked, *saved) == state
     assert state.files == {ref.file for refs in panes.values() for ref in refs}
     assert state.rows == sum(ref.rows for refs in panes.values() for ref in refs)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skypane.control.control_policy import NoState
 from skypane.control.elasticity.elastic import Elastic
-from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.parallelism import Workers
 from skypane.control.scheduling import scheduler
 from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingPolicy
+from skypane.control.splitting.splitting_policy import NoState
 from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, CostModel, ResultSize
 from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.runtime.sim.simulation import SimulationSample, SimulationSetup, simulate

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.control_policy import Decision
 from skypane.control.elasticity.elastic import Elastic, ElasticState
-from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.elasticity.interval import StageSamples
-from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
+from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
+from skypane.policy import Decision
 from skypane.types import CheckpointError, ConfigError
 
 
@@ -26,8 +26,8 @@ class Wants(ScalingPolicy):
     workers: Workers
     name = "wants"
 
-    def propose(self, situation: Situation, most: int) -> Proposal:
-        return Proposal(self.workers, f"{situation.rho_plq:.2f}, {situation.sigma:.2f}", {"N": float(most)})
+    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
+        return Decision("workers", self.workers, f"{situation.rho_plq:.2f}, {situation.sigma:.2f}", {"N": float(most)})
 
 
 def stages(rho: float, *, panes: int = 2, partitions: int = 3) -> StageSamples:

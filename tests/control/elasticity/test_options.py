@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import skypane as sp
-from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.elasticity.interval import StageSamples
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.control_policy import Decision, NoState
 from skypane.control.splitting import (
     POLICIES,
     PaneRoundRobin,
@@ -17,6 +16,8 @@ from skypane.control.splitting import (
     UpcomingBatch,
     splitting,
 )
+from skypane.control.splitting.splitting_policy import NoState
+from skypane.policy import Decision
 from skypane.types import ConfigError
 
 
