@@ -76,20 +76,20 @@ def _policy(rng: Rng) -> Policy:
 
 
 def failure(case: Times) -> str | None:
-    """Return which rows are gone by the law, and which by its words, if they are not the same."""
+    """Return which rows are gone by the policy, and which by its words, if they are not the same."""
     words = Stream(case.policy, case.windows)
-    law = _Law(case)
+    package = _Package(case)
     for number, rows in enumerate(case.batches):
-        for one in (words, law):
+        for one in (words, package):
             one.take(list(rows))
             if number in case.drains or number == len(case.batches) - 1:
                 one.drain()
-    found, wanted = ((sorted(one.late), sorted(one.future)) for one in (law, words))
+    found, wanted = ((sorted(one.late), sorted(one.future)) for one in (package, words))
     return None if found == wanted else f"late and future are {found}, wanted {wanted}"
 
 
 @dataclass
-class _Law:
+class _Package:
     """What the package's policy makes of the times, with the rows that it holds beside it, as its engines do."""
 
     case: Times

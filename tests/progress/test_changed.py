@@ -1,4 +1,4 @@
-"""A law whose numbers have changed between two starts goes on with the state that the old numbers have led to."""
+"""A policy whose numbers have changed between two starts goes on with the state that the old numbers have led to."""
 
 from __future__ import annotations
 

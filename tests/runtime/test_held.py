@@ -266,7 +266,9 @@ def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_told(spark: 
     assert max(parquet_rows(tmp_path / "out")["id"].to_pylist()) < 60
 
 
-@pytest.mark.parametrize("policy", [sp.AqKSlack(0.05), sp.Watermark("20 seconds")], ids=lambda law: type(law).__name__)
+@pytest.mark.parametrize(
+    "policy", [sp.AqKSlack(0.05), sp.Watermark("20 seconds")], ids=lambda policy: type(policy).__name__
+)
 def test_each_batch_says_in_a_line_why_it_waits_and_for_whom(
     policy: sp.ProgressPolicy, spark: SparkSession, tmp_path: Path
 ):

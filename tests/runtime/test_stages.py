@@ -117,7 +117,7 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
         assert size == SKYLINE.lift(inside).num_rows > 0
 
 
-#: what people look at, command lines, jobs in files and other drivers of the same laws
+#: what people look at, command lines, jobs in files and other drivers of the same policies
 NOT_FOR_WORKERS = frozenset(
     "matplotlib rich PIL pydantic skypane.cli skypane.jobs skypane.reporting skypane.describing skypane_papers "
     "skypane.datasets skypane.workloads skypane_papers.multiway skypane.demo skypane.runtime.sim skypane.runtime.local".split()

@@ -1,4 +1,4 @@
-"""Mutants of windows and of the laws of progress."""
+"""Mutants of windows and of the policies of progress."""
 
 from __future__ import annotations
 
