@@ -37,6 +37,7 @@ LAYERS = (
     ("skypane.preference", "skypane.windows"),
     ("skypane.kernels",),
     ("skypane.wording",),
+    ("skypane.policy",),
     ("skypane.snapshots",),
     ("skypane.types", "skypane.notebook"),  # imported everywhere
     ("skypane.naming", "skypane.lazy", "skypane.plugins"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from skypane.control.splitting.pid import Gains
-from skypane.snapshots import JsonState, from_json, to_json
+from skypane.snapshots import JsonState, from_json, renamed, to_json
 from skypane.types import CheckpointError
 
 
@@ -18,6 +18,21 @@ class Whole(JsonState):
     told: bool = False
     sizes: tuple[int, ...] = ()
     by_pane: dict[int, Gains] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Counted(JsonState):
+    rows: int = field(default=0, metadata=renamed("tuples"))
+
+
+def test_a_field_is_read_under_its_earlier_name():
+    assert from_json(Counted, {"tuples": 7}) == from_json(Counted, {"rows": 7}) == Counted(7)
+    for wrong, complaint in (
+        ({"tuples": "7"}, "rows: need a whole number"),
+        ({"rows": 7, "tuples": 7}, "tuples: is not"),
+    ):
+        with pytest.raises(CheckpointError, match=f"Counted in the checkpoint: {complaint}"):
+            from_json(Counted, wrong)
 
 
 FULL = Whole(3, 0.5, "b", told=True, sizes=(1, 2), by_pane={-4: Gains(1, 2.5, 0)})

@@ -92,7 +92,7 @@ def run(policy: ProgressPolicy, batches: Batches) -> Trace:
 def _steps(policy: ProgressPolicy, arrivals: Sequence[PaneArrivals]) -> Iterator[tuple[Micros, int, int]]:
     state = policy.init()
     for batch in arrivals:
-        state = policy.step(state, batch)
+        state = policy.decide(state, batch)[0]
         yield _NOT_YET if state.punctuation is None else state.punctuation, state.seen, state.dropped
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, Self
 
 from skypane import notebook
-from skypane.control.control_policy import Decision
+from skypane.policy import Decision
 from skypane.snapshots import fields_from_json, fields_to_json
 from skypane.types import Micros
 from skypane.wording import count, counted

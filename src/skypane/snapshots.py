@@ -28,6 +28,11 @@ ADDED: Final[Mapping[str, bool]] = {"added": True}
 """Metadata of a field that checkpoints of earlier versions lack: if it is missing, it gets its default."""
 
 
+def renamed(was: str) -> dict[str, str]:
+    """Return the metadata of a field that checkpoints of earlier versions have under the name `was`."""
+    return {"was": was}
+
+
 class JsonState:
     """Marker of frozen dataclasses that are written to the ledger."""
 
@@ -197,9 +202,13 @@ def _fields_reader(kind: Any, lenient: bool = False) -> Read:
         defaults if lenient else {item.name for item in fields(kind) if item.metadata.get("added")}
     )
 
+    renamed_from = {item.metadata["was"]: item.name for item in fields(kind) if "was" in item.metadata}
+
     def read_fields(value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise _need("an object", value)
+        current = {was: name for was, name in renamed_from.items() if name not in value}
+        value = {current.get(key, key): entry for key, entry in value.items()} if current else value
         for name in sorted(needed - value.keys()):
             raise _at(name, _MisfitError("is missing"))
         for name in [] if lenient else sorted(value.keys() - readers.keys(), key=str):

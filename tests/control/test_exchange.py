@@ -8,7 +8,7 @@ from skypane.types import ConfigError
 
 MILLION = 1_000_000
 COST = DEFAULT_COSTS.exchanging(MILLION)
-LAW = Exchange()
+EXCHANGE = Exchange()
 
 
 def spread(
@@ -17,48 +17,48 @@ def spread(
     return SourceSpread(row_count, busy, panes=100, partials=partials, merge_seconds=merge_seconds, workers=2)
 
 
-def settled(seen: SourceSpread, law: Exchange = LAW) -> ExchangeState:
+def settled(seen: SourceSpread, policy: Exchange = EXCHANGE) -> ExchangeState:
     """Return the state after batches that all lay so."""
-    state = law.init()
+    state = policy.init()
     for _ in range(CONFIRM):
-        state = law.observe(state, seen)
+        state = policy.observe(state, seen)
     return state
 
 
 def exchanges(state: ExchangeState) -> bool:
-    return LAW.decide(state)[1].value
+    return EXCHANGE.decide(state)[1].value
 
 
 def test_rows_stay_where_they_are_until_something_is_measured():
-    assert not exchanges(LAW.init())
+    assert not exchanges(EXCHANGE.init())
 
 
 def test_an_even_source_needs_no_exchange():
     even = spread((0.5, 0.5))
     assert not exchanges(settled(even))
-    assert LAW.figures(even) == pytest.approx({"balance": 0, "whole_panes": 0, "exchange": COST, "partitions": 1})
+    assert EXCHANGE.figures(even) == pytest.approx({"balance": 0, "whole_panes": 0, "exchange": COST, "partitions": 1})
 
 
 def test_one_source_partition_leaves_workers_idle():
     """Alone it takes 1.0 s, on two workers 0.5 s: half a second is more than the exchange costs."""
     alone = spread((1.0,))
     assert exchanges(settled(alone))
-    assert LAW.figures(alone)["balance"] == pytest.approx(0.5)
+    assert EXCHANGE.figures(alone)["balance"] == pytest.approx(0.5)
 
 
 def test_a_decision_says_why_with_its_figures():
-    _, decision = LAW.decide(settled(spread((1.0,), partials=400, merge_seconds=0.6)))
+    _, decision = EXCHANGE.decide(settled(spread((1.0,), partials=400, merge_seconds=0.6)))
     assert decision.what == "exchange"
     for figure in ("500 ms", "152 ms", "4.00 partitions", "410 ms"):
         assert figure in decision.because
 
 
 def test_a_slow_start_is_not_believed():
-    state = LAW.init()
+    state = EXCHANGE.init()
     for busy in ((1.0,), (1.0,), (0.5, 0.5), (1.0,), (1.0,)):
-        state = LAW.observe(state, spread(busy))
+        state = EXCHANGE.observe(state, spread(busy))
         assert not exchanges(state)
-    assert exchanges(LAW.observe(state, spread((1.0,))))
+    assert exchanges(EXCHANGE.observe(state, spread((1.0,))))
 
 
 def test_whole_panes_save_rows_that_are_merged_but_not_what_a_window_costs_anyway():
@@ -66,7 +66,9 @@ def test_whole_panes_save_rows_that_are_merged_but_not_what_a_window_costs_anywa
     cut = spread((0.5, 0.5), partials=400, merge_seconds=2.08)
     saved = 2 * (1 - 4**-0.25)
     assert exchanges(settled(cut))
-    assert LAW.figures(cut) == pytest.approx({"balance": 0, "whole_panes": saved, "exchange": COST, "partitions": 4})
+    assert EXCHANGE.figures(cut) == pytest.approx(
+        {"balance": 0, "whole_panes": saved, "exchange": COST, "partitions": 4}
+    )
     assert not exchanges(settled(spread((0.5, 0.5), partials=400, merge_seconds=1.4)))
 
 
@@ -103,18 +105,18 @@ def test_a_batch_of_late_rows_only_has_no_panes_to_judge_by():
 
 def test_an_empty_batch_changes_nothing():
     before = ExchangeState(needed=False, because="even")
-    assert LAW.observe(before, SourceSpread(0, (), 0, 0, 0.0, workers=2)) == before
+    assert EXCHANGE.observe(before, SourceSpread(0, (), 0, 0, 0.0, workers=2)) == before
 
 
 def test_while_rows_are_exchanged_nothing_is_learnt_until_the_source_is_probed():
     state = begun = settled(spread((1.0,)))
     for age in range(1, PROBE_EVERY):
-        state = LAW.observe(state, None)
+        state = EXCHANGE.observe(state, None)
         assert (state.needed, state.because, state.age) == (True, begun.because, age)
-    probe = LAW.observe(state, None)
+    probe = EXCHANGE.observe(state, None)
     assert not exchanges(probe)
-    assert LAW.observe(probe, spread((1.0,))) == begun, "still uneven: exchanged for as long again"
-    assert not exchanges(LAW.observe(probe, spread((0.5, 0.5))))
+    assert EXCHANGE.observe(probe, spread((1.0,))) == begun, "still uneven: exchanged for as long again"
+    assert not exchanges(EXCHANGE.observe(probe, spread((0.5, 0.5))))
 
 
 def test_where_an_exchange_costs_nothing_any_gain_is_worth_it():

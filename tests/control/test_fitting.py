@@ -73,16 +73,16 @@ def test_a_kind_of_move_that_was_not_timed_is_an_error(missing):
         fit([timing for timing in timings(DEFAULT_COSTS) if timing.move != missing], "here")
 
 
-def test_laws_decide_by_what_was_measured():
+def test_policies_decide_by_what_was_measured():
     """A machine whose exchanges and jobs are ten times as cheap exchanges, and answers on workers, where others do not."""
     quick = fit(timings(Costs(0.006, 0.035e-6, 0.8e-3, 0.4e-6, 0.015)), "a quick one")
     uneven = SourceSpread(1_000_000, (0.2,), panes=100, partials=100, merge_seconds=0.0, workers=2)
     due = DueWindows(10, 100_000, 1, 4)
     for costs, moves, where in ((DEFAULT_COSTS, False, "driver"), (quick, True, "spark")):
-        law = Exchange(costs)
-        state = law.init()
+        policy = Exchange(costs)
+        state = policy.init()
         for _ in range(CONFIRM):
-            state = law.observe(state, uneven)
-        assert law.decide(state)[1].value is moves
+            state = policy.observe(state, uneven)
+        assert policy.decide(state)[1].value is moves
         placement = Placement(costs)
         assert placement.decide(placement.init(), due)[1].value.where == where

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.control_policy import Decision
 from skypane.control.costs import Costs
 from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Placement, PlacementChoice
+from skypane.policy import Decision
 
 MILLION = 1_000_000
 LAW = Placement()

@@ -1,4 +1,4 @@
-"""What laws decide and queries answer on drawn inputs, as a digest each: `python -m tests.cpus.digests` prints them as JSON.
+"""What policies decide and queries answer on drawn inputs, as a digest each: `python -m tests.cpus.digests` prints them as JSON.
 
 Inputs are drawn by integers and by uniform numbers, times and ratios of which are exact or rounded the same way everywhere.
 """
@@ -75,13 +75,13 @@ def timings(rng: np.random.Generator) -> Iterator[Timing]:
 
 
 def splitting(rng: np.random.Generator) -> Parts:
-    for law in (AdaptiveSplitting(), PidSplitting()):
-        state: Any = law.init()
+    for policy in (AdaptiveSplitting(), PidSplitting()):
+        state: Any = policy.init()
         for number in range(200):
             sizes = tuple(rng.integers(1, 2_000, 9).tolist())
             period = SamplingPeriod(1.0, tuple(rng.random(4).tolist()), sizes[:4], sizes[4:8], 3, 9)
-            state = law.observe(state, SplittingSample(period, sizes))
-            state, decision = law.decide(state, UpcomingBatch({number: int(rng.integers(1, 9_000))}, 4))
+            state = policy.observe(state, SplittingSample(period, sizes))
+            state, decision = policy.decide(state, UpcomingBatch({number: int(rng.integers(1, 9_000))}, 4))
             yield decision.value, decision.figures
 
 
@@ -98,8 +98,8 @@ def progress(rng: np.random.Generator) -> Parts:
     for policy in policies:
         state: Any = policy.init()
         for start in range(0, len(times), 150):
-            state = policy.step(state, PaneArrivals.of_times(times[start : start + 150], Windows(SECOND, SECOND)))
-            yield state.punctuation, state.snapshot() if start % 15_000 == 0 else None
+            state = policy.decide(state, PaneArrivals.of_times(times[start : start + 150], Windows(SECOND, SECOND)))[0]
+            yield state.punctuation, policy.snapshot(state) if start % 15_000 == 0 else None
 
 
 def table(rng: np.random.Generator, rows: int) -> pa.Table:

@@ -23,6 +23,7 @@ from tests.differential.definition.late import Stream, last_bound, last_end
 
 from skypane import windows as cut
 from skypane.progress import PaneArrivals
+from skypane.progress.far_future import FutureDecision
 from skypane.progress.pane_arrivals import SourceCount
 
 Rng = np.random.Generator
@@ -75,20 +76,20 @@ def _policy(rng: Rng) -> Policy:
 
 
 def failure(case: Times) -> str | None:
-    """Return which rows are gone by the law, and which by its words, if they are not the same."""
+    """Return which rows are gone by the policy, and which by its words, if they are not the same."""
     words = Stream(case.policy, case.windows)
-    law = _Law(case)
+    package = _Package(case)
     for number, rows in enumerate(case.batches):
-        for one in (words, law):
+        for one in (words, package):
             one.take(list(rows))
             if number in case.drains or number == len(case.batches) - 1:
                 one.drain()
-    found, wanted = ((sorted(one.late), sorted(one.future)) for one in (law, words))
+    found, wanted = ((sorted(one.late), sorted(one.future)) for one in (package, words))
     return None if found == wanted else f"late and future are {found}, wanted {wanted}"
 
 
 @dataclass
-class _Law:
+class _Package:
     """What the package's policy makes of the times, with the rows that it holds beside it, as its engines do."""
 
     case: Times
@@ -111,24 +112,24 @@ class _Law:
         first_open = -math.inf if punctuation is None else self._windows.first_open(punctuation)
         closed = {row.place for row in rows if self._windows.pane_at(row.time) < first_open}
         arrivals = self._arrivals(rows)
-        verdict = self._policy.judge(self._state, arrivals)
-        self._state = self._policy.step(self._state, arrivals)
+        self._state, decision = self._policy.decide(self._state, arrivals)
         self.late += closed
         self._entered |= {row.place: row for row in rows if row.place not in closed}
-        self._give_up(verdict)
-        self._held += [row for row in rows if verdict.limit is not None and row.pane > verdict.limit]
+        future = decision.value.future
+        self._give_up(future)
+        self._held += [row for row in rows if future.limit is not None and row.pane > future.limit]
 
     def drain(self) -> None:
         """Answer all that is open."""
-        verdict, self._state = self._policy.settle(self._state)
-        self._give_up(verdict)
+        self._state, decision = self._policy.settle(self._state)
+        self._give_up(decision.value.future)
         self._held = []
         if self._entered:
             newest = max(row.time for row in self._entered.values())
             self._state = self._policy.close(self._state, last_end(newest, self.case.windows))
 
-    def _give_up(self, verdict: Any) -> None:
-        panes = {pane.start for pane in verdict.given_up.panes}
+    def _give_up(self, future: FutureDecision) -> None:
+        panes = {pane.start for pane in future.abandoned.panes}
         self.future += [row.place for row in self._held if row.pane in panes]
         self._held = [row for row in self._held if row.pane not in panes]
         for index in self.future:

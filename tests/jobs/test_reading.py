@@ -144,9 +144,9 @@ def test_top_k_takes_the_largest_unless_told():
     ],
 )
 def test_the_policies_keep_their_own_defaults(progress, built):
-    law = parse(changed(progress=progress)).progress
-    assert law is not None
-    assert law.build() == built
+    policy = parse(changed(progress=progress)).progress
+    assert policy is not None
+    assert policy.build() == built
 
 
 @pytest.mark.parametrize(("elastic", "built"), [
@@ -155,7 +155,7 @@ def test_the_policies_keep_their_own_defaults(progress, built):
     ({"policy": "model", "latency": "5 s", "dry_run": True, "every": 4}, Model(latency="5 s", dry_run=True, every=4)),
     ({"policy": "threshold", "max_workers": 8, "least_plq": 2, "target": 0.7}, Threshold(max_workers=8, least_plq=2, target=0.7)),
 ])  # fmt: skip
-def test_the_elastic_laws_keep_their_own_defaults(elastic, built):
+def test_the_elastic_policies_keep_their_own_defaults(elastic, built):
     job = parse(changed(workers={"elastic": elastic, "plq_workers": 3}))
     assert job.workers.elastic is not None
     assert job.workers.elastic.build() == built

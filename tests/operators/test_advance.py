@@ -15,7 +15,9 @@ from skypane.operators.entry.reject_reasons import FUTURE
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.progress import KSlack, ProgressPolicy, Watermark
+from skypane.progress.far_future import FutureDecision
 from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.progress_policy import Punctuation
 from skypane.windows import Windows
 
 POLICIES = st.sampled_from(
@@ -41,16 +43,16 @@ def test_the_policy_is_told_of_every_time(w: Windows, batches: list[pa.Table], p
 
         times = [time for time in micros_of(rows) if time is not None]
         arrivals = PaneArrivals.of_times(times, w)
-        verdict = policy.judge(expected, arrivals)
-        expected = policy.step(expected, arrivals)
+        expected, decision = policy.decide(expected, arrivals)
+        future = decision.value.future
         panes = [w.pane_at(time) for time in times]
-        beyond = [pane for pane in panes if verdict.limit is not None and w.pane_start(pane) > verdict.limit]
+        beyond = [pane for pane in panes if future.limit is not None and w.pane_start(pane) > future.limit]
 
         assert step.state == expected
-        assert step.limit == verdict.limit
+        assert step.decision == decision
         assert step.held == Counter(beyond)
-        assert step.given_up == {w.pane_at(pane.start) for pane in verdict.given_up.panes}
-        assert step.rejection.reasons.get(FUTURE, 0) == verdict.given_up.rows
+        assert step.abandoned == {w.pane_at(pane.start) for pane in future.abandoned.panes}
+        assert step.rejection.reasons.get(FUTURE, 0) == future.abandoned.rows
         state = step.state
 
 
@@ -62,7 +64,7 @@ def test_counts_may_come_in_parts_and_in_any_order(w: Windows, rows: pa.Table, c
     assert advance(policy, w, policy.init(), parts) == advance(policy, w, policy.init(), counted(w, rows))
 
 
-def test_a_clock_in_the_future_is_held_moves_nothing_and_is_given_up():
+def test_a_clock_in_the_future_is_held_moves_nothing_and_is_abandoned():
     w, policy = Windows(10, 10), Watermark("0 us", max_ahead="100 us", patience=2)
     state = advance(policy, w, policy.init(), counted(w, table([1, 12, 25]))).state
     step = advance(policy, w, state, counted(w, table([27, 9_005, 9_007])))
@@ -72,7 +74,7 @@ def test_a_clock_in_the_future_is_held_moves_nothing_and_is_given_up():
     assert step.state.seen == 4
     step = advance(policy, w, step.state, counted(w, table([28, 29, 9_008])))
     assert step.held == {900: 1}
-    assert step.given_up == {900}
+    assert step.abandoned == {900}
     assert step.rejection.reasons == {FUTURE: 2}
 
 
@@ -81,17 +83,18 @@ def test_a_drain_closes_what_is_believed_and_gives_up_the_rest():
     before = advance(policy, w, policy.init(), counted(w, table([1, 12, 25, 9_005, 9_007]))).state
     panes = OpenPanes[str].empty(w).add((pane, "partial") for pane in (2, 900))
     step = drained(policy, before, panes)
-    assert step.given_up == {900}
+    assert step.abandoned == {900}
     assert step.rejection.reasons == {FUTURE: 2}
     assert (step.state.punctuation, step.state.newest, step.state.seen, step.state.held.rows) == (30, 25, 3, 0)
-    assert (step.limit, step.held) == (None, {})
+    assert step.held == {}
+    assert step.decision.value.time == 30
     assert drained(policy, step.state, OpenPanes[str].empty(w)).state == step.state
 
 
 def test_without_a_bound_nothing_is_held():
     w, policy = Windows(10, 10), Watermark("0 us", max_ahead=None)
     step = advance(policy, w, policy.init(), counted(w, table([1, 10**15])))
-    assert (step.limit, step.held, step.state.punctuation) == (None, {}, 10**15)
+    assert (step.held, step.decision.value) == ({}, Punctuation(10**15, FutureDecision(None)))
 
 
 def test_no_rows_move_nothing():

@@ -41,7 +41,7 @@ def steps(policy, stream):
     """The state after each batch, taken as the engine takes it."""
     state, out = policy.init(), []
     for times in stream:
-        state = policy.step(state, arrivals(times))
+        state = policy.decide(state, arrivals(times))[0]
         out.append(state)
     return out
 

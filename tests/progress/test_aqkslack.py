@@ -19,7 +19,7 @@ SECOND = 1_000_000
 def states(policy, event, batch, pane):
     state = policy.init()
     for start in range(0, len(event), batch):
-        state = policy.step(state, PaneArrivals.of_times(event[start : start + batch], Windows(pane, pane)))
+        state = policy.decide(state, PaneArrivals.of_times(event[start : start + batch], Windows(pane, pane)))[0]
         yield state
 
 
@@ -95,7 +95,7 @@ def test_one_silent_source_of_seven_that_delivers_at_once_or_in_a_third_of_its_s
 
 
 def test_rows_that_are_held_back_are_waited_for_before_k_slack_has_caught_up():
-    """Three rows in a hundred are a minute late: K-slack drops those of a minute, this law those of half a minute more."""
+    """Three rows in a hundred are a minute late: K-slack drops those of a minute, this policy those of half a minute more."""
     rng = np.random.default_rng(1)
     event = np.cumsum(rng.exponential(10_000, 20_000))
     held_back = 60 * SECOND * (rng.random(len(event)) < 0.03)
@@ -162,7 +162,7 @@ def test_a_budget_that_cannot_be_kept_does_not_stop_progress():
 @pytest.mark.parametrize("shape", [1.2, 2.0, 3.0])
 @pytest.mark.parametrize(("budget", "pane"), [(0.02, 10_000), (0.05, 200_000)])
 def test_chooses_to_drop_no_more_than_its_budget_on_heavy_tailed_streams(seed, shape, budget, pane):
-    """What K-slack drops as well is beyond any law that is never later than it."""
+    """What K-slack drops as well is beyond any policy that is never later than it."""
     policy = AqKSlack(budget)
     event = heavy_tailed(40_000, shape, 0.1, np.random.default_rng(seed))
     judged = 0
@@ -222,7 +222,7 @@ def test_other_fields_are_checked():
 def test_every_field_of_a_snapshot_is_checked(field, value):
     policy = AqKSlack(0.1)
     with pytest.raises(CheckpointError):
-        policy.restore({**policy.init().snapshot(), field: value})
+        policy.restore({**policy.snapshot(policy.init()), field: value})
 
 
 def test_says_in_a_line_why_it_waits():
@@ -243,7 +243,7 @@ def test_names_the_source_that_lags():
     for at, late in ((0, 0), (10 * SECOND, 6)):
         batch = PaneArrivals.of_times([at] * 10, Windows(SECOND, SECOND))
         sources = {"meter 3": SourceCount(8, late, at), "meter 4": SourceCount(2, late // 3, at)}
-        state = policy.step(state, replace(batch, sources=sources))
+        state = policy.decide(state, replace(batch, sources=sources))[0]
     assert policy.explain(state).endswith("; most late rows are from meter 3")
 
 
@@ -253,7 +253,7 @@ YEAR_1, YEAR_9999 = -62_135_596_800 * SECOND, 253_402_300_799 * SECOND
 
 @pytest.mark.parametrize(("wrong", "now"), [(0, NOW), (YEAR_1, NOW), (YEAR_1, YEAR_9999 - 9_000 * SECOND)])
 @pytest.mark.parametrize("max_slack", ["1 day", None])
-def test_one_row_of_any_year_is_late_and_the_law_goes_on(wrong, now, max_slack):
+def test_one_row_of_any_year_is_late_and_the_policy_goes_on(wrong, now, max_slack):
     """The third minute has a row with a wrong clock; a row a second, one in ten late by five."""
     times = now + np.arange(6_000, dtype=np.int64) * SECOND - np.where(np.arange(6_000) % 10 == 0, 5 * SECOND, 0)
     times[150] = wrong
@@ -262,4 +262,4 @@ def test_one_row_of_any_year_is_late_and_the_law_goes_on(wrong, now, max_slack):
     assert last.newest == times.max()
     assert 1 <= last.dropped <= 0.06 * len(times)
     assert last.slack < 10 * SECOND
-    assert policy.restore(last.snapshot()) == last
+    assert policy.restore(policy.snapshot(last)) == last

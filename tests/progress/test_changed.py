@@ -1,4 +1,4 @@
-"""A law whose numbers have changed between two starts goes on with the state that the old numbers have led to."""
+"""A policy whose numbers have changed between two starts goes on with the state that the old numbers have led to."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import given
 from tests.progress.streams import PANE, batches, steps
 
 from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Watermark
+from skypane.snapshots import to_json
 from skypane.windows import Windows
 
 PANES = Windows(PANE, PANE)
@@ -31,11 +32,11 @@ def test_a_punctuation_is_never_taken_back(
     old: ProgressPolicy, new: ProgressPolicy, before: list[list[int]], after: list[list[int]]
 ):
     last = steps(old, before)[-1]
-    state = new.restore(json.loads(json.dumps(last.snapshot())))
+    state = new.restore(json.loads(json.dumps(old.snapshot(last))))
     assert (state.punctuation, state.newest, state.seen) == (last.punctuation, last.newest, last.seen)
     for times in after:
         arrivals = PaneArrivals.of_times(times, PANES)
-        state, known = new.step(state, arrivals), state
+        state, known = new.decide(state, arrivals)[0], state
         assert state.punctuation is not None
         assert state.punctuation >= (known.punctuation or state.punctuation)
 
@@ -43,16 +44,18 @@ def test_a_punctuation_is_never_taken_back(
 def test_a_changed_delay_holds_from_the_first_batch_on():
     last = steps(Watermark("30 us"), [[1_000], [1_100]])[-1]
     assert last.punctuation == 1_070
-    state = Watermark("5 us").restore(last.snapshot())
+    state = Watermark("5 us").restore(to_json(last))
     assert state.slack == 5
-    assert Watermark("5 us").step(state, PaneArrivals.of_times([1_101], PANES)).punctuation == 1_096
-    longer = Watermark("60 us").restore(last.snapshot())
-    assert Watermark("60 us").step(longer, PaneArrivals.of_times([1_101], PANES)).punctuation == 1_070, "not taken back"
+    assert Watermark("5 us").decide(state, PaneArrivals.of_times([1_101], PANES))[0].punctuation == 1_096
+    longer = Watermark("60 us").restore(to_json(last))
+    assert Watermark("60 us").decide(longer, PaneArrivals.of_times([1_101], PANES))[0].punctuation == 1_070, (
+        "not taken back"
+    )
 
 
 def test_a_smaller_bound_of_the_slack_holds_from_the_first_batch_on():
     last = steps(KSlack(max_slack="100 us"), [[1_000], [1_100, 940]])[-1]
     assert last.slack == 60
-    state = KSlack(max_slack="7 us").restore(last.snapshot())
+    state = KSlack(max_slack="7 us").restore(to_json(last))
     assert state.slack == 7
-    assert KSlack(max_slack="7 us").step(state, PaneArrivals.of_times([1_101], PANES)).punctuation == 1_094
+    assert KSlack(max_slack="7 us").decide(state, PaneArrivals.of_times([1_101], PANES))[0].punctuation == 1_094

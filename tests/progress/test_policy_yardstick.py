@@ -34,21 +34,21 @@ def test_a_cut_stream_is_its_batches(event, windows, batch):
 @given(TIMES, SHAPES, st.integers(1, 30), st.integers(0, 200))
 def test_a_fixed_delay_is_the_watermark(event, windows, batch, delay):
     cut = BatchedStream.of(event, windows, batch)
-    law = PolicyRun.of(after(delay), cut)
-    fixed = PolicyRun.fixed(delay, law, cut)
-    assert fixed.punctuation.tolist() == law.punctuation.tolist()
-    assert fixed.dropped.tolist() == law.dropped.tolist()
+    run = PolicyRun.of(after(delay), cut)
+    fixed = PolicyRun.fixed(delay, run, cut)
+    assert fixed.punctuation.tolist() == run.punctuation.tolist()
+    assert fixed.dropped.tolist() == run.dropped.tolist()
 
 
 @given(TIMES, SHAPES, st.integers(1, 30), st.integers(0, 200))
 def test_the_best_fixed_delay_drops_no_more_and_a_shorter_one_does(event, windows, batch, delay):
     cut = BatchedStream.of(event, windows, batch)
-    law = PolicyRun.of(after(delay), cut)
-    best = best_fixed(cut, law, 0)
+    run = PolicyRun.of(after(delay), cut)
+    best = best_fixed(cut, run, 0)
     assert best <= delay
-    assert PolicyRun.fixed(best, law, cut).dropped[-1] <= law.dropped[-1]
+    assert PolicyRun.fixed(best, run, cut).dropped[-1] <= run.dropped[-1]
     if best:
-        assert PolicyRun.fixed(best - 1, law, cut).dropped[-1] > law.dropped[-1]
+        assert PolicyRun.fixed(best - 1, run, cut).dropped[-1] > run.dropped[-1]
 
 
 @given(TIMES, SHAPES)

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from skypane.control.control_policy import Decision
 from skypane.metrics import BatchMetrics
+from skypane.policy import Decision
 
 HOUR = 3_600_000_000
 

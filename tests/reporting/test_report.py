@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.reporting.made import HOUR, batch, hourly
 
-from skypane.control.control_policy import Decision
+from skypane.policy import Decision
 from skypane.reporting import plots
 from skypane.reporting.report import lines, render
 from skypane.reporting.snapshot import Criterion, Example, Snapshot, answers, example, front_sizes, latest_front

@@ -14,8 +14,9 @@ from tests.runtime.streams import CountBySensor
 
 import skypane as sp
 from skypane.control.elasticity.options import Elasticity
-from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
+from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.parallelism import Workers
+from skypane.policy import Decision
 from skypane.runtime.spark.machine.session import session
 
 LAST = 2
@@ -40,11 +41,11 @@ class ByCost(ScalingPolicy):
 
     name = "by cost"
 
-    def propose(self, situation: Situation, most: int) -> Proposal:
+    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
         if situation.cost_plq is None:
-            return Proposal(situation.workers, "no cost yet")
+            return Decision("workers", situation.workers, "no cost yet")
         after = Workers(3, 2) if situation.cost_plq > 5e-3 else Workers(1, 1)
-        return Proposal(after, f"{situation.cost_plq:.4f} s a row, {most} at most")
+        return Decision("workers", after, f"{situation.cost_plq:.4f} s a row, {most} at most")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ class CostOption(Elasticity):
 
 
 def elastic_job(spark: SparkSession, folder: Path, **options: Any) -> sp.Job:
-    """Return a job whose law decides every second batch, and has half an interval in hand when the driver dies."""
+    """Return a job whose policy decides every second batch, and has half an interval in hand when the driver dies."""
     elastic = sp.Threshold(max_workers=8, target=0.2, tolerance=0.05, every=2)
     return job_of(spark, Task(str(folder), late=False), plq_workers=2, wlq_workers=2, elastic=elastic, **options)
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from tests.rows import SCHEMA, SKYLINE, table
 
-from skypane.control.control_policy import Decision
 from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
 from skypane.control.placement import PlacementChoice
@@ -21,6 +20,7 @@ from skypane.operators.entry.reject_reasons import FUTURE
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
+from skypane.policy import Decision
 from skypane.progress import Watermark
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics
@@ -81,7 +81,7 @@ def test_every_row_is_counted_once(folder: DocumentStore, tmp_path: Path):
     assert len(metrics.busy) == 2
 
 
-def test_progress_is_told_as_the_law_has_it(folder: DocumentStore):
+def test_progress_is_told_as_the_policy_has_it(folder: DocumentStore):
     metrics = told([table([3, 25])], folder)
     assert (metrics.newest, metrics.punctuation, metrics.slack) == (25, 25, 0)
     assert (metrics.seen_rows, metrics.dropped_rows, metrics.drop_budget, metrics.held_rows) == (2, 0, None, 0)
@@ -99,7 +99,9 @@ def test_decisions_are_told_with_their_reasons(folder: DocumentStore):
     )
     assert metrics.plq_workers == 2, "where rows are not exchanged, as many as the source has tasks"
     decided = {decision.what: decision for decision in metrics.decisions}
-    assert list(decided) == ["progress", "splitting", "exchange", "placement"], "no elastic law, no decision on workers"
+    assert list(decided) == ["progress", "splitting", "exchange", "placement"], (
+        "no elastic policy, no decision on workers"
+    )
     assert all(decision.because for decision in metrics.decisions)
     assert decided["exchange"].value is False
     assert BatchMetrics.from_json(json.loads(json.dumps(metrics.to_json()))) == metrics

@@ -1,4 +1,4 @@
-"""Workers and the laws of control at the engine: what a batch is told, what is saved with it, what a restart makes of it."""
+"""Workers and the control policies at the engine: what a batch is told, what is saved with it, what a restart makes of it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_rows_stay_until_an_exchange_has_paid_several_times():
     assert CONTROL.observe(state, lopsided(exchanged=True)).exchange.age == 1
 
 
-def test_the_law_of_the_exchange_knows_how_a_query_s_partials_grow():
+def test_the_policy_of_the_exchange_knows_how_a_query_s_partials_grow():
     """A fifth of what 64 partitions cost to merge is saved of a skyline in eight dimensions; of a top-k nearly all."""
     spread = SourceSpread(100_000, (0.1, 0.1), panes=10, partials=640, merge_seconds=1.008, workers=2)
     saved = {}
@@ -98,16 +98,28 @@ def test_a_job_that_asks_for_other_numbers_gets_them():
     assert other.restore(scaled) == other.init()
 
 
-def test_a_splitting_law_has_its_state_back_and_another_one_begins_anew():
+def test_a_splitting_policy_has_its_state_back_and_another_one_begins_anew():
     control = ControlLoop(PidSplitting(), Workers(2, 2))
     state = control.observe(control.init(), lopsided(exchanged=True))
-    assert state.splitting.rho is not None, "the law has seen how hard the tasks worked"
+    assert state.splitting.rho is not None, "the policy has seen how hard the tasks worked"
     assert control.restore(json.loads(json.dumps(control.snapshot(state)))) == state
     assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.splitting.init()
 
 
+def test_a_checkpoint_that_calls_a_policy_a_law_is_read():
+    """Those of version 0.2."""
+    control = ControlLoop(PidSplitting(), Workers(2, 2), elastic=sp.Fuzzy(max_workers=8).scaling(Workers(2, 2)))
+    state = control.observe(control.init(), lopsided(exchanged=True))
+    snapshot = control.snapshot(state)
+    for part in ("splitting", "elastic"):
+        snapshot[part]["law"] = snapshot[part].pop("policy")
+    assert control.restore(snapshot) == state
+    with pytest.raises(CheckpointError, match="the control state in the checkpoint cannot be read"):
+        control.restore({**snapshot, "splitting": {"state": None}})
+
+
 def test_tasks_of_a_source_that_sets_its_readers_are_as_many_as_it_says():
-    """The elastic law knows what waited a batch ago; a number that the job itself gives holds all the same."""
+    """The elastic policy knows what waited a batch ago; a number that the job itself gives holds all the same."""
     elastic = sp.Model(latency="5 seconds", max_workers=9).scaling(Workers(2, 1), 8)
     quiet = replace(lopsided(exchanged=True), sized=True)
     for limits, sized, tasks in ((False, False, 2), (False, True, None), (True, True, 2)):
@@ -189,7 +201,7 @@ def test_a_kill_keeps_alpha(spark: SparkSession, tmp_path: Path):
 
 
 def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None:
-    """Start again; the law must go on where the ledger has it, with an alpha that had moved, and answers be whole."""
+    """Start again; the policy must go on where the ledger has it, with an alpha that had moved, and answers be whole."""
     manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
     assert manifest is not None
     assert manifest.batch_id == LAST

@@ -147,7 +147,7 @@ def test_a_source_that_is_named_and_never_speaks_holds_back_all_and_is_named():
     rows = [{"at": at, "source": "a", "sequence": at, "key": 0, "x": 1.0} for at in range(100)]
     (outcome,) = local.run(plan, [pa.Table.from_pylist(rows, schema=SCHEMA)])
     assert outcome.answers == ()
-    law = sp.Readiness("1 us", sources=("a", "z"))
-    assert law.explain(law.init()) == "waiting for the first row of a, z"
+    policy = sp.Readiness("1 us", sources=("a", "z"))
+    assert policy.explain(policy.init()) == "waiting for the first row of a, z"
     came = replace(PaneArrivals.of_times(np.arange(100), Windows(10, 10)), sources={"a": SourceCount(100, 0, 99)})
-    assert law.explain(law.step(law.init(), came)) == "waiting for the first row of z"
+    assert policy.explain(policy.decide(policy.init(), came)[0]) == "waiting for the first row of z"

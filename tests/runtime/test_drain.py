@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from tests.rows import Bag, chunked, micros_of, split, table, tables, windows
 
 from skypane.plan import Plan
+from skypane.policy import Decision
 from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Watermark
-from skypane.progress.far_future import FutureDecision, HeldPane, HeldPanes
+from skypane.progress.far_future import HeldPane, HeldPanes
+from skypane.progress.progress_policy import Punctuation
 from skypane.progress.state import Progress
 from skypane.runtime import local
 from skypane.types import SkypaneError
@@ -230,10 +232,13 @@ class Forgetful(Watermark):
 
     pane: int = 0
 
-    def judge(self, state: Progress, arrivals: PaneArrivals) -> FutureDecision:
-        verdict = super().judge(state, arrivals)
+    def decide(self, state: Progress, known: PaneArrivals) -> tuple[Progress, Decision[Punctuation]]:
+        after, decision = super().decide(state, known)
         wrong = HeldPanes((HeldPane(self.pane, self.pane + 10, 1, self.pane, self.pane),))
-        return verdict if state.newest is None else replace(verdict, given_up=wrong)
+        future = replace(decision.value.future, abandoned=wrong)
+        return after, decision if state.newest is None else replace(
+            decision, value=Punctuation(after.punctuation, future)
+        )
 
 
 def test_a_lost_row_stops_the_run_and_is_named():

@@ -62,28 +62,28 @@ def batch(
     )
 
 
-def after(law: ControlLoop, state: ControlState, *batches: BatchMeasurements) -> ControlState:
+def after(control: ControlLoop, state: ControlState, *batches: BatchMeasurements) -> ControlState:
     for one in batches:
-        state = law.observe(law.decide(state)[0], one)
+        state = control.observe(control.decide(state)[0], one)
     return state
 
 
 def test_workers_follow_at_the_end_of_a_control_interval():
-    law = controlled()
-    state = after(law, law.init(), batch(18.0))
-    assert law.decide(state)[1].workers == Workers(4, 4)
-    assert law.explained(state) == "PLQ 4, WLQ 4: 1 of 2 batches measured, no decision yet"
-    state, steering = law.decide(after(law, state, batch(18.0)))
+    control = controlled()
+    state = after(control, control.init(), batch(18.0))
+    assert control.decide(state)[1].workers == Workers(4, 4)
+    assert control.explained(state) == "PLQ 4, WLQ 4: 1 of 2 batches measured, no decision yet"
+    state, steering = control.decide(after(control, state, batch(18.0)))
     assert steering.workers == state.workers == Workers(5, 6)
     assert steering.elastic is not None
-    assert steering.elastic.because == law.explained(state)
-    assert law.explained(state).startswith("PLQ slow 1.00 (rho 1.90), splitting moderate 1.00")
+    assert steering.elastic.because == control.explained(state)
+    assert control.explained(state).startswith("PLQ slow 1.00 (rho 1.90), splitting moderate 1.00")
 
 
 def test_few_workers_need_no_exchange():
     """A task then reads several of the source's partitions; as asked for by default, they are left as they are."""
-    law = controlled(sp.Fuzzy(max_workers=16, every=2, cooldown=0))
-    _, steering = law.decide(after(law, law.init(), batch(0.1), batch(0.1)))
+    control = controlled(sp.Fuzzy(max_workers=16, every=2, cooldown=0))
+    _, steering = control.decide(after(control, control.init(), batch(0.1), batch(0.1)))
     assert (steering.routing, steering.tasks) == (None, 2)
     plain = ControlLoop(splitting("PB_RR"), Workers(4, 4))
     assert plain.decide(plain.init())[1].tasks is None
@@ -97,7 +97,7 @@ def test_both_stages_share_the_interval():
     assert shown.plq is not None
     assert shown.wlq is not None
     assert (shown.plq.seconds, shown.wlq.seconds) == (9.0, 5.0)
-    assert shown.plq.sigma is None, "the source cut the panes, not the law"
+    assert shown.plq.sigma is None, "the source cut the panes, not the policy"
     exchanged = stages_of(batch(5.0, exchanged=True)).plq
     assert exchanged is not None
     assert exchanged.sigma == 4.0
@@ -111,8 +111,8 @@ def test_a_slow_pane_level_does_not_make_little_windows_slow():
     assert shown.plq is not None
     assert shown.wlq is not None
     assert (shown.plq.seconds, shown.wlq.seconds) == pytest.approx((10 * 30 / 31, 10 / 31))
-    law = controlled(sp.Fuzzy(max_workers=64, every=1), Workers(4, 4))
-    state = law.decide(after(law, law.init(), late))[0]
+    control = controlled(sp.Fuzzy(max_workers=64, every=1), Workers(4, 4))
+    state = control.decide(after(control, control.init(), late))[0]
     assert state.workers.plq == round(4 * 3.1 / 0.9), (
         "as many as its work needs, not a quarter more for the windows' sake"
     )
@@ -127,22 +127,22 @@ def test_rows_that_came_while_a_batch_lasted_too_long_wait():
         "beside those that the source tells of"
     )
     assert stages_of(replace(late, interval=None)).backlog == 0
-    law = controlled(sp.Fuzzy(max_workers=64, every=1))
-    assert "rows wait" in law.explained(law.decide(after(law, law.init(), late))[0])
+    control = controlled(sp.Fuzzy(max_workers=64, every=1))
+    assert "rows wait" in control.explained(control.decide(after(control, control.init(), late))[0])
 
 
 def test_a_batch_without_a_window_says_nothing_of_the_window_level():
     none_due = replace(batch(18.0), runs=(RunWork(0, 1e-4),))
     assert (stages_of(none_due).wlq, stages_of(none_due).used_wlq) == (None, None)
-    law = controlled(sp.Fuzzy(max_workers=16, every=1))
-    assert law.decide(after(law, law.init(), none_due))[0].workers == Workers(8, 4)
+    control = controlled(sp.Fuzzy(max_workers=16, every=1))
+    assert control.decide(after(control, control.init(), none_due))[0].workers == Workers(8, 4)
 
 
 def test_rows_that_wait_at_the_source_are_to_be_worked_off_within_the_bound():
     """Ten times as many rows wait as came: the model has more workers for them, within a bound of a second."""
-    law = controlled(sp.Model(max_workers=64, every=1, cooldown=0, latency="1 second"), Workers(2, 2))
+    control = controlled(sp.Model(max_workers=64, every=1, cooldown=0, latency="1 second"), Workers(2, 2))
     calm, busy = batch(5.0), replace(batch(5.0), backlog=100_000_000)
-    without, within = (law.decide(after(law, law.init(), one, one))[0].workers for one in (calm, busy))
+    without, within = (control.decide(after(control, control.init(), one, one))[0].workers for one in (calm, busy))
     assert within.plq > without.plq
     assert stages_of(busy).backlog == 100_000_000
 
@@ -153,11 +153,11 @@ def stepped(option: Any, *, most: int = 8, step: float = 50.0, trigger: float = 
     A rate of x1, x4, x1, x8, x1, of which x1 is half of what a worker can do; a batch has the rows of the interval before it,
     and takes 0.8 s beside them.
     """
-    law, rates = controlled(option, Workers(1, 1)), (0.5, 2.0, 0.5, 4.0, 0.5)
-    state, began, interval, work, used = law.init(), 0.0, None, 0.0, 0.0
+    control, rates = controlled(option, Workers(1, 1)), (0.5, 2.0, 0.5, 4.0, 0.5)
+    state, began, interval, work, used = control.init(), 0.0, None, 0.0, 0.0
     lasts = [0.0] * len(rates)
     while began < step * len(rates):
-        state, steering = law.decide(state)
+        state, steering = control.decide(state)
         tasks = steering.workers.plq
         took = 0.8 + work / tasks
         task = TaskWork(round(50 * work / tasks), work / tasks, ())
@@ -165,7 +165,7 @@ def stepped(option: Any, *, most: int = 8, step: float = 50.0, trigger: float = 
             (task,) * tasks, 0.1, interval, exchanged=False, runs=(RunWork(2, 0.1),), lift_seconds=work / tasks,
             overrun=max(0.0, took - trigger),
         )  # fmt: skip
-        state = law.observe(state, shown)
+        state = control.observe(state, shown)
         interval = max(took, trigger)
         at = min(int(began / step), len(rates) - 1)
         lasts[at] = took
@@ -194,53 +194,53 @@ def test_workers_without_work_are_known_where_rows_are_exchanged():
     shown = stages_of(idle)
     assert (len(idle.tasks), shown.used_plq, shown.used_wlq) == (5, 4, 2)
     assert stages_of(batch(5.0)).used_plq is None
-    law = controlled(sp.Fuzzy(max_workers=16, every=1, idle=2, cooldown=0), Workers(5, 4))
-    state = law.decide(after(law, law.init(), idle, idle))[0]
+    control = controlled(sp.Fuzzy(max_workers=16, every=1, idle=2, cooldown=0), Workers(5, 4))
+    state = control.decide(after(control, control.init(), idle, idle))[0]
     assert state.workers == Workers(4, 2)
-    assert law.explained(state).endswith(
+    assert control.explained(state).endswith(
         "1 of 5 PLQ workers got no work; 2 of 4 WLQ workers got no work; made PLQ 4, WLQ 2"
     )
 
 
 def test_no_more_window_workers_than_there_are_windows():
-    law = controlled(sp.Fuzzy(max_workers=40, every=1), Workers(4, 4))
+    control = controlled(sp.Fuzzy(max_workers=40, every=1), Workers(4, 4))
     late = batch(40.0, windows=4)
-    state, steering = law.decide(after(law, law.init(), replace(late, runs=(RunWork(1, 9.0),) * 4)))
+    state, steering = control.decide(after(control, control.init(), replace(late, runs=(RunWork(1, 9.0),) * 4)))
     assert steering.workers.wlq == 4
-    assert "the WLQ had 4 windows at once, at most" in law.explained(state)
+    assert "the WLQ had 4 windows at once, at most" in control.explained(state)
 
 
 def test_a_dry_run_tells_and_changes_nothing():
-    law = controlled(sp.Fuzzy(max_workers=16, every=1, dry_run=True, **PAPER))
-    state, steering = law.decide(after(law, law.init(), batch(18.0)))
+    control = controlled(sp.Fuzzy(max_workers=16, every=1, dry_run=True, **PAPER))
+    state, steering = control.decide(after(control, control.init(), batch(18.0)))
     assert steering.workers == Workers(4, 4)
-    assert "PLQ 4 -> 5, WLQ 4 -> 6; dry run: not done" in law.explained(state)
-    assert law.decide(law.scaled(state, Workers(9, 2)))[1].workers == Workers(9, 2), "scale() does what it says"
+    assert "PLQ 4 -> 5, WLQ 4 -> 6; dry run: not done" in control.explained(state)
+    assert control.decide(control.scaled(state, Workers(9, 2)))[1].workers == Workers(9, 2), "scale() does what it says"
 
 
 def test_scale_holds_until_the_next_decision_which_goes_on_from_there():
-    law = controlled(sp.Fuzzy(max_workers=16, every=2))
-    state = law.scaled(after(law, law.init(), batch(18.0)), Workers(2, 9))
-    state = after(law, state, batch(18.0, tasks=2))
+    control = controlled(sp.Fuzzy(max_workers=16, every=2))
+    state = control.scaled(after(control, control.init(), batch(18.0)), Workers(2, 9))
+    state = after(control, state, batch(18.0, tasks=2))
     assert state.workers == Workers(2, 9), "the interval began anew"
-    state = after(law, state, batch(18.0, tasks=2))
-    assert law.decide(state)[1].workers.plq == 3
+    state = after(control, state, batch(18.0, tasks=2))
+    assert control.decide(state)[1].workers.plq == 3
     with pytest.raises(ConfigError, match=r"PLQ 2 and WLQ 15 workers are out of the bounds of elastic=.*16 together"):
-        law.scaled(state, Workers(2, 15))
+        control.scaled(state, Workers(2, 15))
 
 
 def test_splitting_keeps_its_alpha_when_workers_change():
     """The first level goes on from what it has found: rows go to as many workers as the second level allows."""
-    law = replace(controlled(sp.Fuzzy(max_workers=16, every=3, **PAPER)), splitting=PidSplitting())
-    state = replace(law.init(), exchange=ExchangeState(needed=True))
-    state = after(law, state, *[batch(18.0, exchanged=True)] * 3)
-    before = law.splitting.alpha(state.splitting)  # type: ignore[attr-defined]
+    control = replace(controlled(sp.Fuzzy(max_workers=16, every=3, **PAPER)), splitting=PidSplitting())
+    state = replace(control.init(), exchange=ExchangeState(needed=True))
+    state = after(control, state, *[batch(18.0, exchanged=True)] * 3)
+    before = control.splitting.alpha(state.splitting)  # type: ignore[attr-defined]
     assert before < 1, "more splitting: panes are too much for one worker"
-    state, steering = law.decide(state)
+    state, steering = control.decide(state)
     assert steering.routing is not None
     assert steering.routing.workers == steering.workers.plq == 5
     assert all(share.worker < 5 for shares in steering.routing.shares.values() for share in shares)
-    assert law.splitting.alpha(state.splitting) == before  # type: ignore[attr-defined]
+    assert control.splitting.alpha(state.splitting) == before  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("option", [
@@ -248,35 +248,35 @@ def test_splitting_keeps_its_alpha_when_workers_change():
 ], ids=lambda option: type(option).__name__)  # fmt: skip
 @pytest.mark.parametrize("batches", range(9))
 def test_a_restart_at_any_batch_decides_as_if_there_had_been_none(option: Any, batches: int):
-    law = controlled(option)
+    control = controlled(option)
     shown = [batch(busy) for busy in (18.0, 3.0, 0.1, 9.0, 20.0, 20.0, 20.0, 20.0, 20.0)]
-    state = after(law, law.init(), *shown[:batches])
-    restored = law.restore(json.loads(json.dumps(law.snapshot(state))))
+    state = after(control, control.init(), *shown[:batches])
+    restored = control.restore(json.loads(json.dumps(control.snapshot(state))))
     assert restored == state
-    assert after(law, restored, *shown[batches:]) == after(law, state, *shown[batches:])
+    assert after(control, restored, *shown[batches:]) == after(control, state, *shown[batches:])
 
 
-def test_what_a_job_asks_for_goes_before_what_the_law_had_found():
-    law = controlled()
-    grown = law.snapshot(after(law, law.init(), *[batch(18.0)] * 3))
-    assert law.restore(grown).workers == Workers(5, 6)
+def test_what_a_job_asks_for_goes_before_what_the_policy_had_found():
+    control = controlled()
+    grown = control.snapshot(after(control, control.init(), *[batch(18.0)] * 3))
+    assert control.restore(grown).workers == Workers(5, 6)
     assert controlled(asked=Workers(2, 2)).restore(grown).workers == Workers(2, 2), "other numbers were asked for"
-    assert replace(law, elastic=None).restore(grown).workers == Workers(4, 4), "nothing changes them any more"
+    assert replace(control, elastic=None).restore(grown).workers == Workers(4, 4), "nothing changes them any more"
     narrow = controlled(sp.Fuzzy(max_workers=16, every=2, most_wlq=4, **PAPER))
     assert narrow.restore(grown).workers == Workers(5, 4), "within bounds that are narrower now"
     other = controlled(sp.Threshold(max_workers=16)).restore(grown)
-    assert (other.workers, other.elastic and other.elastic.because) == (Workers(5, 6), ""), "another law begins anew"
+    assert (other.workers, other.elastic and other.elastic.because) == (Workers(5, 6), ""), "another policy begins anew"
     plain = ControlLoop(splitting("PB_RR"), Workers(4, 4))
-    assert law.restore(plain.snapshot(plain.scaled(plain.init(), Workers(3, 2)))).workers == Workers(3, 2)
+    assert control.restore(plain.snapshot(plain.scaled(plain.init(), Workers(3, 2)))).workers == Workers(3, 2)
     assert plain.explained(plain.init()) == "PLQ 4, WLQ 4: as requested; no policy changes them (elastic=None)"
 
 
-def test_a_damaged_state_of_the_law_is_named():
-    law = controlled()
-    snapshot = law.snapshot(law.init())
+def test_a_damaged_state_of_the_policy_is_named():
+    control = controlled()
+    snapshot = control.snapshot(control.init())
     snapshot["elastic"]["state"]["calm"] = "long"
     with pytest.raises(CheckpointError, match="ElasticState in the checkpoint: calm: need a whole number, got 'long'"):
-        law.restore(snapshot)
+        control.restore(snapshot)
 
 
 def job_of(spark: SparkSession, folder: Path, batches: list[pa.Table], **options: Any) -> sp.Job:
@@ -352,7 +352,7 @@ def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: Sp
 
 
 @pytest.mark.slow
-def test_a_kill_keeps_the_workers_and_what_the_law_had_seen(spark: SparkSession, tmp_path: Path):
+def test_a_kill_keeps_the_workers_and_what_the_policy_had_seen(spark: SparkSession, tmp_path: Path):
     batches = late_rows(13, batches=6)
     write_batches(tmp_path / "in", batches)
     assert_killed("tests.runtime.elastic_driver", tmp_path)

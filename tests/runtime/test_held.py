@@ -18,9 +18,11 @@ from tests.runtime.streams import SECOND, expected, finish, parquet_rows, read_b
 import skypane as sp
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
+from skypane.policy import Decision
 from skypane.progress import PaneArrivals
-from skypane.progress.far_future import FutureDecision, HeldPane
+from skypane.progress.far_future import HeldPane
 from skypane.progress.far_future import HeldPanes as FarAhead
+from skypane.progress.progress_policy import Punctuation
 from skypane.progress.state import Progress
 from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
@@ -241,11 +243,14 @@ def test_a_batch_that_spark_brings_again_is_counted_once(spark: SparkSession, tm
 class Forgetful(sp.KSlack):
     """Says of a pane that it has never held that its one row is given up; the pane has ten."""
 
-    def judge(self, state: Progress, arrivals: PaneArrivals) -> FutureDecision:
-        verdict = super().judge(state, arrivals)
+    def decide(self, state: Progress, known: PaneArrivals) -> tuple[Progress, Decision[Punctuation]]:
+        after, decision = super().decide(state, known)
         start = START + 50 * SECOND
         wrong = FarAhead((HeldPane(start, start + 10 * SECOND, 1, start, start),))
-        return verdict if state.newest is None else replace(verdict, given_up=wrong)
+        future = replace(decision.value.future, abandoned=wrong)
+        return after, decision if state.newest is None else replace(
+            decision, value=Punctuation(after.punctuation, future)
+        )
 
 
 def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_told(spark: SparkSession, tmp_path: Path):
@@ -261,7 +266,9 @@ def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_told(spark: 
     assert max(parquet_rows(tmp_path / "out")["id"].to_pylist()) < 60
 
 
-@pytest.mark.parametrize("policy", [sp.AqKSlack(0.05), sp.Watermark("20 seconds")], ids=lambda law: type(law).__name__)
+@pytest.mark.parametrize(
+    "policy", [sp.AqKSlack(0.05), sp.Watermark("20 seconds")], ids=lambda policy: type(policy).__name__
+)
 def test_each_batch_says_in_a_line_why_it_waits_and_for_whom(
     policy: sp.ProgressPolicy, spark: SparkSession, tmp_path: Path
 ):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -20,11 +20,11 @@ from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.operators.window_query import WindowAnswer
 from skypane.plan import Plan
+from skypane.policy import Decision
 from skypane.preference import Preference, Score, high, low
 from skypane.progress import KSlack, ProgressPolicy, Watermark
-from skypane.progress.far_future import FutureDecision
 from skypane.progress.pane_arrivals import PaneArrivals
-from skypane.progress.progress_policy import ProgressState
+from skypane.progress.progress_policy import ProgressState, Punctuation
 from skypane.runtime import local
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -75,21 +75,22 @@ def definition(plan: Plan, batches: list[pa.Table]) -> Iterator[tuple[int, pa.Ta
         usable = [i for i, row in enumerate(rows.to_pylist()) if rankable(row, plan.query)]
         times = [time for i, time in enumerate(micros_of(rows)) if i in usable and time is not None]
         arrivals = PaneArrivals.of_times(times, w)
-        given_up = {pane.start for pane in policy.judge(state, arrivals).given_up.panes}
+        punctuation = state.punctuation
+        state, decision = policy.decide(state, arrivals)
+        abandoned = {pane.start for pane in decision.value.future.abandoned.panes}
         entering = [
             i
             for i, time in zip(usable, times, strict=True)
-            if state.punctuation is None or w.pane_end(w.pane_at(time)) > state.punctuation
+            if punctuation is None or w.pane_end(w.pane_at(time)) > punctuation
         ]
         kept = [
             i
             for i, time in enumerate(micros_of(admitted))
-            if time is not None and w.pane_start(w.pane_at(time)) not in given_up
+            if time is not None and w.pane_start(w.pane_at(time)) not in abandoned
         ]
         admitted = pa.concat_tables(
             [admitted.take(pa.array(kept, pa.int64())), rows.take(pa.array(entering, pa.int64()))]
         )
-        state = policy.step(state, arrivals)
         yield from _completed(plan, admitted, state, answered)
 
 
@@ -126,18 +127,19 @@ def rejected(plan: Plan, batches: list[pa.Table]) -> Iterator[list[dict[str, Any
         found = [unusable(row, plan.query) for row in rows.to_pylist()]
         times = [time for time, why in zip(micros_of(rows), found, strict=True) if why is None and time is not None]
         arrivals = PaneArrivals.of_times(times, w)
-        verdict = policy.judge(state, arrivals)
-        given_up = {pane.start for pane in verdict.given_up.panes}
-        future = [row | {"reason": "future"} for start, row in held if start in given_up]
-        held = [] if given_up else held
+        punctuation = state.punctuation
+        state, decision = policy.decide(state, arrivals)
+        verdict = decision.value.future
+        abandoned = {pane.start for pane in verdict.abandoned.panes}
+        future = [row | {"reason": "future"} for start, row in held if start in abandoned]
+        held = [] if abandoned else held
         for at, (time, row) in enumerate(zip(micros_of(rows), rows.to_pylist(), strict=True)):
             if found[at] is None and time is not None:
                 start, end = w.pane_start(w.pane_at(time)), w.pane_end(w.pane_at(time))
-                if state.punctuation is not None and end <= state.punctuation:
+                if punctuation is not None and end <= punctuation:
                     found[at] = "late"
                 elif verdict.limit is not None and start > verdict.limit:
                     held.append((start, row))
-        state = policy.step(state, arrivals)
         unfit = [row | {"reason": why} for row, why in zip(rows.to_pylist(), found, strict=True) if why is not None]
         yield unfit + future
 
@@ -191,49 +193,37 @@ def test_order_and_chunks_within_a_batch_make_no_difference(
 
 
 @dataclass(frozen=True)
-class Restarted:
+class Restarted(ProgressPolicy):
     """A policy whose state goes through its snapshot, as JSON, at every step."""
 
     policy: ProgressPolicy
 
-    def init(self) -> ProgressState:
+    def init(self) -> Any:
         return self._again(self.policy.init())
 
-    def judge(self, state: Any, arrivals: PaneArrivals) -> FutureDecision:
-        return self.policy.judge(self._again(state), arrivals)
+    def decide(self, state: Any, known: PaneArrivals) -> tuple[Any, Decision[Punctuation]]:
+        after, decision = self.policy.decide(self._again(state), known)
+        return self._again(after), decision
 
-    def step(self, state: Any, arrivals: PaneArrivals) -> ProgressState:
-        return self._again(self.policy.step(self._again(state), arrivals))
-
-    def close(self, state: Any, time: int) -> ProgressState:
+    def close(self, state: Any, time: int) -> Any:
         return self._again(self.policy.close(self._again(state), time))
 
-    def restore(self, snapshot: Any) -> ProgressState:
+    def restore(self, snapshot: Any) -> Any:
         return self.policy.restore(snapshot)
 
-    def settle(self, state: Any) -> tuple[FutureDecision, ProgressState]:
-        verdict, settled = self.policy.settle(self._again(state))
-        return verdict, self._again(settled)
-
-    def explain(self, state: Any) -> str:
-        return self.policy.explain(state)
-
-    def figures(self, state: Any) -> Mapping[str, float]:
-        return self.policy.figures(state)
+    def settle(self, state: Any) -> tuple[Any, Decision[Punctuation]]:
+        settled, decision = self.policy.settle(self._again(state))
+        return self._again(settled), decision
 
     def describe(self) -> dict[str, Any]:
         return self.policy.describe()
 
     @property
-    def needs_source(self) -> bool:
-        return self.policy.needs_source
-
-    @property
     def drop_budget(self) -> float | None:
         return self.policy.drop_budget
 
-    def _again(self, state: ProgressState) -> ProgressState:
-        return self.policy.restore(json.loads(json.dumps(state.snapshot())))
+    def _again(self, state: Any) -> Any:
+        return self.policy.restore(json.loads(json.dumps(self.policy.snapshot(state))))
 
 
 EVENTS = st.lists(st.one_of(tables(clean=False), tables(clean=False), st.builds(local.Drain)), max_size=8)

@@ -1,4 +1,4 @@
-"""The simulator against the runtime: the same stream, law and workers come to the same splitting and utilisation."""
+"""The simulator against the runtime: the same stream, policy and workers come to the same splitting and utilisation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from skypane.windows import Windows
 PANES = Windows.of("200 ms")
 BATCH = 1_000_000
 SETTLED = CONFIRM + 2
-"""Batches until rows are exchanged, and the law has seen what that came to."""
+"""Batches until rows are exchanged, and the policy has seen what that came to."""
 BATCHES = SETTLED + 5
 USED = 0.7
 """Share of an interval in which workers are busy."""
@@ -36,8 +36,8 @@ def events(rng: np.random.Generator) -> list[np.ndarray]:
     return [np.concatenate(offsets) + BATCH * batch for batch in range(1_000, 1_000 + BATCHES)]
 
 
-def on_spark(spark: SparkSession, folder: Path, times: list[np.ndarray], law: str, n: int) -> list[sp.BatchMetrics]:
-    """Return the metrics of the batches in which rows go where the law sends them."""
+def on_spark(spark: SparkSession, folder: Path, times: list[np.ndarray], name: str, n: int) -> list[sp.BatchMetrics]:
+    """Return the metrics of the batches in which rows go where the policy sends them."""
     rng = np.random.default_rng(1)
     tables = [
         pa.table({"ts": pa.array(own, pa.timestamp("us", "UTC"))} | {f"c{c}": rng.random(len(own)) for c in range(4)})
@@ -49,7 +49,7 @@ def on_spark(spark: SparkSession, folder: Path, times: list[np.ndarray], law: st
         sp.Skyline("c0 MIN, c1 MIN, c2 MIN, c3 MIN"),
         time="ts",
         window="200 ms",
-        splitting=law,
+        splitting=name,
         plq_workers=n,
         checkpoint=folder / "checkpoint",
         output=sp.Memory(),
@@ -65,11 +65,11 @@ def load(period: SamplingPeriod) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "n"), [("PB_RR", 1), ("PB_RR", 2), ("TB_RR", 2), ("AS", 2)])
-def test_the_simulator_comes_to_what_spark_comes_to(law: str, n: int, spark: SparkSession, tmp_path: Path):
+@pytest.mark.parametrize(("name", "n"), [("PB_RR", 1), ("PB_RR", 2), ("TB_RR", 2), ("AS", 2)])
+def test_the_simulator_comes_to_what_spark_comes_to(name: str, n: int, spark: SparkSession, tmp_path: Path):
     """rho within a tenth and sigma within a twentieth, with what a row cost on Spark, in intervals that it is busy for 70 %."""
     times = events(np.random.default_rng(0))
-    shown = on_spark(spark, tmp_path, times, law, n)
+    shown = on_spark(spark, tmp_path, times, name, n)
     assert {batch.plq_workers for batch in shown} == {n}
     assert {batch.exchange for batch in shown} == {n > 1}
     cost = sum(sum(batch.busy) for batch in shown) / sum(batch.rows for batch in shown)
@@ -84,7 +84,7 @@ def test_the_simulator_comes_to_what_spark_comes_to(law: str, n: int, spark: Spa
     farm = PaneFarm(
         SimulatedStream.of(PANES, event, np.rint(arrival * 1e6).astype(np.int64), slack=0), np.array([cost]), n
     )
-    policy = splitting(law)
+    policy = splitting(name)
     state, here = policy.init(), []
     for batch in range(BATCHES):
         interval = farm.advance((batch + 1) * seconds, policy, state)

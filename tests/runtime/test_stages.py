@@ -117,7 +117,7 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
         assert size == SKYLINE.lift(inside).num_rows > 0
 
 
-#: what people look at, command lines, jobs in files and other drivers of the same laws
+#: what people look at, command lines, jobs in files and other drivers of the same policies
 NOT_FOR_WORKERS = frozenset(
     "matplotlib rich PIL pydantic skypane.cli skypane.jobs skypane.reporting skypane.describing skypane_papers "
     "skypane.datasets skypane.workloads skypane_papers.multiway skypane.demo skypane.runtime.sim skypane.runtime.local".split()
@@ -212,7 +212,7 @@ def test_what_is_remembered_survives_the_ledger(
 ):
     asked = plan(Windows(20, 10))
     state = WindowState(asked.progress.init(), OpenPanes(asked.windows, panes, next_window))
-    saved = json.loads(json.dumps([dict(state.progress.snapshot()), state.snapshot()]))
+    saved = json.loads(json.dumps([asked.progress.snapshot(state.progress), state.snapshot()]))
     assert WindowState.restored(asked, *saved) == state
     assert state.files == {ref.file for refs in panes.values() for ref in refs}
     assert state.rows == sum(ref.rows for refs in panes.values() for ref in refs)

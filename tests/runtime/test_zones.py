@@ -34,9 +34,9 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.control.control_policy import Decision
 from skypane.control.placement import Placement, PlacementChoice
 from skypane.plan import Plan
+from skypane.policy import Decision
 from skypane.runtime import local
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart

@@ -1,4 +1,4 @@
-"""The pane-level farm in plain Python, with the splitting laws' own tuple form: what pane_farm.py must come to.
+"""The pane-level farm in plain Python, with the splitting policies' own tuple form: what pane_farm.py must come to.
 
 The emitter's knowledge is a PaneDirectory, and workers see nothing but the messages that it sends: tuples with the
 pane's counter, EMPTY, UPDATE_CNT, punctuations, TURNOFF (paper 5, section 4.1).
@@ -75,19 +75,19 @@ class Worker:
 
 
 class PlainFarm:
-    """A PLQ and a law, whose state stays as it is but for what it sends."""
+    """A PLQ and a policy, whose state stays as it is but for what it sends."""
 
     def __init__(
         self,
         stream: SimulatedStream,
         cost: FloatArray,
         workers: int,
-        law: Splitting,
+        policy: Splitting,
         state: Any = None,
         room: float = float("inf"),
     ) -> None:
-        self.stream, self.cost, self.law, self.room = stream, cost, law, room
-        self.state = law.init() if state is None else state
+        self.stream, self.cost, self.policy, self.room = stream, cost, policy, room
+        self.state = policy.init() if state is None else state
         self.workers = [Worker() for _ in range(workers)]
         self.active = workers
         self.directory = PaneDirectory(0, range(workers))
@@ -134,7 +134,7 @@ class PlainFarm:
         self.active = workers
         if removed:
             self._tell(self.directory.remove(removed, self._loads), now)
-            self.state = self.law.removed(self.state, workers, self.directory.owners)
+            self.state = self.policy.removed(self.state, workers, self.directory.owners)
         self.directory.add(range(workers))
 
     @property
@@ -149,7 +149,7 @@ class PlainFarm:
         if pane < self.closed:
             self.dropped += 1
             return True
-        state, worker = self.law.send(self.state, pane, self._loads[: self.active])
+        state, worker = self.policy.send(self.state, pane, self._loads[: self.active])
         if self.workers[worker].load >= self.room:
             return False
         self.state = state

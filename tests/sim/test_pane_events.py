@@ -62,26 +62,26 @@ def test_one_worker_by_hand():
     """Tuples at 0, 0, 0 of one pane take 0.25, 0.5, 1: done at 1.75; the pane is closed when the fourth has come."""
     made = stream([0, 0, 0, 11], [0, 0, 0, 0])
     farm = PaneFarm(made, COST, workers=1)
-    law = PaneRoundRobin()
-    interval = farm.advance(1.0, law)
+    policy = PaneRoundRobin()
+    interval = farm.advance(1.0, policy)
     assert interval.period.busy == (1.0,)
     assert interval.period.processed == (2,)
     assert interval.period.scheduled == (3,)
     assert farm.backlog == 1
-    interval = farm.advance(12.0, law)
+    interval = farm.advance(12.0, policy)
     assert interval.period.busy == pytest.approx((1.0,))
     assert (interval.period.panes, interval.period.partitions) == (2, 2), "panes 0 and 1; nothing came for the second"
     assert interval.sample.partition_sizes == (3, 0)
     assert interval.results.time.tolist() == [11.0, 11.0]
     assert interval.results.tuples.tolist() == [3, 0]
-    rest = farm.finish(law)
+    rest = farm.finish(policy)
     assert (rest.pane.tolist(), rest.tuples.tolist()) == ([2], [1])
 
 
-LAWS = [PaneRoundRobin(), TupleRoundRobin(), AdaptiveSplitting()]
+POLICIES = [PaneRoundRobin(), TupleRoundRobin(), AdaptiveSplitting()]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 @given(
     made=streams(),
     workers=st.integers(1, 4),
@@ -89,11 +89,11 @@ LAWS = [PaneRoundRobin(), TupleRoundRobin(), AdaptiveSplitting()]
     sizes=st.lists(st.integers(1, 6), max_size=3),
     data=st.data(),
 )
-def test_the_compiled_farm_is_the_plain_one(law, made, workers, room, sizes, data):
-    """The same law, tuple by tuple, gives the same results at the same times, in whatever intervals it is run; with fitted
+def test_the_compiled_farm_is_the_plain_one(policy, made, workers, room, sizes, data):
+    """The same policy, tuple by tuple, gives the same results at the same times, in whatever intervals it is run; with fitted
     results and exact ones, with queues that have room for all and for few."""
-    state = law.observe(law.init(), SplittingSample(None, tuple(sizes)))
-    plain = PlainFarm(made, COST, workers, law, state, room or math.inf)
+    state = policy.observe(policy.init(), SplittingSample(None, tuple(sizes)))
+    plain = PlainFarm(made, COST, workers, policy, state, room or math.inf)
     expected = plain.run()
     farm = PaneFarm(made, COST, workers, room=room)
     results, busy, done = [], np.zeros(workers), np.zeros(workers, int)
@@ -101,11 +101,11 @@ def test_the_compiled_farm_is_the_plain_one(law, made, workers, room, sizes, dat
     until = 0.0
     while until < end:
         until += data.draw(st.sampled_from([0.5, 1.0, 3.0]))
-        interval = farm.advance(min(until, end), law, state)
+        interval = farm.advance(min(until, end), policy, state)
         results += as_told(interval.results)
         busy += interval.period.busy
         done += interval.period.processed
-    results += as_told(farm.finish(law, state))
+    results += as_told(farm.finish(policy, state))
     assert told(results) == told(expected)
     assert farm.dropped == plain.dropped
     assert sum(result[3] for result in results) == len(made.arrival) - farm.dropped
@@ -118,24 +118,24 @@ def as_told(results: PartitionResults) -> list[tuple[Any, ...]]:
     return list(zip(*(column.tolist() for column in results[:5]), rows, strict=True))
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 @given(made=streams(), scales=st.lists(st.integers(1, 5), max_size=12), sizes=st.lists(st.integers(1, 6), max_size=3))
-def test_no_partition_is_lost_or_counted_twice_while_workers_come_and_go(law, made, scales, sizes):
+def test_no_partition_is_lost_or_counted_twice_while_workers_come_and_go(policy, made, scales, sizes):
     """Any sequence of ADD and REMOVE: the compiled farm gives the results that workers of messages alone give, and the
     WLQ finds each pane complete with its last partition (paper 5, Algorithm 4)."""
-    state = law.observe(law.init(), SplittingSample(None, tuple(sizes)))
-    farm, plain = PaneFarm(made, COST, workers=3, most=5), PlainFarm(made, COST, 3, law, state)
+    state = policy.observe(policy.init(), SplittingSample(None, tuple(sizes)))
+    farm, plain = PaneFarm(made, COST, workers=3, most=5), PlainFarm(made, COST, 3, policy, state)
     results, until = [], 0.0
     for workers in [*scales, *[None] * (2 * len(made.arrival) + 6)]:
         until += 1.5
-        results += as_told(farm.advance(until, law, state).results)
+        results += as_told(farm.advance(until, policy, state).results)
         plain.advance(until)
         if workers is not None:
             farm.scale(workers)
             plain.scale(workers, until)
         elif farm.ended:
             break
-    results += as_told(farm.finish(law, state))
+    results += as_told(farm.finish(policy, state))
     assert told(results) == told(plain.finish(until))
     assert farm.dropped == plain.dropped
     assert sum(tuples for _, _, _, tuples, *_ in results) == len(made.arrival) - farm.dropped
@@ -151,14 +151,14 @@ def test_a_full_queue_holds_the_source_back():
     """Two workers of one second a tuple, panes in turn; tuples of pane 0 at 1, 1, 1, one of pane 1 at 5. With room for one,
     the second and third wait for the ones before them, and so does what is behind them."""
     made = stream([1, 0, 0, 4], [0, 0, 0, 0])
-    law = PaneRoundRobin()
+    policy = PaneRoundRobin()
     for room, backlog, sent in ((None, 3, (3, 0)), (1, 3, (1, 0)), (2, 3, (2, 0))):
         farm = PaneFarm(made, np.array([1.0]), workers=2, room=room)
-        interval = farm.advance(0.5, law)
+        interval = farm.advance(0.5, policy)
         assert interval.period.scheduled == sent
         assert farm.backlog == backlog, "those at the source wait too"
     farm = PaneFarm(made, np.array([3.0]), workers=2, room=1)
-    results = farm.finish(law)
+    results = farm.finish(policy)
     # Services of pane 0 end 3, 6 and 9 s after the first arrival; the last tuple is sent at 6, though it came at 4.
     assert results.time.tolist() == [9.0, 9.0]
     with pytest.raises(ConfigError, match="room must be at least one tuple, got 0"):
@@ -169,34 +169,34 @@ def test_a_removal_by_hand():
     """Two workers hold pane 0; the owner, worker 1, is turned off: what it holds goes out with the counter 0, and
     worker 0, which has a partition, owns the pane. The pane is closed at 7 with the counter 2."""
     made = stream([1, 0, 7], [0, 0, 0])
-    law = TupleRoundRobin()
+    policy = TupleRoundRobin()
     farm = PaneFarm(made, np.array([0.5]), workers=2)
-    farm.advance(2.0, law)
+    farm.advance(2.0, policy)
     farm.scale(1)
-    interval = farm.advance(9.0, law)
+    interval = farm.advance(9.0, policy)
     assert as_told(interval.results) == [(2.0, 0, 1, 1, 0, ()), (7.0, 0, 0, 1, 2, ())]
 
 
 def test_an_owner_without_a_partition_opens_an_empty_one():
     """Pane 1 is on worker 1 alone; worker 0 takes over with an EMPTY partition, which closes with the counter 2."""
     made = stream([0, 5, 9], [0, 0, 0])  # panes 0, 1 and 3: PB_RR sends the second to worker 1
-    law = PaneRoundRobin()
+    policy = PaneRoundRobin()
     farm = PaneFarm(made, np.array([0.5]), workers=2)
-    farm.advance(6.0, law)
+    farm.advance(6.0, policy)
     farm.scale(1)
-    results = as_told(farm.advance(15.0, law).results)
+    results = as_told(farm.advance(15.0, policy).results)
     assert results == [(6.0, 1, 1, 1, 0, ()), (14.0, 0, 0, 1, 1, ()), (14.0, 1, 0, 0, 2, ())]
 
 
 def test_workers_may_be_turned_off_any_number_of_times_within_one_pane():
     """Two tuples a second: each time worker 1 has a partition more, and the room for messages grows."""
     made = stream([1, 0] * 40, [0] * 80, pane=1_000)
-    law = TupleRoundRobin()
+    policy = TupleRoundRobin()
     farm, results = PaneFarm(made, np.array([0.1]), workers=2), []
     for second in range(1, 40):
-        results += as_told(farm.advance(second + 0.5, law).results)
+        results += as_told(farm.advance(second + 0.5, policy).results)
         farm.scale(1 + second % 2)
-    results += as_told(farm.finish(law))
+    results += as_told(farm.finish(policy))
     assert sum(tuples for _, _, _, tuples, *_ in results) == 80
     assert sum(counter == 0 for *_, counter, _ in results) > 8
     assert results[-1][4] == len(results)
@@ -252,12 +252,12 @@ def test_ten_million_events_a_second():
     rng = np.random.default_rng(0)
     event = np.cumsum(rng.integers(0, 20, tuples))  # 10 us apart: 100K tuples a second
     made = SimulatedStream.of(Windows(100_000, 100_000), event, event, 10_000)
-    law = AdaptiveSplitting()
-    state = law.observe(law.init(), SplittingSample(None, (5_000,)))
+    policy = AdaptiveSplitting()
+    state = policy.observe(policy.init(), SplittingSample(None, (5_000,)))
     best = 0.0
     for _ in range(3):
         farm = PaneFarm(made, np.array([65e-6]), 8)
         began = time.perf_counter()
-        farm.advance(float(made.arrival[-1]) + 1, law, state)
+        farm.advance(float(made.arrival[-1]) + 1, policy, state)
         best = max(best, 2 * tuples / (time.perf_counter() - began))
     assert best > 10e6

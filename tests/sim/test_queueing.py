@@ -59,10 +59,10 @@ def test_the_pane_farm_holds_as_many_tuples_as_little_says(rho: float, services:
     work = exponential(1.0, 5) if services == "exponential" else np.ones(TUPLES)
     stream = SimulatedStream(arrival, np.zeros(TUPLES, np.int64), work, np.array([TUPLES]))
     farm = PaneFarm(stream, np.ones(1), workers=1)
-    law, seen, busy = PaneRoundRobin(), [], 0.0
+    policy, seen, busy = PaneRoundRobin(), [], 0.0
     end = float(arrival[-1])
     for until in np.arange(150.0, end, 150.0):
-        busy += sum(farm.advance(float(until), law).period.busy)
+        busy += sum(farm.advance(float(until), policy).period.busy)
         seen.append(farm.backlog)
     expected = rho / (1 - rho) if services == "exponential" else rho + rho**2 / (2 * (1 - rho))
     assert busy / until == pytest.approx(rho, rel=0.01)

@@ -1,4 +1,4 @@
-"""The laws at work on more workers than this machine has: what the papers found, in shape."""
+"""The policies at work on more workers than this machine has: what the papers found, in shape."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skypane.control.control_policy import NoState
 from skypane.control.elasticity.elastic import Elastic
-from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.parallelism import Workers
 from skypane.control.scheduling import scheduler
 from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingPolicy
+from skypane.control.splitting.splitting_policy import NoState
 from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, CostModel, ResultSize
 from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.runtime.sim.simulation import SimulationSample, SimulationSetup, simulate
@@ -48,8 +48,8 @@ def mean(setup: SimulationSetup, what: str, skip: int = 15) -> float:
     return float(np.nanmean([getattr(sampled, what) for sampled in simulate(setup)][skip:]))
 
 
-def plq(made: SimulatedStream, law: str, workers: int) -> SimulationSetup:
-    return SimulationSetup(made, PANES, BLOCK_NESTED_LOOPS, POLICIES[law], Workers(workers, 1), scheduling=None)
+def plq(made: SimulatedStream, policy: str, workers: int) -> SimulationSetup:
+    return SimulationSetup(made, PANES, BLOCK_NESTED_LOOPS, POLICIES[policy], Workers(workers, 1), scheduling=None)
 
 
 def test_whole_panes_cannot_keep_up_with_bursts_whatever_the_workers(bursty: SimulatedStream):
@@ -99,7 +99,7 @@ def test_what_cannot_be_reached_is_split_evenly(bursty: SimulatedStream):
 
 @pytest.mark.long
 def test_more_splitting_sends_more_to_the_second_stage(bursty: SimulatedStream):
-    chosen = [mean(plq(bursty, law, 7), "selected") for law in ("PB_RR", "AS_PID", "TB_RR")]
+    chosen = [mean(plq(bursty, policy, 7), "selected") for policy in ("PB_RR", "AS_PID", "TB_RR")]
     assert chosen == sorted(chosen)
     assert chosen[2] > 1.5 * chosen[0]
 
@@ -194,7 +194,7 @@ def test_settings_that_cannot_be_simulated_are_refused(bursty: SimulatedStream):
         SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), sampling=0)
 
 
-def test_a_law_without_a_compiled_form_is_refused_by_name(bursty: SimulatedStream):
+def test_a_policy_without_a_compiled_form_is_refused_by_name(bursty: SimulatedStream):
     class Own(SplittingPolicy[NoState]):
         name = "own"
         State = NoState

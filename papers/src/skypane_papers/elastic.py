@@ -11,8 +11,8 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 
 from skypane.control.elasticity.elastic import Elastic
-from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.elasticity.situation import ScalingPolicy
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import PidSplitting, Splitting

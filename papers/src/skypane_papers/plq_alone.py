@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
-from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
-from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
+from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.parallelism import Workers
+from skypane.policy import Decision
 from skypane.windows import Windows
 
 PANES: Final = Windows.of("100 ms")
@@ -22,9 +23,9 @@ class PlqAlone(ScalingPolicy):
     fuzzy: FuzzyPolicy = field(default_factory=lambda: FuzzyPolicy(AS_RUN))
     name: ClassVar[str] = "plq alone"
 
-    def propose(self, situation: Situation, most: int) -> Proposal:
+    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
         found = self.fuzzy.propose(replace(situation, rho_wlq=self.rho_wlq), most)
-        return replace(found, workers=Workers(min(found.workers.plq, most - 1), 1))
+        return replace(found, value=Workers(min(found.value.plq, most - 1), 1))
 
 
 PLQ_ALONE: Final = PlqAlone()

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from skypane.control.control_policy import ControlPolicy, Decision
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.kernels.elementary import power
+from skypane.policy import Decision, Policy
 from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 
@@ -60,7 +60,7 @@ class ExchangeState(JsonState):
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange(ControlPolicy[ExchangeState, SourceSpread | None, None, bool]):
+class Exchange(Policy[ExchangeState, SourceSpread | None, None, bool]):
     """Exchange rows if balance and undivided panes would have saved more than an exchange costs.
 
     The policy observes None after a batch with an exchange, which shows nothing of the source's partitions. It knows

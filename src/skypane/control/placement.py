@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from skypane.control.control_policy import Decision, NoState, StatelessPolicy
 from skypane.control.costs import DEFAULT_COSTS, Costs
+from skypane.control.splitting.splitting_policy import NoState
+from skypane.control.stateless_policy import StatelessPolicy
+from skypane.policy import Decision
 
 
 @dataclass(frozen=True, slots=True)

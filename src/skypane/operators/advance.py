@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,10 @@ from skypane.operators.entry.pane_counts import PaneCount, merged_counts
 from skypane.operators.entry.reject_reasons import FUTURE
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
-from skypane.progress.far_future import FutureDecision
+from skypane.policy import Decision
+from skypane.progress.far_future import HeldPanes
 from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
-from skypane.progress.progress_policy import ProgressPolicy, ProgressState
-from skypane.types import Micros
+from skypane.progress.progress_policy import ProgressPolicy, ProgressState, Punctuation
 from skypane.windows import Windows
 
 
@@ -23,16 +23,16 @@ from skypane.windows import Windows
 class ProgressStep:
     """The policy's new state, and its decision on panes too far ahead of the others.
 
-    limit     panes of this batch that start after this time are held from now on; None: no pane is held
-    held      these panes, with the number of their rows in this batch
-    given_up  panes held before this batch that are abandoned: their rows from before it are quarantined now
-    rejection counts of the rows of the abandoned panes
+    decision   the punctuation, and the reason
+    held       panes of this batch that are held from now on, with the number of their rows in this batch
+    abandoned  panes held before this batch that are abandoned: their rows from before it are quarantined now
+    rejection  counts of the rows of the abandoned panes
     """
 
     state: ProgressState
-    limit: Micros | None
+    decision: Decision[Punctuation]
     held: Mapping[int, int]
-    given_up: frozenset[int]
+    abandoned: frozenset[int]
     rejection: Rejection
 
 
@@ -46,15 +46,16 @@ def advance(
     """Apply `policy` to one batch's panes, including late ones; `sources` counts its rows by source, if known."""
     panes = merged_counts(counts)
     arrivals = _arrivals(windows, panes, sources or {})
-    verdict = policy.judge(state, arrivals)
-    limit = verdict.limit
+    after, decision = policy.decide(state, arrivals)
+    future = decision.value.future
+    limit = future.limit
     held = [] if limit is None else [count for count in panes if windows.pane_start(count.pane) > limit]
     return ProgressStep(
-        state=policy.step(state, arrivals),
-        limit=limit,
+        state=after,
+        decision=decision,
         held={count.pane: count.rows for count in held},
-        given_up=_given_up(windows, verdict),
-        rejection=_rejection(verdict),
+        abandoned=_numbers(windows, future.abandoned),
+        rejection=_rejection(future.abandoned),
     )
 
 
@@ -63,20 +64,21 @@ def drained(policy: ProgressPolicy, state: ProgressState, panes: OpenPanes[Any])
 
     The policy decides which held panes are answered; the others are abandoned, and their rows are quarantined.
     """
-    verdict, settled = policy.settle(state)
-    given_up = _given_up(panes.windows, verdict)
-    end = panes.without(given_up).end
+    settled, decision = policy.settle(state)
+    abandoned = decision.value.future.abandoned
+    numbers = _numbers(panes.windows, abandoned)
+    end = panes.without(numbers).end
     closed = settled if end is None else policy.close(settled, end)
-    return ProgressStep(closed, None, {}, given_up, _rejection(verdict))
+    closing = replace(decision, value=replace(decision.value, time=closed.punctuation))
+    return ProgressStep(closed, closing, {}, numbers, _rejection(abandoned))
 
 
-def _given_up(windows: Windows, verdict: FutureDecision) -> frozenset[int]:
-    return frozenset(windows.pane_at(pane.start) for pane in verdict.given_up.panes)
+def _numbers(windows: Windows, held: HeldPanes) -> frozenset[int]:
+    return frozenset(windows.pane_at(pane.start) for pane in held.panes)
 
 
-def _rejection(verdict: FutureDecision) -> Rejection:
-    rows = verdict.given_up.rows
-    return Rejection({FUTURE: rows} if rows else {})
+def _rejection(abandoned: HeldPanes) -> Rejection:
+    return Rejection({FUTURE: abandoned.rows} if abandoned.rows else {})
 
 
 def _arrivals(windows: Windows, panes: list[PaneCount], sources: Mapping[str, SourceCount]) -> PaneArrivals:

@@ -83,16 +83,16 @@ class RowAccount:
         read: int,
         entered: Iterable[PaneCount],
         rejection: Rejection,
-        given_up: Collection[int],
+        abandoned: Collection[int],
         due: Iterable[WindowTask[Any]],
     ) -> Self:
         """Return the account after a micro-batch of `read` rows.
 
         entered    its rows that may enter, by pane; a pane may occur more than once
-        rejection  the rows rejected by this batch, including the earlier rows of the panes `given_up`
+        rejection  the rows rejected by this batch, including the earlier rows of the panes `abandoned`
         due        the windows that are answered
         """
-        waiting = {pane: rows for pane, rows in self.waiting.items() if pane not in given_up}
+        waiting = {pane: rows for pane, rows in self.waiting.items() if pane not in abandoned}
         for part in entered:
             waiting[part.pane] = waiting.get(part.pane, 0) + part.rows
         answered = waiting.keys() & _panes_of(due, min(waiting, default=0))

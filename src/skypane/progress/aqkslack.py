@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -79,6 +78,7 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
     #: Credit, in rows, that the account should hold for delays that no policy can foresee.
     reserve: int = RESERVE
 
+    State = AdaptiveProgress
     _durations: ClassVar[tuple[str, ...]] = ("max_slack", "max_ahead")
 
     def __post_init__(self) -> None:
@@ -95,13 +95,9 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         """Largest share of rows that may be dropped."""
         return self.max_drop
 
-    def init(self) -> AdaptiveProgress:
-        """Return the state before the first batch."""
-        return AdaptiveProgress()
-
-    def restore(self, snapshot: Mapping[str, Any]) -> AdaptiveProgress:
+    def restore(self, snapshot: Any) -> AdaptiveProgress:
         """Return the state that snapshot() wrote; a longest delay above this policy's `max_slack` is cut to it."""
-        state = AdaptiveProgress.restored(snapshot)
+        state: AdaptiveProgress = super().restore(snapshot)
         return state if self.max_slack is None else replace(state, longest=min(state.longest, micros(self.max_slack)))
 
     def _measure(self, before: AdaptiveProgress, counted: AdaptiveProgress, arrivals: PaneArrivals) -> AdaptiveProgress:
@@ -128,9 +124,9 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
             short=before.short.add(distance, relevant.rows, moved, max(_SHORT / self.max_drop, _SHORT_CYCLES * cycle)),
             lagging=_lagging(arrivals),
         )
-        return self._decided(measured, newest - before.since, pane, cycle)
+        return self._adapted(measured, newest - before.since, pane, cycle)
 
-    def _decided(self, state: AdaptiveProgress, watched: Micros, pane: Micros, cycle: float) -> AdaptiveProgress:
+    def _adapted(self, state: AdaptiveProgress, watched: Micros, pane: Micros, cycle: float) -> AdaptiveProgress:
         """Return the state with the slack that follows from the memories and the account."""
         account = DropAccount(state.credit)
         share = account.share(self.max_drop, self.reserve, _ACCOUNT_CYCLES * cycle)

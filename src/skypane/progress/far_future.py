@@ -84,6 +84,10 @@ class HeldPanes(JsonState):
         """Return the panes that start beyond `limit`."""
         return replace(self, panes=tuple(pane for pane in self.panes if pane.start > limit))
 
+    def within(self, limit: Micros) -> HeldPanes:
+        """Return the panes that start at `limit` or before, without any counts for or against them."""
+        return HeldPanes(tuple(pane for pane in self.panes if pane.start <= limit))
+
     @classmethod
     def of(cls, arrivals: PaneArrivals) -> Self:
         """Return these panes as held panes; panes with the same start are merged."""
@@ -110,9 +114,9 @@ class FutureDecision:
     #: Panes that are held from now on, of this batch and earlier ones.
     held: HeldPanes = HeldPanes()
     #: Panes that were held and are accepted now.
-    followed: PaneArrivals | None = None
-    #: Panes that were held and are quarantined now.
-    given_up: HeldPanes = HeldPanes()
+    followed: HeldPanes = HeldPanes()
+    #: Panes that were held and whose rows are quarantined now.
+    abandoned: HeldPanes = HeldPanes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,7 @@ class FutureBound:
     def judge(self, newest: Micros | None, held: HeldPanes, arrivals: PaneArrivals) -> FutureDecision:
         """Return the decision on a batch, given the newest time accepted before it and the panes held before it."""
         if self.max_ahead is None:
-            return FutureDecision(None, followed=held.arrivals() if held.panes else None)
+            return FutureDecision(None, followed=HeldPanes(held.panes))
         if not len(arrivals):
             return FutureDecision(None, held)
         if newest is None:
@@ -151,11 +155,7 @@ class FutureBound:
     def settle(self, newest: Micros, seen: int, held: HeldPanes, pauses: Pauses) -> FutureDecision:
         """Return the decision of a drain on the held panes, given the number of accepted rows and their pauses."""
         end = self._end(newest, seen, held, pauses)
-        panes = held.arrivals()
-        followed = panes.only(panes.pane_start <= end)
-        return FutureDecision(
-            end, followed=followed if len(followed) else None, given_up=HeldPanes(held.beyond(end).panes)
-        )
+        return FutureDecision(end, followed=held.within(end), abandoned=HeldPanes(held.beyond(end).panes))
 
     def _end(self, newest: Micros, seen: int, held: HeldPanes, pauses: Pauses) -> Micros:
         """Return the newest time that a drain accepts."""
@@ -180,9 +180,9 @@ class FutureBound:
         limit = verdict.limit
         if limit is None or self.max_ahead is None:
             return verdict
-        believed = arrivals.upto(limit)
-        others, ahead = believed.total, arrivals.total - believed.total
-        if verdict.followed is not None or (others and believed.newest.max() > newest):
+        accepted = arrivals.upto(limit)
+        others, ahead = accepted.total, arrivals.total - accepted.total
+        if verdict.followed.panes or (others and accepted.newest.max() > newest):
             # Rows of one batch have no order: those that came with the first held ones do not count against them.
             votes = replace(held, ahead=0, others=0, against=held.against + others if held.panes else 0)
         else:
@@ -194,18 +194,16 @@ class FutureBound:
         if before.rows and (counted.against >= self.patience or before.rows >= _MOST * self.patience):
             fresh = HeldPanes.of(arrivals.only(arrivals.pane_start > limit))
             still = replace(fresh, without=counted.against) if fresh.panes else fresh
-            return replace(verdict, held=still, given_up=before)
+            return replace(verdict, held=still, abandoned=before)
         return replace(verdict, held=counted)
 
 
 def _from(start: Micros, max_ahead: Micros, arrivals: PaneArrivals, held: HeldPanes) -> FutureDecision:
     """Return the decision if the stream is at `start`, without any counts for or against the held panes."""
-    before = held.arrivals()
     # Panes that occur in both are merged; otherwise one whose rows come in two batches could advance twice as far.
-    both = HeldPanes.of(before.union(arrivals)).arrivals()
+    both = HeldPanes.of(held.arrivals().union(arrivals)).arrivals()
     limit = _reach(start, max_ahead, both) + max_ahead
-    followed = before.only(before.pane_start <= limit)
-    return FutureDecision(limit, HeldPanes.of(both.only(both.pane_start > limit)), followed if len(followed) else None)
+    return FutureDecision(limit, HeldPanes.of(both.only(both.pane_start > limit)), held.within(limit))
 
 
 def _lower_median(arrivals: PaneArrivals) -> Micros:

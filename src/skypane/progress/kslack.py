@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -35,13 +35,9 @@ class KSlack(SlackPolicy[Progress]):
         super().__post_init__()
         not_negative("max_slack", self.max_slack)
 
-    def init(self) -> Progress:
-        """Return the state before the first batch: K is zero."""
-        return Progress()
-
-    def restore(self, snapshot: Mapping[str, Any]) -> Progress:
+    def restore(self, snapshot: Any) -> Progress:
         """Return the state that snapshot() wrote; a slack above this policy's `max_slack` is cut to it."""
-        state = Progress.restored(snapshot)
+        state: Progress = super().restore(snapshot)
         return state if self.max_slack is None else replace(state, slack=min(state.slack, micros(self.max_slack)))
 
     def _measure(self, before: Progress, counted: Progress, arrivals: PaneArrivals) -> Progress:

@@ -15,7 +15,7 @@ import numpy as np
 
 from skypane.progress.kslack import KSlack
 from skypane.progress.pane_arrivals import PaneArrivals
-from skypane.progress.progress_policy import ProgressPolicy, ProgressState
+from skypane.progress.progress_policy import ProgressPolicy
 from skypane.types import BoolArray, ConfigError, FloatArray, IntArray, Micros
 from skypane.windows import Windows
 
@@ -65,19 +65,20 @@ class PolicyRun:
     slack: IntArray
     seen: IntArray
     dropped: IntArray
-    #: The state at the end.
-    last: ProgressState
+    #: The reason for the last punctuation.
+    because: str
 
     @classmethod
     def of(cls, policy: ProgressPolicy, cut: BatchedStream) -> Self:
         """Return the run of a policy over all batches."""
-        states, state = [], policy.init()
+        states, state, because = [], policy.init(), ""
         for arrivals in cut.arrivals:
-            state = policy.step(state, arrivals)
+            state, decision = policy.decide(state, arrivals)
+            because = decision.because
             times = (_NOT_YET if time is None else time for time in (state.punctuation, state.newest))
             states.append((*times, state.slack, state.seen, state.dropped))
         punctuation, newest, slack, seen, dropped = np.array(states, np.int64).T
-        return cls(punctuation, newest, slack, seen, dropped, state)
+        return cls(punctuation, newest, slack, seen, dropped, because)
 
     @classmethod
     def fixed(cls, delay: Micros, like: PolicyRun, cut: BatchedStream) -> Self:
@@ -87,7 +88,7 @@ class PolicyRun:
         late = np.where(cut.pane_end <= before, cut.rows, 0)
         dropped = np.cumsum(np.bincount(cut.step, weights=late, minlength=len(like.seen))).astype(np.int64)
         slack = np.full(len(like.seen), delay)
-        return cls(punctuation, like.newest, slack, like.seen, dropped, last=like.last)
+        return cls(punctuation, like.newest, slack, like.seen, dropped, like.because)
 
     def answered(self, ends: IntArray) -> tuple[FloatArray, BoolArray]:
         """Return the latency of the windows with these ends, and a mask of those that are answered."""
@@ -192,7 +193,7 @@ def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolic
         longest=int(patient.slack[-1]),
         held=tested.held(ends),
         judged=judged,
-        because=policy.explain(tested.last),
+        because=tested.because,
     )
 
 

@@ -1,13 +1,13 @@
-"""Interface of progress policies: their input, state and methods (docs/progress.md; paper 1, section 4.1.1).
+"""Interface of progress policies: their input, state and decisions (docs/progress.md; paper 1, section 4.1.1).
 
-A policy is a frozen value. The engine processes a micro-batch as a whole and calls, in this order:
+The engine processes a micro-batch as a whole and calls
 
-    verdict = policy.judge(state, arrivals)   # panes beyond verdict.limit are held; some held ones are quarantined
-    state = policy.step(state, arrivals)      # then panes with end <= state.punctuation are closed
+    state, decision = policy.decide(state, arrivals)
 
-A drain calls the following, after which no pane is held:
+Panes beyond decision.value.future.limit are held, some held ones are abandoned: their rows are quarantined. Then panes
+with end <= decision.value.time are closed. A drain calls the following, after which no pane is held:
 
-    verdict, state = policy.settle(state)     # held panes are accepted or quarantined
+    state, decision = policy.settle(state)    # held panes are accepted or abandoned
     state = policy.close(state, end)          # then all panes are closed
 
 Rows whose pane the punctuation *before* the batch has closed are late: the engine drops them, the policy counts them.
@@ -15,16 +15,18 @@ Rows whose pane the punctuation *before* the batch has closed are late: the engi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
+from skypane.policy import Decision, Policy
 from skypane.progress.far_future import FutureDecision, HeldPanes
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.types import Micros
 
 
 class ProgressState(Protocol):
-    """Fields of every policy's state; states are frozen values, compared by ==."""
+    """Fields of every progress policy's state; states are frozen values, compared by ==."""
 
     @property
     def punctuation(self) -> Micros | None:
@@ -43,7 +45,7 @@ class ProgressState(Protocol):
 
     @property
     def seen(self) -> int:
-        """Rows so far, including late ones, excluding held and quarantined ones."""
+        """Rows so far, including late ones, excluding held and abandoned ones."""
         ...
 
     @property
@@ -56,59 +58,41 @@ class ProgressState(Protocol):
         """The held panes, which are too far ahead of all others."""
         ...
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return the state as a JSON value, which the policy's restore() reads."""
-        ...
 
+@dataclass(frozen=True, slots=True)
+class Punctuation:
+    """The decision on a batch.
 
-class ProgressPolicy(Protocol):
-    """A pure progress policy: frozen, without a clock or random numbers; equal inputs give equal states.
-
-    A policy receives only states that it returned itself; the parameters are Any, since each policy has its own type.
+    time     tp, the state's punctuation
+    future   which panes too far ahead of the others are held, followed or abandoned
     """
+
+    time: Micros | None
+    future: FutureDecision
+
+
+class ProgressPolicy(Policy[Any, None, PaneArrivals, Punctuation]):
+    """A policy that decides, from the arrivals of a batch, which panes are closed and which are held.
+
+    States have the fields of ProgressState. A policy receives only states that it returned itself.
+    """
+
+    #: Whether arrivals must contain the rows of each source, so that the job has to name the source column.
+    needs_source: ClassVar[bool] = False
 
     @property
     def drop_budget(self) -> float | None:
         """Largest share of rows that may be dropped, or None if the policy has no budget."""
-        ...
+        return None
 
-    @property
-    def needs_source(self) -> bool:
-        """Whether arrivals must contain the rows of each source, so that the job has to name the source column."""
-        ...
+    @abstractmethod
+    def settle(self, state: Any) -> tuple[Any, Decision[Punctuation]]:
+        """Return the state after a drain has accepted or abandoned the held panes, and the decision on them."""
 
-    def init(self) -> ProgressState:
-        """Return the state before the first batch."""
-        ...
-
-    def judge(self, state: Any, arrivals: PaneArrivals) -> FutureDecision:
-        """Return which panes are held from now on, and which are released."""
-        ...
-
-    def step(self, state: Any, arrivals: PaneArrivals) -> ProgressState:
-        """Return the state after a batch."""
-        ...
-
-    def settle(self, state: Any) -> tuple[FutureDecision, ProgressState]:
-        """Return which held panes a drain accepts and which it quarantines, and the state after it."""
-        ...
-
-    def close(self, state: Any, time: Micros) -> ProgressState:
+    @abstractmethod
+    def close(self, state: Any, time: Micros) -> Any:
         """Return the state after an external punctuation at `time`: the stream is complete before it."""
-        ...
 
-    def restore(self, snapshot: Mapping[str, Any]) -> ProgressState:
-        """Return the state that snapshot() wrote; raise CheckpointError if it is invalid."""
-        ...
-
-    def explain(self, state: Any) -> str:
-        """Return the reason for the current punctuation in one line."""
-        ...
-
-    def figures(self, state: Any) -> Mapping[str, float]:
-        """Return the numbers behind explain(), by name."""
-        ...
-
+    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two policies if and only if the policies are equal."""
-        ...

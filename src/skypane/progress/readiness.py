@@ -38,6 +38,7 @@ class Readiness(SlackPolicy[SourceProgress]):
     _: KW_ONLY
     sources: tuple[str, ...] = ()
 
+    State = SourceProgress
     needs_source: ClassVar[bool] = True
     _durations: ClassVar[tuple[str, ...]] = ("idle_after", "max_ahead")
 
@@ -46,14 +47,6 @@ class Readiness(SlackPolicy[SourceProgress]):
         object.__setattr__(self, "sources", tuple(self.sources))
         if micros(self.idle_after) <= 0:
             raise ConfigError(f"idle_after must be longer than 0, got {self.idle_after} microseconds")
-
-    def init(self) -> SourceProgress:
-        """Return the state before the first batch: no source is known."""
-        return SourceProgress()
-
-    def restore(self, snapshot: Mapping[str, Any]) -> SourceProgress:
-        """Return the state that snapshot() wrote."""
-        return SourceProgress.restored(snapshot)
 
     def _measure(self, before: SourceProgress, counted: SourceProgress, arrivals: PaneArrivals) -> SourceProgress:
         newest = counted.newest

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from abc import abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
+from skypane.policy import Decision
 from skypane.progress.far_future import DAY, PATIENCE, SUPPORT, FutureBound, FutureDecision
 from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.progress_policy import ProgressPolicy, Punctuation
 from skypane.progress.state import Progress
 from skypane.types import ConfigError, Duration, Micros, micros
 from skypane.wording import span
@@ -17,7 +18,7 @@ S = TypeVar("S", bound=Progress)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SlackPolicy(ABC, Generic[S]):
+class SlackPolicy(ProgressPolicy, Generic[S]):
     """Base of policies with punctuation = newest time - slack, never decreasing; subclasses set the slack.
 
     Durations may be given as texts or timedeltas; they are stored in microseconds.
@@ -30,8 +31,7 @@ class SlackPolicy(ABC, Generic[S]):
     #: After how many rows of a stream that continues without them held rows are quarantined.
     patience: int = PATIENCE
 
-    #: Whether the policy uses the sources of rows, so that the job must name the source column.
-    needs_source: ClassVar[bool] = False
+    State: ClassVar[type[Progress]] = Progress
     _durations: ClassVar[tuple[str, ...]] = ("max_ahead",)
 
     def __post_init__(self) -> None:
@@ -45,55 +45,47 @@ class SlackPolicy(ABC, Generic[S]):
         max_ahead = None if self.max_ahead is None else micros(self.max_ahead)
         return FutureBound(max_ahead, self.support, self.patience)
 
-    @property
-    def drop_budget(self) -> float | None:
-        """Largest share of rows that may be dropped; None: this policy has no budget."""
-        return None
-
-    @abstractmethod
     def init(self) -> S:
         """Return the state before the first batch."""
-
-    @abstractmethod
-    def restore(self, snapshot: Mapping[str, Any]) -> S:
-        """Return the state that snapshot() wrote; raise CheckpointError if it is invalid."""
+        return cast("S", self.State())
 
     @abstractmethod
     def _measure(self, before: S, counted: S, arrivals: PaneArrivals) -> S:
         """Return `counted`, the state with the batch counted, with the slack that the policy chooses."""
 
-    def judge(self, state: S, arrivals: PaneArrivals) -> FutureDecision:
-        """Return which panes are held from now on, and which are released; step() makes the same decision."""
-        return self._bound().judge(_reached(state), state.held, arrivals)
+    def decide(self, state: S, known: PaneArrivals) -> tuple[S, Decision[Punctuation]]:
+        """Return the state after a batch, and which panes are held and closed from now on."""
+        future = self._bound().judge(_reached(state), state.held, known)
+        accepted = known.upto(future.limit)
+        if future.followed.panes:
+            accepted = accepted.union(future.followed.arrivals().upto(future.limit))
+        return self._decided(state, future, accepted)
 
-    def step(self, state: S, arrivals: PaneArrivals) -> S:
-        """Return the state after a batch."""
-        verdict = self.judge(state, arrivals)
-        believed = arrivals.upto(verdict.limit)
-        if verdict.followed is not None:
-            believed = believed.union(verdict.followed.upto(verdict.limit))
-        judged = state
-        if verdict.held is not state.held or verdict.given_up.panes:
-            judged = replace(state, held=verdict.held, given_up=state.given_up + verdict.given_up.rows)
-        return self._moved(judged, believed) if len(believed) else judged
-
-    def settle(self, state: S) -> tuple[FutureDecision, S]:
-        """Return which held panes a drain accepts and which it quarantines, and the state after it."""
+    def settle(self, state: S) -> tuple[S, Decision[Punctuation]]:
+        """Return the state after a drain has accepted or abandoned the held panes, and the decision on them."""
         newest = _reached(state)
         if newest is None or not state.held.panes:
-            return FutureDecision(None), state
-        verdict = self._bound().settle(newest, state.seen, state.held, state.pauses)
-        settled = replace(state, held=verdict.held, given_up=state.given_up + verdict.given_up.rows)
-        return verdict, settled if verdict.followed is None else self._moved(settled, verdict.followed)
+            future = FutureDecision(None, state.held)
+        else:
+            future = self._bound().settle(newest, state.seen, state.held, state.pauses)
+        return self._decided(state, future, future.followed.arrivals())
 
-    def _moved(self, state: S, believed: PaneArrivals) -> S:
-        pauses = state.pauses.after(state.newest, state.seen, believed, self.support)
-        newest = int(believed.newest.max())
+    def _decided(self, state: S, future: FutureDecision, accepted: PaneArrivals) -> tuple[S, Decision[Punctuation]]:
+        if future.held is not state.held or future.abandoned.panes:
+            state = replace(state, held=future.held, abandoned=state.abandoned + future.abandoned.rows)
+        if len(accepted):
+            state = self._moved(state, accepted)
+        punctuation = Punctuation(state.punctuation, future)
+        return state, Decision("progress", punctuation, self.explain(state), self.figures(state))
+
+    def _moved(self, state: S, accepted: PaneArrivals) -> S:
+        pauses = state.pauses.after(state.newest, state.seen, accepted, self.support)
+        newest = int(accepted.newest.max())
         newest = newest if state.newest is None else max(state.newest, newest)
-        late = believed.late(state.punctuation)
-        seen, dropped = state.seen + believed.total, state.dropped + late
+        late = accepted.late(state.punctuation)
+        seen, dropped = state.seen + accepted.total, state.dropped + late
         counted = replace(state, newest=newest, seen=seen, dropped=dropped, pauses=pauses)
-        measured = self._measure(state, counted, believed)
+        measured = self._measure(state, counted, accepted)
         given = [time for time in (state.punctuation, self._punctuation(state, measured)) if time is not None]
         return replace(measured, punctuation=max(given, default=None))
 

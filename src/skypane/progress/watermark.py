@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -40,9 +39,10 @@ class Watermark(SlackPolicy[Progress]):
         """Return the state before the first batch; its slack is the delay."""
         return Progress(slack=micros(self.delay))
 
-    def restore(self, snapshot: Mapping[str, Any]) -> Progress:
+    def restore(self, snapshot: Any) -> Progress:
         """Return the state that snapshot() wrote, with this policy's delay as its slack."""
-        return replace(Progress.restored(snapshot), slack=micros(self.delay))
+        state: Progress = super().restore(snapshot)
+        return replace(state, slack=micros(self.delay))
 
     def _measure(self, before: Progress, counted: Progress, arrivals: PaneArrivals) -> Progress:  # noqa: ARG002
         return counted

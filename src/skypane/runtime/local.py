@@ -124,13 +124,13 @@ def _steps(plan: Plan, events: Iterable[Event]) -> Iterator[_Step]:
             entry = replace(plan.gate.after(progress.punctuation), keep=True).split(event)
             step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources)
         rejection = entry.rejection.merge(_discarded(ahead, step))
-        ahead = [] if step.given_up else ahead
+        ahead = [] if step.abandoned else ahead
         ahead += [part for part in entry.usable if part.pane in step.held]
-        panes = panes.without(step.given_up).add((part.pane, plan.query.lift(part.rows)) for part in entry.usable)
+        panes = panes.without(step.abandoned).add((part.pane, plan.query.lift(part.rows)) for part in entry.usable)
         progress = step.state
         due = panes.closed_by(progress.punctuation)
         panes = panes.retire(progress.punctuation)
-        account = account.after(read, (part.count for part in entry.usable), rejection, step.given_up, due)
+        account = account.after(read, (part.count for part in entry.usable), rejection, step.abandoned, due)
         totals = account.totals(progress.held, panes)
         totals.check()
         yield _Step(schema, due, panes, rejection, totals)
@@ -138,7 +138,7 @@ def _steps(plan: Plan, events: Iterable[Event]) -> Iterator[_Step]:
 
 def _discarded(ahead: list[PaneRows], step: ProgressStep) -> Rejection:
     """Return the held rows that the policy discards, because the stream did not follow them."""
-    return Rejection().merge(*(Rejection.of(part.rows, FUTURE) for part in ahead if part.pane in step.given_up))
+    return Rejection().merge(*(Rejection.of(part.rows, FUTURE) for part in ahead if part.pane in step.abandoned))
 
 
 def answers(plan: Plan, events: Iterable[Event]) -> Iterator[WindowAnswer]:

@@ -1,7 +1,7 @@
-"""Check the laws of a progress policy on random streams with late rows.
+"""Check the laws of every policy on random runs of what it may observe and know.
 
 def test_my_policy_keeps_the_laws():
-    check_policy(MyPolicy("10 seconds"))
+    check_policy(MyPolicy(), measured=[Spread(0.2), Spread(0.9), None], known=[None])
 """
 
 from __future__ import annotations
@@ -10,233 +10,111 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import FrozenInstanceError, dataclass
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
-from skypane.progress.progress_policy import ProgressPolicy, ProgressState
-from skypane.types import CheckpointError, IntArray, Micros
-from skypane.windows import Windows
+from skypane.policy import Decision, Policy
+from skypane.types import CheckpointError
 
-SOURCES: Final = ("east", "north", "west")
-_START: Final = 1_700_000_000_000_000
-"""A realistic event time in 2023, in microseconds."""
+AnyPolicy: TypeAlias = Policy[Any, Any, Any, Any]
+
+_STEPS: Final = 30
+"""Intervals of a run."""
 _LONG: Final = 400
-"""Batches of the stream on which the size of a state is checked."""
+"""Intervals of the run on which the size of a state is checked."""
+
+Interval = tuple[Any, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class PolicyBatch:
-    """Rows of one micro-batch: event times in microseconds, and the number of each row's source."""
+@dataclass(frozen=True)
+class PolicyTrial:
+    """The inputs of a policy for each interval: what was measured, and what is known."""
 
-    times: IntArray
-    sources: IntArray
+    intervals: tuple[Interval, ...]
 
-    def __repr__(self) -> str:
-        """Return the times relative to _START."""
-        return str((self.times - _START).tolist())
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnStream:
-    """A stream: its batches, the windows whose panes summarise it, and a random generator for the checks."""
-
-    batches: tuple[PolicyBatch, ...]
-    windows: Windows
-    rng: np.random.Generator
-
-    def arrivals(self, batch: PolicyBatch, punctuation: Micros | None = None) -> PaneArrivals:
-        """Return the arrivals of a batch as the engine reports them, given the punctuation before it."""
-        arrivals = PaneArrivals.of_times(batch.times, self.windows)
-        late = self._late(batch.times, punctuation)
-        sources = {
-            SOURCES[number]: SourceCount(
-                int((batch.sources == number).sum()),
-                int(late[batch.sources == number].sum()),
-                int(batch.times[batch.sources == number].max()),
-            )
-            for number in np.unique(batch.sources).tolist()
-        }
-        return replace(arrivals, sources=sources)
-
-    def _late(self, times: IntArray, punctuation: Micros | None) -> IntArray:
-        if punctuation is None:
-            return np.zeros(len(times), np.int64)
-        ends = self.windows.pane_end(self.windows.panes_at(times))
-        return np.asarray(ends <= punctuation, np.int64)
+    def decisions(self, policy: AnyPolicy) -> Iterator[tuple[Any, Any, Decision[Any], Any]]:
+        """Yield, per interval, the state after observe(), what is known, the decision, and the state after decide()."""
+        state = policy.init()
+        for measured, known in self.intervals:
+            shown = policy.observe(state, measured)
+            state, decision = policy.decide(shown, known)
+            yield shown, known, decision, state
 
 
-Law = Callable[[ProgressPolicy, DrawnStream], bool]
+Check = Callable[[AnyPolicy, PolicyTrial], bool]
 
 
-def check_policy(policy: ProgressPolicy, *, tries: int = 20, seed: int = 0) -> None:
-    """Raise AssertionError, which names the law and the stream, if `policy` breaks one on `tries` random streams.
+def check_policy(
+    policy: AnyPolicy,
+    *,
+    measured: Sequence[Any],
+    known: Sequence[Any],
+    tries: int = 10,
+    seed: int = 0,
+) -> None:
+    """Raise AssertionError, which names the law, if `policy` breaks one in `tries` random runs.
 
-    Streams are nearly in order, with batches of 1 to 30 rows from three sources. Their times are microseconds to
-    minutes apart, and some rows are far behind or ahead of the rest.
+    measured   possible arguments of observe(): of idle intervals, overloaded ones, and ones without measurements; [None]
+               for a policy that observes nothing
+    known      possible arguments of decide(); [None] for a policy that knows nothing in advance
     """
+    if not measured or not known:
+        raise AssertionError("measured and known must not be empty; pass [None] where there is nothing")
     rng = np.random.default_rng(seed)
     for _ in range(max(tries, 1)):
-        drawn = _drawn(rng)
-        for law, keeps in LAWS.items():
-            if not keeps(policy, drawn):
-                raise AssertionError(
-                    f"{policy!r} breaks a law: {law}; with panes of {drawn.windows.slide} us and batches of times "
-                    f"{list(drawn.batches)}, relative to {_START}"
-                )
-    if not _bounded(policy, drawn):
-        raise AssertionError(f"{policy!r} breaks a law: a state does not grow with the stream; with {drawn.batches[0]}")
+        chosen = zip(
+            rng.integers(0, len(measured), _STEPS).tolist(), rng.integers(0, len(known), _STEPS).tolist(), strict=True
+        )
+        run = PolicyTrial(tuple((measured[one], known[other]) for one, other in chosen))
+        for name, keeps in LAWS.items():
+            if not keeps(policy, run):
+                raise AssertionError(f"{policy!r} breaks a law: {name}; with the intervals {run.intervals!r}")
+    if not _bounded(policy, run):
+        raise AssertionError(
+            f"{policy!r} breaks a law: a state does not grow with the run; with the intervals {run.intervals!r}"
+        )
 
 
-def _drawn(rng: np.random.Generator) -> DrawnStream:
-    step = int(10 ** rng.uniform(0, 8))
-    pane = max(1, int(step * 10 ** rng.uniform(0, 1.5)))
-    now, batches = _START, []
-    for rows in rng.integers(1, 31, rng.integers(1, 13)).tolist():
-        advance = np.cumsum(rng.integers(0, 2 * step + 1, rows))
-        delay = np.where(rng.random(rows) < 0.3, rng.pareto(1.0, rows) * step, 0.0)
-        times = now + advance - np.minimum(delay, 1_000 * step).astype(np.int64)
-        now += int(advance[-1])
-        if rng.random() < 0.1:
-            times[rng.integers(rows)] += int(10 ** rng.uniform(9, 14))  # a wrong clock
-        batches.append(PolicyBatch(times, rng.integers(0, len(SOURCES), rows)))
-    return DrawnStream(tuple(batches), Windows(pane, pane), rng)
+def _repeatable(policy: AnyPolicy, run: PolicyTrial) -> bool:
+    """Repeat the run with the policy and with a copy: nothing is kept outside the state."""
+    copy = deepcopy(policy)
+    first, again, other = (list(run.decisions(one)) for one in (policy, policy, copy))
+    at_once = all(policy.decide(shown, known) == (after, decision) for shown, known, decision, after in first)
+    return at_once and first == again == other
 
 
-def _states(policy: ProgressPolicy, drawn: DrawnStream) -> Iterator[tuple[ProgressState, PaneArrivals, ProgressState]]:
-    """Yield the state before each batch, its arrivals, and the state after it, as in the engine."""
+def _states_kept(policy: AnyPolicy, run: PolicyTrial) -> bool:
     state = policy.init()
-    for batch in drawn.batches:
-        arrivals = drawn.arrivals(batch, state.punctuation)
-        after = policy.step(state, arrivals)
-        yield state, arrivals, after
+    for measured, known in run.intervals:
+        before = json.dumps(policy.snapshot(state))
+        shown = policy.observe(state, measured)
+        between = json.dumps(policy.snapshot(shown))
+        after, _ = policy.decide(shown, known)
+        if json.dumps(policy.snapshot(state)) != before or json.dumps(policy.snapshot(shown)) != between:
+            return False
         state = after
-
-
-def _never_back(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    return all(
-        _not_before(before.punctuation, after.punctuation) and _not_before(before.newest, after.newest)
-        for before, _, after in _states(policy, drawn)
-    )
-
-
-def _not_before(first: Micros | None, second: Micros | None) -> bool:
-    return first is None or (second is not None and second >= first)
-
-
-def _counted(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    """Compare the counts with the verdict: believed rows, also held ones, are seen, and late ones are dropped."""
-    for before, arrivals, after in _states(policy, drawn):
-        verdict = policy.judge(before, arrivals)
-        believed = arrivals.upto(verdict.limit)
-        if verdict.followed is not None:
-            believed = believed.union(verdict.followed.upto(verdict.limit))
-        late = believed.late(before.punctuation)
-        if (after.seen - before.seen, after.dropped - before.dropped) != (believed.total, late):
-            return False
-        held_before, abandoned = before.held.rows, verdict.given_up.rows
-        if after.held.rows != held_before + arrivals.total - believed.total - abandoned:
-            return False
     return True
 
 
-def _in_order_none_late(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    """Sort the rows, so that each source is in order, and cut them at random into as many batches."""
-    times = np.sort(np.concatenate([batch.times for batch in drawn.batches]))
-    sources = drawn.rng.integers(0, len(SOURCES), len(times))
-    cuts = np.sort(drawn.rng.integers(0, len(times) + 1, len(drawn.batches)))
-    parts = zip(np.split(times, cuts), np.split(sources, cuts), strict=True)
-    cut = replace(drawn, batches=tuple(PolicyBatch(*part) for part in parts if len(part[0])))
-    return all(after.dropped == 0 for _, _, after in _states(policy, cut))
-
-
-def _order_in_a_batch(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    def shuffled(batch: PolicyBatch) -> PolicyBatch:
-        order = drawn.rng.permutation(len(batch.times))
-        return PolicyBatch(batch.times[order], batch.sources[order])
-
-    state = other = policy.init()
-    for batch in drawn.batches:
-        arrivals = drawn.arrivals(shuffled(batch), other.punctuation)
-        turned = dict(reversed(list(arrivals.sources.items())))
-        state = policy.step(state, drawn.arrivals(batch, state.punctuation))
-        other = policy.step(other, replace(arrivals, sources=turned))
-        if state != other:
-            return False
-    return True
-
-
-def _restored(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    """Restore the state before each batch with a copy of the policy, as after a restart."""
-    state = policy.init()
-    for _, arrivals, after in _states(policy, drawn):
-        again = deepcopy(policy)
-        state = again.step(again.restore(json.loads(json.dumps(state.snapshot()))), arrivals)
-        if state != after:
-            return False
-    return True
-
-
-def _pure(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    for before, arrivals, after in _states(policy, drawn):
-        snapshot = json.dumps(before.snapshot())
-        verdicts = policy.judge(before, arrivals), policy.judge(before, arrivals)
-        if policy.step(before, arrivals) != after or json.dumps(before.snapshot()) != snapshot:
-            return False
-        if verdicts[0].limit != verdicts[1].limit or verdicts[0].held != verdicts[1].held:
-            return False
-    return True
-
-
-def _nothing_of_nothing(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    if policy.init().punctuation is not None or policy.step(policy.init(), PaneArrivals.none()) != policy.init():
-        return False
-    return all(policy.step(after, PaneArrivals.none()) == after for _, _, after in _states(policy, drawn))
-
-
-def _closed(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    for _, _, after in _states(policy, drawn):
-        for time in (_START - 1, int(drawn.rng.integers(_START, _START + 10**9)), _START + 10**15):
-            closed = policy.close(after, time).punctuation
-            if closed != (time if after.punctuation is None else max(time, after.punctuation)):
-                return False
-    return True
-
-
-def _settled(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    for _, _, after in _states(policy, drawn):
-        verdict, settled = policy.settle(after)
-        if settled.held.rows or settled.seen - after.seen + verdict.given_up.rows != after.held.rows:
-            return False
-    return True
-
-
-def _explained(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    states = [policy.init(), *(after for _, _, after in _states(policy, drawn))]
-    lines = [policy.explain(state) for state in states]
-    figures = [value for state in states for value in policy.figures(state).values()]
-    return all(line and "\n" not in line for line in lines) and all(map(_finite, figures))
-
-
-def _finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
-
-
-def _described(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    del drawn
-    described = policy.describe()
+def _restored(policy: AnyPolicy, run: PolicyTrial) -> bool:
+    """Restore the state after each decision with a copy of the policy, as after a restart."""
     again = deepcopy(policy)
-    return bool(json.loads(json.dumps(described)) == described == again.describe()) and policy == again
+    state = policy.init()
+    for (measured, known), (_, _, decision, after) in zip(run.intervals, run.decisions(policy), strict=True):
+        restored = again.restore(json.loads(json.dumps(policy.snapshot(state))))
+        state, other = again.decide(again.observe(restored, measured), known)
+        if (state, other) != (after, decision):
+            return False
+    return True
 
 
-def _refuses(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    """Try an empty snapshot, one with an unknown field, and one with a field of a wrong type."""
-    *_, (_, _, after) = _states(policy, drawn)
-    whole = after.snapshot()
-    wrong: list[dict[str, Any]] = [{}, {**whole, "no such field": 1}, {**whole, "seen": "many"}]
-    for snapshot in wrong:
+def _refuses(policy: AnyPolicy, run: PolicyTrial) -> bool:
+    *_, (_, _, _, last) = run.decisions(policy)
+    whole = policy.snapshot(last)
+    unknown = {**whole, "no such field": 1} if isinstance(whole, dict) else {}
+    for snapshot in (None, {"no": "state"}, [1], "text", unknown):
         try:
             policy.restore(snapshot)
         except CheckpointError:
@@ -245,36 +123,51 @@ def _refuses(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     return True
 
 
-def _bounded(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    """Repeat the same batch: after four times as many batches, the state must not have more values."""
-    length = int(drawn.batches[0].times.max() - drawn.batches[0].times.min()) + drawn.windows.slide
+def _reasons(policy: AnyPolicy, run: PolicyTrial) -> bool:
+    decisions = [decision for _, _, decision, _ in run.decisions(policy)]
+    return all(bool(one.what.strip() and one.because.strip()) and "\n" not in one.because for one in decisions)
+
+
+def _figures(policy: AnyPolicy, run: PolicyTrial) -> bool:
+    values = [value for _, _, decision, _ in run.decisions(policy) for value in decision.figures.values()]
+    return all(map(math.isfinite, values))
+
+
+def _serialisable(policy: AnyPolicy, run: PolicyTrial) -> bool:
+    documents = [decision.to_json() for _, _, decision, _ in run.decisions(policy)]
+    return bool(json.loads(json.dumps(documents, allow_nan=False)) == documents)
+
+
+def _frozen(policy: AnyPolicy, run: PolicyTrial) -> bool:
+    states = [policy.init(), *(after for _, _, _, after in run.decisions(policy))]
+    values: tuple[Any, ...] = (policy, states[-1])
+    for value in values:
+        try:
+            value.anything = 1
+        except (FrozenInstanceError, TypeError, AttributeError):  # slotted classes raise one of the others
+            continue
+        return False
+    return True
+
+
+def _bounded(policy: AnyPolicy, run: PolicyTrial) -> bool:
     state, sizes = policy.init(), []
     for number in range(_LONG):
-        batch = replace(drawn.batches[0], times=drawn.batches[0].times + number * length)
-        state = policy.step(state, drawn.arrivals(batch, state.punctuation))
+        measured, known = run.intervals[number % len(run.intervals)]
+        state, _ = policy.decide(policy.observe(state, measured), known)
         if number + 1 in {_LONG // 4, _LONG}:
-            sizes.append(_values(state.snapshot()))
-    return sizes[1] <= 1.5 * sizes[0] + 32
+            sizes.append(len(json.dumps(policy.snapshot(state))))
+    return sizes[1] <= 1.5 * sizes[0] + 256
 
 
-def _values(snapshot: Any) -> int:
-    """Return the number of values within a JSON value."""
-    inner: Sequence[Any] = list(snapshot.values()) if isinstance(snapshot, dict) else snapshot
-    return 1 + sum(map(_values, inner)) if isinstance(inner, list | tuple) else 1
-
-
-LAWS: Final[dict[str, Law]] = {
-    "the punctuation and the newest time never decrease": _never_back,
-    "each row is seen, held or discarded, and is dropped if its pane was closed before": _counted,
-    "rows in order are never late, however they are cut into batches": _in_order_none_late,
-    "the order of rows in a batch makes no difference": _order_in_a_batch,
+LAWS: Final[dict[str, Check]] = {
+    "equal states and inputs give equal decisions, also of a copy": _repeatable,
+    "observe() and decide() change no state": _states_kept,
     "a state restored from JSON behaves like the original": _restored,
-    "equal inputs give equal states, and no input is changed": _pure,
-    "a batch without rows changes nothing, and before the first row there is no punctuation": _nothing_of_nothing,
-    "close() moves the punctuation to its time, but never decreases it": _closed,
-    "settle() leaves no held row, and loses none": _settled,
-    "explain() returns one line, and figures() finite numbers": _explained,
-    "describe() returns a JSON value, which equals that of a copy": _described,
     "restore() raises CheckpointError for anything but a snapshot": _refuses,
+    "a decision has its subject, and its reason in one line": _reasons,
+    "figures are finite numbers": _figures,
+    "to_json() of a decision is a JSON value": _serialisable,
+    "a policy and its states are frozen": _frozen,
 }
-"""Laws of every progress policy."""
+"""Laws of every policy."""

@@ -1,4 +1,4 @@
-"""Admission as a law: what it remembers, what it decides, and what it says of it."""
+"""Admission as a policy: what it remembers, what it decides, and what it says of it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def streams(*names: str) -> dict[str, MetaData]:
     return dict.fromkeys(names, NOTHING)
 
 
-def after(law: Admission, known: dict[str, MetaData], *periods: dict[str, float]) -> AdmissionState:
+def after(policy: Admission, known: dict[str, MetaData], *periods: dict[str, float]) -> AdmissionState:
     """The state after these periods, decided in each of them."""
-    state, _ = law.decide(law.init(), known)
+    state, _ = policy.decide(policy.init(), known)
     for rates in periods:
-        state, _ = law.decide(law.observe(state, PeriodObservation(rates)), known)
+        state, _ = policy.decide(policy.observe(state, PeriodObservation(rates)), known)
     return state
 
 
@@ -31,24 +31,24 @@ def readers(state: AdmissionState) -> dict[int, tuple[str, ...]]:
 
 
 def test_streams_are_packed_into_as_few_readers_as_bear_them():
-    law = Admission(capacity=10, strategy="ARD")
-    state = after(law, streams("a", "b", "c"), {"a": 6.0, "b": 6.0, "c": 4.0})
+    policy = Admission(capacity=10, strategy="ARD")
+    state = after(policy, streams("a", "b", "c"), {"a": 6.0, "b": 6.0, "c": 4.0})
     assert sorted(map(len, readers(state).values())) == [1, 2]
 
 
 def test_new_streams_count_for_the_average_of_those_that_are_there():
-    law = Admission(capacity=10)
-    state = after(law, streams("a", "b"), {"a": 6.0, "b": 2.0})
+    policy = Admission(capacity=10)
+    state = after(policy, streams("a", "b"), {"a": 6.0, "b": 2.0})
     known = streams("a", "b", "new")
-    assert law.streams(state.profiles, known)["new"].average == pytest.approx(4.0)
-    assert law.streams(state.profiles, {**known, "new": MetaData(average=7)})["new"].average == 7
-    assert law.streams(state.profiles, {**known, "new": MetaData(max=9)})["new"].expected == 9
+    assert policy.streams(state.profiles, known)["new"].average == pytest.approx(4.0)
+    assert policy.streams(state.profiles, {**known, "new": MetaData(average=7)})["new"].average == 7
+    assert policy.streams(state.profiles, {**known, "new": MetaData(max=9)})["new"].expected == 9
 
 
 def test_of_a_capacity_the_headroom_is_kept_free():
     """Of 10 rows/s 8: three streams of 3 rows/s are too many for one reader, and two are not."""
-    law = Admission(capacity=10, headroom=0.2)
-    assert sorted(map(len, readers(after(law, streams(*"abc"), dict.fromkeys("abc", 3.0))).values())) == [1, 2]
+    policy = Admission(capacity=10, headroom=0.2)
+    assert sorted(map(len, readers(after(policy, streams(*"abc"), dict.fromkeys("abc", 3.0))).values())) == [1, 2]
 
 
 def test_a_first_stream_of_which_nothing_is_known_counts_for_a_share_of_a_reader():
@@ -56,18 +56,18 @@ def test_a_first_stream_of_which_nothing_is_known_counts_for_a_share_of_a_reader
 
 
 def test_who_is_not_named_any_more_has_left_with_its_history():
-    law = Admission(capacity=10)
-    state = after(law, streams("a", "b"), {"a": 6.0, "b": 2.0})
-    state, decision = law.decide(state, streams("b"))
+    policy = Admission(capacity=10)
+    state = after(policy, streams("a", "b"), {"a": 6.0, "b": 2.0})
+    state, decision = policy.decide(state, streams("b"))
     assert [profile.name for profile in state.profiles] == ["b"]
     assert decision.value.readers == {1: ("b",)}
-    state, decision = law.decide(state, {})
+    state, decision = policy.decide(state, {})
     assert decision.value.readers == {}
 
 
 def test_a_silent_stream_keeps_its_place():
-    law = Admission(capacity=10)
-    state = after(law, streams("a", "b"), {"a": 6.0, "b": 2.0}, {"a": 6.0}, {"a": 6.0})
+    policy = Admission(capacity=10)
+    state = after(policy, streams("a", "b"), {"a": 6.0, "b": 2.0}, {"a": 6.0}, {"a": 6.0})
     assert readers(state) == {1: ("a", "b")}
     assert state.profiles[1].rates == (2.0, 0.0, 0.0)
 
@@ -79,54 +79,54 @@ def test_meta_data_moves_a_stream_before_its_rate_does():
     low, high = {"a": 5.0, "b": 1.0}, {"a": 5.0, "b": 8.0}
     counts: dict[str, list[int]] = {}
     for strategy in ("DRF", "DRF-M"):
-        law = Admission(capacity=10, ahead=1, strategy=strategy)
-        state = after(law, known, low)
+        policy = Admission(capacity=10, ahead=1, strategy=strategy)
+        state = after(policy, known, low)
         counts[strategy] = []
         for rates in (high, low, low, low, high):
-            state, decision = law.decide(law.observe(state, PeriodObservation(rates)), known)
+            state, decision = policy.decide(policy.observe(state, PeriodObservation(rates)), known)
             counts[strategy].append(len(decision.value.redirected))
     assert counts == {"DRF": [1, 0, 0, 0, 0], "DRF-M": [0, 0, 0, 0, 0]}
 
 
 def test_queues_are_smoothed_and_their_latency_is_an_overload():
-    law = Admission(capacity=10, latency="2 s", smoothing=0.5)
-    state = after(law, streams("a", "b"), {"a": 4.0, "b": 4.0})
+    policy = Admission(capacity=10, latency="2 s", smoothing=0.5)
+    state = after(policy, streams("a", "b"), {"a": 4.0, "b": 4.0})
     for queued in (30.0, 30.0):
-        state = law.observe(state, PeriodObservation({"a": 4.0, "b": 4.0}, {1: queued}))
+        state = policy.observe(state, PeriodObservation({"a": 4.0, "b": 4.0}, {1: queued}))
     assert state.readers[0].waiting == 22.5
-    _, decision = law.decide(state, streams("a", "b"))
+    _, decision = policy.decide(state, streams("a", "b"))
     assert "rows wait 2.2 s" in decision.because
     assert decision.figures["overloaded"] == 1
 
 
 def test_a_number_of_readers_without_a_capacity_is_an_even_share():
-    law = Admission(most=2)
+    policy = Admission(most=2)
     names = [f"s{at:02}" for at in range(20)]
     rates = {name: float(1 + at % 5) for at, name in enumerate(names)}
-    state = after(law, streams(*names), *[rates] * 3)
+    state = after(policy, streams(*names), *[rates] * 3)
     loads = [sum(rates[name] for name in names) for names in readers(state).values()]
     assert len(loads) == 2
     assert max(loads) <= 1.07 * sum(loads) / 2
 
 
 def test_readers_are_given_back_one_at_a_time():
-    law = Admission(capacity=10, give_back=0.7)
-    state = after(law, streams("a", "b", "c"), {"a": 9.0, "b": 9.0, "c": 9.0})
+    policy = Admission(capacity=10, give_back=0.7)
+    state = after(policy, streams("a", "b", "c"), {"a": 9.0, "b": 9.0, "c": 9.0})
     assert len(state.readers) == 3
     calm = {"a": 1.0, "b": 1.0, "c": 1.0}
     counts = []
     for _ in range(30):
-        state, decision = law.decide(law.observe(state, PeriodObservation(calm)), streams("a", "b", "c"))
+        state, decision = policy.decide(policy.observe(state, PeriodObservation(calm)), streams("a", "b", "c"))
         counts.append(len(decision.value.readers))
     assert counts[-1] == 1
     assert all(before - now <= 1 for before, now in zip([3, *counts], counts, strict=False))
 
 
 def test_a_decision_says_who_was_overloaded_and_what_moves():
-    law = Admission(capacity=10, strategy="ARD")
-    state = after(law, streams("a", "b", "c"), {"a": 4.0, "b": 3.0, "c": 3.0})
-    state = law.observe(state, PeriodObservation({"a": 6.0, "b": 3.0, "c": 3.0}))
-    _, decision = law.decide(state, streams("a", "b", "c"))
+    policy = Admission(capacity=10, strategy="ARD")
+    state = after(policy, streams("a", "b", "c"), {"a": 4.0, "b": 3.0, "c": 3.0})
+    state = policy.observe(state, PeriodObservation({"a": 6.0, "b": 3.0, "c": 3.0}))
+    _, decision = policy.decide(state, streams("a", "b", "c"))
     assert decision.because == "ARD: reader 1 at 12 of 10 rows/s; a from 1 to 2; added 2"
     assert json.loads(json.dumps(decision.to_json()))["value"]["readers"] == {"1": ["b", "c"], "2": ["a"]}
     assert decision.figures["fewest readers"] == 2
@@ -137,13 +137,13 @@ def test_a_decision_says_who_was_overloaded_and_what_moves():
 @settings(max_examples=20)
 @given(periods=st.lists(st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 20)), max_size=4))
 def test_a_snapshot_in_between_changes_nothing(strategy: str, periods: list[dict[str, float]]):
-    law = Admission(capacity=10, strategy=strategy, give_back=0.5)
-    straight = restored = law.init()
+    policy = Admission(capacity=10, strategy=strategy, give_back=0.5)
+    straight = restored = policy.init()
     for rates in periods:
         known = streams(*rates)
-        straight, one = law.decide(law.observe(straight, PeriodObservation(rates)), known)
-        restored = law.restore(json.loads(json.dumps(law.snapshot(restored))))
-        restored, other = law.decide(law.observe(restored, PeriodObservation(rates)), known)
+        straight, one = policy.decide(policy.observe(straight, PeriodObservation(rates)), known)
+        restored = policy.restore(json.loads(json.dumps(policy.snapshot(restored))))
+        restored, other = policy.decide(policy.observe(restored, PeriodObservation(rates)), known)
         assert one == other
         assert sorted(name for names in one.value.readers.values() for name in names) == sorted(known)
 
@@ -165,7 +165,7 @@ def test_what_is_no_snapshot_is_refused():
         ({"capacity": -5}, "capacity is in rows per second of a reader"),
     ],
 )
-def test_a_law_that_cannot_be_is_refused(wrong, said: str):
+def test_a_policy_that_cannot_be_is_refused(wrong, said: str):
     with pytest.raises(ConfigError, match=said):
         Admission(**{"capacity": 10, **wrong})
 

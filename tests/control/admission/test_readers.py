@@ -12,40 +12,40 @@ from skypane.control.admission.readers import Backlog, ReaderBatch, Readers, Rea
 from skypane.types import ConfigError
 
 
-def decided(law: Readers, state: ReadersState, rate: float, backlog: float = 0.0) -> tuple[ReadersState, int, str]:
-    state, decision = law.decide(state, Backlog(rate, backlog))
+def decided(policy: Readers, state: ReadersState, rate: float, backlog: float = 0.0) -> tuple[ReadersState, int, str]:
+    state, decision = policy.decide(state, Backlog(rate, backlog))
     return state, decision.value, decision.because
 
 
 def test_readers_are_as_many_as_rate_backlog_and_cost_ask_for_by_hand():
     """A reader reads 1,000 rows/s, of which a tenth is kept free: 1,700 rows/s need 1.9 of them, 8,500 that wait as much."""
-    law = Readers(most=8, latency="5 seconds", calm=1)
-    state = law.observe(law.init(), ReaderBatch(rows=2_000, seconds=1.0, readers=2))
-    assert decided(law, ReadersState(1, state.costs), 1_700)[1] == 2
-    _, readers, because = decided(law, ReadersState(1, state.costs), 1_700, 8_500)
+    policy = Readers(most=8, latency="5 seconds", calm=1)
+    state = policy.observe(policy.init(), ReaderBatch(rows=2_000, seconds=1.0, readers=2))
+    assert decided(policy, ReadersState(1, state.costs), 1_700)[1] == 2
+    _, readers, because = decided(policy, ReadersState(1, state.costs), 1_700, 8_500)
     assert readers == 4
     assert because == "1700 rows/s and 8500 waiting x 1000.0 us, bound 5 seconds -> 4 of 8 readers, 1 -> 4"
-    assert decided(law, ReadersState(1, state.costs), 1e9)[1] == 8  # no more than there may be
+    assert decided(policy, ReadersState(1, state.costs), 1e9)[1] == 8  # no more than there may be
 
 
 def test_small_batches_do_not_make_rows_look_dear():
-    law = Readers(most=8)
-    state = law.init()
+    policy = Readers(most=8)
+    state = policy.init()
     for rows, seconds in ((10, 0.2), (10_000, 1.2), (20, 0.2)):
-        state = law.observe(state, ReaderBatch(rows, seconds, 1))
+        state = policy.observe(state, ReaderBatch(rows, seconds, 1))
     assert min(state.costs) == pytest.approx(1.2e-4)
-    assert law.observe(state, ReaderBatch(0, 1.0, 1)) == state
+    assert policy.observe(state, ReaderBatch(0, 1.0, 1)) == state
 
 
 def test_what_a_batch_costs_by_itself_keeps_no_reader():
     """25 rows a second of 20 ms, in batches that take 0.6 s more: half a reader's work, and seven times that while it lasts."""
-    law, had = Readers(most=8, latency="5 seconds"), []
-    state, lasted = law.init(), 1.0
+    policy, had = Readers(most=8, latency="5 seconds"), []
+    state, lasted = policy.init(), 1.0
     for rate in [25.0] * 150 + [175.0] * 30 + [25.0] * 150:
         rows = max(1, round(rate * lasted))
-        state, readers, _ = decided(law, state, rate, rows)
+        state, readers, _ = decided(policy, state, rate, rows)
         lasted = 0.6 + rows * 0.02 / readers
-        state = law.observe(state, ReaderBatch(rows, lasted, readers))
+        state = policy.observe(state, ReaderBatch(rows, lasted, readers))
         had.append(readers)
         assert rate * lasted < 5 * rate  # no row waits for longer than the bound
     assert had[149] == had[-1] == 1
@@ -53,21 +53,21 @@ def test_what_a_batch_costs_by_itself_keeps_no_reader():
 
 
 def test_until_a_batch_was_seen_all_readers_read_and_then_they_are_given_back_one_at_a_time():
-    law = Readers(most=4, calm=2)
-    state, readers, because = decided(law, law.init(), 10)
+    policy = Readers(most=4, calm=2)
+    state, readers, because = decided(policy, policy.init(), 10)
     assert (readers, because) == (4, "no batch measured yet: all 4 readers")
-    state = law.observe(state, ReaderBatch(1_000, 0.1, 4))
+    state = policy.observe(state, ReaderBatch(1_000, 0.1, 4))
     had = []
     for _ in range(8):
-        state, readers, _ = decided(law, state, 10)
+        state, readers, _ = decided(policy, state, 10)
         had.append(readers)
     assert had == [4, 3, 3, 2, 2, 1, 1, 1]
 
 
 def test_a_dry_run_tells_and_changes_nothing():
-    law = Readers(most=4, calm=1, dry_run=True)
-    state = law.observe(law.init(), ReaderBatch(1_000, 0.1, 4))
-    _, readers, because = decided(law, state, 10)
+    policy = Readers(most=4, calm=1, dry_run=True)
+    state = policy.observe(policy.init(), ReaderBatch(1_000, 0.1, 4))
+    _, readers, because = decided(policy, state, 10)
     assert readers == 4
     assert because.endswith("-> 1 of 4 readers, 4 -> 3 (dry run: stays)")
 
@@ -77,15 +77,15 @@ def test_a_dry_run_tells_and_changes_nothing():
 def test_the_bound_is_kept_wherever_there_may_be_enough_readers(
     rate: float, backlog: float, cost: float, most: int, now: int, latency: int
 ):
-    law = Readers(most=most, latency=f"{latency} seconds")
+    policy = Readers(most=most, latency=f"{latency} seconds")
     state = ReadersState(min(now, most), (cost,))
-    after, decision = law.decide(state, Backlog(rate, backlog))
+    after, decision = policy.decide(state, Backlog(rate, backlog))
     load = (rate + backlog / latency) * cost
     enough = math.ceil(load / 0.9)
     assert 1 <= decision.value <= most
     assert decision.value >= min(most, enough) - 1  # the backlog is counted in whole rows
     assert decision.value >= state.readers - 1
-    assert law.restore(law.snapshot(after)) == after
+    assert policy.restore(policy.snapshot(after)) == after
 
 
 @pytest.mark.parametrize(

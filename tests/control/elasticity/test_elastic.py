@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.control_policy import Decision
 from skypane.control.elasticity.elastic import Elastic, ElasticState
-from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.elasticity.interval import StageSamples
-from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
+from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
+from skypane.policy import Decision
 from skypane.types import CheckpointError, ConfigError
 
 
@@ -26,8 +26,8 @@ class Wants(ScalingPolicy):
     workers: Workers
     name = "wants"
 
-    def propose(self, situation: Situation, most: int) -> Proposal:
-        return Proposal(self.workers, f"{situation.rho_plq:.2f}, {situation.sigma:.2f}", {"N": float(most)})
+    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
+        return Decision("workers", self.workers, f"{situation.rho_plq:.2f}, {situation.sigma:.2f}", {"N": float(most)})
 
 
 def stages(rho: float, *, panes: int = 2, partitions: int = 3) -> StageSamples:
@@ -37,57 +37,57 @@ def stages(rho: float, *, panes: int = 2, partitions: int = 3) -> StageSamples:
 
 
 def after(
-    law: Elastic, shown: list[StageSamples], state: ElasticState | None = None
+    elastic: Elastic, shown: list[StageSamples], state: ElasticState | None = None
 ) -> tuple[ElasticState, Decision[Workers]]:
-    state = law.init() if state is None else state
+    state = elastic.init() if state is None else state
     for one in shown:
-        state, decision = law.decide(law.observe(state, one))
+        state, decision = elastic.decide(elastic.observe(state, one))
     return state, decision
 
 
 def test_a_policy_is_asked_once_in_a_control_interval():
-    law = Elastic(Wants(Workers(3, 4)), most=10, every=3)
-    state, decision = after(law, [stages(1.0)] * 2)
+    elastic = Elastic(Wants(Workers(3, 4)), most=10, every=3)
+    state, decision = after(elastic, [stages(1.0)] * 2)
     assert decision.value == Workers(1, 1)
     assert "2 of 3" in decision.because
-    state, decision = after(law, [stages(1.6, panes=1, partitions=3)], state)
+    state, decision = after(elastic, [stages(1.6, panes=1, partitions=3)], state)
     assert decision.value == state.workers == Workers(3, 4)
     assert decision.because == "1.20, 1.80", "the mean of rho, partitions over panes"
     assert decision.figures["N"] == 10
-    assert after(law, [stages(1.0)], state)[1].because.startswith("1 of 3")
+    assert after(elastic, [stages(1.0)], state)[1].because.startswith("1 of 3")
 
 
 def test_a_control_interval_may_be_a_time():
-    law = Elastic(Wants(Workers(3, 4)), most=10, every="2.5 seconds")
-    state, decision = after(law, [stages(1.0)] * 2)
+    elastic = Elastic(Wants(Workers(3, 4)), most=10, every="2.5 seconds")
+    state, decision = after(elastic, [stages(1.0)] * 2)
     assert (decision.value, decision.because) == (Workers(1, 1), "2 s of 2.5 s measured")
-    state, decision = after(law, [stages(1.6)], state)
+    state, decision = after(elastic, [stages(1.6)], state)
     assert decision.value == Workers(3, 4)
     assert state.sums.samples == 0
     long = replace(stages(1.0), plq=SamplingPeriod(60.0, (0.5,), (100,), (100,)))
-    assert after(law, [long])[1].value == Workers(3, 4), "of which one may be longer"
+    assert after(elastic, [long])[1].value == Workers(3, 4), "of which one may be longer"
     unknown = StageSamples(None, None)
-    assert after(law, [unknown] * 9)[1].because == "0 s of 2.5 s measured"
+    assert after(elastic, [unknown] * 9)[1].because == "0 s of 2.5 s measured"
 
 
 def test_what_comes_is_counted_by_the_second():
     """2,000 tuples in 2 s, of 1 ms each, are the whole time of one worker."""
-    law = Elastic(ModelPolicy(headroom=0.0), most=60, start=Workers(3, 3), every=1)
+    elastic = Elastic(ModelPolicy(headroom=0.0), most=60, start=Workers(3, 3), every=1)
     plq = SamplingPeriod(2.0, (2.0,), (2_000,), (2_000,))
-    assert after(law, [StageSamples(plq, None, arrived=2_000)])[1].value.plq == 1
+    assert after(elastic, [StageSamples(plq, None, arrived=2_000)])[1].value.plq == 1
 
 
 def waiting(rows: int, *, catch_up: str | None = "5 seconds", seconds: float = 1.0, workers: int = 2) -> str:
     """Return the rho that a policy hears of, where a tuple costs 5 ms and so many wait."""
-    law = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(workers, 1), every=1, catch_up=catch_up)
+    elastic = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(workers, 1), every=1, catch_up=catch_up)
     plq = SamplingPeriod(seconds, (0.25 * seconds,) * 2, (round(50 * seconds),) * 2, (round(50 * seconds),) * 2)
-    return after(law, [StageSamples(plq, None, arrived=100, backlog=rows)])[1].because
+    return after(elastic, [StageSamples(plq, None, arrived=100, backlog=rows)])[1].because
 
 
 def test_of_one_row_that_waits_the_line_has_no_plural():
-    law = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(1, 1), every=1, catch_up="1 second")
+    elastic = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(1, 1), every=1, catch_up="1 second")
     slow = SamplingPeriod(1.0, (0.9,), (1,), (1,))
-    assert after(law, [StageSamples(slow, None, arrived=1, backlog=1)])[1].because.endswith("; 1 row waits")
+    assert after(elastic, [StageSamples(slow, None, arrived=1, backlog=1)])[1].because.endswith("; 1 row waits")
 
 
 def test_what_waits_is_work_too():
@@ -101,101 +101,101 @@ def test_what_waits_is_work_too():
 
 
 def test_what_waits_while_nothing_comes_is_worked_off():
-    law = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1), every=1, catch_up="5 seconds")
-    state, _ = after(law, [stages(0.9)])
+    elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1), every=1, catch_up="5 seconds")
+    state, _ = after(elastic, [stages(0.9)])
     silent = StageSamples(SamplingPeriod(1.0, (1.0, 1.0), (200, 200), (0, 0)), None, backlog=5_000)
-    state = law.observe(state, silent)
+    state = elastic.observe(state, silent)
     assert state.sums.mean_rho_plq == 0
-    state, decision = law.decide(state)
+    state, decision = elastic.decide(state)
     assert "PLQ slow 1.00 (rho 2.50)" in decision.because
     assert decision.value.plq == 3
 
 
 def test_where_no_window_was_due_the_pane_level_is_decided_on_alone():
     """Windows of an hour, batches of seconds: most of them answer no window."""
-    law = Elastic(FuzzyPolicy(), most=60, start=Workers(4, 5), every=1)
+    elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(4, 5), every=1)
     busy = replace(stages(2.0), wlq=None)
-    state, decision = after(law, [busy])
+    state, decision = after(elastic, [busy])
     assert state.workers == Workers(6, 5)
     assert decision.because == (
         "PLQ slow 1.00 (rho 2.00), splitting moderate 1.00 (sigma 1.50), WLQ not measured: rule 11 1.00 "
         "-> PLQ 4 -> 6, WLQ 5 -> 5"
     )
     assert "rho wlq" not in decision.figures
-    assert after(law, [replace(stages(0.2), wlq=None)])[0].workers == Workers(2, 5)
+    assert after(elastic, [replace(stages(0.2), wlq=None)])[0].workers == Workers(2, 5)
 
 
 def test_changes_too_small_to_matter_are_not_made():
-    law = Elastic(Wants(Workers(11, 20)), most=60, start=Workers(10, 10), every=1, hysteresis=0.2)
-    _, decision = after(law, [stages(1.0)])
+    elastic = Elastic(Wants(Workers(11, 20)), most=60, start=Workers(10, 10), every=1, hysteresis=0.2)
+    _, decision = after(elastic, [stages(1.0)])
     assert decision.value == Workers(10, 20)
     assert decision.because.endswith("; made PLQ 10, WLQ 20")
 
 
 def test_after_a_change_workers_are_not_taken_away_for_a_while():
-    law = Elastic(Wants(Workers(1, 5)), most=60, start=Workers(4, 4), every=1, cooldown=2)
-    state, first = after(law, [stages(1.0)])
+    elastic = Elastic(Wants(Workers(1, 5)), most=60, start=Workers(4, 4), every=1, cooldown=2)
+    state, first = after(elastic, [stages(1.0)])
     assert first.value == Workers(4, 5), "no calm yet: the one that is added comes, the others stay"
-    state, _ = after(law, [stages(1.0)] * 2, state)
+    state, _ = after(elastic, [stages(1.0)] * 2, state)
     assert state.workers == Workers(4, 5)
-    state, last = after(law, [stages(1.0)], state)
+    state, last = after(elastic, [stages(1.0)], state)
     assert last.value == Workers(1, 5)
 
 
-def used(law: Elastic, shown: list[int], *, rho: float = 0.9) -> tuple[ElasticState, Decision[Workers]]:
-    """Return what becomes of the law after intervals in which so many pane workers got rows."""
-    return after(law, [replace(stages(rho), used_plq=workers) for workers in shown])
+def used(elastic: Elastic, shown: list[int], *, rho: float = 0.9) -> tuple[ElasticState, Decision[Workers]]:
+    """Return what becomes of the workers after intervals in which so many pane workers got rows."""
+    return after(elastic, [replace(stages(rho), used_plq=workers) for workers in shown])
 
 
 def test_none_are_added_beside_a_pane_worker_that_got_no_rows_while_the_others_keep_up():
-    law = Elastic(Wants(Workers(9, 5)), most=60, start=Workers(8, 4), every=1, idle=3)
-    state, decision = used(law, [7])
+    elastic = Elastic(Wants(Workers(9, 5)), most=60, start=Workers(8, 4), every=1, idle=3)
+    state, decision = used(elastic, [7])
     assert state.workers == Workers(8, 5)
     assert decision.because.endswith("; 1 of 8 PLQ workers got no work; made PLQ 8, WLQ 5")
-    assert used(law, [8])[0].workers == Workers(9, 5), "all have something to do"
-    assert used(law, [7], rho=1.2)[0].workers == Workers(9, 5), "those that have do not keep up"
-    assert used(replace(law, idle=0), [7])[0].workers == Workers(9, 5), "in the paper they count as if they worked"
-    assert after(law, [stages(0.9)])[0].workers == Workers(9, 5), "not known: the source says who gets rows"
+    assert used(elastic, [8])[0].workers == Workers(9, 5), "all have something to do"
+    assert used(elastic, [7], rho=1.2)[0].workers == Workers(9, 5), "those that have do not keep up"
+    assert used(replace(elastic, idle=0), [7])[0].workers == Workers(9, 5), "in the paper they count as if they worked"
+    assert after(elastic, [stages(0.9)])[0].workers == Workers(9, 5), "not known: the source says who gets rows"
 
 
 def test_none_are_added_beside_a_window_worker_that_got_no_task_however_slow_the_others_are():
-    law = Elastic(Wants(Workers(1, 9)), most=60, start=Workers(1, 8), every=1, idle=2)
+    elastic = Elastic(Wants(Workers(1, 9)), most=60, start=Workers(1, 8), every=1, idle=2)
     idle = replace(stages(1.0), used_wlq=5, wlq=SamplingPeriod(1.0, (2.0,), (1,), (3,)))
-    state, decision = after(law, [idle])
+    state, decision = after(elastic, [idle])
     assert state.workers == Workers(1, 8)
     assert decision.because.endswith("; 3 of 8 WLQ workers got no work; made PLQ 1, WLQ 8")
-    assert after(law, [idle, idle])[0].workers == Workers(1, 5)
+    assert after(elastic, [idle, idle])[0].workers == Workers(1, 5)
 
 
 def test_workers_without_work_are_taken_away_after_a_while():
-    law = Elastic(Wants(Workers(9, 5)), most=60, start=Workers(8, 4), every=1, idle=3)
-    assert used(law, [4, 6])[0].workers.plq == 8
-    assert used(law, [4, 6, 5])[0].workers.plq == 6, "as many as were needed at once"
-    assert used(law, [4, 6, 5, 5, 5])[0].workers.plq == 5
-    slow, _ = used(replace(law, cooldown=4), [4, 6, 5])
+    elastic = Elastic(Wants(Workers(9, 5)), most=60, start=Workers(8, 4), every=1, idle=3)
+    assert used(elastic, [4, 6])[0].workers.plq == 8
+    assert used(elastic, [4, 6, 5])[0].workers.plq == 6, "as many as were needed at once"
+    assert used(elastic, [4, 6, 5, 5, 5])[0].workers.plq == 5
+    slow, _ = used(replace(elastic, cooldown=4), [4, 6, 5])
     assert slow.workers.plq == 8, "a cooldown holds for them too"
-    assert used(replace(law, least_plq=7), [4, 6, 5])[0].workers.plq == 7
-    moved = law.moved(used(law, [4, 6])[0], Workers(7, 4))
-    assert after(law, [replace(stages(0.9), used_plq=5)], moved)[0].workers.plq == 7, "scale() begins anew"
+    assert used(replace(elastic, least_plq=7), [4, 6, 5])[0].workers.plq == 7
+    moved = elastic.moved(used(elastic, [4, 6])[0], Workers(7, 4))
+    assert after(elastic, [replace(stages(0.9), used_plq=5)], moved)[0].workers.plq == 7, "scale() begins anew"
 
 
 def test_a_dry_run_tells_and_does_nothing():
-    law = Elastic(Wants(Workers(3, 4)), most=10, every=1, dry_run=True)
-    state, decision = after(law, [stages(1.0)])
+    elastic = Elastic(Wants(Workers(3, 4)), most=10, every=1, dry_run=True)
+    state, decision = after(elastic, [stages(1.0)])
     assert state.workers == decision.value == Workers(1, 1)
     assert decision.because.endswith("dry run: not done")
 
 
 def test_a_long_silence_leaves_the_least_workers():
-    law = Elastic(FuzzyPolicy(), most=60, start=Workers(20, 30), every=1, least_wlq=2)
+    elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(20, 30), every=1, least_wlq=2)
     nothing = SamplingPeriod(1.0, (0.0,), (0,), (0,))
-    state, _ = after(law, [StageSamples(nothing, nothing)] * 12)
+    state, _ = after(elastic, [StageSamples(nothing, nothing)] * 12)
     assert state.workers == Workers(1, 2)
 
 
 def test_what_was_never_measured_changes_nothing():
-    law = Elastic(FuzzyPolicy(), most=60, start=Workers(20, 30), every=1)
-    state, decision = after(law, [StageSamples(None, None)] * 3)
+    elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(20, 30), every=1)
+    state, decision = after(elastic, [StageSamples(None, None)] * 3)
     assert state.workers == Workers(20, 30)
     assert decision.because.startswith("rho not measured")
     assert json.dumps(decision.to_json(), allow_nan=False)
@@ -203,23 +203,23 @@ def test_what_was_never_measured_changes_nothing():
 
 def test_the_model_follows_a_rate_that_rises():
     """Each tuple takes 5 ms of the PLQ, and as much of the WLQ."""
-    law = Elastic(ModelPolicy(headroom=0.1), most=60, every=1)
-    state = law.init()
+    elastic = Elastic(ModelPolicy(headroom=0.1), most=60, every=1)
+    state = elastic.init()
     for rate in (100, 400, 800, 1_200, 1_600, 1_600, 1_600, 1_600):
         plq = SamplingPeriod(1.0, (rate * 5e-3,), (rate,), (rate,))
-        state, decision = law.decide(law.observe(state, StageSamples(plq, plq, arrived=rate)))
+        state, decision = elastic.decide(elastic.observe(state, StageSamples(plq, plq, arrived=rate)))
     assert decision.value.plq == pytest.approx(math.ceil(1_600 * 5e-3 / 0.9), abs=2)
 
 
 @given(st.lists(st.tuples(st.floats(0, 3), st.integers(0, 3), st.integers(0, 9)), max_size=12), st.integers(1, 4))
 def test_a_restart_at_any_interval_goes_on_as_before(shown, every):
-    law = Elastic(FuzzyPolicy(), most=20, every=every, cooldown=1, idle=2, catch_up="5 seconds")
-    state = restarted = law.init()
+    elastic = Elastic(FuzzyPolicy(), most=20, every=every, cooldown=1, idle=2, catch_up="5 seconds")
+    state = restarted = elastic.init()
     for rho, panes, partitions in shown:
         measured = replace(stages(rho, panes=panes, partitions=partitions), used_plq=panes, backlog=100 * partitions)
-        state, decision = law.decide(law.observe(state, measured))
-        restarted = law.restore(json.loads(json.dumps(law.snapshot(restarted))))
-        restarted, other = law.decide(law.observe(restarted, measured))
+        state, decision = elastic.decide(elastic.observe(state, measured))
+        restarted = elastic.restore(json.loads(json.dumps(elastic.snapshot(restarted))))
+        restarted, other = elastic.decide(elastic.observe(restarted, measured))
         assert (restarted, other) == (state, decision)
 
 
@@ -229,11 +229,11 @@ def test_a_restart_at_any_interval_goes_on_as_before(shown, every):
     span=st.tuples(st.integers(0, 9), st.integers(0, 9)),
 )
 def test_no_bound_is_ever_crossed(wanted, least, span):
-    law = Elastic(
+    elastic = Elastic(
         Wants(wanted), most=20, every=1,
         least_plq=least[0], most_plq=least[0] + span[0], least_wlq=least[1], most_wlq=least[1] + span[1],
     )  # fmt: skip
-    _, decision = after(law, [stages(1.0)])
+    _, decision = after(elastic, [stages(1.0)])
     assert least[0] <= decision.value.plq <= least[0] + span[0]
     assert least[1] <= decision.value.wlq <= least[1] + span[1]
     assert decision.value.total <= 20
@@ -257,6 +257,6 @@ def test_settings_that_cannot_be_are_refused(change, message):
 
 
 def test_a_snapshot_of_something_else_is_refused():
-    law = Elastic(FuzzyPolicy(), most=10)
+    elastic = Elastic(FuzzyPolicy(), most=10)
     with pytest.raises(CheckpointError, match=r"ElasticState in the checkpoint: workers\.plq"):
-        law.restore({**law.snapshot(law.init()), "workers": {"plq": "three", "wlq": 1}})
+        elastic.restore({**elastic.snapshot(elastic.init()), "workers": {"plq": "three", "wlq": 1}})

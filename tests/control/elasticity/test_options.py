@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import skypane as sp
-from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.elasticity.interval import StageSamples
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
@@ -20,11 +20,11 @@ from skypane.types import ConfigError
     (sp.Fuzzy(max_workers=16), "fuzzy"), (sp.Model(max_workers=16, latency="5 s"), "model"),
     (sp.Threshold(max_workers=16, target=0.7), "threshold"),
 ])  # fmt: skip
-def test_an_option_makes_the_law_of_its_name(option: Any, name: str):
-    law = option.scaling(Workers(3, 40))
-    assert law.policy.name == name
-    assert law.most == 16
-    assert law.init().workers == Workers(3, 13), "the start is within the bounds"
+def test_an_option_makes_the_policy_of_its_name(option: Any, name: str):
+    scaling = option.scaling(Workers(3, 40))
+    assert scaling.policy.name == name
+    assert scaling.most == 16
+    assert scaling.init().workers == Workers(3, 13), "the start is within the bounds"
 
 
 def test_without_a_bound_both_stages_may_have_the_default_parallelism():
@@ -67,8 +67,8 @@ def run(*, slots: int, limit: float, intervals: int = 40) -> list[Workers]:
     A second brings 400 rows that take five seconds of work. A batch has the rows of the interval before it, unless they are
     more than the source hands out at once: work for `limit` seconds. What comes while it lasts longer than a second waits.
     """
-    law = sp.Fuzzy(max_workers=60, every=1).scaling(Workers(1, 1))
-    state, shown, interval = law.init(), [], 1.0
+    scaling = sp.Fuzzy(max_workers=60, every=1).scaling(Workers(1, 1))
+    state, shown, interval = scaling.init(), [], 1.0
     for _ in range(intervals):
         tasks = state.workers.plq
         work = min(5.0 * interval, limit)
@@ -76,7 +76,7 @@ def run(*, slots: int, limit: float, intervals: int = 40) -> list[Workers]:
         plq = SamplingPeriod(interval, (work / tasks,) * tasks, (rows,) * tasks, (rows,) * tasks)
         wlq = SamplingPeriod(interval, (0.9 * interval,), (10,), (10,))
         waiting = round(rows * tasks / interval * max(0.0, took - 1.0))
-        state, decision = law.decide(law.observe(state, StageSamples(plq, wlq, backlog=waiting)))
+        state, decision = scaling.decide(scaling.observe(state, StageSamples(plq, wlq, backlog=waiting)))
         shown.append(decision.value)
         interval = max(1.0, took)
     return shown
@@ -84,7 +84,7 @@ def run(*, slots: int, limit: float, intervals: int = 40) -> list[Workers]:
 
 @pytest.mark.parametrize("limit", [1e9, 5.0], ids=["a source that hands out all", "a source that holds back"])
 def test_a_cluster_that_refuses_executors_is_not_asked_for_ever_more(limit: float):
-    """Two slots, and work for five: the rest waits, and the law asks for no more than the work and the rest would need.
+    """Two slots, and work for five: the rest waits, and the policy asks for no more than the work and the rest would need.
 
     Each batch lasts two and a half times as long as the one before, so that with the work of an interval that of two and a
     half waits: five workers for the one, twelve and a half for the other, nine tenths busy.

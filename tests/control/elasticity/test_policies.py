@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import PROMPT
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.elasticity.situation import Situation, fitted
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.parallelism import Workers
@@ -20,7 +20,7 @@ SITUATION = Situation(Workers(4, 7), rho_plq=1.22, rho_wlq=0.9, sigma=1.0)
 
 def test_a_decision_of_the_fuzzy_policy_reads_as_one_line():
     proposal = FuzzyPolicy().propose(SITUATION, 60)
-    assert proposal.workers == Workers(6, 8)
+    assert proposal.value == Workers(6, 8)
     for told in ("slow 0.80", "rho 1.22", "sigma 1.00", "rule 11 0.80", "rule 5 0.20", "PLQ 4 -> 6", "WLQ 7 -> 8"):
         assert told in proposal.because
     assert "\n" not in proposal.because
@@ -30,7 +30,7 @@ def test_a_decision_of_the_fuzzy_policy_reads_as_one_line():
 
 def test_what_was_not_measured_is_told_so():
     proposal = FuzzyPolicy().propose(replace(SITUATION, rho_plq=math.nan), 60)
-    assert proposal.workers == SITUATION.workers
+    assert proposal.value == SITUATION.workers
     assert "not measured" in proposal.because
     assert "PLQ nan" in proposal.because
 
@@ -47,7 +47,7 @@ def test_equations_1a_and_1b_by_hand():
     Close to saturation they give 5 / 400 us = 12,500 tuples/s; of 200 us that is 2.5 / 0.8 = 3.125: 4 workers.
     """
     situation = replace(SITUATION, rate=10_000.0, cost_plq=400e-6, cost_wlq=200e-6)
-    assert ModelPolicy(headroom=0.2).propose(situation, 60).workers == Workers(5, 4)
+    assert ModelPolicy(headroom=0.2).propose(situation, 60).value == Workers(5, 4)
 
 
 def test_the_window_level_gets_what_comes_not_what_the_pane_level_could_do():
@@ -56,30 +56,30 @@ def test_the_window_level_gets_what_comes_not_what_the_pane_level_could_do():
     By equation 1b 9,000 / 0.8 = 11,250 come to the WLQ: of 200 us these are 2.25 / 0.8 = 2.8 workers, so 3, not 4.
     """
     situation = replace(SITUATION, rate=9_000.0, cost_plq=400e-6, cost_wlq=200e-6)
-    assert ModelPolicy(headroom=0.2).propose(situation, 60).workers == Workers(5, 3)
+    assert ModelPolicy(headroom=0.2).propose(situation, 60).value == Workers(5, 3)
 
 
 def test_a_backlog_is_worked_off_within_the_latency_bound():
     """2,000 tuples in 2 s are 1,000 tuples/s more."""
     situation = replace(SITUATION, rate=1_000.0, cost_plq=1e-3, backlog=2_000)
-    assert ModelPolicy(headroom=0.0, latency="2 s").propose(situation, 60).workers.plq == 2
-    assert ModelPolicy(headroom=0.0, latency="1 s").propose(situation, 60).workers.plq == 3
+    assert ModelPolicy(headroom=0.0, latency="2 s").propose(situation, 60).value.plq == 2
+    assert ModelPolicy(headroom=0.0, latency="1 s").propose(situation, 60).value.plq == 3
 
 
 def test_without_a_forecast_or_a_cost_the_model_waits():
-    assert ModelPolicy().propose(SITUATION, 60).workers == SITUATION.workers
+    assert ModelPolicy().propose(SITUATION, 60).value == SITUATION.workers
 
 
 def test_the_threshold_keeps_utilisation_at_its_target():
     """4 x 1.22 / 0.8 = 6.1; 7 x 0.84 / 0.8 is within the tolerance."""
-    assert ThresholdPolicy().propose(replace(SITUATION, rho_wlq=0.84), 60).workers == Workers(7, 7)
+    assert ThresholdPolicy().propose(replace(SITUATION, rho_wlq=0.84), 60).value == Workers(7, 7)
     unknown = replace(SITUATION, rho_plq=math.nan, rho_wlq=math.inf)
-    assert ThresholdPolicy().propose(unknown, 60).workers == Workers(4, 7)
+    assert ThresholdPolicy().propose(unknown, 60).value == Workers(4, 7)
 
 
 def test_the_threshold_takes_workers_away_below_its_target():
     """7 x 0.4 / 0.8 = 3.5; without any work one stays."""
-    assert ThresholdPolicy().propose(replace(SITUATION, rho_plq=0.0, rho_wlq=0.4), 60).workers == Workers(1, 4)
+    assert ThresholdPolicy().propose(replace(SITUATION, rho_plq=0.0, rho_wlq=0.4), 60).value == Workers(1, 4)
 
 
 @given(st.integers(-3, 200), st.integers(-3, 200), st.integers(2, 100))
@@ -102,7 +102,7 @@ def test_every_policy_keeps_within_the_limit(policy, rhos, sigma, workers, rate,
     situation = Situation(Workers(*workers), rhos[0], rhos[1], sigma, rate, 10, cost, cost)
     proposal = policy.propose(situation, 40)
     if sum(workers) <= 40:
-        assert proposal.workers.total <= 40
+        assert proposal.value.total <= 40
     assert "\n" not in proposal.because
 
 

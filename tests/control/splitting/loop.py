@@ -1,4 +1,4 @@
-"""A closed loop in miniature: panes come, a law splits them, workers take a constant time per tuple."""
+"""A closed loop in miniature: panes come, a policy splits them, workers take a constant time per tuple."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ class Interval(NamedTuple):
     state: Any
 
 
-def run(law: SplittingPolicy[Any], intervals: Sequence[Sequence[int]], workers: int, cost: float) -> Iterator[Interval]:
+def run(
+    policy: SplittingPolicy[Any], intervals: Sequence[Sequence[int]], workers: int, cost: float
+) -> Iterator[Interval]:
     """Yield what each interval of one second showed; entry j of an interval is the rows of its pane j."""
-    state, first = law.init(), 0
+    state, first = policy.init(), 0
     for sizes in intervals:
         rows = {first + number: size for number, size in enumerate(sizes)}
         first += len(sizes)
-        state, decision = law.decide(state, UpcomingBatch(rows, workers, open_from=min(rows)))
+        state, decision = policy.decide(state, UpcomingBatch(rows, workers, open_from=min(rows)))
         sent = decision.value.rows_by_worker(rows)
         shares = [share.rows for pane in rows for share in decision.value.shares[pane]]
         period = SamplingPeriod(1.0, tuple(cost * q for q in sent), tuple(sent), tuple(sent), len(rows), len(shares))
         found = utilisation(period)
         assert found is not None
         assert period.sigma is not None
-        state = law.observe(state, SplittingSample(period, tuple(shares)))
+        state = policy.observe(state, SplittingSample(period, tuple(shares)))
         yield Interval(found.rho, period.sigma, state)

@@ -30,40 +30,40 @@ def load(sizes: list[list[int]], workers: int, utilisation: float) -> float:
 
 def test_the_base_threshold_by_hand():
     """Partitions of 2, 4, 4, 4, 5, 5, 7, 9 tuples: mean 5, standard deviation 2."""
-    law = AdaptiveSplitting()
-    state = law.observe(law.init(), SplittingSample(None, (2, 4, 4, 4, 5, 5, 7, 9)))
-    assert law.theta(state) == pytest.approx(7)
+    policy = AdaptiveSplitting()
+    state = policy.observe(policy.init(), SplittingSample(None, (2, 4, 4, 4, 5, 5, 7, 9)))
+    assert policy.theta(state) == pytest.approx(7)
 
 
 def test_only_recent_partitions_count():
-    law = AdaptiveSplitting(recent=3)
-    state = law.observe(law.init(), SplittingSample(None, (1_000, 10, 10, 0)))
-    assert law.theta(law.observe(state, SplittingSample(None, (10,)))) == 10, "the empty one is none"
+    policy = AdaptiveSplitting(recent=3)
+    state = policy.observe(policy.init(), SplittingSample(None, (1_000, 10, 10, 0)))
+    assert policy.theta(policy.observe(state, SplittingSample(None, (10,)))) == 10, "the empty one is none"
 
 
 def test_before_anything_is_closed_nothing_is_split():
-    law = AdaptiveSplitting()
-    _, decision = law.decide(law.init(), UpcomingBatch({1: 50, 2: 1_000_000}, workers=4))
+    policy = AdaptiveSplitting()
+    _, decision = policy.decide(policy.init(), UpcomingBatch({1: 50, 2: 1_000_000}, workers=4))
     assert decision.value.shares == {1: (Share(1, 50),), 2: (Share(2, 1_000_000),)}
     assert decision.figures["sigma"] == 1
 
 
 def test_a_pane_over_the_threshold_is_split_by_hand():
     """Theta 100: pane 1 fills worker 1 with 100 and gives 20 to the LLW, the next; pane 2 starts on the LLW of (0, 100, 20)."""
-    law = AdaptiveSplitting()
-    state = law.observe(law.init(), SplittingSample(None, (100, 100)))
-    state, decision = law.decide(state, UpcomingBatch({2: 30, 1: 120}, workers=3))
+    policy = AdaptiveSplitting()
+    state = policy.observe(policy.init(), SplittingSample(None, (100, 100)))
+    state, decision = policy.decide(state, UpcomingBatch({2: 30, 1: 120}, workers=3))
     assert decision.value.shares == {1: (Share(1, 100), Share(2, 20)), 2: (Share(0, 30),)}
     assert (decision.figures["theta"], decision.figures["alpha"]) == (100, 1)
     assert "theta 100" in decision.because
-    state, decision = law.decide(state, UpcomingBatch({2: 80}, workers=3))
+    state, decision = policy.decide(state, UpcomingBatch({2: 80}, workers=3))
     assert decision.value.shares == {2: (Share(0, 70), Share(2, 10))}, "the owner goes on up to the threshold"
 
 
 def test_closed_panes_are_forgotten():
-    law = AdaptiveSplitting()
-    state, _ = law.decide(law.init(), UpcomingBatch({1: 5, 2: 5}, workers=2))
-    state, _ = law.decide(state, UpcomingBatch({3: 5}, workers=2, open_from=2))
+    policy = AdaptiveSplitting()
+    state, _ = policy.decide(policy.init(), UpcomingBatch({1: 5, 2: 5}, workers=2))
+    state, _ = policy.decide(state, UpcomingBatch({3: 5}, workers=2, open_from=2))
     assert sorted(state.panes) == [2, 3]
 
 
@@ -73,13 +73,13 @@ def test_closed_panes_are_forgotten():
     sizes=st.lists(st.integers(1, 12), max_size=4),
 )
 def test_batches_of_one_tuple_go_the_way_of_tuples(rows, loads, sizes):
-    law = AdaptiveSplitting()
-    one = many = law.observe(law.init(), SplittingSample(None, tuple(sizes)))
+    policy = AdaptiveSplitting()
+    one = many = policy.observe(policy.init(), SplittingSample(None, tuple(sizes)))
     waiting = list(loads)
     for pane in sorted(rows):
         for _ in range(rows[pane]):
-            many, decision = law.decide(many, UpcomingBatch({pane: 1}, len(waiting), tuple(waiting)))
-            one, worker = law.send(one, pane, waiting)
+            many, decision = policy.decide(many, UpcomingBatch({pane: 1}, len(waiting), tuple(waiting)))
+            one, worker = policy.send(one, pane, waiting)
             assert decision.value.owners(pane) == (worker,)
             assert one == many
             waiting[worker] += 1
@@ -91,9 +91,9 @@ def test_batches_of_one_tuple_go_the_way_of_tuples(rows, loads, sizes):
     theta=st.integers(1, 20),
 )
 def test_every_row_of_a_batch_is_routed_once(rows, loads, theta):
-    law = AdaptiveSplitting()
-    state = law.observe(law.init(), SplittingSample(None, (theta,)))
-    _, decision = law.decide(state, UpcomingBatch(rows, len(loads), tuple(loads)))
+    policy = AdaptiveSplitting()
+    state = policy.observe(policy.init(), SplittingSample(None, (theta,)))
+    _, decision = policy.decide(state, UpcomingBatch(rows, len(loads), tuple(loads)))
     assert {pane: sum(share.rows for share in shares) for pane, shares in decision.value.shares.items()} == rows
     assert sum(decision.value.rows_by_worker(rows)) == sum(rows.values())
 
@@ -120,22 +120,22 @@ def test_rho_comes_to_its_setpoint(gains: Gains | None, workers: int, utilisatio
 
 def test_gains_that_were_found_among_bursts_are_no_softer_than_the_fallback():
     """The relay takes noise for the loop's swing: of these loops, which are alike but for their bursts, it finds most steeper."""
-    law, softer = PidSplitting(), 0
+    policy, softer = PidSplitting(), 0
     for seed in range(6):
-        *_, last = run(law, bursty(seed, 60), 12, load(bursty(seed, 60), 12, 0.7))
+        *_, last = run(policy, bursty(seed, 60), 12, load(bursty(seed, 60), 12, 0.7))
         assert last.state.gains.kp >= FALLBACK.kp
         softer += last.state.gains == FALLBACK
     assert softer > 0
-    found = law.relay.rule.gains(10.0, 4.0)
-    assert law._firmer(found) == found
-    assert law._firmer(None) == FALLBACK
+    found = policy.relay.rule.gains(10.0, 4.0)
+    assert policy._firmer(found) == found
+    assert policy._firmer(None) == FALLBACK
 
 
 def test_after_the_relay_the_loop_starts_from_its_last_error_without_a_debt():
     sizes = bursty(0, 60)
-    law = PidSplitting()
-    first = next(each for each in run(law, sizes, 12, load(sizes, 12, 0.7)) if each.state.relay is None)
-    assert (first.state.pid.total, first.state.pid.last) == (0.0, law.pid.error(first.rho))
+    policy = PidSplitting()
+    first = next(each for each in run(policy, sizes, 12, load(sizes, 12, 0.7)) if each.state.relay is None)
+    assert (first.state.pid.total, first.state.pid.last) == (0.0, policy.pid.error(first.rho))
     assert first.state.pid.last != 0
 
 
@@ -144,8 +144,11 @@ def test_the_setpoint_is_reached_where_the_statistical_threshold_alone_fails():
     sizes = bursty(3, 220)
     cost = load(sizes, 12, 0.55)
     by_sizes, by_pid = (
-        [np.mean(column[100:]) for column in zip(*((i.rho, i.sigma) for i in run(law, sizes, 12, cost)), strict=True)]
-        for law in (AdaptiveSplitting(), PidSplitting())
+        [
+            np.mean(column[100:])
+            for column in zip(*((i.rho, i.sigma) for i in run(policy, sizes, 12, cost)), strict=True)
+        ]
+        for policy in (AdaptiveSplitting(), PidSplitting())
     )
     assert by_sizes[0] < 0.7, "unnecessarily fast"
     assert by_pid[0] == pytest.approx(0.9, rel=0.05)
@@ -155,17 +158,17 @@ def test_the_setpoint_is_reached_where_the_statistical_threshold_alone_fails():
 def test_a_burst_that_ends_is_no_debt():
     """Overloaded for 100 intervals, then idle: alpha comes back in as many steps as it has to go, not after 100."""
     calm, storm = bursty(1, 100), bursty(2, 100)
-    law = PidSplitting(gains=FALLBACK)
-    shown = list(run(law, [*storm, *[[size // 20 for size in panes] for panes in calm]], 8, load(storm, 8, 2.0)))
-    assert shown[99].state.pid.alpha == law.pid.lowest
+    policy = PidSplitting(gains=FALLBACK)
+    shown = list(run(policy, [*storm, *[[size // 20 for size in panes] for panes in calm]], 8, load(storm, 8, 2.0)))
+    assert shown[99].state.pid.alpha == policy.pid.lowest
     assert shown[120].sigma == 1
 
 
 def test_intervals_that_say_nothing_move_nothing():
-    law = PidSplitting(gains=FALLBACK)
-    state = law.init()
+    policy = PidSplitting(gains=FALLBACK)
+    state = policy.init()
     for period in (None, SamplingPeriod(1.0, (0.0,), (0,), (0,)), SamplingPeriod(1.0, (0.0,), (0,), (7,))):
-        assert law.observe(state, SplittingSample(period)) == state
+        assert policy.observe(state, SplittingSample(period)) == state
 
 
 def test_one_pane_that_holds_everything_is_split_over_all():
@@ -193,10 +196,10 @@ def test_a_restart_at_every_interval_changes_nothing(seed):
     ({"pid": {"alpha": None, "total": 0.0, "last": None}}, "pid.alpha"),
 ])  # fmt: skip
 def test_a_snapshot_that_is_none_is_refused_by_field(change, field):
-    law = PidSplitting()
-    snapshot = {**law.snapshot(law.init()), **change}
+    policy = PidSplitting()
+    snapshot = {**policy.snapshot(policy.init()), **change}
     with pytest.raises(CheckpointError, match=rf"PidSplittingState in the checkpoint: {field}: "):
-        law.restore(snapshot)
+        policy.restore(snapshot)
 
 
 def test_a_threshold_of_no_partitions_is_none():
@@ -205,6 +208,6 @@ def test_a_threshold_of_no_partitions_is_none():
         AdaptiveSplitting(recent=0)
 
 
-def test_laws_are_values():
+def test_policies_are_values():
     assert PidSplitting() == replace(PidSplitting())
     assert PidSplitting(pid=Pid(setpoint=0.8)) != PidSplitting()

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.control_policy import Decision, NoState
 from skypane.control.splitting import (
     POLICIES,
     PaneRoundRobin,
@@ -17,13 +16,15 @@ from skypane.control.splitting import (
     UpcomingBatch,
     splitting,
 )
+from skypane.control.splitting.splitting_policy import NoState
+from skypane.policy import Decision
 from skypane.types import ConfigError
 
 
 @given(st.integers(1, 20), st.integers(-1_000, 1_000))
 def test_panes_go_round_robin_before_the_epoch_too(workers: int, first: int):
-    law = PaneRoundRobin()
-    _, decision = law.decide(law.init(), UpcomingBatch({}, workers))
+    policy = PaneRoundRobin()
+    _, decision = policy.decide(policy.init(), UpcomingBatch({}, workers))
     owners = [decision.value.owner(pane) for pane in range(first, first + workers)]
     assert sorted(owners) == list(range(workers)), "as many panes as workers: each gets one"
     assert decision.value.owner(first) == decision.value.owner(first + workers)
@@ -31,9 +32,9 @@ def test_panes_go_round_robin_before_the_epoch_too(workers: int, first: int):
 
 
 def test_rows_go_to_all_workers_in_turn_from_batch_to_batch():
-    law = TupleRoundRobin()
-    state, first = law.decide(law.init(), UpcomingBatch({7: 5}, 3))
-    _, second = law.decide(state, UpcomingBatch({7: 2, 8: 1}, 3))
+    policy = TupleRoundRobin()
+    state, first = policy.decide(policy.init(), UpcomingBatch({7: 5}, 3))
+    _, second = policy.decide(state, UpcomingBatch({7: 2, 8: 1}, 3))
     assert [first.value.owner(7, row) for row in range(5)] == [0, 1, 2, 0, 1]
     assert [second.value.owner(7, row) for row in range(2)] == [2, 0]
     assert second.value.owners(8) == (2, 0, 1)

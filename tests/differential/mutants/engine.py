@@ -41,7 +41,7 @@ ENGINE: Final = (
     _on_spark(
         "given-up-answered",
         "runtime/spark/engine/ingest.py",
-        "panes = state.open.without(step.given_up).add(",
+        "panes = state.open.without(step.abandoned).add(",
         "panes = state.open.add(",
         "rows that are given up are quarantined and answered",
     ),

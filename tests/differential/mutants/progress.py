@@ -1,4 +1,4 @@
-"""Mutants of windows and of the laws of progress."""
+"""Mutants of windows and of the policies of progress."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ PROGRESS: Final = (
     Mutant(
         "followed-not-counted",
         "progress/slack_policy.py",
-        "            believed = believed.union(verdict.followed.upto(verdict.limit))\n",
-        "            believed = believed.union(verdict.followed.only(verdict.followed.rows < 0))\n",
-        "rows that were held and are believed now do not move the newest time",
+        "            accepted = accepted.union(future.followed.arrivals().upto(future.limit))\n",
+        "            accepted = accepted.union(future.followed.within(-(1 << 62)).arrivals())\n",
+        "rows that were held and are accepted now do not move the newest time",
         ("policies", "progress"),
     ),
 )

@@ -62,11 +62,11 @@ def by_restarts(case: Case) -> Run:
             if isinstance(event, local.Drain)
             else advance(plan.progress, plan.windows, state, batch.counts, batch.sources)
         )
-        rejections += [batch.rejection, *_given_up(held, step.given_up)]
+        rejections += [batch.rejection, *_given_up(held, step.abandoned)]
         for part in batch.usable:
             if part.pane in step.held:
                 held.setdefault(part.pane, []).append(part.rows)
-        panes = panes.without(step.given_up).add((part.pane, part.partial) for part in batch.partials)
+        panes = panes.without(step.abandoned).add((part.pane, part.partial) for part in batch.partials)
         state = _remembered(rng, plan, step.state)
         worker = plan.window_query(case.rows.schema).worker()
         answers += [one.rows for one in worker.answers(panes.closed_by(state.punctuation), lambda partial: partial)]
@@ -115,7 +115,7 @@ def _lifted(rng: Rng, plan: Plan, state: Any, rows: pa.Table) -> _Batch:
 
 def _remembered(rng: Rng, plan: Plan, state: Any) -> Any:
     """Return the state of a policy, at times as a restart reads it."""
-    return plan.progress.restore(json.loads(json.dumps(state.snapshot()))) if rng.random() < 0.5 else state
+    return plan.progress.restore(json.loads(json.dumps(plan.progress.snapshot(state)))) if rng.random() < 0.5 else state
 
 
 def _given_up(held: dict[int, list[pa.Table]], panes: frozenset[int]) -> Iterator[Rejection]:
@@ -128,10 +128,10 @@ def _check_account(case: Case, state: Any, rejections: list[Rejection]) -> None:
     """Every row that came is seen, held, given up, or was no row to rank; those that were dropped were late."""
     reasons = Rejection().merge(*rejections)
     unusable = sum(rows for reason, rows in reasons.quarantined.items() if reason != FUTURE)
-    counted = state.seen + state.held.rows + state.given_up + unusable
+    counted = state.seen + state.held.rows + state.abandoned + unusable
     if counted != case.rows.num_rows:
         raise AccountError(f"{case.rows.num_rows} rows came, and {counted} are counted: {state}, {reasons.reasons}")
-    if reasons.quarantined.get(FUTURE, 0) != state.given_up or reasons.late_rows != state.dropped:
+    if reasons.quarantined.get(FUTURE, 0) != state.abandoned or reasons.late_rows != state.dropped:
         raise AccountError(f"other rows are rejected, {reasons.reasons}, than the policy has counted: {state}")
 
 

@@ -19,9 +19,9 @@ COST = 1e-3
 """Seconds that a reader takes for a row."""
 
 
-def run(folder: Path, law: Readers, batches: list[int]) -> list[int]:
+def run(folder: Path, policy: Readers, batches: list[int]) -> list[int]:
     """Return the tasks of batches, a second apart at least, before each of which so many lines come to each of 8 files."""
-    plan, place, now, tasks = Planner(lambda: listed([f"{folder}/*.csv"]), law), Offsets({}), 0.0, []
+    plan, place, now, tasks = Planner(lambda: listed([f"{folder}/*.csv"]), policy), Offsets({}), 0.0, []
     for lines in batches:
         for at in range(8):
             with (folder / f"s{at}.csv").open("a") as file:
@@ -40,8 +40,8 @@ def run(folder: Path, law: Readers, batches: list[int]) -> list[int]:
 
 
 def test_readers_grow_with_what_comes_and_waits_and_are_given_back_after_it(tmp_path):
-    law = Readers(most=4, latency="2 seconds", calm=2)
-    tasks = run(tmp_path, law, [20] * 8 + [400] * 4 + [20] * 20)
+    policy = Readers(most=4, latency="2 seconds", calm=2)
+    tasks = run(tmp_path, policy, [20] * 8 + [400] * 4 + [20] * 20)
     assert tasks[0] == 4  # nothing is known yet
     assert tasks[7] < 4
     assert max(tasks[8:14]) == 4
@@ -55,9 +55,9 @@ def test_a_dry_run_leaves_the_readers_as_they_are(tmp_path):
 def test_readers_go_through_an_option(tmp_path):
     schema = StructType([StructField("n", LongType()), StructField("input", StringType())])
     given = {"inputs": json.dumps([str(tmp_path / "a.csv")])}
-    law = Readers(most=8, latency="1 minute", headroom=0.2)
-    reader = ManySource(given | {"readers": readers_text(law)}).streamReader(schema)
-    assert reader.planner.sizing.policy == law  # type: ignore[attr-defined]
+    policy = Readers(most=8, latency="1 minute", headroom=0.2)
+    reader = ManySource(given | {"readers": readers_text(policy)}).streamReader(schema)
+    assert reader.planner.sizing.policy == policy  # type: ignore[attr-defined]
     with pytest.raises(
         ConfigError,
         match="option readers of skypane-many must be a number, or a JSON object with the fields of Readers",

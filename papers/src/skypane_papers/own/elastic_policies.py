@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import AS_RUN
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.elasticity.situation import ScalingPolicy
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.parallelism import Workers

@@ -33,13 +33,16 @@ def measure(quick: bool) -> pd.DataFrame:
     rows = []
     for dispersion in (1, 8_000) if quick else BURSTS:
         made = stream(RATE, dispersion, WINDOWS, seconds)
-        rows += [{"I": dispersion, "law": law} | run(made, law, WORKERS, settled) for law in SCHEDULERS]
+        rows += [
+            {"I": dispersion, "scheduler": scheduler} | run(made, scheduler, WORKERS, settled)
+            for scheduler in SCHEDULERS
+        ]
     return pd.DataFrame(rows)
 
 
-def run(made: SimulatedStream, law: str, workers: Workers, settled: float) -> dict[str, float]:
+def run(made: SimulatedStream, scheduler: str, workers: Workers, settled: float) -> dict[str, float]:
     """Return windows answered as a share of those that came, and the unbalance of the window workers."""
-    setup = SimulationSetup(made, WINDOWS, COST, PidSplitting(), workers, law)
+    setup = SimulationSetup(made, WINDOWS, COST, PidSplitting(), workers, scheduler)
     shown = [sampled for sampled in simulate(setup) if settled < sampled.time <= made.arrival[-1]]
     periods = [sampled.wlq for sampled in shown if sampled.wlq is not None]
     wanted = len(shown) * 1e6 / WINDOWS.slide
@@ -50,8 +53,8 @@ def run(made: SimulatedStream, law: str, workers: Workers, settled: float) -> di
     }
 
 
-def _shares(rows: pd.DataFrame, law: str) -> list[float]:
-    return [float(share) for share in only(rows, law=law).sort_values("I")["bandwidth"]]
+def _shares(rows: pd.DataFrame, scheduler: str) -> list[float]:
+    return [float(share) for share in only(rows, scheduler=scheduler).sort_values("I")["bandwidth"]]
 
 
 def _drops(rows: pd.DataFrame) -> Finding:
@@ -60,7 +63,7 @@ def _drops(rows: pd.DataFrame) -> Finding:
 
 
 def _lower(rows: pd.DataFrame) -> Finding:
-    turn, pull = (_shares(rows, law) for law in SCHEDULERS)
+    turn, pull = (_shares(rows, scheduler) for scheduler in SCHEDULERS)
     ours = f"WIN_RR {', '.join(f'{x:.0%}' for x in turn)}; WIN_FB {', '.join(f'{x:.0%}' for x in pull)}"
     return Finding(ours, all(b >= a for a, b in zip(turn, pull, strict=True)) and max(pull) > max(turn))
 
@@ -87,5 +90,5 @@ FIGURE = Figure(
         Claim("it is always lower than with WIN_FB", _lower, _EVEN),
         Claim("with WIN_FB it is degraded by 10 % in the worst case", _slight),
     ),
-    plots=(Plot("", "Figure 12: share of the windows that are answered", "I", "bandwidth", by="law", bars=True),),
+    plots=(Plot("", "Figure 12: share of the windows that are answered", "I", "bandwidth", by="scheduler", bars=True),),
 )

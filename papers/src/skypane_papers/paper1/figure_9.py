@@ -84,11 +84,11 @@ def first_arrivals(event: np.ndarray, arrival: np.ndarray) -> FloatArray:
 
 def run(made: SimulatedStream) -> Shown:
     """Take a stream through a farm whose panes are evenly split."""
-    farm, law, held = PaneFarm(made, BLOCK_NESTED_LOOPS.tuples(1 << 16), WORKERS), TupleRoundRobin(), []
+    farm, policy, held = PaneFarm(made, BLOCK_NESTED_LOOPS.tuples(1 << 16), WORKERS), TupleRoundRobin(), []
     while not farm.ended:
-        farm.advance(farm.now + 1, law)
+        farm.advance(farm.now + 1, policy)
         held.append(farm.backlog + float(BLOCK_NESTED_LOOPS.size.of(farm.open_partitions).sum()))
-    farm.finish(law)
+    farm.finish(policy)
     return Shown(farm.computed, np.array(held))
 
 

@@ -59,7 +59,7 @@ def _shown(
     """Return a row for each period and strategy; `start`, the nodes at which the streams are first."""
     static = Inputs(came, None, capacity, most=HIGHEST, start=_even(came.mean(axis=0)), every=EVERY)
     setups = {
-        name: Inputs(came, _law(name, capacity, headroom), capacity, most=NODES, meta=meta, start=start, every=EVERY)
+        name: Inputs(came, _policy(name, capacity, headroom), capacity, most=NODES, meta=meta, start=start, every=EVERY)
         for name in ("DRF-M", "ARD")
     }
     return pd.concat(
@@ -68,7 +68,7 @@ def _shown(
     )
 
 
-def _law(strategy: str, capacity: float, headroom: float) -> Admission:
+def _policy(strategy: str, capacity: float, headroom: float) -> Admission:
     return Admission(capacity=capacity, most=NODES, give_back=0.85, strategy=strategy, headroom=headroom)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from skypane.control.elasticity.elastic import Elastic
-from skypane.control.elasticity.explaining import FuzzyPolicy
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import PidSplitting
 from skypane.runtime.sim.simulated_stream import SimulatedStream

@@ -21,7 +21,7 @@ from skypane.control.admission.forecasting import Forecaster, HoltForecaster
 from skypane.control.admission.metadata import MetaData, averages
 from skypane.control.admission.packing import fewest_bins
 from skypane.control.admission.strategies import STRATEGIES, Reader, ReaderCapacity, Strategy, StreamLoad
-from skypane.control.control_policy import ControlPolicy, Decision
+from skypane.policy import Decision, Policy
 from skypane.snapshots import JsonState
 from skypane.types import ConfigError, Duration, FloatArray, micros
 from skypane.wording import count
@@ -71,7 +71,7 @@ class AdmissionState(JsonState):
 
 
 @dataclass(frozen=True)
-class Admission(ControlPolicy[AdmissionState, PeriodObservation, Mapping[str, MetaData], Assignment]):
+class Admission(Policy[AdmissionState, PeriodObservation, Mapping[str, MetaData], Assignment]):
     """Paper 3's Algorithm 1, once a period.
 
     capacity    C: rows per second that one reader reads; None: the load of all streams is divided evenly among `most`

@@ -13,10 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from skypane.control.control_policy import ControlPolicy, Decision
-from skypane.control.elasticity.forecasting_policy import ModelPolicy
-from skypane.control.elasticity.situation import Situation
-from skypane.control.parallelism import Workers
+from skypane.control.sizing import check_sizing, workers_for
+from skypane.policy import Decision, Policy
 from skypane.snapshots import JsonState
 from skypane.types import ConfigError, Duration, micros
 
@@ -70,7 +68,7 @@ class ReadersState(JsonState):
 
 
 @dataclass(frozen=True)
-class Readers(ControlPolicy[ReadersState, ReaderBatch, Backlog, int]):
+class Readers(Policy[ReadersState, ReaderBatch, Backlog, int]):
     """The fewest readers that keep the latency bound, from 1 to `most`; `most` until a batch has been observed.
 
     latency    L, the bound on the waiting time of a row
@@ -94,7 +92,7 @@ class Readers(ControlPolicy[ReadersState, ReaderBatch, Backlog, int]):
             if type(getattr(self, name)) is not int or getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}")
         object.__setattr__(self, "latency", micros(self.latency, "latency"))
-        ModelPolicy(self.headroom, self.latency)  # raises ConfigError on invalid values
+        check_sizing(self.headroom, self.latency)
 
     def init(self) -> ReadersState:
         return ReadersState(self.most)
@@ -110,9 +108,8 @@ class Readers(ControlPolicy[ReadersState, ReaderBatch, Backlog, int]):
         """Return the state after the decision, and the number of readers of the next batch."""
         if not state.costs:
             return state, Decision("readers", state.readers, f"no batch measured yet: all {state.readers} readers", {})
-        now, cost = Workers(state.readers, 1), state.cost
-        situation = Situation(now, 0.0, 0.0, 1.0, rate=known.rate, backlog=round(known.backlog), cost_plq=cost)
-        wanted = min(ModelPolicy(self.headroom, self.latency).propose(situation, self.most + 1).workers.plq, self.most)
+        cost, backlog = state.cost, round(known.backlog)
+        wanted = min(workers_for(known.rate, cost, self.headroom, backlog=backlog, latency=self.latency), self.most)
         calm = state.calm + 1 if wanted < state.readers else 0
         after = max(wanted, state.readers - (calm >= self.calm))
         because = (

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from skypane.control.control_policy import ControlPolicy, Decision
 from skypane.control.elasticity.interval import IntervalSums, StageSamples
 from skypane.control.elasticity.limits import ScalingLimits
 from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.forecast import Holt, HoltState
 from skypane.control.parallelism import Workers
+from skypane.policy import Decision, Policy
 from skypane.snapshots import JsonState
 from skypane.types import ConfigError, micros
 from skypane.wording import count, counted, seconds
@@ -48,7 +48,7 @@ class ElasticState(JsonState):
 
 
 @dataclass(frozen=True)
-class Elastic(ScalingLimits, ControlPolicy[ElasticState, StageSamples, None, Workers]):
+class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
     """The second level of adaptation: a policy whose proposals are limited.
 
     policy    proposes workers from the measurements of a control interval
@@ -108,7 +108,7 @@ class Elastic(ScalingLimits, ControlPolicy[ElasticState, StageSamples, None, Wor
             forecast = state.forecast
         situation = self._situation(state, forecast)
         proposal = self.policy.propose(situation, self.most)
-        after, notes = self._made(state, proposal.workers)
+        after, notes = self._made(state, proposal.value)
         if self._waiting(state, situation.cost_plq, state.workers.plq) >= LEAST_SHOWN_BACKLOG:
             notes.insert(0, "1 row waits" if state.backlog == 1 else f"{count(state.backlog)} rows wait")
         because = "; ".join([proposal.because, *notes])

@@ -1,50 +1,19 @@
-"""The fuzzy controller as a policy, with the rules that led to each decision as its reason."""
+"""Reasons for the decisions of the fuzzy controller: the rules that led to each, in one line, and all grades by name."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 
-from skypane.control.elasticity.fuzzy import FuzzyController, Inference
+from skypane.control.elasticity.fuzzy import Inference
 from skypane.control.elasticity.rules import SPEEDS, SPLITTINGS, FuzzyRule
-from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation, fitted
+from skypane.control.elasticity.situation import Situation
 from skypane.control.parallelism import Workers
 from skypane.types import FloatArray
 
 LEAST_SHOWN = 0.05
 """Least grade and activation that the reason mentions; the figures contain all."""
-
-
-@dataclass(frozen=True)
-class FuzzyPolicy(ScalingPolicy):
-    """Two-level adaptation of paper 5: PLQ and WLQ workers by twelve rules."""
-
-    controller: FuzzyController = field(default_factory=FuzzyController)
-    name: ClassVar[str] = "fuzzy"
-
-    def propose(self, situation: Situation, most: int) -> Proposal:
-        controller = self.controller
-        after, by_rules = (
-            self._after(one, situation, most) for one in (controller, replace(controller, setpoint=None))
-        )
-        found = controller.infer(*self._inputs(situation), np.array(most))
-        setpoint = controller.setpoint if after != by_rules else None
-        return Proposal(after, explanation(situation, found, after, setpoint), figures(found, controller.rules))
-
-    def _after(self, controller: FuzzyController, situation: Situation, most: int) -> Workers:
-        now = situation.workers
-        n, m = controller.decide(*self._inputs(situation), now.plq, now.wlq, most)
-        return fitted(int(n), now.wlq if math.isnan(situation.rho_wlq) else int(m), most)
-
-    def _inputs(self, situation: Situation) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the controller's inputs; a WLQ that was not measured, as no window was due, counts as acceptable."""
-        rho_wlq = situation.rho_wlq
-        if math.isnan(rho_wlq) and not math.isnan(situation.rho_plq):
-            rho_wlq = self.controller.rho_wlq.acceptable.left
-        return np.array(situation.rho_plq), np.array(situation.sigma), np.array(rho_wlq)
 
 
 def explanation(situation: Situation, found: Inference, after: Workers, setpoint: float | None = None) -> str:

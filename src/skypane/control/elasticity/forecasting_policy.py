@@ -8,12 +8,14 @@ The backlog must be processed within the latency bound, so backlog / bound is ad
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation, fitted
-from skypane.types import ConfigError, Duration, micros
+from skypane.control.elasticity.situation import ScalingPolicy, Situation, fitted
+from skypane.control.parallelism import Workers
+from skypane.control.sizing import check_sizing, workers_for
+from skypane.policy import Decision
+from skypane.types import Duration, micros
 
 
 @dataclass(frozen=True)
@@ -25,29 +27,23 @@ class ModelPolicy(ScalingPolicy):
     name: ClassVar[str] = "model"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.headroom < 1:
-            raise ConfigError(f"headroom is a share of a worker, need 0 <= headroom < 1, got {self.headroom}")
-        if micros(self.latency, "latency") <= 0:
-            raise ConfigError(f"latency must be longer than 0, got {self.latency!r}")
+        check_sizing(self.headroom, self.latency)
 
-    def propose(self, situation: Situation, most: int) -> Proposal:
+    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
         now, rate, cost = situation.workers, situation.rate, situation.cost_plq
         if rate is None or cost is None:
-            return Proposal(now, f"no forecast of the rate or no cost yet: PLQ stays at {now.plq}, WLQ at {now.wlq}")
+            because = f"no forecast of the rate or no cost yet: PLQ stays at {now.plq}, WLQ at {now.wlq}"
+            return Decision("workers", now, because)
         rate += situation.backlog / (micros(self.latency) / 1e6)
-        plq = self._workers(rate * cost)
+        plq = workers_for(rate, cost, self.headroom)
         wlq = now.wlq
         if situation.cost_wlq is not None and cost > 0:
             capacity = 1 / cost  # tuples per second of a worker close to saturation
-            wlq = self._workers(min(plq * capacity, rate / (1 - self.headroom)) * situation.cost_wlq)
+            wlq = workers_for(min(plq * capacity, rate / (1 - self.headroom)), situation.cost_wlq, self.headroom)
         after = fitted(plq, wlq, most)
         because = (
             f"{rate:.0f} tuples/s x {cost * 1e6:.1f} us / {1 - self.headroom:.2f} -> PLQ {now.plq} -> {after.plq}, "
             f"WLQ {now.wlq} -> {after.wlq}"
         )
         figures = {"rate": rate, "cost plq": cost, "cost wlq": situation.cost_wlq or 0.0, "headroom": self.headroom}
-        return Proposal(after, because, figures)
-
-    def _workers(self, load: float) -> int:
-        """Return the workers for `load` worker-seconds per second in all, with a load of 1 - H each."""
-        return max(1, math.ceil(round(load / (1 - self.headroom), 9)))
+        return Decision("workers", after, because, figures)

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from skypane.control.elasticity.elastic import Elastic
-from skypane.control.elasticity.explaining import FuzzyPolicy
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import PROMPT, FuzzyController
+from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.elasticity.limits import TIMES, Cadence, ScalingLimits
-from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
+from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.parallelism import Workers
+from skypane.policy import Decision
 from skypane.types import ConfigError, Duration
 
 
@@ -56,7 +57,7 @@ class Elasticity(ScalingLimits, ScalingPolicy):
         """The policy that proposes numbers of workers: an own one, or the option itself if it has propose()."""
         return self
 
-    def propose(self, situation: Situation, most: int) -> Proposal:
+    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
         """Return the proposal of the option's policy; see ScalingPolicy.propose()."""
         if self.policy is self:
             raise NotImplementedError(f"{type(self).__name__} needs a method propose(), or a policy")

@@ -1,13 +1,13 @@
-"""Input and output of elasticity policies."""
+"""Interface of elasticity policies, and the measurements that they decide from."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from skypane.control.parallelism import Workers
+from skypane.policy import Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +33,13 @@ class Situation:
     cost_wlq: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Numbers of workers that a policy proposes, and the reason."""
-
-    workers: Workers
-    because: str
-    figures: Mapping[str, float] = field(default_factory=dict)
-
-
 class ScalingPolicy(ABC):
-    """A pure function from situations to numbers of workers; subclasses are frozen."""
+    """A policy without state: a pure function from situations to numbers of workers; subclasses are frozen."""
 
     name: ClassVar[str]
 
     @abstractmethod
-    def propose(self, situation: Situation, most: int) -> Proposal:
+    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
         """Return the proposed workers: at least one in each stage, at most `most` >= 2 together."""
 
 

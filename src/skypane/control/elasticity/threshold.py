@@ -9,7 +9,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation, fitted
+from skypane.control.elasticity.situation import ScalingPolicy, Situation, fitted
+from skypane.control.parallelism import Workers
+from skypane.policy import Decision
 from skypane.types import ConfigError
 
 
@@ -25,14 +27,14 @@ class ThresholdPolicy(ScalingPolicy):
         if not 0 < self.target <= 1 or not 0 <= self.tolerance < 1:
             raise ConfigError(f"need 0 < target <= 1 and 0 <= tolerance < 1, got {self.target} and {self.tolerance}")
 
-    def propose(self, situation: Situation, most: int) -> Proposal:
+    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
         now = situation.workers
         after = fitted(self._workers(now.plq, situation.rho_plq), self._workers(now.wlq, situation.rho_wlq), most)
         because = (
             f"rho of {situation.rho_plq:.2f} and {situation.rho_wlq:.2f} against {self.target:.2f} -> "
             f"PLQ {now.plq} -> {after.plq}, WLQ {now.wlq} -> {after.wlq}"
         )
-        return Proposal(after, because, {"target": self.target})
+        return Decision("workers", after, because, {"target": self.target})
 
     def _workers(self, workers: int, rho: float) -> int:
         if not 0 <= rho < math.inf or abs(rho / self.target - 1) <= self.tolerance:

@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeVar
 
-from skypane.control.control_policy import Decision
 from skypane.control.monitoring import utilisation
 from skypane.control.splitting.descriptor import PaneDescriptor, assign, send
 from skypane.control.splitting.pid import FALLBACK, Gains, Pid, PidState
 from skypane.control.splitting.relay import Relay, RelayState
 from skypane.control.splitting.routing import Routing, Share
 from skypane.control.splitting.splitting_policy import SplittingPolicy, SplittingSample, UpcomingBatch
+from skypane.policy import Decision
 from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
-from skypane.control.control_policy import ControlPolicy
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.splitting.routing import Routing
+from skypane.policy import Policy
+from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 
 S = TypeVar("S")
@@ -57,7 +58,12 @@ class SplittingSample:
     partition_sizes: tuple[int, ...] = ()
 
 
-class SplittingPolicy(ControlPolicy[S, SplittingSample, UpcomingBatch, Routing]):
+@dataclass(frozen=True, slots=True)
+class NoState(JsonState):
+    """The state of a splitting policy that keeps nothing between two batches."""
+
+
+class SplittingPolicy(Policy[S, SplittingSample, UpcomingBatch, Routing]):
     """A splitting policy."""
 
     name: ClassVar[str]
@@ -72,8 +78,3 @@ class SplittingPolicy(ControlPolicy[S, SplittingSample, UpcomingBatch, Routing])
         Policies without owners of panes return the state unchanged.
         """
         return state
-
-    def route(self, workers: int) -> Routing:
-        """Return the routing over `workers` workers for a batch of which nothing is known."""
-        _, decision = self.decide(self.init(), UpcomingBatch({}, workers))
-        return decision.value

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skypane.control.control_policy import Decision, NoState
 from skypane.control.splitting.routing import Routing
-from skypane.control.splitting.splitting_policy import SplittingPolicy, SplittingSample, UpcomingBatch
+from skypane.control.splitting.splitting_policy import NoState, SplittingPolicy, UpcomingBatch
+from skypane.policy import Decision
 from skypane.snapshots import JsonState
 
 
@@ -29,9 +29,6 @@ class PaneRoundRobin(SplittingPolicy[NoState]):
     def init(self) -> NoState:
         return NoState()
 
-    def observe(self, state: NoState, measured: SplittingSample) -> NoState:  # noqa: ARG002 - there is no state
-        return state
-
     def decide(self, state: NoState, known: UpcomingBatch) -> tuple[NoState, Decision[Routing]]:
         return state, Decision("splitting", Routing(known.workers), "each pane has one owner, in turn", {"sigma": 1.0})
 
@@ -48,9 +45,6 @@ class TupleRoundRobin(SplittingPolicy[RoundRobinState]):
 
     def init(self) -> RoundRobinState:
         return RoundRobinState()
-
-    def observe(self, state: RoundRobinState, measured: SplittingSample) -> RoundRobinState:  # noqa: ARG002
-        return state
 
     def decide(self, state: RoundRobinState, known: UpcomingBatch) -> tuple[RoundRobinState, Decision[Routing]]:
         routing = Routing(known.workers, everywhere=True, turn=state.sent % known.workers)

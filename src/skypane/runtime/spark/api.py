@@ -23,7 +23,7 @@ from skypane.plan import Plan
 from skypane.preference import ColumnLike, Columns, Preference, Score, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
-from skypane.runtime.spark.arguments import check_needed, elastic_law, policy_of, rows_schema, windows_of
+from skypane.runtime.spark.arguments import check_needed, elastic_policy, policy_of, rows_schema, windows_of
 from skypane.runtime.spark.assembly import Output, setting_of, workers_of
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import parallelism
@@ -248,7 +248,7 @@ def stream(
     workers = workers_of(rows, plq_workers, wlq_workers)
     if elastic is None:
         return Job(rows, setting, workers)
-    policy = elastic_law(
+    policy = elastic_policy(
         elastic, workers, parallelism(rows.sparkSession), given=(plq_workers is not None, wlq_workers is not None)
     )
     return Job(rows, replace(setting, elastic=policy), policy.init().workers)

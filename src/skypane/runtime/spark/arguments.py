@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from skypane.control.elasticity import registry as laws
+from skypane.control.elasticity import registry as options
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.parallelism import Workers
@@ -73,7 +73,7 @@ def check_needed(needed: Mapping[str, object]) -> None:
 def policy_of(progress: ProgressPolicy | None) -> ProgressPolicy:
     """Return the policy, KSlack() for None; raise ConfigError if `progress` is not a policy."""
     policy = KSlack() if progress is None else progress
-    if isinstance(policy, type) or not hasattr(policy, "step"):
+    if not isinstance(policy, ProgressPolicy):
         raise ConfigError(
             f"progress must be a policy such as Watermark('1 hour') or KSlack(), got {policy!r}; there are "
             f"{', '.join(Registered(policies))}"
@@ -88,14 +88,14 @@ def windows_of(window: Duration | None, slide: Duration | None, offset: Duration
     return Windows.of(window, slide, "0 seconds" if offset is None else offset)
 
 
-def elastic_law(elastic: Elasticity, start: Workers, cores: int, given: tuple[bool, bool]) -> Elastic:
+def elastic_policy(elastic: Elasticity, start: Workers, cores: int, given: tuple[bool, bool]) -> Elastic:
     """Return the elastic policy that begins with `start` workers, as far as its bounds allow.
 
     given   whether the user set plq_workers, and wlq_workers; raises ConfigError if a number set is out of bounds
     """
     if not isinstance(elastic, Elasticity):
         raise ConfigError(
-            f"elastic must be {' or '.join(f'{name}()' for name in Registered(laws))}, with max_workers=, or None; "
+            f"elastic must be {' or '.join(f'{name}()' for name in Registered(options))}, with max_workers=, or None; "
             f"got {elastic!r}"
         )
     policy = elastic.scaling(start, cores)

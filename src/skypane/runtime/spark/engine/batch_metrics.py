@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from skypane.control.control_policy import Decision
 from skypane.control.measurements import BatchMeasurements
 from skypane.control.monitoring import SamplingPeriod, utilisation
 from skypane.control.placement import PlacementChoice
 from skypane.metrics import BatchMetrics
 from skypane.operators.advance import ProgressStep
 from skypane.plan import Plan
+from skypane.policy import Decision
 from skypane.runtime.spark.engine.control_loop import BatchDecisions
 from skypane.runtime.spark.engine.plq import LiftReports
 from skypane.runtime.spark.engine.program import MicroBatch
@@ -70,16 +70,16 @@ def batch_metrics(
         rho=_rho(period_of(measured)),
         rho_wlq=_rho(window_period_of(measured)),
         workers=asdict(steering.workers),
-        decisions=tuple(_decisions(plan, steering, step, placement)),
+        decisions=tuple(_decisions(steering, step, placement)),
     )
 
 
 def _decisions(
-    plan: Plan, steering: BatchDecisions, step: ProgressStep, placement: Decision[PlacementChoice]
+    steering: BatchDecisions, step: ProgressStep, placement: Decision[PlacementChoice]
 ) -> Iterator[Decision[Any]]:
     """Yield the decisions for the batch, with JSON values."""
-    policy, state = plan.progress, step.state
-    yield Decision("progress", state.punctuation, policy.explain(state), dict(policy.figures(state)))
+    progress = step.decision
+    yield Decision(progress.what, progress.value.time, progress.because, progress.figures)
     for decision in (steering.splitting, steering.exchange, placement, steering.elastic):
         if decision is not None:
             yield Decision(**decision.to_json())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from skypane.metrics import BatchMetrics
+from skypane.progress import ProgressPolicy
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.ledger import Manifest
@@ -38,11 +39,11 @@ class CommittedState:
             manifest.drains,
         )
 
-    def manifest(self, control: ControlLoop, metrics: BatchMetrics) -> Manifest:
+    def manifest(self, progress: ProgressPolicy, control: ControlLoop, metrics: BatchMetrics) -> Manifest:
         return Manifest(
             batch_id=self.batch_id,
             fingerprint=to_json(self.fingerprint),
-            progress=dict(self.state.progress.snapshot()),
+            progress=progress.snapshot(self.state.progress),
             operator=self.state.snapshot(),
             control=control.snapshot(self.control),
             metrics=metrics.to_json(),

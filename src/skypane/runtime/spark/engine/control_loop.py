@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
-from skypane.control.control_policy import Decision
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.exchange import DEFAULT_GROWTH, Exchange, ExchangeState, SourceSpread
@@ -16,6 +15,7 @@ from skypane.control.parallelism import Workers
 from skypane.control.splitting import Routing, Splitting, SplittingSample, UpcomingBatch
 from skypane.control.splitting.expected import ExpectedPanes
 from skypane.operators.query import GrowingQuery
+from skypane.policy import Decision
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.utilization import panes_of, period_of, stages_of
 from skypane.snapshots import from_json, to_json
@@ -97,7 +97,7 @@ class ControlLoop:
             "asked": asdict(state.asked),
             "workers": asdict(state.workers),
             "exchange": self.exchange.snapshot(state.exchange),
-            "splitting": {"law": self.splitting.name, "state": self.splitting.snapshot(state.splitting)},
+            "splitting": {"policy": self.splitting.name, "state": self.splitting.snapshot(state.splitting)},
             "expected": to_json(state.expected),
             "elastic": self._elastic_snapshot(state),
         }
@@ -105,7 +105,7 @@ class ControlLoop:
     def _elastic_snapshot(self, state: ControlState) -> dict[str, Any] | None:
         if self.elastic is None or state.elastic is None:
             return None
-        return {"law": self.elastic.policy.name, "state": self.elastic.snapshot(state.elastic)}
+        return {"policy": self.elastic.policy.name, "state": self.elastic.snapshot(state.elastic)}
 
     def restore(self, snapshot: Mapping[str, Any]) -> ControlState:
         """Return the state from its snapshot; raise CheckpointError if it cannot be read.
@@ -117,9 +117,8 @@ class ControlLoop:
         try:
             asked, workers = Workers(**snapshot["asked"]), Workers(**snapshot["workers"])
             exchange = self.exchange.restore(snapshot["exchange"])
-            splitting_name, splitting = snapshot["splitting"]["law"], snapshot["splitting"]["state"]
-            saved = snapshot.get("elastic") or {"law": None, "state": None}
-            elastic_name, elastic = saved["law"], saved["state"]
+            splitting_name, splitting = _named(snapshot["splitting"])
+            elastic_name, elastic = _named(snapshot.get("elastic") or {"policy": None, "state": None})
         except (KeyError, TypeError, ConfigError) as error:
             raise CheckpointError(f"the control state in the checkpoint cannot be read: {error!r}") from error
         dropped = elastic_name is not None and self.elastic is None
@@ -215,6 +214,11 @@ class ControlLoop:
         if self.elastic is None or elastic is None:
             return elastic
         return self.elastic.observe(elastic, stages_of(measured))
+
+
+def _named(saved: Mapping[str, Any]) -> tuple[str | None, Any]:
+    """Return a policy's name and the snapshot of its state; earlier versions wrote the name under "law"."""
+    return saved["policy"] if "policy" in saved else saved["law"], saved["state"]
 
 
 def _spread(measured: BatchMeasurements, panes: int, partials: int, workers: int) -> SourceSpread:

@@ -73,7 +73,7 @@ class Ingest:
 
         Returns the panes, and the names of the files of merged partials.
         """
-        panes = state.open.without(step.given_up).add((pane.count.pane, pane.ref) for pane in level.panes)
+        panes = state.open.without(step.abandoned).add((pane.count.pane, pane.ref) for pane in level.panes)
         scattered = panes.scattered(closed_by)
         if not scattered or sum(ref.rows for pane in scattered for ref in panes.panes[pane]) > DRIVER_ROWS:
             return panes, frozenset()
@@ -96,7 +96,7 @@ class Ingest:
         """
         rejection = level.rejection.merge(step.rejection)
         entered = (pane.count for pane in level.panes)
-        account = state.account.after(level.fingerprint.rows, entered, rejection, step.given_up, due)
+        account = state.account.after(level.fingerprint.rows, entered, rejection, step.abandoned, due)
         after = WindowState(step.state, still, account=account)
         after.totals.check()
         return after
@@ -109,14 +109,16 @@ class Ingest:
         if not self.keep_rejected:
             return (), fresh
         if step.held:
-            gate = replace(self.plan.gate, limit=step.limit, keep=True)
+            gate = replace(self.plan.gate, limit=step.decision.value.future.limit, keep=True)
             fresh = late_rows.write_ahead(batch.rows, FarAheadStage(gate, self.partials, batch.batch_id), self.crossing)
-        still = () if step.given_up or not step.state.held.panes else state.ahead
+        still = () if step.abandoned or not step.state.held.panes else state.ahead
         return (*still, *fresh), fresh
 
     def rejected(self, level: LiftReports, step: ProgressStep, state: WindowState) -> BatchRows | None:
         """Return the rows that a batch rejects, for the late sink; None without one."""
         if not self.keep_rejected:
             return None
-        future = late_rows.given_up(self.plan.gate, self.partials, state.ahead, step.given_up) if step.given_up else ()
+        future = (
+            late_rows.abandoned(self.plan.gate, self.partials, state.ahead, step.abandoned) if step.abandoned else ()
+        )
         return late_rows.gather(self.schema, level, self.store, future)

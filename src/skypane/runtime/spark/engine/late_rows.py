@@ -60,7 +60,7 @@ def _refs(reports: Iterable[str]) -> tuple[PartialReference, ...]:
     return tuple(PartialReference.restored(ref) for report in reports for ref in json.loads(report))
 
 
-def given_up(
+def abandoned(
     gate: EntryRules, store: DocumentStore, refs: Iterable[PartialReference], panes: Collection[int]
 ) -> list[pa.Table]:
     """Return the held rows of the panes `panes`, with their reason."""

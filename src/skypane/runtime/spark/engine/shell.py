@@ -203,7 +203,7 @@ class Engine:
         # Timed before the manifest is written, which holds the times: the ledger and the listener get the same metrics.
         decisions = (*outcome.metrics.decisions, *report.decisions)
         metrics = replace(outcome.metrics, seconds=timer.stop(), inputs=report.inputs, decisions=decisions)
-        self.ledger.commit(after.manifest(self._control, metrics))
+        self.ledger.commit(after.manifest(self._setting.plan.progress, self._control, metrics))
         self._committed = after
         self._remove_unneeded(before, outcome)
         return metrics

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skypane.control.admission.forecasting import Forecaster, HoltForecaster
-from skypane.control.control_policy import Decision
 from skypane.metrics import InputMetrics
+from skypane.policy import Decision
 from skypane.runtime.spark.sources.many.input_kind import InputExtent
 
 INPUTS = "inputs"

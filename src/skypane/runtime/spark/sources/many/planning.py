@@ -18,8 +18,8 @@ from typing import Any
 from skypane.control.admission import Admission, PeriodObservation
 from skypane.control.admission.readers import Backlog, Readers
 from skypane.control.admission.sharing import fair_shares
-from skypane.control.control_policy import Decision
 from skypane.metrics import InputMetrics
+from skypane.policy import Decision
 from skypane.runtime.spark.sources.many.discovery import discovered
 from skypane.runtime.spark.sources.many.input_kind import Input, InputExtent, InputSpec, OffsetRange
 from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker

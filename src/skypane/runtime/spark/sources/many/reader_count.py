@@ -7,7 +7,7 @@ rows seem to cost more than they do, so the policy chooses too many readers rath
 from __future__ import annotations
 
 from skypane.control.admission.readers import Backlog, ReaderBatch, Readers
-from skypane.control.control_policy import Decision
+from skypane.policy import Decision
 
 
 class ReaderCount:

@@ -1,4 +1,4 @@
-"""What holds for every control law; the kit that says so is found to see what is wrong."""
+"""What holds for every policy; the kit that says so is found to see what is wrong."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from tests.subclasses import concrete
 
-import skypane.control
+import skypane
 from skypane.control.admission import Admission, MetaData, PeriodObservation
 from skypane.control.admission.readers import Backlog, ReaderBatch, Readers
-from skypane.control.control_policy import ControlPolicy, Decision
 from skypane.control.elasticity.elastic import Elastic
+from skypane.control.elasticity.interval import StageSamples
 from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Threshold
-from skypane.control.elasticity.situation import Proposal, ScalingPolicy, Situation
+from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.exchange import Exchange, SourceSpread
 from skypane.control.monitoring import SamplingPeriod
@@ -34,8 +34,12 @@ from skypane.control.splitting import (
     TupleRoundRobin,
     UpcomingBatch,
 )
+from skypane.policy import Decision, Policy
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, Readiness, Watermark
 from skypane.snapshots import JsonState
-from skypane.testing.control_kit import check_elasticity, check_law
+from skypane.testing.elasticity_kit import check_elasticity
+from skypane.testing.policy_kit import AnyPolicy, check_policy
+from skypane.windows import Windows
 
 CALM, OVERLOADED = (
     SamplingPeriod(1.0, (busy, busy / 2), (100, 90), (scheduled, 90), 4, 6)
@@ -59,10 +63,17 @@ META = MetaData(min=1, max=8, transition="jump", low_period="30 s", high_period=
 DUE = [DueWindows(0, 0, 1, 1), DueWindows(4, 1_000, 2, 3), DueWindows(400, 9_000_000, 50, 8, 70_000), DueWindows(
     60, 500_000, 9, 4, threads=True)]  # fmt: skip
 
-#: each law: it, what intervals may show of its work, and what it may know before it decides
-CASES: dict[
-    type[ControlPolicy[Any, Any, Any, Any]], tuple[ControlPolicy[Any, Any, Any, Any], Sequence[Any], Sequence[Any]]
-] = {
+ARRIVALS = [
+    PaneArrivals.none(),
+    *(PaneArrivals.of_times(times, Windows(10, 10)) for times in ([1, 12, 25], [30, 4], [55, 5_000], [60, 2], [10**9])),
+]
+
+#: each policy: it, what intervals may show of its work, and what it may know before it decides
+CASES: dict[type[AnyPolicy], tuple[AnyPolicy, Sequence[Any], Sequence[Any]]] = {
+    Watermark: (Watermark("20 us", max_ahead="1000 us", patience=9), [None], ARRIVALS),
+    KSlack: (KSlack(max_slack="50 us", support=3), [None], ARRIVALS),
+    AqKSlack: (AqKSlack(0.3, reserve=1, max_ahead="1000 us"), [None], ARRIVALS),
+    Readiness: (Readiness("100 us", sources=("east",)), [None], ARRIVALS),
     PaneRoundRobin: (PaneRoundRobin(), *SPLITTING),
     TupleRoundRobin: (TupleRoundRobin(), *SPLITTING),
     AdaptiveSplitting: (AdaptiveSplitting(recent=7), *SPLITTING),
@@ -80,7 +91,7 @@ CASES: dict[
     ),
     Elastic: (
         Elastic(ThresholdPolicy(), 8, Workers(2, 2), every=2, cooldown=1, idle=2, catch_up="1 second"),
-        [],
+        [StageSamples(None, None), StageSamples(CALM, None, 100), StageSamples(OVERLOADED, CALM, 400, 5_000, 3, 2, 1)],
         [None],
     ),
     Admission: (
@@ -98,21 +109,20 @@ CASES: dict[
         [Backlog(0.0, 0.0), Backlog(1_700.0, 8_500.0), Backlog(1e6, 1e7)],
     ),
 }
-LAWS = [name for name in CASES if name is not Elastic]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-def test_every_law_keeps_the_laws(law: type[Any]):
-    one, measured, known = CASES[law]
-    check_law(one, measured=measured, known=known)
+@pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
+def test_every_policy_keeps_the_laws(kind: type[AnyPolicy]):
+    policy, measured, known = CASES[kind]
+    check_policy(policy, measured=measured, known=known)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", ["PAR", "ARI", "ARD", "DRF"])
 def test_admission_keeps_them_with_every_strategy(strategy: str):
-    law, measured, known = CASES[Admission]
-    check_law(replace(law, strategy=strategy), measured=measured, known=known)  # type: ignore[type-var]
+    policy, measured, known = CASES[Admission]
+    check_policy(replace(policy, strategy=strategy), measured=measured, known=known)  # type: ignore[type-var]
 
 
 @pytest.mark.long
@@ -123,9 +133,9 @@ def test_what_counts_workers_keeps_them(option: Elasticity):
     check_elasticity(option)
 
 
-def test_no_law_is_left_out():
-    assert concrete(ControlPolicy, skypane.control) == set(CASES)  # type: ignore[type-abstract]
-    assert {type(law) for law in POLICIES.values()} <= set(CASES)
+def test_no_policy_is_left_out():
+    assert concrete(Policy, skypane) == set(CASES)  # type: ignore[type-abstract]
+    assert {type(policy) for policy in POLICIES.values()} <= set(CASES)
     assert concrete(Elasticity, skypane.control) == {Fuzzy, Model, Threshold}
 
 
@@ -138,8 +148,8 @@ class Count(JsonState):
 
 
 @dataclass(frozen=True)
-class Counting(ControlPolicy[Count, int, None, int]):
-    """A sound law; its faults are made of it below."""
+class Counting(Policy[Count, int, None, int]):
+    """A sound policy; its faults are made of it below."""
 
     State = Count
 
@@ -202,7 +212,7 @@ class All(JsonState):
 
 
 @dataclass(frozen=True)
-class Hoards(ControlPolicy[All, int, None, int]):
+class Hoards(Policy[All, int, None, int]):
     """Keeps all that it has seen."""
 
     State = All
@@ -219,7 +229,7 @@ class Hoards(ControlPolicy[All, int, None, int]):
 
 
 @pytest.mark.parametrize(
-    ("law", "broken"),
+    ("policy", "broken"),
     [
         (Remembers(), "equal states and inputs give equal decisions"),
         (Changes(), "change no state|equal states and inputs"),
@@ -229,12 +239,12 @@ class Hoards(ControlPolicy[All, int, None, int]):
         (HasNoFigure(), "figures are finite"),
         (Hoards(), "does not grow"),
     ],
-    ids=lambda law: type(law).__name__,
+    ids=lambda value: type(value).__name__,
 )
-def test_the_kit_names_the_law_that_is_broken(law: ControlPolicy[Any, Any, Any, Any], broken: str):
-    check_law(Counting(), measured=[1, 2], known=[None])
+def test_the_kit_names_the_law_that_is_broken(policy: AnyPolicy, broken: str):
+    check_policy(Counting(), measured=[1, 2], known=[None])
     with pytest.raises(AssertionError, match=broken):
-        check_law(law, measured=[1, 2], known=[None])
+        check_policy(policy, measured=[1, 2], known=[None])
 
 
 @dataclass(frozen=True)
@@ -243,8 +253,8 @@ class TooMany(ScalingPolicy):
 
     name = "too many"
 
-    def propose(self, situation: Situation, most: int) -> Proposal:
-        return Proposal(Workers(most, most), f"{situation.rho_plq:.2f}")
+    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
+        return Decision("workers", Workers(most, most), f"{situation.rho_plq:.2f}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,7 +271,7 @@ def test_a_proposal_of_more_workers_than_there_may_be_is_found():
 
 def test_a_run_without_anything_to_observe_is_none():
     with pytest.raises(AssertionError, match="must not be empty"):
-        check_law(Exchange(), measured=[], known=[None])
+        check_policy(Exchange(), measured=[], known=[None])
 
 
 def test_a_decision_is_told_as_json():

@@ -1,4 +1,4 @@
-"""Interface of all control policies: a frozen configuration, an explicit state, and decisions with reasons.
+"""Interface of all policies, of progress and of control: a frozen configuration, a state, and decisions with reasons.
 
     policy = AdaptiveSplitting(...)                 # frozen: equal policies decide alike
     state = policy.init()
@@ -7,7 +7,7 @@
     state = policy.restore(policy.snapshot(state))  # through the ledger: JSON values only
 
 A policy reads no clock, draws no random numbers and opens no files: equal inputs give equal decisions, so the simulator
-and the engine decide alike.
+and the engine decide alike. What needs no state is a function that returns a Decision.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from skypane.snapshots import JsonState, from_json, to_json
+from skypane.snapshots import from_json, to_json
 
 S = TypeVar("S")
 M = TypeVar("M")
@@ -51,12 +51,7 @@ class Decision(Generic[V_co]):
         }
 
 
-@dataclass(frozen=True, slots=True)
-class NoState(JsonState):
-    """The state of a policy without state."""
-
-
-class ControlPolicy(ABC, Generic[S, M, K, V]):
+class Policy(ABC, Generic[S, M, K, V]):
     """A policy with states S that observes M and decides V from known facts K. Subclasses are frozen dataclasses."""
 
     #: The class of the states, a frozen dataclass of JSON values.
@@ -64,11 +59,11 @@ class ControlPolicy(ABC, Generic[S, M, K, V]):
 
     @abstractmethod
     def init(self) -> S:
-        """Return the state before the first measurement."""
+        """Return the state before the first interval."""
 
-    @abstractmethod
-    def observe(self, state: S, measured: M) -> S:
-        """Return the state after an interval with these measurements."""
+    def observe(self, state: S, measured: M) -> S:  # noqa: ARG002 - for policies that learn from what they know
+        """Return the state after an interval with these measurements; by default they change nothing."""
+        return state
 
     @abstractmethod
     def decide(self, state: S, known: K) -> tuple[S, Decision[V]]:
@@ -81,15 +76,3 @@ class ControlPolicy(ABC, Generic[S, M, K, V]):
     def restore(self, snapshot: Any) -> S:
         """Return the state that snapshot() wrote; raise CheckpointError, naming the field, if it is invalid."""
         return cast("S", from_json(self.State, snapshot))
-
-
-class StatelessPolicy(ControlPolicy[NoState, M, K, V]):
-    """A policy without state: it decides from the known facts alone."""
-
-    State = NoState
-
-    def init(self) -> NoState:
-        return NoState()
-
-    def observe(self, state: NoState, measured: M) -> NoState:  # noqa: ARG002 - there is no state to update
-        return state
