@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.parallelism import Workers
-from skypane.metrics import BatchMetrics
+from skypane.metrics import BatchMetrics, InputReport
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import fingerprint
 from skypane.runtime.spark.engine.committed_state import CommittedState
@@ -37,7 +37,6 @@ from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.programs import program_of
 from skypane.runtime.spark.engine.timer import Timer
-from skypane.runtime.spark.sources.many.input_metrics import InputReport
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import CheckpointError, SkypaneError
 
@@ -59,7 +58,7 @@ class Engine:
     ) -> None:
         """Take over the checkpoint, and restore the committed state.
 
-        inputs   returns the current report on many inputs
+        inputs   returns the current report of a source of many inputs
         pace     seconds that the trigger leaves between batches; 0 without a trigger, infinite if no further rows come
         """
         self._setting = setting
