@@ -86,8 +86,9 @@ def run(spark: SparkSession, folder: Path, port: int, step: float, readers: int 
     )
     seen: list[sp.BatchMetrics] = []
     job = sp.stream(
-        offers, Asked(port), time="ts", window=f"{2 * SLIDE:g} seconds", slide=f"{SLIDE:g} seconds", wlq_workers=1,
-        progress=sp.Watermark("1 second"), checkpoint=folder / "checkpoint", output=folder / "out", **options,
+        offers, Asked(port), time="ts", window=f"{2 * SLIDE:g} seconds", slide=f"{SLIDE:g} seconds",
+        progress=sp.Watermark("1 second"), checkpoint=folder / "checkpoint", output=folder / "out",
+        workers=sp.WorkerOptions(wlq_workers=1, **options),
     )  # fmt: skip
     for feed in feeds:
         feed.send([b'{"n": -1, "at": %.3f}' % time.time()])

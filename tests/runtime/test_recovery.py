@@ -554,9 +554,7 @@ def test_what_answers_do_not_depend_on_may_change(begun: Path, spark: SparkSessi
         job_of(
             spark,
             Task(str(begun)),
-            splitting="TB_RR",
-            plq_workers=3,
-            wlq_workers=1,
+            workers=sp.WorkerOptions(plq_workers=3, wlq_workers=1, splitting="TB_RR"),
             progress=sp.KSlack("2 days"),
             output=begun / "moved",
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 from pydantic import Field, PositiveInt, model_validator
 
 from skypane.control.splitting import POLICIES
+from skypane.control.worker_options import WorkerOptions
 from skypane.jobs.elastic_section import AnyElastic
 from skypane.jobs.fields import Columns, MisfitError, Section, Time
 from skypane.jobs.output_section import OF_A_BATCH, LateSection, OutputSection
@@ -88,6 +89,11 @@ class WorkersSection(Section):
     wlq_workers: PositiveInt | None = None
     #: policy that changes them while a stream runs; by default they are fixed
     elastic: AnyElastic | None = None
+
+    def build(self) -> WorkerOptions:
+        """Return the options."""
+        elastic = None if self.elastic is None else self.elastic.build()
+        return WorkerOptions(**dict(self) | {"elastic": elastic})
 
 
 class SparkSection(Section):
@@ -221,7 +227,7 @@ class JobFile(Section):
         if self.workers.elastic is not None:
             raise MisfitError("workers.elastic", "is only for mode stream; a batch is one Spark job")
 
-    def asked(self) -> Query:
+    def build_query(self) -> Query:
         """Return the query."""
         query, window = self.query, self.window
         if isinstance(query, ContinuousSection):

@@ -62,7 +62,7 @@ def _history(rows: DataFrame, case: Case) -> IntArray:
     query = asking.query(case.asked, case.rows.schema)
     assert isinstance(query, ContinuousSkyline)
     preference, window = query.preference, Length(query.window)
-    history = sp.continuous_skyline(rows, preference, by=query.by, time=TIME, window=window, invalid="drop").toArrow()
+    history = sp.skyline_history(rows, preference, by=query.by, time=TIME, window=window, invalid="drop").toArrow()
     ids = history.column(ID).to_numpy()
     spans = {name: history.column(name).cast(pa.int64()).to_numpy() for name in ("front_from", "front_to")}
     told = [

@@ -50,7 +50,7 @@ class Engine:
 
     def __init__(
         self,
-        setting: JobSettings,
+        settings: JobSettings,
         workers: Workers,
         on_batch: Callable[[BatchMetrics], None] | None = None,
         inputs: Callable[[], InputReport] = InputReport,
@@ -61,19 +61,21 @@ class Engine:
         inputs   returns the current report of a source of many inputs
         pace     seconds that the trigger leaves between batches; 0 without a trigger, infinite if no further rows come
         """
-        self._setting = setting
+        self._settings = settings
         self._pace = pace
         self._on_batch = on_batch
         self._inputs = inputs
-        self._store = DocumentStore.at(setting.checkpoint).child("skypane")
+        self._store = DocumentStore.at(settings.checkpoint).child("skypane")
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
         )
-        self._control = ControlLoop.of(setting, workers)
+        self._control = ControlLoop.of(settings, workers)
         self.ledger = Ledger(self._store)
-        fence(self.ledger, self._store, setting)
+        fence(self.ledger, self._store, settings)
         ownership = self.ledger.ownership
-        self._program = program_of(setting, self._store, setting.output.stage(ownership.driver) or self._answers)
+        self._program = program_of(
+            settings, self._store, settings.sinks.output.stage(ownership.driver) or self._answers
+        )
         with ownership.in_charge():
             self._committed = CommittedState.restored(self._program, self._control, self.ledger.latest())
             tidy(ownership, self._partials, self._committed.state.files, (self._rejected, self._answers))
@@ -83,7 +85,7 @@ class Engine:
 
     @property
     def checkpoint(self) -> str:
-        return self._setting.checkpoint
+        return self._settings.checkpoint
 
     @property
     def workers(self) -> Workers:
@@ -141,7 +143,7 @@ class Engine:
         """Run the drain that was begun but not committed; return its metrics, or None if there is no such drain."""
         if not self.ledger.drain_begun:
             return None
-        rows = spark.createDataFrame([], spark_schema(self._setting.schema))
+        rows = spark.createDataFrame([], spark_schema(self._settings.schema))
         with self.ledger.ownership.in_charge():
             metrics = self._process(rows, self._committed.batch_id + 1, drain=True)
         self._notify(metrics)
@@ -153,7 +155,7 @@ class Engine:
         Raises CheckpointError unless the rows match the committed fingerprint: if Spark has lost its record of the
         batch, it fills the batch with new rows, which would be lost.
         """
-        read, known = fingerprint.read(rows, self._setting.plan.time), self._committed.fingerprint
+        read, known = fingerprint.read(rows, self._settings.plan.time), self._committed.fingerprint
         if read != known:
             raise CheckpointError(
                 f"batch {batch_id} is in the ledger with {known.rows} rows, and Spark replays it with {read.rows} "
@@ -219,11 +221,12 @@ class Engine:
     def _deliver(self, rows: DataFrame, outcome: BatchOutcome[Any], batch_id: int) -> None:
         driver = self.ledger.ownership.driver
         self.ledger.ownership.check()
-        self._setting.output.write(rows.sparkSession, replace(outcome.answers, driver=driver), batch_id)
-        if self._setting.late is not None and outcome.rejected is not None:
-            self._setting.late.write(rows.sparkSession, replace(outcome.rejected, driver=driver), batch_id)
-        if self._setting.front is not None and outcome.current is not None:
-            self._setting.front.write(rows.sparkSession, replace(outcome.current, driver=driver), batch_id)
+        sinks = self._settings.sinks
+        sinks.output.write(rows.sparkSession, replace(outcome.answers, driver=driver), batch_id)
+        if sinks.late is not None and outcome.rejected is not None:
+            sinks.late.write(rows.sparkSession, replace(outcome.rejected, driver=driver), batch_id)
+        if sinks.front is not None and outcome.current is not None:
+            sinks.front.write(rows.sparkSession, replace(outcome.current, driver=driver), batch_id)
 
     def _remove_unneeded(self, before: CommittedState, outcome: BatchOutcome[Any]) -> None:
         ownership = self.ledger.ownership
