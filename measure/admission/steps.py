@@ -102,7 +102,7 @@ def run(spark: SparkSession, folder: Path, port: int, step: float, readers: int 
     load = Load(feeds, factor=lambda share: FACTORS[max(0, int((share * seconds - LEAD) / step))])
     begin = time.time() + LEAD
     load.run(seconds)
-    handle.stop(patience=1)
+    handle.stop(timeout=1)
     for batch in seen:
         print(f"{batch.started_at - begin:6.1f} s {batch}, {len(batch.task_rows)} readers", batch.workers, flush=True)
     return shown(seen, begin, begin + len(FACTORS) * step)

@@ -112,6 +112,6 @@ def run(spark: SparkSession, profile: Profile, query: Query, scratch: Path, **op
     )  # fmt: skip
     handle = job.start(trigger="3 seconds", on_batch=seen.append)
     handle.await_termination(profile.end - time.time())
-    handle.stop(patience=1)
+    handle.stop(timeout=1)
     print(handle.explain())
     return [batch for batch in seen if batch.newest is not None and batch.newest / 1e6 >= profile.begin]

@@ -529,7 +529,7 @@ def test_a_stop_without_patience_gives_the_batch_up(way: str, spark: SparkSessio
     job = job_of(spark, case, tmp_path, case.batches(), output=sink)
     handle = job.start(on_batch=lambda batch: seen.append(batch.batch_id))
     assert sink.entered.wait(60)
-    stopping = threading.Thread(target=handle.query.stop if way == "of Spark" else lambda: handle.stop(patience=0))
+    stopping = threading.Thread(target=handle.query.stop if way == "of Spark" else lambda: handle.stop(timeout=0))
     stopping.start()
     while handle.query.isActive:
         stopping.join(0.001)

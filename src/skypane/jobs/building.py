@@ -62,7 +62,7 @@ def options(job: JobFile) -> dict[str, Any]:
     optional = {
         "every": getattr(job.query, "every", None),
         "progress": None if job.progress is None else job.progress.build(),
-        "source": job.late_by,
+        "source": job.source_column,
         "late": None if job.late is None else job.late.build(),
         "front": None if job.front is None else job.front.path,
     }

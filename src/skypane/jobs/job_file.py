@@ -141,8 +141,8 @@ class JobFile(Section):
     query: AnyQuery
     window: WindowSection | None = None
     progress: AnyPolicy | None = None
-    #: column that names the source of a row; late rows are counted by it
-    late_by: str | None = None
+    #: column that names the source of a row; late rows are counted by it, and the policy readiness follows each source
+    source_column: str | None = None
     #: batch only: whether a row that cannot be ranked is an error or is dropped
     invalid: Literal["error", "drop"] = "error"
     output: OutputSection
@@ -214,7 +214,7 @@ class JobFile(Section):
     def _fits_a_batch(self) -> None:
         stray = [
             name
-            for name in ("progress", "late", "late_by", "front", "checkpoint", "trigger", "map")
+            for name in ("progress", "late", "source_column", "front", "checkpoint", "trigger", "map")
             if getattr(self, name)
         ]
         if stray:
@@ -238,6 +238,7 @@ class JobFile(Section):
     def summary(self) -> dict[str, Any]:
         """Return the fields that must not change when a run of this job is resumed."""
         fields = self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question", "map"})
+        fields["late_by"] = fields.pop("source_column")  # its name in the summaries of earlier versions
         fields["source"]["options"] = all_shown(self.source.options)  # secrets must not be stored with the summary
         # Summaries of earlier versions lack the fields that those versions did not have.
         fields["output"] = self.output.summary()
