@@ -38,12 +38,13 @@ class Sinks:
     @classmethod
     def of(cls, output: Output | None, late: Output | None = None, front: Output | None = None) -> Self:
         """Return the sinks of the user's arguments."""
+        if isinstance(front, str | os.PathLike):
+            front = Current(os.fspath(front))
         return cls(
             sink(output),
             None if late is None else sink(late, "late").for_rejected(),
-            Current(os.fspath(front)) if isinstance(front, str | os.PathLike)
-            else None if front is None else sink(front, "front"),
-        )  # fmt: skip
+            None if front is None else sink(front, "front"),
+        )
 
     @property
     def by_role(self) -> dict[str, Sink]:
