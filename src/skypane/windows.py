@@ -38,9 +38,7 @@ class Windows:
 
     def __post_init__(self) -> None:
         if any(isinstance(value, str | timedelta) for value in (self.length, self.slide, self.offset)):
-            raise ConfigError(
-                f"Windows() takes whole microseconds: write Windows.of({self.length!r}, {self.slide!r}, ...)"
-            )
+            raise ConfigError(f"Windows() takes microseconds: write Windows.of({self.length!r}, {self.slide!r})")
         if abs(self.offset) + abs(self.length) > _LONGEST:
             raise ConfigError(
                 f"window and offset together must be below 270,000 years, got length={self.length}, "

@@ -359,7 +359,7 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
         lambda df: job(df, workers=sp.WorkerOptions(), elastic=sp.Fuzzy()),
         r"elastic= is set twice.*WorkerOptions\(elastic=\.\.\.\) only",
     ),
-    "microseconds as texts": (lambda _: sp.Windows("1 hour", "1 hour"), r"Windows\.of\('1 hour', '1 hour', "),  # type: ignore[arg-type]
+    "microseconds as texts": (lambda _: sp.Windows("1 hour", "1 hour"), r"Windows\.of\('1 hour', '1 hour'\)"),  # type: ignore[arg-type]
     "progress": (lambda df: job(df, progress="1 hour"), r"progress must be a policy.*got '1 hour'"),
     "drop budget": (lambda _: sp.AqKSlack(max_drop=2), r"max_drop.*got 2"),
     "delay": (lambda _: sp.Watermark("-1 second"), r"delay must not be negative, got '-1 seconds'"),
