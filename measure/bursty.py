@@ -85,14 +85,12 @@ def run(rows: DataFrame, way: str, scratch: Path, workers: int) -> list[sp.Batch
         time="time",
         window="1 second",
         slide="200 milliseconds",
-        splitting=policy,
-        plq_workers=workers,
-        wlq_workers=workers,
+        workers=sp.WorkerOptions(plq_workers=workers, wlq_workers=workers, splitting=policy),
         checkpoint=scratch / "checkpoint",
         output=scratch / "out",
     )
     if costs is not None:
-        job = replace(job, setting=replace(job.setting, costs=costs))
+        job = replace(job, settings=replace(job.settings, costs=costs))
     told: list[sp.BatchMetrics] = []
     job.start(trigger="available now", on_batch=told.append).await_termination()
     return told

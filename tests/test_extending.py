@@ -75,7 +75,7 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         import pyarrow as pa
         import skypane as sp
         from skypane.jobs import parse
-        from skypane.runtime.spark.arguments import elastic_policy, policy_of
+        from skypane.runtime.spark.arguments import policy_of
         from skypane.runtime.spark.sinks.sink_arguments import sink
         from skypane.runtime.spark.sources.many.discovery import entry
         from skypane.runtime.spark.sources.source_names import SOURCES
@@ -114,7 +114,7 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         complaint(lambda: parse(job.replace("low: 0.4", "low: 3")))
         complaint(lambda: parse(job.replace("batches: 7", "batches: 0")))
         complaint(lambda: policy_of("lately"))
-        complaint(lambda: elastic_policy("steps", None, 1, (False, False)))
+        complaint(lambda: sp.WorkerOptions(elastic="steps"))
         complaint(lambda: sink(7))
         complaint(lambda: entry({"agian": "x"}, "inputs[0]"))
     """), path=extended)  # fmt: skip

@@ -68,7 +68,9 @@ def test_what_the_doors_share_they_call_alike(door: Any):
     )
 
 
-@pytest.mark.parametrize("door", [sp.ask, sp.stream, sp.continuous_skyline], ids=lambda door: door.__name__)
+@pytest.mark.parametrize(
+    "door", [sp.ask, sp.stream, sp.continuous_skyline, sp.skyline_history], ids=lambda door: door.__name__
+)
 def test_every_option_of_a_door_stands_in_its_help(door: Any):
     told = inspect.getdoc(door) or ""
     for name in list(inspect.signature(door).parameters)[2:]:

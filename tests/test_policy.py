@@ -12,6 +12,7 @@ import pytest
 from tests.subclasses import concrete
 
 import skypane
+import skypane.control
 from skypane.control.admission import Admission, MetaData, PeriodObservation
 from skypane.control.admission.readers import Backlog, ReaderBatch, Readers
 from skypane.control.elasticity.elastic import Elastic

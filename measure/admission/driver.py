@@ -21,7 +21,7 @@ def main(folder: Path, rows: int, *, last: bool) -> None:
     """Read until killed, or all that there is."""
     spark = sp.session("local[2]", "skypane-admission", {"spark.driver.memory": "1g", "spark.ui.enabled": "false"})
     stream = sp.inputs(
-        spark, folder / "inputs.json", "n long, at double", readers=2, rows_per_trigger=rows, malformed="bad"
+        spark, folder / "inputs.json", "n long, at double", readers=2, rows_per_trigger=rows, malformed_column="bad"
     )
 
     def write(batch: DataFrame, number: int) -> None:

@@ -86,8 +86,9 @@ def run(spark: SparkSession, folder: Path, port: int, step: float, readers: int 
     )
     seen: list[sp.BatchMetrics] = []
     job = sp.stream(
-        offers, Asked(port), time="ts", window=f"{2 * SLIDE:g} seconds", slide=f"{SLIDE:g} seconds", wlq_workers=1,
-        progress=sp.Watermark("1 second"), checkpoint=folder / "checkpoint", output=folder / "out", **options,
+        offers, Asked(port), time="ts", window=f"{2 * SLIDE:g} seconds", slide=f"{SLIDE:g} seconds",
+        progress=sp.Watermark("1 second"), checkpoint=folder / "checkpoint", output=folder / "out",
+        workers=sp.WorkerOptions(wlq_workers=1, **options),
     )  # fmt: skip
     for feed in feeds:
         feed.send([b'{"n": -1, "at": %.3f}' % time.time()])
@@ -101,7 +102,7 @@ def run(spark: SparkSession, folder: Path, port: int, step: float, readers: int 
     load = Load(feeds, factor=lambda share: FACTORS[max(0, int((share * seconds - LEAD) / step))])
     begin = time.time() + LEAD
     load.run(seconds)
-    handle.stop(patience=1)
+    handle.stop(timeout=1)
     for batch in seen:
         print(f"{batch.started_at - begin:6.1f} s {batch}, {len(batch.task_rows)} readers", batch.workers, flush=True)
     return shown(seen, begin, begin + len(FACTORS) * step)

@@ -88,7 +88,7 @@ def front(
     )
     forced = {"driver": Costs(job=1e9), "spark": Costs(job=0, shard_per_row=0, front_per_pair=1)}
     if place:
-        job = replace(job, setting=replace(job.setting, costs=forced[place]))
+        job = replace(job, settings=replace(job.settings, costs=forced[place]))
     handle = job.start(trigger="available now", on_batch=seen.append)
     handle.await_termination()
     return str(handle.query.id)

@@ -107,10 +107,11 @@ def run(spark: SparkSession, profile: Profile, query: Query, scratch: Path, **op
     seen: list[sp.BatchMetrics] = []
     job = sp.stream(
         profile.offers(spark), query, time="ts", window=f"{2 * SLIDE} seconds", slide=f"{SLIDE} seconds",
-        splitting="TB_RR", wlq_workers=1, checkpoint=scratch / "checkpoint", output=scratch / "out", **options,
+        workers=sp.WorkerOptions(splitting="TB_RR", wlq_workers=1, **options),
+        checkpoint=scratch / "checkpoint", output=scratch / "out",
     )  # fmt: skip
     handle = job.start(trigger="3 seconds", on_batch=seen.append)
     handle.await_termination(profile.end - time.time())
-    handle.stop(patience=1)
+    handle.stop(timeout=1)
     print(handle.explain())
     return [batch for batch in seen if batch.newest is not None and batch.newest / 1e6 >= profile.begin]

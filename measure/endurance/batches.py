@@ -67,7 +67,7 @@ def queries(spark: SparkSession, folder: Path, inputs: list[object]) -> dict[str
     """Return both queries, by name, over inputs of their own reading."""
 
     def rows() -> DataFrame:
-        return sp.inputs(spark, inputs, SCHEMA, readers=1, rows_per_trigger=2 * ROWS, malformed="bad")
+        return sp.inputs(spark, inputs, SCHEMA, readers=1, rows_per_trigger=2 * ROWS, malformed_column="bad")
 
     return {
         "windows": sp.stream(
@@ -158,7 +158,7 @@ def run(folder: Path, batches: int, minutes: float, every: int, told: Path | Non
             if min(pace.done.values()) >= (len(samples) + 1) * every:
                 samples.append(_noted(spark, pace, folder, process, told))
         for handle in handles.values():
-            handle.stop(patience=300)
+            handle.stop(timeout=300)
             handle.await_termination()
         for name, job in jobs.items():
             _finish(name, job, feed.rows)

@@ -5,7 +5,8 @@
 low('price') * high('rating')
 
 skyline, top_k, k_dominant, top_delta, aggregate and ask query a static DataFrame; stream returns a Job for a streaming
-one. continuous_skyline emits every change of a front, as it happens or as a history. docs/reference.md lists all names.
+one. continuous_skyline emits every change of a front as it happens, skyline_history all of a static DataFrame.
+docs/reference.md lists all names.
 """
 
 from typing import TYPE_CHECKING

@@ -43,6 +43,27 @@ class InputMetrics:
         return cls(*value)
 
 
+@dataclass(frozen=True, slots=True)
+class InputReport:
+    """The report of a source of many inputs when a batch was planned; empty for other sources.
+
+    decisions   decisions on the number of readers, if a bound on latency sets it
+    """
+
+    inputs: tuple[InputMetrics, ...] = ()
+    decisions: tuple[Decision[Any], ...] = ()
+
+    @property
+    def backlog(self) -> int:
+        """Backlog of all inputs in rows."""
+        return sum(one.lag for one in self.inputs)
+
+    @property
+    def sized(self) -> bool:
+        """Whether a bound on latency sets the number of readers."""
+        return any(decision.what == "readers" for decision in self.decisions)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class BatchMetrics:
     """Metrics of one micro-batch: event times in microseconds, durations in seconds, counts in rows unless noted."""

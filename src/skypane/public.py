@@ -9,6 +9,7 @@ from skypane.control.admission.readers import Readers as Readers
 from skypane.control.elasticity.registry import *
 from skypane.control.splitting import PaneRoundRobin as PaneRoundRobin
 from skypane.control.splitting import TupleRoundRobin as TupleRoundRobin
+from skypane.control.worker_options import WorkerOptions as WorkerOptions
 from skypane.metrics import BatchMetrics as BatchMetrics
 from skypane.operators.aggregates.aggregate import Aggregate as Aggregate
 from skypane.operators.aggregates.functions import Function as Function
@@ -38,6 +39,7 @@ from skypane.runtime.spark.api import stream as stream
 from skypane.runtime.spark.api import top_delta as top_delta
 from skypane.runtime.spark.api import top_k as top_k
 from skypane.runtime.spark.continuous_api import continuous_skyline as continuous_skyline
+from skypane.runtime.spark.continuous_api import skyline_history as skyline_history
 from skypane.runtime.spark.handle import StreamHandle as StreamHandle
 from skypane.runtime.spark.job import Job as Job
 from skypane.runtime.spark.machine.session import session as session
@@ -49,6 +51,7 @@ from skypane.types import CheckpointError as CheckpointError
 from skypane.types import ConfigError as ConfigError
 from skypane.types import MemoryLimitError as MemoryLimitError
 from skypane.types import SkypaneError as SkypaneError
+from skypane.windows import Windows as Windows
 
 try:
     __version__ = _version("skypane")

@@ -17,6 +17,7 @@ windows of 1 s that slide by 667 ms there would be 667 of them in a slide.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Self, overload
 
 import numpy as np
@@ -29,13 +30,15 @@ _LONGEST = (1 << 63) - (1 << 59)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows of `length`, one every `slide`, both in microseconds."""
+    """Windows of `length`, one every `slide`, in microseconds; Windows.of("1 hour", "10 minutes") takes durations."""
 
     length: Micros
     slide: Micros
     offset: Micros = 0
 
     def __post_init__(self) -> None:
+        if any(isinstance(value, str | timedelta) for value in (self.length, self.slide, self.offset)):
+            raise ConfigError(f"Windows() takes microseconds: write Windows.of({self.length!r}, {self.slide!r})")
         if abs(self.offset) + abs(self.length) > _LONGEST:
             raise ConfigError(
                 f"window and offset together must be below 270,000 years, got length={self.length}, "

@@ -28,7 +28,7 @@ from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.sinks.sink_arguments import sinks
+from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.windows import Windows
 
 SCENARIOS: Final = ("skyline", "sums", "continuous")
@@ -67,10 +67,11 @@ class Stream:
             asked = sums if self.scenario == "sums" else sp.Skyline(PREFERENCE, "sensor")
             plan = Plan(query=asked, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
         answers = plan.output_schema(SCHEMA)
-        output, rejected = sinks(out, other, answers, schema_of(SCHEMA))
+        sinks = Sinks.of(out, other, front)
+        sinks.check({"output": answers, "late": schema_of(SCHEMA), "front": SCHEMA})
         return JobSettings(
-            plan=plan, schema=SCHEMA, answer_schema=answers, checkpoint=str(self.folder / "checkpoint"), output=output,
-            late=rejected, splitting=splitting("PB_RR"), costs=costs, front=front,
+            plan=plan, schema=SCHEMA, answer_schema=answers, checkpoint=str(self.folder / "checkpoint"), sinks=sinks,
+            splitting=splitting("PB_RR"), costs=costs,
         )  # fmt: skip
 
 

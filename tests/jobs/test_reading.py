@@ -73,7 +73,7 @@ def test_jobs_are_frozen():
     ],
 )
 def test_the_four_queries(query, built):
-    assert type(parse(changed(query=query)).asked()).__name__ == built
+    assert type(parse(changed(query=query)).build_query()).__name__ == built
 
 
 CONTINUOUS = {"kind": "continuous_skyline", "preference": "price MIN, rating MAX", "by": "city"}
@@ -82,7 +82,7 @@ LAST_TEN_SECONDS = {"time": "ts", "length": "10 seconds"}
 
 def test_a_continuous_skyline_is_asked_over_the_last_window():
     job = parse(changed(query=CONTINUOUS | {"every": "2 seconds"}, window=LAST_TEN_SECONDS, front={"path": "current"}))
-    assert job.asked() == ContinuousSkyline("price MIN, rating MAX", "ts", 10_000_000, "city")
+    assert job.build_query() == ContinuousSkyline("price MIN, rating MAX", "ts", 10_000_000, "city")
     asked = options(job)
     assert (asked["window"], asked["every"], asked["front"]) == ("10 seconds", "2 seconds", "current")
     assert not asked.keys() & {"slide", "offset", "elastic"}
@@ -131,7 +131,7 @@ def test_a_job_without_a_front_is_described_as_before_there_were_any():
 
 def test_top_k_takes_the_largest_unless_told():
     asked = {"kind": "top_k", "score": "price", "k": 3, "largest": False}
-    assert parse(changed(query=asked)).asked() == TopK(3, Score.of("price"), (), largest=False)
+    assert parse(changed(query=asked)).build_query() == TopK(3, Score.of("price"), (), largest=False)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_the_elastic_policies_keep_their_own_defaults(elastic, built):
     job = parse(changed(workers={"elastic": elastic, "plq_workers": 3}))
     assert job.workers.elastic is not None
     assert job.workers.elastic.build() == built
-    assert options(job)["elastic"] == built
+    assert options(job)["workers"] == sp.WorkerOptions(elastic=built, plq_workers=3)
     assert dict(settings(job))["workers"] == f"3 at pane level at first, then by {built}"
 
 
@@ -451,7 +451,7 @@ def test_what_is_named_may_lie_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*sys.path])
     functions = {"n": "in_order(rises_of_mine.longest, price, returns=int64, order=ts)"}
-    query = parse(changed(query={"kind": "aggregate", "functions": functions}), allowed=["rises_of_mine"]).asked()
+    query = parse(changed(query={"kind": "aggregate", "functions": functions}), allowed=["rises_of_mine"]).build_query()
     rows = pa.table({"ts": [1, 2], "price": [1.0, 2.0]})
     assert query.lower(query.lift(rows))["n"].to_pylist() == [2]
 

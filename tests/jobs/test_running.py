@@ -264,7 +264,7 @@ def test_console_output(spark, folder, capsys):
             r"unknown column 'prize'; there are ts, city, price, rating",
         ),
         ({"window": {"time": "city", "length": "1 hour"}}, r"'city'.*timestamp"),
-        ({"progress": {"policy": "kslack"}, "late_by": "cty"}, r"'cty'"),
+        ({"progress": {"policy": "kslack"}, "source_column": "cty"}, r"'cty'"),
     ],
 )
 def test_what_spark_or_the_query_cannot_do_names_the_section(spark, folder, changed, complaint):

@@ -91,12 +91,13 @@ def _continuous(spark: SparkSession, task: Task) -> sp.Job:
         late=task.folder / "late", front=task.folder / "front",
     )  # fmt: skip
     costs = Costs(job=0.0, window=1.0, shard_per_row=0.0)
-    return replace(job, setting=replace(job.setting, costs=costs)) if task.seed % 2 else job
+    return replace(job, settings=replace(job.settings, costs=costs)) if task.seed % 2 else job
 
 
 def _elastic(spark: SparkSession, task: Task) -> sp.Job:
     elastic = sp.Threshold(max_workers=4, target=0.2, tolerance=0.05, every=2)
-    return _windowed(_files(spark, task), SKYLINE, task, plq_workers=2, wlq_workers=2, elastic=elastic)
+    workers = sp.WorkerOptions(plq_workers=2, wlq_workers=2, elastic=elastic)
+    return _windowed(_files(spark, task), SKYLINE, task, workers=workers)
 
 
 def _inputs(spark: SparkSession, task: Task) -> sp.Job:

@@ -38,9 +38,7 @@ def job_of(spark: SparkSession, folder: Path, **options: Any) -> sp.Job:
         "late": folder / "late",
         "front": folder / "front",
     }
-    made = sp.continuous_skyline(read_batches(spark, folder / "in", SCHEMA), QUERY.preference, **own | options)
-    assert isinstance(made, sp.Job)
-    return made
+    return sp.continuous_skyline(read_batches(spark, folder / "in", SCHEMA), QUERY.preference, **own | options)
 
 
 def plain(updates: pa.Table) -> list[tuple[int, str, int]]:

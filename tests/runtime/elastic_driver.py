@@ -58,7 +58,8 @@ class CostOption(Elasticity):
 def elastic_job(spark: SparkSession, folder: Path, **options: Any) -> sp.Job:
     """Return a job whose policy decides every second batch, and has half an interval in hand when the driver dies."""
     elastic = sp.Threshold(max_workers=8, target=0.2, tolerance=0.05, every=2)
-    return job_of(spark, Task(str(folder), late=False), plq_workers=2, wlq_workers=2, elastic=elastic, **options)
+    workers = sp.WorkerOptions(plq_workers=2, wlq_workers=2, elastic=elastic)
+    return job_of(spark, Task(str(folder), late=False), workers=workers, **options)
 
 
 def main(folder: Path) -> None:

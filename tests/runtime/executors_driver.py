@@ -158,7 +158,9 @@ def run(spark: SparkSession, folder: Path, granted: int) -> dict[str, Any]:
         read_batches(spark, folder / "in" / "*", SCHEMA, files=FILES), Laborious(), time="ts",
         window=Length(WINDOWS.length), slide=Length(WINDOWS.slide),
         checkpoint=folder / "checkpoint", output=folder / "out",
-        elastic=CostOption(max_workers=FILES + 2, every=1, cooldown=0), plq_workers=1, wlq_workers=1,
+        workers=sp.WorkerOptions(
+            plq_workers=1, wlq_workers=1, elastic=CostOption(max_workers=FILES + 2, every=1, cooldown=0)
+        ),
     )  # fmt: skip
     threading.Thread(target=feed.kill_one, daemon=True).start()
 

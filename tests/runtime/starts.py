@@ -33,6 +33,7 @@ from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.directory import Directory
+from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.types import CheckpointError
 from skypane.windows import Windows
 
@@ -148,8 +149,7 @@ def _setting() -> JobSettings:
         schema=pa.schema([("time", pa.timestamp("us", "UTC")), ("price", pa.float64())]),
         answer_schema=ANSWERS,
         checkpoint=CHECKPOINT,
-        output=Directory(OUTPUT, "json"),
-        late=None,
+        sinks=Sinks(Directory(OUTPUT, "json")),
         splitting=splitting("PB_RR"),
     )
 

@@ -327,7 +327,10 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
         lambda df: sp.ask(df.sparkSession.sql("SELECT 'a' AS sensor"), InMonths()),
         r"column 'term' of the answers is of type month_day_nano_interval, which Spark does not have.*cast it",
     ),
-    "offset over 64 bits": (lambda df: job(df, offset="99999999999 days"), r"offset=8639999999913600000000"),
+    "offset over 64 bits": (
+        lambda df: job(df, window=sp.Windows.of("1 day", offset="99999999999 days"), slide=None),
+        r"offset=8639999999913600000000",
+    ),
     "column reason": (lambda df: job(df.withColumnRenamed("id", "reason"), late="late"), r"'reason'.*rename"),
     "one option missing": (lambda df: job(df, checkpoint=None), r"^checkpoint= is needed"),
     "all that is missing": (
@@ -341,9 +344,22 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     "output of no kind": (lambda df: job(df, output=5), r"output must be a path.*got 5"),
     "output and late in one": (lambda df: job(df, late="/nowhere/out"), r"two folders, both are /nowhere/out$"),
     "format": (lambda _: sp.Directory("out", "orc"), r"parquet, csv or json, got 'orc'"),  # type: ignore[arg-type]
-    "splitting": (lambda df: job(df, splitting="A"), r"splitting must be one of PB_RR, TB_RR, AS, AS_PID, got 'A'"),
-    "plq workers": (lambda df: job(df, plq_workers=0), r"plq.*at least 1.*got 0"),
-    "wlq workers": (lambda df: job(df, wlq_workers=-1), r"wlq.*at least 1.*got -1"),
+    "splitting": (
+        lambda _: sp.WorkerOptions(splitting="A"),
+        r"splitting must be one of PB_RR, TB_RR, AS, AS_PID, got 'A'",
+    ),
+    "plq workers": (lambda _: sp.WorkerOptions(plq_workers=0), r"plq.*at least 1.*got 0"),
+    "wlq workers": (lambda _: sp.WorkerOptions(wlq_workers=-1), r"wlq.*at least 1.*got -1"),
+    "workers": (lambda df: job(df, workers=4), r"workers must be WorkerOptions\(plq_workers=.*got 4"),
+    "a slide twice": (
+        lambda df: job(df, window=sp.Windows.of("1 hour"), slide="1 minute"),
+        r"slide='1 minute' is set twice: window=Windows\(length='1 hour', .*leave slide= out",
+    ),
+    "elastic twice": (
+        lambda df: job(df, workers=sp.WorkerOptions(), elastic=sp.Fuzzy()),
+        r"elastic= is set twice.*WorkerOptions\(elastic=\.\.\.\) only",
+    ),
+    "microseconds as texts": (lambda _: sp.Windows("1 hour", "1 hour"), r"Windows\.of\('1 hour', '1 hour'\)"),  # type: ignore[arg-type]
     "progress": (lambda df: job(df, progress="1 hour"), r"progress must be a policy.*got '1 hour'"),
     "drop budget": (lambda _: sp.AqKSlack(max_drop=2), r"max_drop.*got 2"),
     "delay": (lambda _: sp.Watermark("-1 second"), r"delay must not be negative, got '-1 seconds'"),

@@ -127,13 +127,13 @@ def test_all_rows_are_answered_as_the_definition_says(df: DataFrame, case: Case)
 def test_every_window_is_answered_as_the_definition_says(df: DataFrame, name: str):
     """50 minutes every 20, so panes of 10, none of which starts a full hour."""
     case, w = CASES[name], Windows.of("50 minutes", "20 minutes", "-7 minutes")
-    asked = case.ask(df, time="time", window="50 minutes", slide="20 minutes", offset="-7 minutes")
+    asked = case.ask(df, time="time", window=w)
     assert rows_of(asked) == per_window(ROWS, w, case.naive)
 
 
 def test_windows_are_those_of_sparks_own_window(df: DataFrame):
     """Which rows are in which window, and with which bounds, for a shape whose runs go over several tasks."""
-    asked = sp.ask(df, Bag(), time="time", window="5 minutes", slide="2 minutes", offset="30 seconds")
+    asked = sp.ask(df, Bag(), time="time", window=sp.Windows.of("5 minutes", "2 minutes", "30 seconds"))
     spans = df.select(sf.window("time", "5 minutes", "2 minutes", "30 seconds").alias("w"), "*")
     expected = spans.select(sf.col("w.start").alias("window_start"), sf.col("w.end").alias("window_end"), *df.columns)
     assert rows_of(asked) == rows_of(expected)
@@ -264,7 +264,7 @@ def test_absurd_times_are_left_out_with_the_others(spark: SparkSession):
     limits = 2**63 - 1
     rows = spark.createDataFrame([(-limits - 1, 1.0), (5, 2.0), (limits, 0.0), (None, 0.0)], "t long, x double")
     timed = rows.select("x", sf.timestamp_micros("t").alias("t"))
-    asked = sp.skyline(timed, "x MIN", time="t", window="1 hour", offset="7 minutes", invalid="drop")
+    asked = sp.skyline(timed, "x MIN", time="t", window=sp.Windows.of("1 hour", offset="7 minutes"), invalid="drop")
     assert [row.x for row in asked.collect()] == [2.0]
 
 

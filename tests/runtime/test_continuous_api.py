@@ -103,8 +103,8 @@ def test_shards_on_workers_tell_the_same_however_many_there_are_in_each_batch(
 ):
     batches = late_rows(11, batches=6)
     write_batches(tmp_path / "in", batches)
-    job = job_of(spark, tmp_path, by=by, output=(told := sp.Memory()), wlq_workers=2)
-    dear = replace(job, setting=replace(job.setting, costs=Costs(job=0.0, shard_per_row=0.0)))
+    job = job_of(spark, tmp_path, by=by, output=(told := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=2))
+    dear = replace(job, settings=replace(job.settings, costs=Costs(job=0.0, shard_per_row=0.0)))
     seen: list[sp.BatchMetrics] = []
 
     def scale(metrics: sp.BatchMetrics) -> None:
@@ -214,8 +214,8 @@ def test_criteria_whose_ranks_do_not_last_and_sixteen_of_them(spark: SparkSessio
     )
     finish(job)
     files = sorted((tmp_path / "in").glob("*.parquet"))
-    batches = [spark.read.parquet(str(file)).selectExpr(*columns).toArrow().cast(job.setting.schema) for file in files]
-    plan = job.setting.plan
+    batches = [spark.read.parquet(str(file)).selectExpr(*columns).toArrow().cast(job.settings.schema) for file in files]
+    plan = job.settings.plan
     assert isinstance(plan, ContinuousPlan)
     assert len(plan.query.preference.levels[0]) == 16
     assert [plain(table) for table in told._tables.values()] == expected(batches, plan)
@@ -226,7 +226,7 @@ def test_the_history_of_a_static_table_is_when_each_row_is_on_the_front(spark: S
     write_batches(tmp_path / "in", batches, files=2)
     rows = spark.read.parquet(str(tmp_path / "in"))
     for by in ([], ["sensor"]):
-        history = sp.continuous_skyline(rows, QUERY.preference, time="ts", window="50 seconds", by=by)
+        history = sp.skyline_history(rows, QUERY.preference, time="ts", window="50 seconds", by=by)
         assert history.columns == ["front_from", "front_to", *rows.columns]
         got = history.selectExpr("unix_micros(front_from)", "unix_micros(front_to)", "id").toArrow()
         query = ContinuousSkyline(QUERY.preference, "ts", WINDOW, by)
@@ -268,17 +268,30 @@ def test_what_cannot_be_asked_is_refused_with_field_value_and_remedy(spark: Spar
             stream,
             "price MIN",
             {"output": tmp_path / "o", "front": tmp_path / "x" / ".." / "o"},
-            "front and output must be two",
+            "output and front must be two",
         ),
         (stream, "price MIN", {"front": 3}, "front must be a path"),
         (stream.withColumnRenamed("sent", "Action"), "price MIN", {}, "rename Action"),
-        (static, "price MIN", {}, "checkpoint= is for a stream, and this DataFrame is static"),
-        (static.withColumnRenamed("sent", "front_to"), "price MIN", NOTHING, "rename front_to"),
-        (static, "price MIN", NOTHING | {"invalid": "maybe"}, "invalid must be 'error' or 'drop', got 'maybe'"),
+        (static, "price MIN", {}, r"this DataFrame is static: .* query it with sp\.skyline_history\(rows"),
+        (
+            stream,
+            "price MIN",
+            {"workers": sp.WorkerOptions(elastic=sp.Fuzzy())},
+            "elastic= is not for a continuous skyline",
+        ),
     ]
     for rows, preference, changed, complaint in cases:
         with pytest.raises(sp.ConfigError, match=complaint):
             sp.continuous_skyline(rows, preference, **options | changed)
+    of_history: list[tuple[Any, dict[str, Any], str]] = [
+        (static, {"time": None, "window": None}, "time= and window= are needed"),
+        (static, {"invalid": "maybe"}, "invalid must be 'error' or 'drop', got 'maybe'"),
+        (static.withColumnRenamed("sent", "front_to"), {}, "rename front_to"),
+        (stream, {}, r"this DataFrame is a stream, .* make a job of it with sp\.continuous_skyline\(rows"),
+    ]
+    for rows, changed, complaint in of_history:
+        with pytest.raises(sp.ConfigError, match=complaint):
+            sp.skyline_history(rows, "price MIN", **{"time": "ts", "window": "50 seconds"} | changed)
     windowed = sp.stream(stream, sp.Skyline("price MIN"), **options)
     handle = windowed.start(trigger="available now")
     with pytest.raises(sp.SkypaneError, match="answers windows and keeps no front"):
@@ -306,9 +319,6 @@ def test_a_drain_lets_the_front_take_what_is_held_or_puts_it_aside(spark: SparkS
     assert rejected.filter(pc.equal(rejected["reason"], "future"))["ts"].cast(pa.int64()).to_pylist() == [
         365 * 86_400 * SECOND
     ]
-
-
-NOTHING: dict[str, Any] = {"checkpoint": None, "output": None}
 
 
 def test_rows_that_cannot_be_ranked_or_placed_are_put_aside_with_their_reason(spark: SparkSession, tmp_path: Path):

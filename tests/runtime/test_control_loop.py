@@ -76,7 +76,7 @@ def test_the_policy_of_the_exchange_knows_how_a_query_s_partials_grow():
         sp.TopK(5, "price"),
         CountBySensor(),
     ):
-        setting = JobSettings(Plan(query, Windows.of("10 s"), "ts"), None, None, "", None, None, splitting("PB_RR"))  # type: ignore[arg-type]
+        setting = JobSettings(Plan(query, Windows.of("10 s"), "ts"), None, None, "", None, splitting("PB_RR"))  # type: ignore[arg-type]
         saved[type(query).__name__] = ControlLoop.of(setting, Workers(2, 2)).exchange.figures(spread)["whole_panes"]
     assert saved == {
         "Skyline": pytest.approx(1 - 64**-0.24),
@@ -266,8 +266,7 @@ def test_workers_belong_to_a_start_and_outlive_it(spark: SparkSession, tmp_path:
         window="50 s",
         checkpoint=tmp_path / "checkpoint",
         output=sp.Memory(),
-        plq_workers=2,
-        wlq_workers=2,
+        workers=sp.WorkerOptions(plq_workers=2, wlq_workers=2),
     )
     used: list[Any] = []
     handles: list[sp.StreamHandle] = []

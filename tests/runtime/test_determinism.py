@@ -127,8 +127,8 @@ def same_on_spark(spark: SparkSession, folder: Path, seed: int, draws: int) -> N
     assert len(oracle) > 2
     for draw in range(draws):
         splitting = ("PB_RR", "TB_RR", "AS")[draw % 3]
-        options = {"splitting": splitting, "plq_workers": 1 + draw % 2, "wlq_workers": 2 - draw % 2}
-        found = streamed(spark, folder / f"{seed}-{draw}", interleaved(rows, rng), files=1 + draw % 3, **options)
+        workers = sp.WorkerOptions(plq_workers=1 + draw % 2, wlq_workers=2 - draw % 2, splitting=splitting)
+        found = streamed(spark, folder / f"{seed}-{draw}", interleaved(rows, rng), files=1 + draw % 3, workers=workers)
         assert found == wanted, f"seed {seed}, draw {draw}"
 
 

@@ -294,7 +294,7 @@ def job_of(spark: SparkSession, folder: Path, batches: list[pa.Table], **options
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"elastic": "fuzzy"}, r"elastic must be Fuzzy\(\) or Model\(\) or Threshold\(\), with max_workers=, or None"),
-    ({"elastic": FUZZY, "plq_workers": 16}, "plq_workers=16 is where elastic= begins, and its bounds allow 15"),
+    ({"workers": sp.WorkerOptions(elastic=FUZZY, plq_workers=16)}, "plq_workers=16 is where elastic= begins, and its bounds allow 15"),
 ])  # fmt: skip
 def test_what_a_job_cannot_begin_with_is_refused(options: Any, message: str, spark: SparkSession, tmp_path: Path):
     write_batches(tmp_path / "in", late_rows(3, batches=1))
@@ -318,12 +318,12 @@ def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spar
     batches = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [20] * 4 + [0] * 3)
     write_batches(tmp_path / "in", batches)
     query, plan = Laborious(), Plan(Laborious(), Windows(50 * SECOND, 20 * SECOND), "ts")
-    elastic = CostOption(max_workers=6, every=1, cooldown=0)
-    seen = finish(job_of(spark, tmp_path, batches, query=query, elastic=elastic, plq_workers=1, wlq_workers=1))
+    workers = sp.WorkerOptions(plq_workers=1, wlq_workers=1, elastic=CostOption(max_workers=6, every=1, cooldown=0))
+    seen = finish(job_of(spark, tmp_path, batches, query=query, workers=workers))
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan, batches)
-    workers = [metrics.workers["plq"] for metrics in seen]
-    assert workers == [1, 1, 3, 3, 3, 1, 1], "the length of the first interval is not known"
-    assert [metrics.plq_workers for metrics in seen] == workers, "those there may be are those there are"
+    used = [metrics.workers["plq"] for metrics in seen]
+    assert used == [1, 1, 3, 3, 3, 1, 1], "the length of the first interval is not known"
+    assert [metrics.plq_workers for metrics in seen] == used, "those there may be are those there are"
     assert all(metrics.wlq_workers <= metrics.workers["wlq"] for metrics in seen)
     told = [metrics.decision("workers") for metrics in seen]
     assert told[0] is None
@@ -336,9 +336,8 @@ def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: Sp
     write_batches(tmp_path / "in", batches, files=6)
     spark.conf.set("spark.sql.files.openCostInBytes", "1g")  # a partition for each file
     try:
-        job = job_of(
-            spark, tmp_path, batches, files=6, elastic=sp.Fuzzy(max_workers=4, every=10), plq_workers=2, wlq_workers=2
-        )
+        workers = sp.WorkerOptions(plq_workers=2, wlq_workers=2, elastic=sp.Fuzzy(max_workers=4, every=10))
+        job = job_of(spark, tmp_path, batches, files=6, workers=workers)
         handle = job.start(trigger="available now")
         assert handle.await_termination(120)
     finally:

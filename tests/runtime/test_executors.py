@@ -105,7 +105,7 @@ def test_a_cluster_that_refuses_executors_lets_tasks_wait(tmp_path: Path, on_a_c
 def test_doctor_says_within_seconds_that_a_cluster_grants_nothing(tmp_path: Path):
     """A master without a worker: Spark itself would wait for ever."""
     with standalone(tmp_path, cores=0) as master:
-        command = [sys.executable, "-m", "skypane", "doctor", "--master", master, "--patience", "10"]
+        command = [sys.executable, "-m", "skypane", "doctor", "--master", master, "--timeout", "10"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert done.returncode == 1, done.stderr
     assert f"{master}: after 10 s no task has started: the cluster grants no executor" in done.stdout

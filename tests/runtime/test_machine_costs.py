@@ -91,4 +91,4 @@ def test_a_stream_decides_by_what_was_measured_here(spark: SparkSession, tmp_pat
         checkpoint=tmp_path / "checkpoint",
         output=sp.Memory(),
     )
-    assert job.setting.costs == costs
+    assert job.settings.costs == costs

@@ -84,8 +84,7 @@ def test_a_job_and_its_query_are_shown_before_during_and_after(spark: SparkSessi
         window="50 s",
         checkpoint=tmp_path / "checkpoint",
         output=sp.Memory(),
-        plq_workers=3,
-        wlq_workers=2,
+        workers=sp.WorkerOptions(plq_workers=3, wlq_workers=2),
     )
     before = shown(job)
     assert before["query"] == "skyline of price MIN, rating MAX"

@@ -48,9 +48,9 @@ def test_a_stream_without_a_late_sink_reads_as_little(folder: Path, spark: Spark
         )  # fmt: skip
 
     pruned = job("pruned")
-    assert pruned.rows.columns == pruned.setting.schema.names == ["time", "label"]
+    assert pruned.rows.columns == pruned.settings.schema.names == ["time", "label"]
     assert pruned.start(trigger="available now").await_termination(300)
     answered = memory.table().select(["label", "n"])
     assert multiset(answered) == multiset(pa.table({"label": ["a", "b", "a"], "n": [1, 1, 1]}))
     whole = job("whole", tmp_path / "late")
-    assert whole.setting.schema.names == rows.columns
+    assert whole.settings.schema.names == rows.columns

@@ -495,7 +495,7 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
     "groups": ({"query": Skyline(SKYLINE.preference)}, r"query\.by was \['sensor'\], is \[\]"),
     "slide": ({"slide": "10 s"}, r"window\.slide was 20000000, is 10000000"),
     "length": ({"window": "70 s"}, r"window\.length was 50000000, is 70000000"),
-    "offset": ({"offset": "5 us"}, r"window\.offset was 0, is 5"),
+    "offset": ({"window": replace(WINDOWS, offset=5), "slide": None}, r"window\.offset was 0, is 5"),
     "time": ({"time": "sent"}, r"time was 'ts', is 'sent'"),
     "source": ({"source": "sensor"}, r"source was None, is 'sensor'"),
     "policy": ({"progress": sp.Watermark("1 minute")}, r"progress\.policy was 'KSlack', is 'Watermark'"),
@@ -554,9 +554,7 @@ def test_what_answers_do_not_depend_on_may_change(begun: Path, spark: SparkSessi
         job_of(
             spark,
             Task(str(begun)),
-            splitting="TB_RR",
-            plq_workers=3,
-            wlq_workers=1,
+            workers=sp.WorkerOptions(plq_workers=3, wlq_workers=1, splitting="TB_RR"),
             progress=sp.KSlack("2 days"),
             output=begun / "moved",
         )

@@ -76,7 +76,7 @@ class Rough:
 
     def stop_at_once(self, _: str) -> None:
         assert self.handle is not None
-        threading.Thread(target=self.handle.stop, kwargs={"patience": 0.0}).start()
+        threading.Thread(target=self.handle.stop, kwargs={"timeout": 0.0}).start()
 
     def start(self, job: sp.Job) -> None:
         """Run the job until it ends, in whatever way."""
@@ -84,7 +84,7 @@ class Rough:
         self.handle = job.start(on_batch=self.listen, trigger="available now")
         self.started.set()
         if self.rng.random() < self.share:
-            self.handle.stop(patience=self.rng.random())
+            self.handle.stop(timeout=self.rng.random())
         try:
             assert self.handle.await_termination(120)
         except sp.SkypaneError as error:

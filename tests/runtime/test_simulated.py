@@ -49,13 +49,12 @@ def on_spark(spark: SparkSession, folder: Path, times: list[np.ndarray], name: s
         sp.Skyline("c0 MIN, c1 MIN, c2 MIN, c3 MIN"),
         time="ts",
         window="200 ms",
-        splitting=name,
-        plq_workers=n,
+        workers=sp.WorkerOptions(plq_workers=n, splitting=name),
         checkpoint=folder / "checkpoint",
         output=sp.Memory(),
     )
     free = Costs(exchange=0.0, exchange_per_row=0.0)
-    return finish(replace(job, setting=replace(job.setting, costs=free)))[SETTLED:]
+    return finish(replace(job, settings=replace(job.settings, costs=free)))[SETTLED:]
 
 
 def load(period: SamplingPeriod) -> float:

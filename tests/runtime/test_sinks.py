@@ -28,11 +28,18 @@ from skypane.runtime.spark.sinks.folder_owner import OWNER, STAGE, QueryStart
 from skypane.runtime.spark.sinks.function import Call
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.sinks.sink_arguments import sink, sinks
+from skypane.runtime.spark.sinks.sink_arguments import Output, Sinks, sink
 from skypane.types import CheckpointError, ConfigError
 
 NO_SPARK = cast("SparkSession", None)
 """Directories and memories need no session."""
+
+
+def checked(output: Output, late: Output | None = None) -> Sinks:
+    """Return the sinks of the user's arguments, which could hold the rows."""
+    sinks = Sinks.of(output, late)
+    sinks.check({"output": SCHEMA, "late": SCHEMA})
+    return sinks
 
 
 def answers(*tables: pa.Table) -> BatchRows:
@@ -355,17 +362,15 @@ def test_output_and_late_are_two_folders_however_they_are_written(tmp_path: Path
         tmp_path / "out",
     ):
         with pytest.raises(ConfigError, match=f"^output and late must be two folders, both are {tmp_path}/out$"):
-            sinks("out", other, SCHEMA, SCHEMA)
+            checked("out", other)
     with pytest.raises(ConfigError, match=r"both are s3://bucket/out$"):
-        sinks("s3a://bucket/out", Directory("s3://bucket/out/", "csv"), SCHEMA, SCHEMA)
-    assert sinks("out", None, SCHEMA, SCHEMA) == (Directory("out"), None)
+        checked("s3a://bucket/out", Directory("s3://bucket/out/", "csv"))
+    assert checked("out") == Sinks(Directory("out"))
 
 
 def test_answers_and_late_rows_have_names_of_their_own_and_no_folder_in_common(tmp_path: Path):
     """Two mounts of one folder look like two places: what lies there tells."""
-    output, late = sinks(tmp_path / "out", tmp_path / "late", SCHEMA, SCHEMA)
-    assert late is not None
-    for taker in (output, late):
+    for taker in checked(tmp_path / "out", tmp_path / "late").by_role.values():
         taker.open(QueryStart("q"))
         taker.write(NO_SPARK, answers(ONE), 0)
     assert visible(tmp_path / "out") == ["part-000000000000-00000.parquet"]
@@ -383,7 +388,7 @@ def test_a_damaged_note_of_the_owner_is_named(tmp_path: Path):
 @pytest.mark.parametrize("path", ["", "dbfs:/x", "file://host/x"])
 def test_an_output_that_cannot_be_written_is_refused_at_the_call(path: str):
     with pytest.raises(ConfigError, match=r"^output"):
-        sinks(path, None, SCHEMA, SCHEMA)
+        checked(path)
 
 
 def test_a_sink_of_ones_own_must_only_write():
@@ -395,7 +400,7 @@ def test_a_sink_of_ones_own_must_only_write():
             self.row_count += answers.row_count
 
     mine = Count()
-    assert sinks(mine, mine, SCHEMA, SCHEMA) == (mine, mine)
+    assert checked(mine, mine) == Sinks(mine, mine)
     mine.open(QueryStart("q"))
     assert mine.stage("driver") is None
     mine.write(NO_SPARK, answers(ONE), 0)

@@ -49,7 +49,6 @@ from skypane.preference import Score
 from skypane.progress import ProgressPolicy
 from skypane.runtime import local
 from skypane.runtime.spark.engine import window_program
-from skypane.types import Length
 from skypane.windows import Windows
 from skypane.wording import counted
 
@@ -111,9 +110,7 @@ def job_of(spark: SparkSession, case: Case, folder: Path, batches: Sequence[pa.T
         read_batches(spark, folder / "in", batches[0].schema, files=case.files),
         case.query,
         time="ts",
-        window=Length(windows.length),
-        slide=Length(windows.slide),
-        offset=Length(windows.offset),
+        window=windows,
         progress=case.progress,
         checkpoint=str(folder / "checkpoint"),
         **options,
@@ -159,7 +156,8 @@ def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_answers_do_not_depend_on_who_works(splitting: str, spark: SparkSession, tmp_path: Path):
     case = Case(SKYLINE, 50, 20)
     batches = late_rows(11, start=-100 * SECOND, rows=80)
-    job = job_of(spark, case, tmp_path, batches, output=str(tmp_path / "out"), splitting=splitting, plq_workers=1)
+    workers = sp.WorkerOptions(plq_workers=1, splitting=splitting)
+    job = job_of(spark, case, tmp_path, batches, output=str(tmp_path / "out"), workers=workers)
     seen: list[sp.BatchMetrics] = []
     handles: list[sp.StreamHandle] = []
     started = threading.Event()
@@ -531,7 +529,7 @@ def test_a_stop_without_patience_gives_the_batch_up(way: str, spark: SparkSessio
     job = job_of(spark, case, tmp_path, case.batches(), output=sink)
     handle = job.start(on_batch=lambda batch: seen.append(batch.batch_id))
     assert sink.entered.wait(60)
-    stopping = threading.Thread(target=handle.query.stop if way == "of Spark" else lambda: handle.stop(patience=0))
+    stopping = threading.Thread(target=handle.query.stop if way == "of Spark" else lambda: handle.stop(timeout=0))
     stopping.start()
     while handle.query.isActive:
         stopping.join(0.001)

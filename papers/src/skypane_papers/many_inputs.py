@@ -51,7 +51,7 @@ def rows(name: str, seconds: float, seed: int, slower: float = 1.0) -> FloatArra
     return arrivals(times, sources, fleet.streams, seconds, TICK)
 
 
-def said(name: str, came: FloatArray, slower: float = 1.0) -> list[MetaData]:
+def stream_metadata(name: str, came: FloatArray, slower: float = 1.0) -> list[MetaData]:
     """Return the meta data of each stream: its bounds, period and transition, or its bursts.
 
     The bounds are medians over the periods with the lowest and with the highest rates (a third of all periods, or a
@@ -94,7 +94,7 @@ def _run(
     came = rows(workload, seconds, seed, slower)
     capacity = float(came.sum()) / seconds / LOAD_LEVEL
     policy = Admission(capacity=capacity, most=NODES, strategy=strategy, give_back=give_back)
-    setup = Inputs(came, policy, capacity, most=NODES, meta=said(workload, came, slower), every=EVERY)
+    setup = Inputs(came, policy, capacity, most=NODES, meta=stream_metadata(workload, came, slower), every=EVERY)
     shown = pd.DataFrame(simulate_inputs(setup))[SETTLED:].drop(columns=["time", "because"])
     means = {str(column): float(mean) for column, mean in shown.mean().items()}
     return {"workload": workload, "strategy": strategy, **means}

@@ -28,11 +28,11 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         "--master", default="local[2]", metavar="URL", help="Spark master on which the test job runs (local[2])"
     )
     parser.add_argument(
-        "--patience",
+        "--timeout",
         type=float,
-        default=machine_checks.PATIENCE,
+        default=machine_checks.JOB_TIMEOUT,
         metavar="SECONDS",
-        help=f"time limit of the Spark job ({machine_checks.PATIENCE:g})",
+        help=f"time limit of the Spark job ({machine_checks.JOB_TIMEOUT:g})",
     )
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark")
     return parser
@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> int:
     paint = _coloured if sys.stdout.isatty() else _plain
     failed = 0
     master = None if arguments.no_spark else arguments.master
-    for finding in findings(_checks(arguments.checkpoint, master, arguments.patience)):
+    for finding in findings(_checks(arguments.checkpoint, master, arguments.timeout)):
         print(paint(finding), flush=True)
         failed += not finding.ok
     if failed:
@@ -64,7 +64,7 @@ def findings(todo: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
             )
 
 
-def _checks(checkpoint: str | None, master: str | None, patience: float) -> Iterator[tuple[str, Check]]:
+def _checks(checkpoint: str | None, master: str | None, timeout: float) -> Iterator[tuple[str, Check]]:
     yield "Python", machine_checks.python
     yield "Java", machine_checks.java
     yield "workers' interpreter", machine_checks.worker_interpreter
@@ -76,7 +76,7 @@ def _checks(checkpoint: str | None, master: str | None, patience: float) -> Iter
     yield "bytecode", machine_checks.bytecode
     yield "costs", machine_checks.costs
     if master is not None:
-        yield "Spark job", partial(machine_checks.spark, master, patience)
+        yield "Spark job", partial(machine_checks.spark, master, timeout)
         yield "executors", partial(machine_checks.executors, master)
 
 

@@ -215,21 +215,21 @@ def costs() -> Finding:
     return Finding("costs", f"{known.measured} ({machine.file})")
 
 
-PATIENCE = 90.0
+JOB_TIMEOUT = 90.0
 """Seconds that a job of a few rows may take; this includes the start of an executor on a cluster."""
 
 
-def spark(master: str = "local[2]", patience: float = PATIENCE) -> Finding:
-    """Run a job that passes rows of each type through a Python worker and back, for at most `patience` seconds."""
+def spark(master: str = "local[2]", timeout: float = JOB_TIMEOUT) -> Finding:
+    """Run a job that passes rows of each type through a Python worker and back, for at most `timeout` seconds."""
     name = "Spark job"
     # The session is not stopped: it may have been running before, and otherwise ends with this process.
     running = session(master, "skypane-doctor")
     sent = _sample()
     job = running.createDataFrame(sent).mapInArrow(_signed, _ANSWER).toArrow
     try:
-        returned = ended_within(running, patience, job)
+        returned = ended_within(running, timeout, job)
     except TimeoutError as error:
-        mend = "request executors that fit (spark.executor.cores, spark.executor.memory), or raise --patience"
+        mend = "request executors that fit (spark.executor.cores, spark.executor.memory), or raise --timeout"
         return Finding(name, f"{master}: {error}", mend)
     (worker,) = returned["worker"].unique().to_pylist()
     if not returned.select(sent.column_names).cast(sent.schema).sort_by("id").equals(sent):

@@ -16,7 +16,7 @@ from pyspark.sql.functions import expr
 
 import skypane as sp
 from skypane.jobs.job_file import FILE_FORMATS, JobFile, SourceSection, WindowSection
-from skypane.jobs.query_section import ContinuousSection, QuerySection
+from skypane.jobs.query_section import ContinuousSection
 from skypane.locations import Location
 from skypane.runtime.environment import held
 from skypane.runtime.spark.error_causes import cause
@@ -34,12 +34,11 @@ def build(job: JobFile, spark: SparkSession) -> DataFrame | sp.Job:
 
     Raise ConfigError, which names the section of the file, if Spark or the query rejects the section.
     """
-    rows = frame(job, spark)
+    rows, stream = frame(job, spark), job.mode == "stream"
     if isinstance(job.query, ContinuousSection):
-        answers: DataFrame | sp.Job = sp.continuous_skyline(rows, job.query.preference, by=job.query.by, **options(job))
-        return answers
-    entry_point = sp.stream if job.mode == "stream" else sp.ask
-    return entry_point(rows, job.asked(), **options(job))
+        over_time = sp.continuous_skyline if stream else sp.skyline_history
+        return over_time(rows, job.query.preference, by=job.query.by, **options(job))
+    return (sp.stream if stream else sp.ask)(rows, job.build_query(), **options(job))
 
 
 def frame(job: JobFile, spark: SparkSession) -> DataFrame:
@@ -54,36 +53,27 @@ def frame(job: JobFile, spark: SparkSession) -> DataFrame:
 
 
 def options(job: JobFile) -> dict[str, Any]:
-    """Return the job's sections as keyword arguments of sp.stream, sp.ask or sp.continuous_skyline."""
-    arguments: dict[str, Any] = {}
-    if job.window is not None:
-        window = job.window
-        arguments |= {"time": window.time, "window": window.length}
-        arguments |= _grid(window) if isinstance(job.query, QuerySection) else _span(job.query)
+    """Return the job's sections as keyword arguments of the function that build() calls."""
+    arguments: dict[str, Any] = (
+        {} if job.window is None else {"time": job.window.time, "window": _window(job, job.window)}
+    )
     if job.mode == "batch":
         return arguments | {"invalid": job.invalid}
-    parts = {
+    optional = {
+        "every": getattr(job.query, "every", None),
         "progress": None if job.progress is None else job.progress.build(),
-        "source": job.late_by,
+        "source": job.source_column,
         "late": None if job.late is None else job.late.build(),
         "front": None if job.front is None else job.front.path,
-        "plq_workers": job.workers.plq_workers,
-        "wlq_workers": job.workers.wlq_workers,
-        "elastic": None if job.workers.elastic is None else job.workers.elastic.build(),
     }
-    arguments |= {name: value for name, value in parts.items() if value is not None}
+    arguments |= {name: value for name, value in optional.items() if value is not None}
     checkpoint = job.checkpoint if job.checkpoint is not None else _temporary()
-    return arguments | {"output": job.output.build(), "checkpoint": checkpoint, "splitting": job.workers.splitting}
+    return arguments | {"output": job.output.build(), "checkpoint": checkpoint, "workers": job.workers.build()}
 
 
-def _grid(window: WindowSection) -> dict[str, Any]:
-    """Return the offset and slide of the windows as keyword arguments."""
-    return {"offset": window.offset} | ({} if window.slide is None else {"slide": window.slide})
-
-
-def _span(query: ContinuousSection) -> dict[str, Any]:
-    """Return the update interval of a continuous query as a keyword argument."""
-    return {} if query.every is None else {"every": query.every}
+def _window(job: JobFile, window: WindowSection) -> str | sp.Windows:
+    """Return the windows; a continuous skyline has only a length."""
+    return window.length if isinstance(job.query, ContinuousSection) else window.build()
 
 
 def _temporary() -> str:

@@ -14,7 +14,7 @@ from skypane.wording import count, counted, span
 
 def settings(job: JobFile) -> list[tuple[str, str]]:
     """Return (name, value) pairs that describe what the job does, section by section."""
-    pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.asked()))]
+    pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.build_query()))]
     pairs.append(("window", _window(job)))
     if job.mode == "stream":
         policy = "KSlack(), the default" if job.progress is None else repr(job.progress.build())
@@ -33,7 +33,7 @@ def settings(job: JobFile) -> list[tuple[str, str]]:
 
 def criteria(job: JobFile) -> tuple[Criterion, ...]:
     """Return the columns by which the query ranks rows and of which low or high values are better."""
-    preference = getattr(job.asked(), "preference", None)
+    preference = getattr(job.build_query(), "preference", None)
     ranked = preference.criteria if isinstance(preference, Preference) else ()
     ends = [(c.column, "low" if isinstance(c, Low) else "high") for c in ranked if isinstance(c, Low | High)]
     return tuple(Criterion(column, end) for column, end in ends)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 from pydantic import Field, PositiveInt, model_validator
 
 from skypane.control.splitting import POLICIES
+from skypane.control.worker_options import WorkerOptions
 from skypane.jobs.elastic_section import AnyElastic
 from skypane.jobs.fields import Columns, MisfitError, Section, Time
 from skypane.jobs.output_section import OF_A_BATCH, LateSection, OutputSection
@@ -89,6 +90,11 @@ class WorkersSection(Section):
     #: policy that changes them while a stream runs; by default they are fixed
     elastic: AnyElastic | None = None
 
+    def build(self) -> WorkerOptions:
+        """Return the options."""
+        elastic = None if self.elastic is None else self.elastic.build()
+        return WorkerOptions(**dict(self) | {"elastic": elastic})
+
 
 class SparkSection(Section):
     """Settings of the Spark session that is started if none is running."""
@@ -135,8 +141,8 @@ class JobFile(Section):
     query: AnyQuery
     window: WindowSection | None = None
     progress: AnyPolicy | None = None
-    #: column that names the source of a row; late rows are counted by it
-    late_by: str | None = None
+    #: column that names the source of a row; late rows are counted by it, and the policy readiness follows each source
+    source_column: str | None = None
     #: batch only: whether a row that cannot be ranked is an error or is dropped
     invalid: Literal["error", "drop"] = "error"
     output: OutputSection
@@ -208,7 +214,7 @@ class JobFile(Section):
     def _fits_a_batch(self) -> None:
         stray = [
             name
-            for name in ("progress", "late", "late_by", "front", "checkpoint", "trigger", "map")
+            for name in ("progress", "late", "source_column", "front", "checkpoint", "trigger", "map")
             if getattr(self, name)
         ]
         if stray:
@@ -221,7 +227,7 @@ class JobFile(Section):
         if self.workers.elastic is not None:
             raise MisfitError("workers.elastic", "is only for mode stream; a batch is one Spark job")
 
-    def asked(self) -> Query:
+    def build_query(self) -> Query:
         """Return the query."""
         query, window = self.query, self.window
         if isinstance(query, ContinuousSection):
@@ -232,6 +238,7 @@ class JobFile(Section):
     def summary(self) -> dict[str, Any]:
         """Return the fields that must not change when a run of this job is resumed."""
         fields = self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question", "map"})
+        fields["late_by"] = fields.pop("source_column")  # its name in the summaries of earlier versions
         fields["source"]["options"] = all_shown(self.source.options)  # secrets must not be stored with the summary
         # Summaries of earlier versions lack the fields that those versions did not have.
         fields["output"] = self.output.summary()

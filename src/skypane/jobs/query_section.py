@@ -102,7 +102,7 @@ def _model(kind: str, query: type[Query]) -> type[QuerySection]:
 
 
 class ContinuousSection(Section):
-    """One front that is kept up to date, instead of an answer per window: sp.continuous_skyline()."""
+    """One front that is kept up to date, instead of an answer per window: sp.continuous_skyline(), sp.skyline_history()."""
 
     kind: Literal["continuous_skyline"]
     preference: PreferenceText

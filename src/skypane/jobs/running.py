@@ -59,7 +59,7 @@ def snapshot(job: JobFile, log: RunLog) -> Snapshot:
     by, drawn = job.query.by, job.map
     return Snapshot(
         title=job.name,
-        question=job.question or f"{job.asked()}.",
+        question=job.question or f"{job.build_query()}.",
         window=job.window.build().length if job.window is not None else 0,
         criteria=criteria(job),
         batches=log.batches(),

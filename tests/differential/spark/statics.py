@@ -39,8 +39,7 @@ def differences(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | N
         yield _said("the history", updates_differ(wanted.told, _history(rows, case)))
         return
     plan = asking.plan(case)
-    windows: dict[str, Any] = {name: Length(getattr(plan.windows, name)) for name in ("slide", "offset")}
-    asked = sp.ask(rows, plan.query, time=TIME, window=Length(plan.windows.length), invalid="drop", **windows)
+    asked = sp.ask(rows, plan.query, time=TIME, window=plan.windows, invalid="drop")
     answers = files.in_schema(asked.toArrow(), plan.output_schema(case.rows.schema))
     yield _said("ask() of windows", difference(case, wanted, in_windows(answers)))
     yield _said("ask() of all rows", _whole_differs(spark, run, folder))
@@ -62,7 +61,7 @@ def _history(rows: DataFrame, case: Case) -> IntArray:
     query = asking.query(case.asked, case.rows.schema)
     assert isinstance(query, ContinuousSkyline)
     preference, window = query.preference, Length(query.window)
-    history = sp.continuous_skyline(rows, preference, by=query.by, time=TIME, window=window, invalid="drop").toArrow()
+    history = sp.skyline_history(rows, preference, by=query.by, time=TIME, window=window, invalid="drop").toArrow()
     ids = history.column(ID).to_numpy()
     spans = {name: history.column(name).cast(pa.int64()).to_numpy() for name in ("front_from", "front_to")}
     told = [

@@ -118,9 +118,7 @@ def _job(spark: SparkSession, run: Run, folder: Path, output: Directory) -> sp.J
         "output": output,
         "late": folder / "late",
         "progress": plan.progress,
-        "splitting": run.splitting,
-        "plq_workers": plq,
-        "wlq_workers": wlq,
+        "workers": sp.WorkerOptions(plq_workers=plq, wlq_workers=wlq, splitting=run.splitting),
     }
     if isinstance(case.asked, Continuous):
         assert isinstance(plan.query, ContinuousSkyline)
@@ -133,9 +131,8 @@ def _job(spark: SparkSession, run: Run, folder: Path, output: Directory) -> sp.J
             **options,
         )
     else:
-        windows: dict[str, Any] = {name: Length(getattr(plan.windows, name)) for name in ("slide", "offset")}
-        job = sp.stream(rows, plan.query, window=Length(plan.windows.length), **windows, **options)
-    return replace(job, setting=replace(job.setting, costs=_COSTS[run.where]))
+        job = sp.stream(rows, plan.query, window=plan.windows, **options)
+    return replace(job, settings=replace(job.settings, costs=_COSTS[run.where]))
 
 
 def _lose_commit(commits: Path) -> None:

@@ -88,7 +88,10 @@ def test_sketches_keep_the_laws():
     [
         (lambda: sp.approx_quantile("x", 1.5), "quantiles must lie between 0 and 1"),
         (lambda: sp.approx_quantile("x", error=0.0), "error must lie between 0.001 and 0.5"),
-        (lambda: sp.Aggregate(n=sp.approx_quantile("x")).validate(pa.schema([("x", pa.string())])), "it holds no numbers"),
+        (
+            lambda: sp.Aggregate(n=sp.approx_quantile("x")).validate(pa.schema([("x", pa.string())])),
+            "it holds no numbers",
+        ),
         (
             lambda: sp.Aggregate(n=sp.approx_count_distinct("x")).validate(pa.schema([("x", pa.list_(pa.int64()))])),
             "hashed",

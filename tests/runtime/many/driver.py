@@ -16,7 +16,7 @@ from skypane.runtime.spark.sources.many.inputs_api import inputs
 def main(folder: Path, *, last: bool) -> None:
     """Write each batch as one file, by its number, and say so before Spark notes the batch as done."""
     spark = session("local[2]", "skypane-many", {"spark.driver.memory": "512m"})
-    rows = inputs(spark, folder / "inputs.json", "n long", rows_per_trigger=200, malformed="bad")
+    rows = inputs(spark, folder / "inputs.json", "n long", rows_per_trigger=200, malformed_column="bad")
 
     def write(batch: DataFrame, number: int) -> None:
         table: pa.Table = batch.toArrow()

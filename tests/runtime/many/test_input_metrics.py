@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from skypane.metrics import InputMetrics
+from skypane.metrics import InputMetrics, InputReport
 from skypane.runtime.spark.sources.many.discovery import listed
-from skypane.runtime.spark.sources.many.input_metrics import InputReport, from_json, to_json
+from skypane.runtime.spark.sources.many.input_metrics import from_json, to_json
 from skypane.runtime.spark.sources.many.planning import Offsets, Planner
 
 

@@ -45,7 +45,7 @@ def job_text(folder: Path) -> str:
         "query": {"kind": "skyline", "preference": "price MIN, rating MAX"},
         "window": {"time": "ts", "length": "10 minutes"},
         "progress": {"policy": "readiness", "idle_after": "1 hour"},
-        "late_by": "input",
+        "source_column": "input",
         "output": {"format": "parquet", "path": str(folder / "answers")},
         "checkpoint": str(folder / "state"),
     })  # fmt: skip

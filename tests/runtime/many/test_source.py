@@ -40,7 +40,7 @@ def test_each_line_of_each_input_comes_once_with_its_name_by_two_tasks(spark, tm
     seen: list[tuple[int, int, pa.Table]] = []
 
     def run() -> None:
-        rows = inputs(spark, [f"{tmp_path}/*.csv"], "n long", rows_per_trigger=150, malformed="bad")
+        rows = inputs(spark, [f"{tmp_path}/*.csv"], "n long", rows_per_trigger=150, malformed_column="bad")
         writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
         writer = writer.foreachBatch(lambda batch, number: seen.append(
             (number, batch.rdd.getNumPartitions(), batch.toArrow())))  # fmt: skip
@@ -80,7 +80,7 @@ def test_topics_and_files_are_one_stream_and_no_log_shows_the_login(spark, tmp_p
     found: list[list[dict[str, object]]] = []
 
     def run() -> None:
-        rows = inputs(spark, listing, "n long", malformed="bad")
+        rows = inputs(spark, listing, "n long", malformed_column="bad")
         assert PASSWORD not in rows._jdf.queryExecution().toString()
         writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
         query = writer.foreachBatch(lambda batch, _: found.append(batch.toArrow().to_pylist())).trigger(
@@ -161,7 +161,7 @@ def test_with_readiness_the_answers_are_the_same_however_many_inputs_are_read(sp
 
 def test_a_line_that_does_not_parse_is_told_also_where_columns_are_not_null(spark, tmp_path):
     (tmp_path / "a.json").write_text('{"n":1}\nno json\n{}\n')
-    rows = inputs(spark, [f"{tmp_path}/*.json"], "n long NOT NULL", malformed="bad")
+    rows = inputs(spark, [f"{tmp_path}/*.json"], "n long NOT NULL", malformed_column="bad")
     found: list[dict[str, object]] = []
     writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
     writer.foreachBatch(lambda batch, _: found.extend(batch.toArrow().to_pylist())).start().awaitTermination()

@@ -11,7 +11,7 @@ import pandas as pd
 from skypane.control.admission import Admission, MetaData
 from skypane.types import FloatArray, IntArray
 from skypane_papers.figure import Claim, Figure, Finding, Plot
-from skypane_papers.many_inputs import EVERY, FLEETS, LOAD_LEVEL, TICK, rows, said
+from skypane_papers.many_inputs import EVERY, FLEETS, LOAD_LEVEL, TICK, rows, stream_metadata
 from skypane_papers.rows import at, only
 from skypane_papers.sim.inputs import Inputs, simulate_inputs
 
@@ -50,7 +50,7 @@ def _rising(name: str, busy: float, seconds: float) -> pd.DataFrame:
 def _fleet(name: str, seconds: float) -> pd.DataFrame:
     came = rows(name, seconds, 0)
     capacity = float(came.sum()) / seconds / LOAD_LEVEL / HANDLED
-    return _shown(name, came, said(name, came), capacity, 1 - HANDLED, None)
+    return _shown(name, came, stream_metadata(name, came), capacity, 1 - HANDLED, None)
 
 
 def _shown(

@@ -7,12 +7,11 @@ shorthands for ask() with the query of that name.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
 from skypane.control.elasticity.options import Elasticity
-from skypane.control.splitting import Splitting
+from skypane.control.worker_options import WorkerOptions
 from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.dominance import KDominant, TopDelta
@@ -23,11 +22,13 @@ from skypane.plan import Plan
 from skypane.preference import ColumnLike, Columns, Preference, Score, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
-from skypane.runtime.spark.arguments import check_needed, elastic_policy, policy_of, rows_schema, windows_of
-from skypane.runtime.spark.assembly import Output, setting_of, workers_of
+from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, windows_of, workers_of
 from skypane.runtime.spark.job import Job
-from skypane.runtime.spark.machine.session import parallelism
+from skypane.runtime.spark.sinks.sink_arguments import Output, Sinks
 from skypane.types import Duration
+from skypane.windows import Windows
+
+_STREAM = "sp.stream(rows, sp.Skyline(...), time=..., window=..., checkpoint=..., output=...)"
 
 
 def skyline(
@@ -36,9 +37,8 @@ def skyline(
     *,
     by: Columns = (),
     time: ColumnLike | None = None,
-    window: Duration | None = None,
+    window: Duration | Windows | None = None,
     slide: Duration | None = None,
-    offset: Duration | None = None,
     invalid: batch.Invalid = "error",
 ) -> DataFrame:
     """Return the rows that no other row dominates: none is at least as good on every criterion and better on one.
@@ -50,7 +50,7 @@ def skyline(
     DataFrame see stream().
     """
     query = Skyline(preference, by)
-    return ask(rows, query, time=time, window=window, slide=slide, offset=offset, invalid=invalid)
+    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid)
 
 
 def top_k(
@@ -61,9 +61,8 @@ def top_k(
     by: Columns = (),
     largest: bool = True,
     time: ColumnLike | None = None,
-    window: Duration | None = None,
+    window: Duration | Windows | None = None,
     slide: Duration | None = None,
-    offset: Duration | None = None,
     invalid: batch.Invalid = "error",
 ) -> DataFrame:
     """Return the k rows with the largest score, best first; a score is an expression such as "rating - 0.1 * price".
@@ -76,7 +75,7 @@ def top_k(
     DataFrame see stream().
     """
     query = TopK(k, score, by, largest)
-    return ask(rows, query, time=time, window=window, slide=slide, offset=offset, invalid=invalid)
+    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid)
 
 
 def k_dominant(
@@ -86,9 +85,8 @@ def k_dominant(
     *,
     by: Columns = (),
     time: ColumnLike | None = None,
-    window: Duration | None = None,
+    window: Duration | Windows | None = None,
     slide: Duration | None = None,
-    offset: Duration | None = None,
     invalid: batch.Invalid = "error",
 ) -> DataFrame:
     """Return the rows that no other row dominates on any k of the criteria; a smaller k returns fewer rows.
@@ -96,7 +94,7 @@ def k_dominant(
     For windows and `invalid` see ask(); for a streaming DataFrame see stream().
     """
     query = KDominant(k, preference, by)
-    return ask(rows, query, time=time, window=window, slide=slide, offset=offset, invalid=invalid)
+    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid)
 
 
 def top_delta(
@@ -106,9 +104,8 @@ def top_delta(
     *,
     by: Columns = (),
     time: ColumnLike | None = None,
-    window: Duration | None = None,
+    window: Duration | Windows | None = None,
     slide: Duration | None = None,
-    offset: Duration | None = None,
     invalid: batch.Invalid = "error",
 ) -> DataFrame:
     """Return the k-dominant skyline for the smallest k that returns more than delta rows.
@@ -116,7 +113,7 @@ def top_delta(
     For windows and `invalid` see ask(); for a streaming DataFrame see stream().
     """
     query = TopDelta(delta, preference, by)
-    return ask(rows, query, time=time, window=window, slide=slide, offset=offset, invalid=invalid)
+    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid)
 
 
 def aggregate(
@@ -124,9 +121,8 @@ def aggregate(
     *,
     by: Columns = (),
     time: ColumnLike | None = None,
-    window: Duration | None = None,
+    window: Duration | Windows | None = None,
     slide: Duration | None = None,
-    offset: Duration | None = None,
     invalid: batch.Invalid = "error",
     required: Columns = (),
     having: str | None = None,
@@ -147,8 +143,8 @@ def aggregate(
     """
     # Without windows the time column only orders the rows.
     query = Aggregate(by, time=time, required=required, having=having, top=top, rank_by=rank_by, **functions)
-    windowed = any(given is not None for given in (window, slide, offset))
-    return ask(rows, query, time=time if windowed else None, window=window, slide=slide, offset=offset, invalid=invalid)
+    windowed = window is not None or slide is not None
+    return ask(rows, query, time=time if windowed else None, window=window, slide=slide, invalid=invalid)
 
 
 def ask(
@@ -156,9 +152,8 @@ def ask(
     query: Query,
     *,
     time: ColumnLike | None = None,
-    window: Duration | None = None,
+    window: Duration | Windows | None = None,
     slide: Duration | None = None,
-    offset: Duration | None = None,
     invalid: batch.Invalid = "error",
 ) -> DataFrame:
     """Return a lazy DataFrame with the answer of a query, built-in or your own, over a static DataFrame.
@@ -167,21 +162,20 @@ def ask(
     with the columns window_start and window_end.
 
     time     event-time column, a timestamp
-    window   length of a window, such as "1 hour" or timedelta(hours=1)
+    window   length of a window, such as "1 hour" or timedelta(hours=1); or Windows.of(length, slide, offset)
     slide    distance between the starts of consecutive windows; defaults to the window's length
-    offset   start of the windows relative to the epoch
     invalid  "error" fails the query at run time on a null or NaN criterion or a null time; "drop" skips such rows
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
-    schema = rows_schema(rows, streaming=False)
+    schema = rows_schema(rows, streaming=False, other=_STREAM)
     check_implements(query)
     query.validate(schema)
     batch.check_invalid(invalid)
-    if time is None and window is None and slide is None and offset is None:
+    if time is None and window is None and slide is None:
         return batch.whole(rows, schema, query, invalid)
     check_needed({"time": time, "window": window})
-    plan = Plan(query, windows_of(window, slide, offset), column_name(time, "time"))
+    plan = Plan(query, windows_of(window or "", slide), column_name(time, "time"))
     plan.validate(schema)
     return batch.windowed(rows, schema, plan, invalid)
 
@@ -191,18 +185,15 @@ def stream(
     query: Query,
     *,
     time: ColumnLike | None = None,
-    window: Duration | None = None,
+    window: Duration | Windows | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     output: Output | None = None,
     slide: Duration | None = None,
-    offset: Duration | None = None,
     progress: ProgressPolicy | None = None,
     source: ColumnLike | None = None,
     late: Output | None = None,
-    splitting: str | Splitting = "PB_RR",
-    plq_workers: int | None = None,
-    wlq_workers: int | None = None,
     elastic: Elasticity | None = None,
+    workers: WorkerOptions | None = None,
 ) -> Job:
     """Return a Job that answers a query over every window of a streaming DataFrame; its start() runs it.
 
@@ -210,45 +201,30 @@ def stream(
 
     Four arguments are required; one error names all that are missing:
     time         event-time column, a timestamp
-    window       length of a window, such as "1 hour" or timedelta(hours=1)
+    window       length of a window, such as "1 hour" or timedelta(hours=1); or Windows.of(length, slide, offset)
     checkpoint   folder for the checkpoints of Spark and of the engine
     output       sink of the answers: a path or Directory, Console(), Memory(), or a function of (DataFrame, batch id)
 
     The others are optional:
     slide        distance between the starts of consecutive windows; defaults to the window's length
-    offset       start of the windows relative to the epoch
     progress     policy that decides when a pane is complete: KSlack(), the default, AqKSlack(0.01), Watermark("1 hour")
     source       column that names a row's source; late rows are counted by it
     late         sink of late and quarantined rows, with their reason; without one they are only counted
-    splitting    how rows are exchanged, if they are: "PB_RR" (panes to workers in turn), "TB_RR" (rows to workers in
-                 turn), "AS" (splits panes larger than usual), "AS_PID" (splits as few of them as it takes to keep up)
-    plq_workers  maximum number of tasks that lift, and the exact number when rows are exchanged; defaults to the
-                 source's partitions, or to the default parallelism when rows are exchanged
-    wlq_workers  maximum number of tasks that combine; defaults to the default parallelism
-    elastic      policy that changes both numbers while the query runs: Fuzzy(), Model(latency="2 s"), Threshold();
-                 None keeps them
+    elastic      policy that changes the numbers of workers while the query runs: Fuzzy(), Model(latency="2 s"),
+                 Threshold(); None keeps them
+    workers      WorkerOptions(plq_workers=4, wlq_workers=2, splitting="AS_PID", elastic=...): numbers of workers, the
+                 exchange of rows between them, and `elastic`
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
-    schema = rows_schema(rows, streaming=True)
+    schema = rows_schema(rows, streaming=True, other="sp.ask(rows, query)")
     check_implements(query)
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
     plan = Plan(
         query=query,
-        windows=windows_of(window, slide, offset),
+        windows=windows_of(window or "", slide),
         time=column_name(time, "time"),
         progress=policy_of(progress),
         source=None if source is None else column_name(source, "source"),
     )
-    plan.validate(schema)
-    if late is None:  # no sink receives whole rows, so columns that the plan does not read are dropped
-        rows, schema = batch.pruned(rows, schema, plan.reads(schema))
-    setting = setting_of(rows, schema, plan, checkpoint=checkpoint, output=output, late=late, splitting=splitting)
-    setting = replace(setting, limits=plq_workers is not None)
-    workers = workers_of(rows, plq_workers, wlq_workers)
-    if elastic is None:
-        return Job(rows, setting, workers)
-    policy = elastic_policy(
-        elastic, workers, parallelism(rows.sparkSession), given=(plq_workers is not None, wlq_workers is not None)
-    )
-    return Job(rows, replace(setting, elastic=policy), policy.init().workers)
+    return Job.of(rows, schema, plan, checkpoint or "", Sinks.of(output, late), workers_of(workers, elastic))

@@ -1,4 +1,4 @@
-"""Checks of the arguments that the public functions share: the DataFrame, required arguments, policies, windows."""
+"""Checks of the arguments that the public functions share: the DataFrame, required arguments, policies, groups."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from skypane.control.elasticity import registry as options
-from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.options import Elasticity
-from skypane.control.parallelism import Workers
+from skypane.control.worker_options import WorkerOptions
 from skypane.plugins import Registered
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.progress import registry as policies
@@ -22,10 +20,11 @@ from skypane.types import ConfigError, Duration
 from skypane.windows import Windows
 
 
-def rows_schema(rows: object, *, streaming: bool) -> pa.Schema:
+def rows_schema(rows: object, *, streaming: bool, other: str) -> pa.Schema:
     """Return the rows' schema in Arrow; raise ConfigError unless `rows` is a DataFrame of the requested kind.
 
     streaming   whether a streaming or a static DataFrame is required
+    other       the call that takes a DataFrame of the other kind
 
     Also raises ConfigError for columns that cannot be transferred to Python.
     """
@@ -37,14 +36,9 @@ def rows_schema(rows: object, *, streaming: bool) -> pa.Schema:
             remedy = f": convert it with spark.createDataFrame({to_spark})"
         raise ConfigError(f"the first argument must be a Spark DataFrame, got a {kind}{remedy}")
     if rows.isStreaming and not streaming:
-        raise ConfigError(
-            "this DataFrame is a stream, which has no end: make a job of it with "
-            "sp.stream(rows, sp.Skyline(...), time=..., window=..., checkpoint=..., output=...)"
-        )
+        raise ConfigError(f"this DataFrame is a stream, which has no end: make a job of it with {other}")
     if streaming and not rows.isStreaming:
-        raise ConfigError(
-            "this DataFrame is static: read it with spark.readStream, or query it with sp.ask(rows, query)"
-        )
+        raise ConfigError(f"this DataFrame is static: read it with spark.readStream, or query it with {other}")
     if streaming and over_connect(rows.sparkSession):
         raise ConfigError(
             "this stream is read over Spark Connect, whose server would run each micro-batch in a separate process, "
@@ -81,30 +75,21 @@ def policy_of(progress: ProgressPolicy | None) -> ProgressPolicy:
     return policy
 
 
-def windows_of(window: Duration | None, slide: Duration | None, offset: Duration | None) -> Windows:
-    """Return the windows that three durations define; raise ConfigError if `window` is None."""
-    if window is None:
-        raise ConfigError("window= is needed here")
-    return Windows.of(window, slide, "0 seconds" if offset is None else offset)
+def windows_of(window: Duration | Windows, slide: Duration | None) -> Windows:
+    """Return the windows of the arguments `window` and `slide`; raise ConfigError if both set the slide."""
+    if not isinstance(window, Windows):
+        return Windows.of(window, slide)
+    if slide is not None:
+        raise ConfigError(f"slide={slide!r} is set twice: window={window!r} has a slide already; leave slide= out")
+    return window
 
 
-def elastic_policy(elastic: Elasticity, start: Workers, cores: int, given: tuple[bool, bool]) -> Elastic:
-    """Return the elastic policy that begins with `start` workers, as far as its bounds allow.
-
-    given   whether the user set plq_workers, and wlq_workers; raises ConfigError if a number set is out of bounds
-    """
-    if not isinstance(elastic, Elasticity):
-        raise ConfigError(
-            f"elastic must be {' or '.join(f'{name}()' for name in Registered(options))}, with max_workers=, or None; "
-            f"got {elastic!r}"
-        )
-    policy = elastic.scaling(start, cores)
-    first = policy.init().workers
-    for stage, is_given in zip(("plq", "wlq"), given, strict=True):
-        wanted, bounded = getattr(start, stage), getattr(first, stage)
-        if is_given and wanted != bounded:
-            raise ConfigError(
-                f"{stage}_workers={wanted} is where elastic= begins, and its bounds allow {bounded}: set that, or "
-                f"widen max_workers, least_{stage}, most_{stage}"
-            )
-    return policy
+def workers_of(workers: WorkerOptions | None, elastic: Elasticity | None) -> WorkerOptions:
+    """Return the options of the arguments `workers` and `elastic`; raise ConfigError if both are given."""
+    if workers is None:
+        return WorkerOptions(elastic=elastic)
+    if not isinstance(workers, WorkerOptions):
+        raise ConfigError(f"workers must be WorkerOptions(plq_workers=..., wlq_workers=...), got {workers!r}")
+    if elastic is not None:
+        raise ConfigError("elastic= is set twice: workers= has it, too; set it in WorkerOptions(elastic=...) only")
+    return workers

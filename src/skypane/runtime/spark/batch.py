@@ -28,7 +28,7 @@ from skypane.plan import Plan
 from skypane.runtime.memory_headroom import Headroom, for_windows, limited, require
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
-from skypane.runtime.spark.spark_schema import answer_schema, from_spark
+from skypane.runtime.spark.spark_schema import answer_schema, from_spark, pruned
 from skypane.runtime.spark.versions import partitioned
 from skypane.runtime.table_batching import as_tables, decoded, encoded, gathered, pieces
 from skypane.types import BadInputError, ConfigError, MemoryLimitError
@@ -77,20 +77,6 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -
     placed = lifted.select("pane", "partial", runs)
     routed = partitioned(placed, workers, sf.pmod("run", sf.lit(workers)).cast("int"))
     return routed.mapInArrow(_AnswerRuns(query, run), answer_schema(query.output_schema(schema), rows, schema))
-
-
-def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[DataFrame, pa.Schema]:
-    """Return the rows with only the columns `read`, and their Arrow schema; Spark skips the others at the source.
-
-    If none is read, the result has one constant column, because an Arrow table without columns has no rows.
-    """
-    wanted = set(read)
-    kept = [field for field in schema if field.name in wanted]
-    if not kept:
-        return rows.select(sf.lit(True).alias("row")), pa.schema([("row", pa.bool_())])  # noqa: FBT003 - a value
-    if len(kept) == len(schema):
-        return rows, schema
-    return rows.select(*(field.name for field in kept)), pa.schema(kept)
 
 
 def without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:

@@ -63,14 +63,14 @@ class BatchLifecycle:
         """Whether the caller, such as a listener or a sink, runs inside the current batch."""
         return self._thread == get_ident()
 
-    def rest(self, patience: float) -> None:
-        """Let no further batch begin, and wait for the running one, at most `patience` seconds.
+    def rest(self, timeout: float) -> None:
+        """Let no further batch begin, and wait for the running one, at most `timeout` seconds.
 
         Also waits while Spark commits the batch: an interrupt of the commit makes Spark print ninety lines.
         """
         self._stopping.set()
-        until = time.monotonic() + patience
-        if self._running.acquire(timeout=max(patience, 0.0)):
+        until = time.monotonic() + timeout
+        if self._running.acquire(timeout=max(timeout, 0.0)):
             self._running.release()
         while time.monotonic() < until and not self._refused.is_set() and not self._idle():
             self._refused.wait(POLL)

@@ -30,8 +30,6 @@ from skypane.runtime.table_batching import as_tables, gathered, pieces
 from skypane.types import ConfigError
 from skypane.wording import size
 
-__all__ = ["FRONT_FROM", "FRONT_TO", "Invalid", "of"]
-
 FRONT_FROM = "front_from"
 FRONT_TO = "front_to"
 

@@ -28,7 +28,7 @@ from skypane.types import SkypaneError
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 30.0
+STOP_TIMEOUT = 30.0
 """Seconds that a stop waits for the running batch."""
 
 
@@ -91,27 +91,27 @@ class StreamHandle:
             log.warning("interrupted: the query has stopped; the next start resumes it from here")
         return ended is not False
 
-    def stop(self, *, patience: float = PATIENCE) -> None:
+    def stop(self, *, timeout: float = STOP_TIMEOUT) -> None:
         """Stop the query after the running batch; no further batch begins.
 
-        A batch that takes longer than `patience` seconds is abandoned: it leaves nothing behind, and the next start
+        A batch that takes longer than `timeout` seconds is abandoned: it leaves nothing behind, and the next start
         repeats it. When called from on_batch or a sink, which are part of a batch, this returns at once, and the query
         stops after that batch.
         """
         if self._lifecycle.mine:
-            self._stop_later(patience)
+            self._stop_later(timeout)
         else:
-            self._stop(patience)
+            self._stop(timeout)
 
-    def _stop(self, patience: float) -> None:
+    def _stop(self, timeout: float) -> None:
         with java_there(self._spark):
-            self._lifecycle.rest(patience)
+            self._lifecycle.rest(timeout)
             self.query.stop()
 
-    def _stop_later(self, patience: float) -> None:
+    def _stop_later(self, timeout: float) -> None:
         def stop() -> None:
             try:
-                self._stop(patience)
+                self._stop(timeout)
             except SkypaneError as error:  # Java has ended: await_termination() raises the same error
                 log.warning("cannot stop the query: %s", error)
 
@@ -152,7 +152,7 @@ class StreamHandle:
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         if self.interrupted:
             raise KeyboardInterrupt
-        self._stop_later(PATIENCE)
+        self._stop_later(STOP_TIMEOUT)
         self.interrupted = True
 
     @property

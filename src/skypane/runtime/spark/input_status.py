@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
-from skypane.runtime.spark.sources.many.input_metrics import InputReport, from_json
+from skypane.metrics import InputReport
+from skypane.runtime.spark.sources.many.input_metrics import from_json
 
 SCHEMA = pa.schema([
     ("input", pa.string()),

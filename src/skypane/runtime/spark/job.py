@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from skypane import kernels, notebook
 from skypane.control.parallelism import Workers
+from skypane.control.splitting import splitting
+from skypane.control.worker_options import WorkerOptions
 from skypane.locations import Location
 from skypane.metrics import BatchMetrics
+from skypane.operators.entry.reject_reasons import REASON
+from skypane.plan import Plan
 from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
+from skypane.runtime.spark.calibration import costs_of
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.job_settings import JobSettings
+from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
 from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.interpreter import try_workers
+from skypane.runtime.spark.machine.session import parallelism
+from skypane.runtime.spark.sinks.sink_arguments import Sinks
+from skypane.runtime.spark.spark_schema import pruned, spark_schema
 from skypane.types import ConfigError, SkypaneError, micros
 
 log = logging.getLogger(__name__)
@@ -33,8 +45,42 @@ class Job:
     """A continuous query on a streaming DataFrame; nothing runs before start()."""
 
     rows: DataFrame
-    setting: JobSettings
+    settings: JobSettings
     workers: Workers
+
+    @classmethod
+    def of(
+        cls,
+        rows: DataFrame,
+        schema: pa.Schema,
+        plan: Plan,
+        checkpoint: str | os.PathLike[str],
+        sinks: Sinks,
+        workers: WorkerOptions,
+    ) -> Self:
+        """Return the job of a plan over `rows` of Arrow schema `schema`; raise ConfigError if it could not run."""
+        plan.validate(schema)
+        if sinks.late is None:  # no sink receives whole rows, so columns that the plan does not read are dropped
+            rows, schema = pruned(rows, schema, plan.reads(schema))
+        elif REASON in schema.names:
+            raise ConfigError(f"late rows get a column {REASON!r} with the reason: rename yours")
+        answers = plan.output_schema(schema)
+        spark_schema(answers)  # raises for a type that Spark lacks: a sink may need a DataFrame of the answers
+        sinks.check({"output": answers, "late": schema_of(schema), "front": schema})
+        start, elastic = workers.begin(parallelism(rows.sparkSession))
+        settings = JobSettings(
+            plan=plan,
+            schema=schema,
+            answer_schema=answers,
+            # Absolute, because Java resolves a relative path against the folder in which it was started.
+            checkpoint=DocumentStore.at(checkpoint, "checkpoint").root,
+            sinks=sinks,
+            splitting=splitting(workers.splitting),
+            costs=costs_of(rows.sparkSession),
+            elastic=elastic,
+            limits=workers.plq_workers is not None,
+        )
+        return cls(rows, settings, start)
 
     def __repr__(self) -> str:
         """Return the job in one line: its query, its windows and its sinks."""
@@ -45,14 +91,14 @@ class Job:
         return notebook.table("skypane job, not started", self._summary())
 
     def _summary(self) -> list[tuple[str, str]]:
-        plan = self.setting.plan
+        plan = self.settings.plan
         return [
             ("query", str(plan.query)),
             ("windows", plan.windows_in_words),
             ("progress", repr(plan.progress)),
-            ("output", repr(self.setting.output)),
-            ("late rows", "counted" if self.setting.late is None else repr(self.setting.late)),
-            ("checkpoint", self.setting.checkpoint),
+            ("output", repr(self.settings.sinks.output)),
+            ("late rows", "counted" if self.settings.sinks.late is None else repr(self.settings.sinks.late)),
+            ("checkpoint", self.settings.checkpoint),
         ]
 
     def start(
@@ -84,10 +130,10 @@ class Job:
         with interrupted_afterwards():
             kernels.warm(log.warning)
         inputs = InputStatus()
-        engine = Engine(self.setting, self.workers, on_batch, inputs, pace=_pace(when))
+        engine = Engine(self.settings, self.workers, on_batch, inputs, pace=_pace(when))
         engine.finish_drain(spark)
         lifecycle = BatchLifecycle(engine)
-        checkpoint = Location.of(self.setting.checkpoint)
+        checkpoint = Location.of(self.settings.checkpoint)
         writer = self.rows.writeStream.foreachBatch(lifecycle).option("checkpointLocation", checkpoint.spark)
         if name is not None:
             writer = writer.queryName(name)
@@ -98,7 +144,7 @@ class Job:
                 lifecycle.query = inputs.query = writer.start()
         except Py4JJavaError as error:
             raise SkypaneError(
-                f"Spark cannot start the query in {self.setting.checkpoint}: {error.java_exception}; no rows of the "
+                f"Spark cannot start the query in {self.settings.checkpoint}: {error.java_exception}; no rows of the "
                 f"stream are lost: free disk space or grant write access there, and start again"
             ) from error
         return StreamHandle(lifecycle.query, engine, lifecycle, spark, inputs)

@@ -1,4 +1,4 @@
-"""Conversion between the Arrow schema and the Spark schema of the same rows."""
+"""Conversion between the Arrow schema and the Spark schema of the same rows, and the choice of their columns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
@@ -119,3 +120,17 @@ def answer_schema(answers: pa.Schema, rows: DataFrame, schema: pa.Schema) -> Str
     return StructType([
         rows.schema[field.name] if field.name in kept else field for field in spark_schema(answers)
     ])  # fmt: skip
+
+
+def pruned(rows: DataFrame, schema: pa.Schema, read: Iterable[str]) -> tuple[DataFrame, pa.Schema]:
+    """Return the rows with only the columns `read`, and their Arrow schema; Spark skips the others at the source.
+
+    If none is read, the result has one constant column, because an Arrow table without columns has no rows.
+    """
+    wanted = set(read)
+    kept = [field for field in schema if field.name in wanted]
+    if not kept:
+        return rows.select(sf.lit(True).alias("row")), pa.schema([("row", pa.bool_())])  # noqa: FBT003 - a value
+    if len(kept) == len(schema):
+        return rows, schema
+    return rows.select(*(field.name for field in kept)), pa.schema(kept)

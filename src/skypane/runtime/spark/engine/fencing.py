@@ -16,33 +16,33 @@ from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.types import CheckpointError
 
 
-def fence(ledger: Ledger, store: DocumentStore, setting: JobSettings) -> None:
+def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings) -> None:
     """Fence the previous driver, and claim the checkpoint and the sinks' locations; nothing is deleted before that.
 
     Raises CheckpointError if one of them belongs to another query, is damaged or cannot be used.
     """
-    definition = _definition(setting)
+    definition = _definition(settings)
     with _usable("checkpoint", store.root):
-        spark_files.check(DocumentStore.at(setting.checkpoint))
+        spark_files.check(DocumentStore.at(settings.checkpoint))
         query = ledger.claim(definition)
     owned = ledger.ownership
     with owned.in_charge():
         last, noted = ledger.latest(), QueryDefinition.free_of(store).get("places", {})
-        locations = _claim_locations(setting, query, last, noted, owned)
+        locations = _claim_locations(settings, query, last, noted, owned)
         # Noted only now: the checkpoint must not refer to a location that could not be claimed.
         replace(definition, free={**definition.free, "places": locations}).settle(store, owned)
         owned.check()  # another driver may have started while the sinks were opened
 
 
 def _claim_locations(
-    setting: JobSettings, query: str, last: Manifest | None, noted: dict[str, str], owned: Ownership
+    settings: JobSettings, query: str, last: Manifest | None, noted: dict[str, str], owned: Ownership
 ) -> dict[str, str | None]:
     """Let each sink claim its location, and return the locations; `noted` are those claimed by the previous start.
 
     Before the first committed batch `noted` is ignored, because no location has committed output yet.
     """
     locations: dict[str, str | None] = {}
-    for role, sink in setting.sinks.items():
+    for role, sink in settings.sinks.by_role.items():
         location = sink.place()
         locations[role] = None if location is None else str(location)
         before = None if last is None or location is None else noted.get(role)
@@ -87,13 +87,13 @@ def _usable(role: str, location: str) -> Iterator[None]:
         ) from error
 
 
-def _definition(setting: JobSettings) -> QueryDefinition:
+def _definition(settings: JobSettings) -> QueryDefinition:
     """Return the fixed and the free part of the query's definition; the numbers of a policy are in the free part."""
-    plan = setting.plan.describe()
+    plan = settings.plan.describe()
     progress = plan["progress"]
     columns = {
-        "columns": {field.name: str(field.type) for field in setting.schema},
-        "column order": setting.schema.names,
+        "columns": {field.name: str(field.type) for field in settings.schema},
+        "column order": settings.schema.names,
     }
     if "policy" in progress:
         plan["progress"] = {"policy": progress["policy"]}

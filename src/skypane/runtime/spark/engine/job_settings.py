@@ -10,7 +10,7 @@ from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.splitting import Splitting
 from skypane.plan import Plan
-from skypane.runtime.spark.sinks.sink import Sink
+from skypane.runtime.spark.sinks.sink_arguments import Sinks
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,8 @@ class JobSettings:
     schema: pa.Schema
     answer_schema: pa.Schema
     checkpoint: str
-    output: Sink
-    late: Sink | None
+    sinks: Sinks
     splitting: Splitting
     costs: Costs = DEFAULT_COSTS
     elastic: Elastic | None = None
     limits: bool = False
-    #: sink of the current front of a continuous skyline
-    front: Sink | None = None
-
-    @property
-    def sinks(self) -> dict[str, Sink]:
-        """The sinks by the name of their option."""
-        by_role = {"output": self.output, "late": self.late, "front": self.front}
-        return {role: sink for role, sink in by_role.items() if sink is not None}

@@ -14,10 +14,10 @@ from skypane.runtime.spark.engine.program import Program
 from skypane.runtime.spark.engine.window_program import WindowedProgram
 
 
-def program_of(setting: JobSettings, store: DocumentStore, staged: DocumentStore) -> Program[Any]:
+def program_of(settings: JobSettings, store: DocumentStore, staged: DocumentStore) -> Program[Any]:
     """Return the program of a job's plan; partials are kept in `store`, and workers write answers to `staged`."""
-    plan = setting.plan
-    intake = Ingest(plan, setting.schema, store, setting.late is not None, ArrowTransfer(setting.schema))
+    plan = settings.plan
+    intake = Ingest(plan, settings.schema, store, settings.sinks.late is not None, ArrowTransfer(settings.schema))
     if isinstance(plan, ContinuousPlan):
-        return ContinuousProgram(plan, intake, setting.answer_schema, setting.costs)
-    return WindowedProgram(plan, intake, setting.answer_schema, staged, setting.costs)
+        return ContinuousProgram(plan, intake, settings.answer_schema, settings.costs)
+    return WindowedProgram(plan, intake, settings.answer_schema, staged, settings.costs)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.parallelism import Workers
-from skypane.metrics import BatchMetrics
+from skypane.metrics import BatchMetrics, InputReport
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import fingerprint
 from skypane.runtime.spark.engine.committed_state import CommittedState
@@ -37,7 +37,6 @@ from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.programs import program_of
 from skypane.runtime.spark.engine.timer import Timer
-from skypane.runtime.spark.sources.many.input_metrics import InputReport
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import CheckpointError, SkypaneError
 
@@ -51,7 +50,7 @@ class Engine:
 
     def __init__(
         self,
-        setting: JobSettings,
+        settings: JobSettings,
         workers: Workers,
         on_batch: Callable[[BatchMetrics], None] | None = None,
         inputs: Callable[[], InputReport] = InputReport,
@@ -59,22 +58,24 @@ class Engine:
     ) -> None:
         """Take over the checkpoint, and restore the committed state.
 
-        inputs   returns the current report on many inputs
+        inputs   returns the current report of a source of many inputs
         pace     seconds that the trigger leaves between batches; 0 without a trigger, infinite if no further rows come
         """
-        self._setting = setting
+        self._settings = settings
         self._pace = pace
         self._on_batch = on_batch
         self._inputs = inputs
-        self._store = DocumentStore.at(setting.checkpoint).child("skypane")
+        self._store = DocumentStore.at(settings.checkpoint).child("skypane")
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
         )
-        self._control = ControlLoop.of(setting, workers)
+        self._control = ControlLoop.of(settings, workers)
         self.ledger = Ledger(self._store)
-        fence(self.ledger, self._store, setting)
+        fence(self.ledger, self._store, settings)
         ownership = self.ledger.ownership
-        self._program = program_of(setting, self._store, setting.output.stage(ownership.driver) or self._answers)
+        self._program = program_of(
+            settings, self._store, settings.sinks.output.stage(ownership.driver) or self._answers
+        )
         with ownership.in_charge():
             self._committed = CommittedState.restored(self._program, self._control, self.ledger.latest())
             tidy(ownership, self._partials, self._committed.state.files, (self._rejected, self._answers))
@@ -84,7 +85,7 @@ class Engine:
 
     @property
     def checkpoint(self) -> str:
-        return self._setting.checkpoint
+        return self._settings.checkpoint
 
     @property
     def workers(self) -> Workers:
@@ -142,7 +143,7 @@ class Engine:
         """Run the drain that was begun but not committed; return its metrics, or None if there is no such drain."""
         if not self.ledger.drain_begun:
             return None
-        rows = spark.createDataFrame([], spark_schema(self._setting.schema))
+        rows = spark.createDataFrame([], spark_schema(self._settings.schema))
         with self.ledger.ownership.in_charge():
             metrics = self._process(rows, self._committed.batch_id + 1, drain=True)
         self._notify(metrics)
@@ -154,7 +155,7 @@ class Engine:
         Raises CheckpointError unless the rows match the committed fingerprint: if Spark has lost its record of the
         batch, it fills the batch with new rows, which would be lost.
         """
-        read, known = fingerprint.read(rows, self._setting.plan.time), self._committed.fingerprint
+        read, known = fingerprint.read(rows, self._settings.plan.time), self._committed.fingerprint
         if read != known:
             raise CheckpointError(
                 f"batch {batch_id} is in the ledger with {known.rows} rows, and Spark replays it with {read.rows} "
@@ -203,7 +204,7 @@ class Engine:
         # Timed before the manifest is written, which holds the times: the ledger and the listener get the same metrics.
         decisions = (*outcome.metrics.decisions, *report.decisions)
         metrics = replace(outcome.metrics, seconds=timer.stop(), inputs=report.inputs, decisions=decisions)
-        self.ledger.commit(after.manifest(self._setting.plan.progress, self._control, metrics))
+        self.ledger.commit(after.manifest(self._settings.plan.progress, self._control, metrics))
         self._committed = after
         self._remove_unneeded(before, outcome)
         return metrics
@@ -220,11 +221,12 @@ class Engine:
     def _deliver(self, rows: DataFrame, outcome: BatchOutcome[Any], batch_id: int) -> None:
         driver = self.ledger.ownership.driver
         self.ledger.ownership.check()
-        self._setting.output.write(rows.sparkSession, replace(outcome.answers, driver=driver), batch_id)
-        if self._setting.late is not None and outcome.rejected is not None:
-            self._setting.late.write(rows.sparkSession, replace(outcome.rejected, driver=driver), batch_id)
-        if self._setting.front is not None and outcome.current is not None:
-            self._setting.front.write(rows.sparkSession, replace(outcome.current, driver=driver), batch_id)
+        sinks = self._settings.sinks
+        sinks.output.write(rows.sparkSession, replace(outcome.answers, driver=driver), batch_id)
+        if sinks.late is not None and outcome.rejected is not None:
+            sinks.late.write(rows.sparkSession, replace(outcome.rejected, driver=driver), batch_id)
+        if sinks.front is not None and outcome.current is not None:
+            sinks.front.write(rows.sparkSession, replace(outcome.current, driver=driver), batch_id)
 
     def _remove_unneeded(self, before: CommittedState, outcome: BatchOutcome[Any]) -> None:
         ownership = self.ledger.ownership

@@ -1,19 +1,62 @@
-"""Sinks from the user's arguments `output` and `late`."""
+"""Sinks from the user's arguments `output`, `late` and `front`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Self, TypeAlias
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from skypane.plugins import Registered
 from skypane.runtime.spark.sinks import registry
+from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.function import Call
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import ConfigError
+
+Output: TypeAlias = "str | os.PathLike[str] | Sink | Callable[[DataFrame, int], None]"
+
+
+@dataclass(frozen=True)
+class Sinks:
+    """The sinks of a job.
+
+    output   answers, or the updates of a continuous skyline
+    late     rejected rows; None: they are only counted
+    front    the current front of a continuous skyline
+    """
+
+    output: Sink
+    late: Sink | None = None
+    front: Sink | None = None
+
+    @classmethod
+    def of(cls, output: Output | None, late: Output | None = None, front: Output | None = None) -> Self:
+        """Return the sinks of the user's arguments."""
+        if isinstance(front, str | os.PathLike):
+            front = Current(os.fspath(front))
+        return cls(
+            sink(output),
+            None if late is None else sink(late, "late").for_rejected(),
+            None if front is None else sink(front, "front"),
+        )
+
+    @property
+    def by_role(self) -> dict[str, Sink]:
+        """The sinks by the name of their argument."""
+        by_role = {"output": self.output, "late": self.late, "front": self.front}
+        return {role: taker for role, taker in by_role.items() if taker is not None}
+
+    def check(self, schemas: Mapping[str, pa.Schema]) -> None:
+        """Raise ConfigError if a sink cannot hold its rows, or if two need the same folder; `schemas` is by role."""
+        for role, taker in self.by_role.items():
+            taker.check(schemas[role])
+        _apart(self.by_role)
 
 
 def sink(output: object, field: str = "output") -> Sink:
@@ -30,25 +73,9 @@ def sink(output: object, field: str = "output") -> Sink:
     )
 
 
-def sinks(output: object, late: object | None, answers: pa.Schema, rejected: pa.Schema) -> tuple[Sink, Sink | None]:
-    """Return the sinks of answers and of rejected rows, which have these schemas; the latter is None without `late`.
-
-    Raises ConfigError if a sink cannot hold its rows, or if both would write to the same folder under any spelling.
-    """
-    taker = sink(output)
-    taker.check(answers)
-    taker.place()
-    if late is None:
-        return taker, None
-    other = sink(late, "late").for_rejected()
-    other.check(rejected)
-    apart({"output": taker, "late": other})
-    return taker, other
-
-
-def apart(takers: Mapping[str, Sink | None]) -> None:
+def _apart(takers: Mapping[str, Sink]) -> None:
     """Raise ConfigError, naming the arguments, if two sinks need the same folder under any spelling."""
-    places = {name: place for name, taker in takers.items() if taker is not None and (place := taker.place())}
+    places = {name: place for name, taker in takers.items() if (place := taker.place())}
     for (name, place), (other, there) in combinations(places.items(), 2):
         if place.resolved() == there.resolved():
             raise ConfigError(f"{name} and {other} must be two folders, both are {place.resolved()}")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from skypane.control.admission.forecasting import Forecaster, HoltForecaster
-from skypane.metrics import InputMetrics
+from skypane.metrics import InputMetrics, InputReport
 from skypane.policy import Decision
 from skypane.runtime.spark.sources.many.input_kind import InputExtent
 
@@ -102,23 +102,6 @@ def _state(one: InputExtent | None, left: int, *, moved: bool) -> str:
     if left:
         return "behind"
     return "read" if moved else "silent"
-
-
-class InputReport(NamedTuple):
-    """The report of a source of many inputs: a row for each input, and the decisions on its readers."""
-
-    inputs: tuple[InputMetrics, ...] = ()
-    decisions: tuple[Decision[Any], ...] = ()
-
-    @property
-    def backlog(self) -> int:
-        """Backlog of all inputs in rows."""
-        return sum(one.lag for one in self.inputs)
-
-    @property
-    def sized(self) -> bool:
-        """Whether a bound on latency sets the number of readers."""
-        return any(decision.what == "readers" for decision in self.decisions)
 
 
 def to_json(rows: list[InputMetrics], decision: Decision[int] | None = None) -> dict[str, Any]:

@@ -23,18 +23,19 @@ def inputs(
     *,
     readers: int | Readers = READERS,
     rows_per_trigger: int | None = None,
-    name: str = INPUT,
-    malformed: str | None = None,
+    input_column: str = INPUT,
+    malformed_column: str | None = None,
     on_loss: str = "fail",
 ) -> DataFrame:
-    """Return many inputs as one streaming DataFrame: the columns of `schema`, and `name`, which names a row's input.
+    """Return many inputs as one streaming DataFrame: the columns of `schema`, and `input_column`, a row's input.
 
     given             files and patterns: paths, or mappings with path, name, format, header and meta; or the path of a
                       JSON file that lists them, which is read again for every micro-batch
     readers           the largest number of tasks in a micro-batch; Readers(most=8, latency="5 seconds") uses the fewest
                       that keep the bound on how long a row waits
     rows_per_trigger  the largest number of rows in a micro-batch, shared fairly among the inputs; None: all rows
-    malformed         a column that gives the input, offset, error and text of a line that does not parse; the other
+    input_column      the column that names a row's input
+    malformed_column  a column that gives the input, offset, error and text of a line that does not parse; the other
                       columns of such a row are null
     on_loss           what to do if a file was shortened after it was read: "fail", or "skip", to read what it has now
 
@@ -46,13 +47,15 @@ def inputs(
     text = os.path.abspath(given) if isinstance(given, str | os.PathLike) else to_text(listed(given))  # noqa: PTH100
     from_text(text)
     columns = _columns(schema)
-    for column in (name, malformed):
+    for column in (input_column, malformed_column):
         if column is not None:
             if column in columns.names:
-                raise ConfigError(f"schema has a column {column!r} already; choose another value of name or malformed")
+                raise ConfigError(
+                    f"schema has a column {column!r} already; choose another input_column or malformed_column"
+                )
             columns = columns.add(StructField(column, StringType()))
-    options = {"inputs": text, "readers": readers_text(readers), "rowsPerTrigger": rows_per_trigger, "inputColumn": name,
-               "malformedColumn": malformed, "onLoss": on_loss}  # fmt: skip
+    options = {"inputs": text, "readers": readers_text(readers), "rowsPerTrigger": rows_per_trigger,
+               "inputColumn": input_column, "malformedColumn": malformed_column, "onLoss": on_loss}  # fmt: skip
     texts = {option: str(value) for option, value in options.items() if value is not None}
     ManySource(texts).streamReader(columns)  # raises ConfigError now for invalid options
     return spark.readStream.format(FORMAT).schema(columns).options(**texts).load()

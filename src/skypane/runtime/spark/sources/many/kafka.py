@@ -15,7 +15,7 @@ from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
-from skypane.runtime.spark.sources.many.kafka_client import OWN, Cluster, TopicOffsets, KafkaPartition, cluster_client
+from skypane.runtime.spark.sources.many.kafka_client import OWN, Cluster, KafkaPartition, TopicOffsets, cluster_client
 from skypane.runtime.spark.sources.many.kafka_reader import cached_consumer
 from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
