@@ -26,7 +26,7 @@ from skypane.workloads import (
     Steps,
 )
 from skypane.workloads.arrivals.sent import Fleet, Process
-from skypane.workloads.random_streams import generator
+from skypane.workloads.stream import generator
 
 SEED = 7
 RATE = 1_000.0

@@ -17,7 +17,7 @@ from skypane.workloads import Classic, Drifting, Poisson, Presence, Shared, Zipf
 from skypane.workloads.arrivals.sent import SentTuples
 from skypane.workloads.content.points import Kind, PointDistribution
 from skypane.workloads.estimators import mean_correlation
-from skypane.workloads.random_streams import generator
+from skypane.workloads.stream import generator
 
 SEED = 7
 _SECOND = 1_000_000

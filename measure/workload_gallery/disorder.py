@@ -12,7 +12,7 @@ from measure.workload_gallery.plate import BLUE, GREEN, GREY, RED, Panel, Plate,
 from skypane.types import FloatArray, IntArray
 from skypane.workloads import EmpiricalDelay, ExponentialDelay, HeldBack, LognormalDelay, ParetoDelay, UniformDelay
 from skypane.workloads.disorder.delays import Delays
-from skypane.workloads.random_streams import generator
+from skypane.workloads.stream import generator
 
 SEED = 7
 _TUPLES = 200_000

@@ -6,7 +6,7 @@ import numpy as np
 
 from skypane.types import IntArray
 from skypane.workloads.arrivals.sent import Fleet, Process, SentTuples
-from skypane.workloads.random_streams import generator
+from skypane.workloads.stream import generator
 
 
 def times_of(process: Process, n: int, seed: int = 1) -> IntArray:

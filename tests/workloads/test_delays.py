@@ -21,7 +21,7 @@ from skypane.workloads.arrivals.plain import Constant, Poisson
 from skypane.workloads.content.senders import Shared
 from skypane.workloads.disorder.delays import Delays
 from skypane.workloads.estimators import delay_quantiles, dispersion, late_share, tail_exponent
-from skypane.workloads.random_streams import generator
+from skypane.workloads.stream import generator
 
 
 def delays_of(config: Delays, n: int = 400_000) -> FloatArray:

@@ -8,7 +8,7 @@ from skypane.types import ConfigError, IntArray
 from skypane.workloads import Zipf
 from skypane.workloads.content.keys import zipf_shares
 from skypane.workloads.estimators import zipf_exponent
-from skypane.workloads.random_streams import generator
+from skypane.workloads.stream import generator
 
 
 def drawn(config: Zipf, times: IntArray) -> IntArray:

@@ -11,7 +11,6 @@ from tests.workloads.streams import rate_of, times_of
 
 from skypane.types import ConfigError
 from skypane.workloads import Map2
-from skypane.workloads.arrivals.map2 import dispersion_of
 from skypane.workloads.estimators import autocorrelation, dispersion, gaps, squared_variation
 
 FITS = st.builds(
@@ -38,6 +37,14 @@ def by_matrices(fit: Map2) -> tuple[float, float, float]:
     sum_of_powers = np.linalg.inv(np.eye(2) - stays + limit) - np.eye(2)
     covariances = start @ inverse @ sum_of_powers @ inverse @ ones
     return float(mean), float(variance / mean**2), float((variance + 2 * covariances) / mean**2)
+
+
+def dispersion_of(mean_gaps: tuple[float, float], switching: tuple[float, float]) -> float:
+    """Return the index of dispersion for the given mean gaps and switching probabilities, by the closed form of map2.py."""
+    (m_n, m_b), (p, q) = mean_gaps, switching
+    mean = (q * m_n + p * m_b) / (p + q)
+    v = p * q / (p + q) ** 2 * (m_n - m_b) ** 2 / mean**2
+    return 1 + 2 * v / (p + q)
 
 
 @given(FITS)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.workloads.arrivals.phases import ExponentialPeriods, ParetoPeriods, Phases, pieces
-from skypane.workloads.random_streams import generator
+from skypane.workloads.stream import generator
 
 
 @pytest.mark.parametrize("law", [ExponentialPeriods(2.0), ParetoPeriods(2.0, 2.5)])

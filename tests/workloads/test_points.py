@@ -7,7 +7,7 @@ from skypane.types import ConfigError, FloatArray
 from skypane.workloads import Classic, Drifting
 from skypane.workloads.content.points import DISTRIBUTIONS
 from skypane.workloads.estimators import mean_correlation, skyline_share
-from skypane.workloads.random_streams import generator
+from skypane.workloads.stream import generator
 
 
 def by_definition(kind: str, n: int, d: int, rng: np.random.Generator) -> FloatArray:

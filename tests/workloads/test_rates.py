@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skypane.workloads.arrivals.rates import RateSegments, evenly, poisson
 from skypane.workloads.arrivals.sent import CHUNK, SentTuples
-from skypane.workloads.random_streams import generator
+from skypane.workloads.stream import generator
 
 
 def joined(chunks: Iterator[SentTuples], n: int) -> SentTuples:

@@ -8,7 +8,7 @@ from skypane.types import ConfigError
 from skypane.workloads import Poisson, Presence, Shared
 from skypane.workloads.arrivals.sent import SentTuples
 from skypane.workloads.estimators import squared_variation, zipf_exponent
-from skypane.workloads.random_streams import generator
+from skypane.workloads.stream import generator
 
 
 def thinned(presence: Presence, streams: int, sent: SentTuples) -> SentTuples:

@@ -5,14 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skypane.kernels.compiled import inlined, kernel
+from skypane.kernels.compiled import kernel
 from skypane.types import IntArray
-
-
-@inlined
-def place_in(room: int, key: int) -> int:
-    """Return the first probe for a key in a table of `room` places, a power of two (Knuth's multiplicative hash)."""
-    return ((key & 0x7FFFFFFF) * 2_654_435_761 >> 16) & (room - 1)
 
 
 @kernel

@@ -22,8 +22,7 @@ from skypane.workloads.argument_checks import SECOND, at_least, seconds
 from skypane.workloads.arrivals.sent import CHUNK
 from skypane.workloads.disorder.delays import ExponentialDelay
 from skypane.workloads.disorder.held import HeldBack
-from skypane.workloads.random_streams import generator
-from skypane.workloads.stream import START, TIMESTAMP, Stream
+from skypane.workloads.stream import START, TIMESTAMP, Stream, generator
 
 _MOVES, _DELAYS = range(2)
 

@@ -20,8 +20,7 @@ from skypane.workloads.arrivals.phases import ExponentialPeriods, Phases
 from skypane.workloads.arrivals.sent import CHUNK
 from skypane.workloads.disorder.delays import ExponentialDelay
 from skypane.workloads.disorder.held import HeldBack
-from skypane.workloads.random_streams import generator
-from skypane.workloads.stream import START, TIMESTAMP, Stream
+from skypane.workloads.stream import START, TIMESTAMP, Stream, generator
 
 _READINGS, _DELAYS, _OUTAGES = range(3)
 

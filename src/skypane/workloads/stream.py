@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.random import SFC64, Generator, SeedSequence
 
 from skypane.types import ConfigError, Duration, Micros
 from skypane.workloads.argument_checks import SECOND, at_least, seconds
@@ -73,3 +74,11 @@ class Stream(ABC):
             if before < batch.num_rows:
                 return
             left = None if left is None else left - kept.num_rows
+
+
+def generator(seed: int, part: int) -> Generator:
+    """Return the random number generator of one numbered part of a workload.
+
+    Parts are independent of each other: other delays apply to the same tuples and leave their points unchanged.
+    """
+    return Generator(SFC64(SeedSequence(entropy=seed, spawn_key=(part,))))

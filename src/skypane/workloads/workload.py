@@ -18,8 +18,7 @@ from skypane.workloads.content.keys import Zipf
 from skypane.workloads.content.points import Classic, PointDistribution
 from skypane.workloads.content.senders import Presence, Shared
 from skypane.workloads.disorder.delays import Delays, NoDelay
-from skypane.workloads.random_streams import generator
-from skypane.workloads.stream import START, TIMESTAMP, Stream
+from skypane.workloads.stream import START, TIMESTAMP, Stream, generator
 
 _ARRIVALS, _PRESENCE, _DELAYS, _POINTS, _KEYS = range(5)
 

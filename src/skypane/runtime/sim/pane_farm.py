@@ -9,7 +9,8 @@ import numpy as np
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.splitting import PaneRoundRobin, Splitting, SplittingSample, TupleRoundRobin
 from skypane.control.splitting.adaptive import ThresholdSplitting
-from skypane.runtime.sim import farm_arrays, pane_events
+from skypane.runtime.sim import pane_events
+from skypane.runtime.sim.farm_state import ARRIVED, CLOSED, DROPPED, RESULTS, initial_state
 from skypane.runtime.sim.partition import members
 from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import ConfigError, FloatArray, IntArray
@@ -55,7 +56,7 @@ class PaneFarm:
             raise ConfigError("cost must have at least one value, and all values must be >= 0 seconds")
         if room is not None and room < 1:
             raise ConfigError(f"room must be at least one tuple, got {room}")
-        self._arrays = farm_arrays.made(stream, cost, most)
+        self._state = initial_state(stream, cost, most)
         self._exact = stream.points is not None
         self._room = 2**62 if room is None else room
         self.workers = workers
@@ -77,89 +78,88 @@ class PaneFarm:
         routing, theta = _routing(policy, state)
         if not self.ended:
             self._advance(np.inf, routing, theta)
-        self.now = max(self.now, float(self._arrays.clock[0]))
+        self.now = max(self.now, float(self._state.clock[0]))
         self._advance(self.now, routing, theta)
-        while self._arrays.counts[pane_events.CLOSED] < len(self._arrays.closing):
-            pane_events.close_next(self._arrays, self.now, self.workers)
-        while self._arrays.heap.use[0]:
-            self.now = max(self.now, float(self._arrays.heap.time[: self._arrays.heap.use[0]].max()))
+        while self._state.counts[CLOSED] < len(self._state.panes.closing):
+            pane_events.close_next(self._state, self.now, self.workers)
+        while self._state.heap.use[0]:
+            self.now = max(self.now, float(self._state.heap.time[: self._state.heap.use[0]].max()))
             self._advance(self.now, routing, theta)
         return self._results()
 
     def _advance(self, until: float, routing: int, theta: float) -> None:
-        pane_events.advance(self._arrays, until, routing, theta, self.workers, self._room)
+        pane_events.advance(self._state, until, routing, theta, self.workers, self._room)
 
     def scale(self, workers: int) -> None:
         """Change the number of workers."""
-        if not 1 <= workers <= len(self._arrays.first):
-            raise ConfigError(f"need 1 <= workers <= {len(self._arrays.first)}, got {workers}")
+        if not 1 <= workers <= len(self._state.queues.first):
+            raise ConfigError(f"need 1 <= workers <= {len(self._state.queues.first)}, got {workers}")
         if workers < self.workers:
-            open_panes = len(self._arrays.closing) - int(self._arrays.counts[pane_events.CLOSED])
-            if farm_arrays.room(self._arrays) < (open_panes + 1) * len(self._arrays.first) + len(self._arrays.closing):
-                self._arrays = farm_arrays.roomier(self._arrays)
-            pane_events.turn_off(self._arrays, self.now, self.workers, workers)
+            open_panes = len(self._state.panes.closing) - int(self._state.counts[CLOSED])
+            if self._state.spare < (open_panes + 1) * len(self._state.queues.first) + len(self._state.panes.closing):
+                self._state = self._state.roomier()
+            pane_events.turn_off(self._state, self.now, self.workers, workers)
         self.workers = workers
 
     @property
     def backlog(self) -> int:
         """Tuples in the queues, and arrived tuples that wait for room in a queue."""
-        farm = self._arrays
-        come = int(np.searchsorted(farm.arrival, self.now, side="right"))
-        return int(farm.load.sum()) + max(0, come - int(farm.counts[pane_events.ARRIVED]))
+        farm = self._state
+        come = int(np.searchsorted(farm.tuples.arrival, self.now, side="right"))
+        return int(farm.queues.load.sum()) + max(0, come - int(farm.counts[ARRIVED]))
 
     @property
     def open_partitions(self) -> IntArray:
         """Tuples processed in each partition whose result has not been sent."""
-        taken = self._arrays.taken
+        taken = self._state.partitions.taken
         return taken[taken > 0]
 
     @property
     def computed(self) -> FloatArray:
         """The time at which the latest tuple of each pane was processed; 0 if none was."""
-        return self._arrays.computed.copy()
+        return self._state.panes.computed.copy()
 
     @property
     def dropped(self) -> int:
-        return int(self._arrays.counts[pane_events.DROPPED])
+        return int(self._state.counts[DROPPED])
 
     @property
     def ended(self) -> bool:
         """Whether all tuples have arrived."""
-        return bool(self._arrays.counts[pane_events.ARRIVED] == len(self._arrays.arrival))
+        return bool(self._state.counts[ARRIVED] == len(self._state.tuples.arrival))
 
     def _measured(self, seconds: float) -> tuple[SamplingPeriod, tuple[int, ...]]:
-        farm, active = self._arrays, slice(0, self.workers)
-        closed = slice(self._closed, int(farm.counts[pane_events.CLOSED]))
-        sizes = farm.to[closed][farm.holds[closed]]
+        farm, workers, active = self._state, self._state.workers, slice(0, self.workers)
+        closed = slice(self._closed, int(farm.counts[CLOSED]))
+        sizes = farm.partitions.to[closed][farm.partitions.holds[closed]]
         self._closed = closed.stop
         period = SamplingPeriod(
             seconds=seconds,
-            busy=tuple(farm.busy[active].tolist()),
-            processed=tuple(farm.done[active].tolist()),
-            scheduled=tuple(farm.sent[active].tolist()),
+            busy=tuple(workers.busy[active].tolist()),
+            processed=tuple(workers.done[active].tolist()),
+            scheduled=tuple(workers.sent[active].tolist()),
             panes=closed.stop - closed.start,
-            partitions=int(farm.parts[closed].sum()),
+            partitions=int(farm.panes.parts[closed].sum()),
         )
-        for column in (farm.busy, farm.done, farm.sent):
+        for column in (workers.busy, workers.done, workers.sent):
             column[:] = 0
         return period, tuple(sizes.tolist())
 
     def _results(self) -> PartitionResults:
-        farm, new = self._arrays, slice(self._taken, int(self._arrays.counts[pane_events.RESULTS]))
+        results, new = self._state.results, slice(self._taken, int(self._state.counts[RESULTS]))
         self._taken = new.stop
         return PartitionResults(
-            farm.result_time[new].copy(),
-            farm.result_pane[new].copy(),
-            farm.result_worker[new].copy(),
-            farm.result_tuples[new].copy(),
-            farm.result_counter[new].copy(),
-            self._rows(new) if self._exact else None,
+            results.time[new].copy(),
+            results.pane[new].copy(),
+            results.worker[new].copy(),
+            results.tuples[new].copy(),
+            results.counter[new].copy(),
+            self._rows(results.head[new], results.rows[new]) if self._exact else None,
         )
 
-    def _rows(self, new: slice) -> tuple[IntArray, ...]:
-        farm = self._arrays
-        found = zip(farm.result_head[new].tolist(), farm.result_rows[new].tolist(), strict=True)
-        return tuple(members(farm.behind, first, count) for first, count in found)
+    def _rows(self, heads: IntArray, counts: IntArray) -> tuple[IntArray, ...]:
+        behind = self._state.partitions.behind
+        return tuple(members(behind, *found) for found in zip(heads.tolist(), counts.tolist(), strict=True))
 
 
 def _routing(policy: Splitting, state: object) -> tuple[int, float]:

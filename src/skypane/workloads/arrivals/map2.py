@@ -108,11 +108,3 @@ class Map2:
         means = np.where((np.arange(len(lengths)) % 2 == 0) == bursty, bursty_gap, normal_gap)
         gaps = np.repeat(means, lengths) * rng.standard_exponential(int(lengths.sum()))
         return gaps, bursty ^ (last % 2 == 1)
-
-
-def dispersion_of(mean_gaps: tuple[float, float], switching: tuple[float, float]) -> float:
-    """Return the index of dispersion for the given mean gaps and switching probabilities, by the closed form above."""
-    (m_n, m_b), (p, q) = mean_gaps, switching
-    mean = (q * m_n + p * m_b) / (p + q)
-    v = p * q / (p + q) ** 2 * (m_n - m_b) ** 2 / mean**2
-    return 1 + 2 * v / (p + q)

@@ -1,4 +1,4 @@
-"""Tuples per interval, the input of most estimators."""
+"""Tuples per interval, the input of most estimators, and their peak."""
 
 from __future__ import annotations
 
@@ -35,3 +35,10 @@ def growing(longest: int, shortest: int = 1, growth: float = 1.5) -> list[int]:
         sizes.append(round(size))
         size = max(size * growth, size + 1)
     return sizes
+
+
+def peak_to_mean(series: IntArray | FloatArray) -> float:
+    """Return the highest count divided by the mean count (paper 5, table 3: counts per second)."""
+    if not len(series) or not np.sum(series):
+        raise ConfigError(f"need counts that are not all 0, got {len(series)} intervals")
+    return float(np.max(series) / np.mean(series))

@@ -21,7 +21,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from skypane.kernels.compiled import inlined, kernel
-from skypane.kernels.hashing import place_in
 from skypane.types import BytesArray, IntArray
 from skypane_papers.multiway.kernels.atomics import add, load, publish, store, swap_if
 from skypane_papers.multiway.kernels.texts import ANY, contributes
@@ -76,6 +75,12 @@ class Hive(NamedTuple):
     active: int
     #: the last delivered slot and the clock, PAD apart
     shared: int
+
+
+@inlined
+def place_in(room: int, key: int) -> int:
+    """Return the first probe for a key in a table of `room` places, a power of two (Knuth's multiplicative hash)."""
+    return ((key & 0x7FFFFFFF) * 2_654_435_761 >> 16) & (room - 1)
 
 
 @inlined

@@ -11,10 +11,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from skypane.kernels.compiled import inlined, kernel
-from skypane.kernels.hashing import place_in
 from skypane.types import BytesArray, IntArray
 from skypane_papers.multiway.kernels.texts import ANY, contributes
-from skypane_papers.multiway.kernels.whive import COUNT, END, FIRST, MAX, NO_TEXTS, NOTHING
+from skypane_papers.multiway.kernels.whive import COUNT, END, FIRST, MAX, NO_TEXTS, NOTHING, place_in
 
 OLDEST: Final = 0
 """Index in `at` of the number of the oldest winset that may have tuples."""

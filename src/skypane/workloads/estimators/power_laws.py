@@ -1,4 +1,4 @@
-"""The skew of keys: the exponent of the Zipf law that fits best."""
+"""Exponents of power laws: the skew of keys, and heavy tails."""
 
 from __future__ import annotations
 
@@ -34,3 +34,19 @@ def zipf_exponent(keys: IntArray, among: int | None = None) -> float:
 
 def _mean_log(n: int, exponent: float, logs: FloatArray) -> float:
     return float(zipf_shares(n, exponent) @ logs)
+
+
+def tail_exponent(values: IntArray | FloatArray, share: float = 0.02) -> float:
+    """Return a in P(X > x) ~ x^-a, from the largest `share` of the values (B. Hill, Annals of Statistics 3, 1975).
+
+    A smaller share reduces the bias from the body of the distribution and increases the variance: the relative
+    deviation is about 1 / sqrt(share * n).
+    """
+    if not 0 < share < 1:
+        raise ConfigError(f"need 0 < share < 1, got share={share}")
+    largest = np.sort(values)[::-1][: int(share * len(values)) + 1]
+    if len(largest) < 2 or largest[-1] <= 0 or largest[0] == largest[-1]:
+        raise ConfigError(
+            f"need positive values that differ among the largest {share:.3g} of them, got {len(values)} values"
+        )
+    return float(1 / np.mean(np.log(largest[:-1] / largest[-1])))

@@ -1,4 +1,4 @@
-"""Quantiles of delays."""
+"""Delays and disorder of arrivals."""
 
 from __future__ import annotations
 
@@ -18,3 +18,13 @@ def delay_quantiles(times: IntArray, arrivals: IntArray, shares: Sequence[float]
     if not len(times):
         raise ConfigError("need at least one tuple for a quantile of delays, got none")
     return np.asarray(np.quantile(arrivals - times, shares) / SECOND)
+
+
+def late_share(times: IntArray) -> float:
+    """Return the share of tuples that arrive after one with a later event time; `times` are in the order of arrival.
+
+    This is paper 1's late arrival (section 4.3.2). It measures disorder, whether or not a policy would drop the tuple.
+    """
+    if not len(times):
+        return 0.0
+    return float(np.mean(times < np.maximum.accumulate(times)))
