@@ -32,12 +32,9 @@ a time:
                      (_pass_open_block)
     2  full blocks   for each full block, from the newest to the oldest that reaches into the window
                      (_pass_full_blocks):
-       a  bounds     skip the arrivals that the bounds exclude, 64 arrivals at a time (_find_words)
+       a  bounds     skip the arrivals that the bounds exclude, 64 arrivals at a time
        b  bitmaps    for each other arrival, find the words with points that may dominate it or be dominated
-                     (_find_words)
-       c  points     compare the points in these words, in order of the arrivals (_compare_points):
-                     prune those that the arrival dominates: END, `present` (_prune)
-                     find its youngest dominator, or an equal point: START (_dominated_until)
+       c  points     compare the points in these words, in order of the arrivals: set START, END and `present`
     3  close         when the open block is full, compute its bitmaps and bounds, and open the next (_close_block)
 
 visit() runs steps 1 and 2 without storing; absorb_apart() runs visit(), then stores the arrivals (_store); rebuild()
@@ -70,7 +67,7 @@ from skypane.kernels.blocks import (
     words_beyond,
 )
 from skypane.kernels.byte_ranks import EMPTY
-from skypane.kernels.compiled import inlined, kernel
+from skypane.kernels.compiled import kernel
 from skypane.kernels.nested_loops import dominates
 from skypane.kernels.simd import LANES, NONE, ONE, first_bit, lanes_ge, lanes_le, last_bit
 from skypane.kernels.tiles import empty_tiles, put_ranks
@@ -79,9 +76,6 @@ from skypane.types import FloatArray, IntArray
 TIME: Final = 0  # rows of PointSlots.clocks, as are START and END
 START: Final = 1
 END: Final = 2
-
-NEVER: Final = -(2**62)
-"""A time before all others."""
 
 _LEAST: Final = 0  # offsets into the rows of SlotIndex.bounds, as is _MOST
 _MOST: Final = 1
@@ -113,13 +107,6 @@ class ArrivingPoints(NamedTuple):
     tiles: NDArray[np.uint8]  # their ranks
     going: NDArray[np.uint64]  # a bit per slot: no dominator has been found yet
     window: int
-
-
-class FoundWords(NamedTuple):
-    """The words of a full block to compare with the arrivals in one block of slots."""
-
-    near: NDArray[np.uint64]  # of each arrival: bit w for word w with points below it, bit 8 + w for points above it
-    looking: NDArray[np.uint64]  # a bit per arrival that has such words
 
 
 def empty_slots(room: int, d: int) -> PointSlots:
@@ -156,16 +143,6 @@ def _end_stays(clocks: IntArray, word: int, lanes: np.uint64, now: int) -> None:
         other = word * LANES + first_bit(lanes)
         clocks[END, other] = min(clocks[END, other], now)
         lanes &= lanes - ONE
-
-
-@inlined
-def _prune(
-    points: FloatArray, clocks: IntArray, present: NDArray[np.uint64], word: int, lanes: np.uint64, s: int
-) -> None:
-    """Prune those of the given lanes of a word of slots that slot s dominates: they leave when s arrives."""
-    dominated = _dominated_by(points, word, lanes, s)
-    present[word] &= ~dominated
-    _end_stays(clocks, word, dominated, clocks[TIME, s])
 
 
 @kernel
@@ -248,7 +225,9 @@ def _pass_open_block(
             at = (word - first) * LANES * d
             above = lanes_ge(tiles, at, ranks, s) & present[word]
             if above != NONE:
-                _prune(points, clocks, present, word, above, s)
+                above = _dominated_by(points, word, above, s)
+                present[word] &= ~above
+                _end_stays(clocks, word, above, clocks[TIME, s])
             below = lanes_le(tiles, at, ranks, s) & present[word]
             if below != NONE:
                 by = _youngest_dominator(points, word, below, s)
@@ -265,106 +244,85 @@ def _pass_open_block(
             present[s // LANES] |= ONE << np.uint64(s % LANES)
 
 
-@inlined
-def _note_words(near: NDArray[np.uint64], arrival: int, words: np.uint64) -> np.uint64:
-    """Note the words of a block to compare with an arrival; return the bit of its lane if there are any."""
-    near[arrival] = words
-    return np.uint64(words != NONE) << np.uint64(arrival % LANES)
-
-
-@inlined
-def _find_words(
-    ranks: NDArray[np.uint8], index: SlotIndex, arrivals: ArrivingPoints, b: int, begin: int, found: FoundWords
-) -> None:
-    """Find the words of full block b that may hold points below or above each arrival: by bounds, then by bitmaps."""
-    bitmaps, bounds, _, present = index
-    tiles, going, _ = arrivals
-    near, looking = found
-    d = ranks.shape[1]
-    shift = grain(d)
-    at = b * block_words(d, shift)
-    for w in range(WORDS):
-        looking[w] = NONE
-        if going[w] == NONE:
-            continue
-        some = NONE
-        first = w * LANES
-        low = lanes_ge(tiles, first * d, bounds, 2 * b + _LEAST) & going[w]
-        high = lanes_le(tiles, first * d, bounds, 2 * b + _MOST) & going[w]
-        both = low & high
-        low ^= both
-        high ^= both
-        while both != NONE:
-            i = first + first_bit(both)
-            some |= _note_words(near, i, words_around(bitmaps, at, ranks, begin + i, present, b * WORDS, shift))
-            both &= both - ONE
-        while low != NONE:
-            i = first + first_bit(low)
-            some |= _note_words(near, i, words_beneath(bitmaps, at, ranks, begin + i, present, b * WORDS, shift))
-            low &= low - ONE
-        while high != NONE:
-            i = first + first_bit(high)
-            some |= _note_words(near, i, words_beyond(bitmaps, at, ranks, begin + i, present, b * WORDS, shift))
-            high &= high - ONE
-        looking[w] = some
-
-
-@kernel
-def _dominated_until(slots: PointSlots, word: int, below: np.uint64, twins: np.uint64, s: int, window: int) -> int:
-    """Return until when a point in the given lanes of a word keeps slot s off the skyline; NEVER if none does."""
-    by = _youngest_dominator(slots.points, word, below, s)
-    if by >= 0:
-        return int(slots.clocks[TIME, by] + window)
-    # a point that dominated the twin after its arrival would have pruned it: its start holds for s
-    twin = _twin(slots.points, word, twins, s)
-    return int(slots.clocks[START, twin]) if twin >= 0 else NEVER
-
-
-@inlined
-def _compare_points(
-    slots: PointSlots, index: SlotIndex, arrivals: ArrivingPoints, b: int, begin: int, found: FoundWords
-) -> None:
-    """Compare the arrivals, in order of time, with the points in the words found for them."""
-    points, ranks, clocks = slots
-    bitmaps, _, _, present = index
-    _, going, window = arrivals
-    near, looking = found
-    shift = grain(ranks.shape[1])
-    at = b * block_words(ranks.shape[1], shift)
-    # in order of time: of several arrivals that dominate a point, the first prunes it
-    for group in range(WORDS):
-        while looking[group] != NONE:
-            arrival = group * LANES + first_bit(looking[group])
-            looking[group] &= looking[group] - ONE
-            s = begin + arrival
-            words = (near[arrival] | near[arrival] >> np.uint64(WORDS)) & np.uint64(255)
-            while words != NONE:
-                w = last_bit(words)
-                words ^= ONE << np.uint64(w)
-                word = b * WORDS + w
-                above = points_above(bitmaps, at, w, ranks, s, shift) & present[word]
-                below = points_below(bitmaps, at, w, ranks, s, shift) & present[word]
-                if above != NONE:
-                    _prune(points, clocks, present, word, above, s)
-                if below == NONE:
-                    continue
-                until = _dominated_until(slots, word, below, above & below, s, window)
-                if until != NEVER:
-                    clocks[START, s] = max(clocks[START, s], until)
-                    going[arrival // LANES] &= ~(ONE << np.uint64(arrival % LANES))
-                    break
-
-
 @kernel
 def _pass_full_blocks(
     slots: PointSlots, index: SlotIndex, blocks: tuple[int, int], arrivals: ArrivingPoints, begin: int
 ) -> None:
-    """Compare arrivals, whose block begins with slot `begin`, with the full blocks of a half-open range, newest first."""
-    found = FoundWords(np.empty(BLOCK, np.uint64), np.empty(WORDS, np.uint64))
+    """Compare arrivals, whose block begins with slot `begin`, with the full blocks of a half-open range, newest first.
+
+    The words of each block that may hold related points are found first, then their points are compared.
+    """
+    points, ranks, clocks = slots
+    bitmaps, bounds, _, present = index
+    tiles, going, window = arrivals
     oldest, newest = blocks
+    d = ranks.shape[1]
+    shift = grain(d)
+    near = np.empty(BLOCK, np.uint64)  # for each arrival, the mask of the words of a block to compare
+    looking = np.empty(WORDS, np.uint64)  # a bit for each arrival with such words
     for b in range(newest - 1, oldest - 1, -1):
-        _find_words(slots.ranks, index, arrivals, b, begin, found)
-        _compare_points(slots, index, arrivals, b, begin, found)
+        at = b * block_words(d, shift)
+        for w in range(WORDS):
+            looking[w] = NONE
+            if going[w] == NONE:
+                continue
+            some = NONE
+            first = begin + w * LANES
+            low = lanes_ge(tiles, w * LANES * d, bounds, 2 * b + _LEAST) & going[w]
+            high = lanes_le(tiles, w * LANES * d, bounds, 2 * b + _MOST) & going[w]
+            both = low & high
+            low ^= both
+            high ^= both
+            # three separate loops: one inlined function with eight arguments was an eighth slower
+            while both != NONE:
+                lane = first_bit(both)
+                words = words_around(bitmaps, at, ranks, first + lane, present, b * WORDS, shift)
+                near[w * LANES + lane] = words
+                some |= np.uint64(words != NONE) << np.uint64(lane)
+                both &= both - ONE
+            while low != NONE:
+                lane = first_bit(low)
+                words = words_beneath(bitmaps, at, ranks, first + lane, present, b * WORDS, shift)
+                near[w * LANES + lane] = words
+                some |= np.uint64(words != NONE) << np.uint64(lane)
+                low &= low - ONE
+            while high != NONE:
+                lane = first_bit(high)
+                words = words_beyond(bitmaps, at, ranks, first + lane, present, b * WORDS, shift)
+                near[w * LANES + lane] = words
+                some |= np.uint64(words != NONE) << np.uint64(lane)
+                high &= high - ONE
+            looking[w] = some
+        # in order of time: of several arrivals that dominate a point, the first prunes it
+        for group in range(WORDS):
+            while looking[group] != NONE:
+                arrival = group * LANES + first_bit(looking[group])
+                looking[group] &= looking[group] - ONE
+                s = begin + arrival
+                words = (near[arrival] | near[arrival] >> np.uint64(WORDS)) & np.uint64(255)
+                while words != NONE:
+                    w = last_bit(words)
+                    words ^= ONE << np.uint64(w)
+                    word = b * WORDS + w
+                    above = points_above(bitmaps, at, w, ranks, s, shift) & present[word]
+                    below = points_below(bitmaps, at, w, ranks, s, shift) & present[word]
+                    twins = above & below
+                    if above != NONE:
+                        above = _dominated_by(points, word, above, s)
+                        present[word] &= ~above
+                        _end_stays(clocks, word, above, clocks[TIME, s])
+                    if below == NONE:
+                        continue
+                    by = _youngest_dominator(points, word, below, s)
+                    until = clocks[TIME, by] + window if by >= 0 else np.int64(0)
+                    if by < 0 and twins != NONE:
+                        # a point that dominated the twin after its arrival would have pruned it: its start holds for s
+                        by = _twin(points, word, twins, s)
+                        until = clocks[START, by] if by >= 0 else np.int64(0)
+                    if by >= 0:
+                        clocks[START, s] = max(clocks[START, s], until)
+                        going[arrival // LANES] &= ~(ONE << np.uint64(arrival % LANES))
+                        break
 
 
 @kernel

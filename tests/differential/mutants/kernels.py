@@ -221,10 +221,10 @@ KERNELS: Final = (
         "last-arrival-first",
         "kernels/influence.py",
         """first_bit(looking[group])
-            looking[group] &= looking[group] - ONE
+                looking[group] &= looking[group] - ONE
 """,
         """last_bit(looking[group])
-            looking[group] ^= ONE << np.uint64(last_bit(looking[group]))
+                looking[group] ^= ONE << np.uint64(last_bit(looking[group]))
 """,
         "arrivals meet an older block out of the order of time: of several that dominate a point the last ends its stay",
         ("continuous",),
