@@ -123,7 +123,7 @@ def grouped(groups: int, *, quick: bool) -> list[str]:
     for _ in range(3 if quick else filling + STEPS):
         arrivals, codes = feed.take(step), rng.integers(0, groups, step)
         began = time.thread_time()
-        fronts.step(arrivals, codes, int(arrivals.times[-1]) + 1)
+        fronts.step(arrivals._replace(groups=codes), int(arrivals.times[-1]) + 1)
         taken.append((time.thread_time() - began) / step)
     seconds = statistics.median(taken[-3:] if quick else taken[-STEPS:])
     return [f"{groups:,}", f"{len(fronts):,}", f"{len(fronts) / groups:,.0f}", f"{1e-6 / seconds:.2f} M"]

@@ -93,7 +93,7 @@ def _check_left_over(stream: Stream, ledger: Ledger) -> None:
     refs = [
         *(ref for refs in operator["panes"].values() for ref in refs),
         *operator["ahead"],
-        *operator.get("told", ()),
+        *operator.get("front_partials", ()),
     ]
     skypane = stream.folder / "checkpoint" / "skypane"
     assert {path.name for path in (skypane / "partials").iterdir()} == {ref[0] for ref in refs}

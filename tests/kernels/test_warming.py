@@ -40,7 +40,7 @@ with compilations(None) as more:
     grouped = GroupedFronts(7, 9_000)
     for half in (slice(0, 10_000), slice(10_000, 20_000)):
         rows = np.arange(20_000)[half]
-        grouped.step(NewPoints(points[half], rows, rows), rows % 3_000, int(rows[-1]) + 1)
+        grouped.step(NewPoints(points[half], rows, rows, rows % 3_000), int(rows[-1]) + 1)
     rows = pa.table({"k": [1, 2], "x": [0.5, None], "t": ["a", "b"]})
     functions = {"n": sp.count("x"), "s": sp.sum("x"), "i": sp.sum("k"), "v": sp.variance("x"), "m": sp.max("x")}
     query = sp.Aggregate("k", **functions)

@@ -15,7 +15,7 @@ from tests.kernels.strategies import DISTRIBUTIONS
 from tests.rows import multiset
 
 import skypane as sp
-from skypane.operators.fronts import front_rows, grouped_fronts, small_fronts
+from skypane.operators.fronts import grouped_fronts, row_front, small_fronts
 from skypane.operators.query import QueueQuery
 from skypane.operators.sliding_skyline import FEW_PANES
 
@@ -54,7 +54,7 @@ def rows(draw) -> pa.Table:
 def tight() -> Iterator[None]:
     """With room for next to nothing, so that all is made anew often; and with groups that are large at once."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(front_rows, "_SPARE", 0)
+        patched.setattr(row_front, "_SPARE", 0)
         patched.setattr(small_fronts, "_LEAST_SPARE", 2)
         patched.setattr(grouped_fronts, "LARGE", 3)
         yield

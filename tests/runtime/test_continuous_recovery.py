@@ -49,7 +49,7 @@ def assert_is_complete(folder: Path, events: list[local.Event]) -> None:
     kept = DocumentStore.at(f"{folder}/checkpoint").child("skypane")
     manifest = Ledger(kept).latest()
     assert manifest is not None
-    refs = [*chain(*manifest.operator["panes"].values()), *manifest.operator["told"]]
+    refs = [*chain(*manifest.operator["panes"].values()), *manifest.operator["front_partials"]]
     assert set(kept.child("partials").names()) == {ref[0] for ref in refs}
     assert [path.name for path in (folder / "front").iterdir() if path.is_file()].count("front.parquet") == 1
     assert not [path for path in folder.rglob("_staging/*/*") if path.is_file()]

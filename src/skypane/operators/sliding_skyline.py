@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from skypane.operators.fronts.front_rows import FrontRows
+from skypane.operators.fronts.row_front import FrontRows
 from skypane.preference import Preference
 
 FEW_PANES: Final = 2

@@ -228,7 +228,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "told-twice",
-        "operators/fronts/updates.py",
+        "operators/fronts/front_operator.py",
         "(ends < high)",
         "(ends <= high)",
         "that a row leaves at the end of a span is told in it and in the next",
@@ -237,8 +237,8 @@ OPERATORS: Final = (
     Mutant(
         "front-end",
         "operators/fronts/front.py",
-        "(self.clock <= ends) & (starts < ends)",
-        "(self.clock < ends) & (starts < ends)",
+        "(self._clock <= ends) & (starts < ends)",
+        "(self._clock < ends) & (starts < ends)",
         "a row is not in the answer of the last window that holds it, or not on the front just before it leaves",
         ("skyline", "continuous"),
     ),
@@ -252,7 +252,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "shards-earliest",
-        "operators/fronts/shards.py",
+        "operators/fronts/sharded_fronts.py",
         "[span.starts for span in arrived]).max(axis=0)",
         "[span.starts for span in arrived]).min(axis=0)",
         "a point enters when the first shard lets it, not the last",
@@ -260,7 +260,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "shard-starts-lost",
-        "operators/fronts/group_shards.py",
+        "operators/fronts/sharded_fronts.py",
         "points.at(at)._replace(starts=np.concatenate([response.starts for response in responses]))",
         "points.at(at)",
         "points of a group forget when they enter",
@@ -269,14 +269,14 @@ OPERATORS: Final = (
     Mutant(
         "starts-lost",
         "operators/fronts/small_fronts.py",
-        "        self._clocks[START, : self._size] = stored.starts\n",
+        "        fronts._clocks[START, : fronts._size] = stored.starts\n",
         "",
         "after a restart the fronts of groups have forgotten when points enter",
         ("continuous",),
     ),
     Mutant(
         "row-forgotten",
-        "operators/fronts/front_rows.py",
+        "operators/fronts/chunked_table.py",
         "self._pieces[0].newest < time:",
         "self._pieces[0].newest <= time:",
         "a row that leaves just at the clock is forgotten before it is told",

@@ -17,10 +17,20 @@ from tests.differential.definition.values import groups
 from tests.differential.definition.windows import times, usable
 from tests.differential.ways.windowed import events, parts
 
-from skypane.operators.fronts import ContinuousSkyline, Front, GroupedFronts, NewPoints, RowFront, Updates
-from skypane.operators.fronts.fronts import UNSHARDED, Fronts, ShardPlan
-from skypane.operators.fronts.shards import ShardedFront
-from skypane.operators.fronts.stays import stays
+from skypane.operators.fronts import (
+    ContinuousSkyline,
+    Front,
+    FrontContents,
+    FrontOperator,
+    GroupedFronts,
+    NewPoints,
+    RowFront,
+    Updates,
+    stays,
+)
+from skypane.operators.fronts.rescalable_front import RescalableFront
+from skypane.operators.fronts.sharded_fronts import ShardedFront
+from skypane.operators.fronts.shards import UNSHARDED, ShardPlan
 from skypane.runtime import local
 
 Rng = np.random.Generator
@@ -70,7 +80,8 @@ class _Stream:
             before = clock
 
     def arrivals(self, which: IntArray) -> NewPoints:
-        return NewPoints(self.points[which], self.times[which], which.astype(np.int64))
+        groups = self.groups[which] if len(self.query.groups) else None
+        return NewPoints(self.points[which], self.times[which], which.astype(np.int64), groups)
 
     def told(self, some: list[Updates]) -> Told:
         """Return the updates of all steps; OutOfOrderError if they did not come in order."""
@@ -90,24 +101,13 @@ def _check_order(moments: IntArray, actions: IntArray) -> None:
 def by_front(case: Case) -> Told:
     """A front in the driver, remembered and gone on with between steps."""
     rng, stream = case.rng(5), _Stream(case)
-    d = stream.points.shape[1]
-    if len(stream.query.groups):
-        return _by_groups(rng, stream, GroupedFronts(d, stream.window))
-    front, told = Front(d, stream.window), []
+    form = GroupedFronts if len(stream.query.groups) else Front
+    front: FrontOperator = form(stream.points.shape[1], stream.window)
+    told = []
     for which, clock in stream.steps(rng):
         told.append(front.step(stream.arrivals(which), clock))
         if rng.random() < 0.3:
-            front = Front.restore(front.snapshot(), stream.window)
-    return stream.told(told)
-
-
-def _by_groups(rng: Rng, stream: _Stream, fronts: GroupedFronts) -> Told:
-    told = []
-    for which, clock in stream.steps(rng):
-        told.append(fronts.step(stream.arrivals(which), stream.groups[which], clock))
-        if rng.random() < 0.3:
-            stored, groups = fronts.snapshot()
-            fronts = GroupedFronts.restore(stored, groups, stream.window)
+            front = form.restore(front.snapshot(), stream.window)
     return stream.told(told)
 
 
@@ -116,9 +116,11 @@ def by_shards(case: Case) -> Told:
     rng, stream = case.rng(6), _Stream(case)
     if len(stream.query.groups):
         return _in_forms(rng, stream, whole=0.0)
-    front, told = ShardedFront(stream.points.shape[1], stream.window), []
+    none = FrontContents.empty(stream.points.shape[1], grouped=False)
+    front, told = ShardedFront.restore(none, stream.window), []
     for which, clock in stream.steps(rng):
-        told.append(front.step(stream.arrivals(which), clock, int(rng.integers(1, 5))))
+        front.rescale(ShardPlan(int(rng.integers(1, 5))))
+        told.append(front.step(stream.arrivals(which), clock))
     return stream.told(told)
 
 
@@ -137,12 +139,12 @@ def by_points(case: Case) -> Told:
 
 def _in_forms(rng: Rng, stream: _Stream, whole: float) -> Told:
     grouped = len(stream.query.groups) > 0
-    fronts, told = Fronts(stream.points.shape[1], stream.window, grouped=grouped), []
+    front, told = RescalableFront(stream.points.shape[1], stream.window, grouped=grouped), []
     for which, clock in stream.steps(rng):
-        asking_ = UNSHARDED if rng.random() < whole else ShardPlan(int(rng.integers(1, 5)))
-        told.append(fronts.step(stream.arrivals(which), stream.groups[which] if grouped else None, clock, asking_))
+        front.rescale(UNSHARDED if rng.random() < whole else ShardPlan(int(rng.integers(1, 5))))
+        told.append(front.step(stream.arrivals(which), clock))
         if rng.random() < 0.2:
-            fronts = Fronts.restore(*fronts.snapshot(), stream.window)
+            front = RescalableFront.restore(front.snapshot(), stream.window)
     return stream.told(told)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from skypane.operators.fronts.updates import ADD, DEL, check_window
+from skypane.operators.fronts.front_operator import ADD, DEL, check_window
 from skypane.types import Micros
 
 

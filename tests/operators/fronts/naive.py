@@ -6,7 +6,7 @@ import numpy as np
 from tests.operators.fronts.eager import Update
 from tests.oracles import dominators, skyline_indices
 
-from skypane.operators.fronts.updates import ADD, DEL
+from skypane.operators.fronts.front_operator import ADD, DEL
 
 
 def fronts(points, times, window):

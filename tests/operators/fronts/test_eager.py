@@ -7,7 +7,7 @@ from tests.operators.fronts import naive
 from tests.operators.fronts.eager import Eager, Kind, Update, net
 from tests.operators.fronts.streams import streams
 
-from skypane.operators.fronts.updates import ADD, DEL
+from skypane.operators.fronts.front_operator import ADD, DEL
 from skypane.types import ConfigError
 
 

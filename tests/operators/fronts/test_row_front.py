@@ -14,8 +14,8 @@ from tests.operators.fronts.eager import Eager, Update, net
 
 import skypane as sp
 from skypane.operators.fronts import ContinuousSkyline, RowFront
-from skypane.operators.fronts import front_rows as rows_module
-from skypane.operators.fronts.fronts import ShardPlan
+from skypane.operators.fronts import row_front as rows_module
+from skypane.operators.fronts.shards import ShardPlan
 from skypane.preference.groups import group_codes
 from skypane.testing import check_query
 from skypane.types import BadInputError, ConfigError
@@ -165,11 +165,11 @@ def test_a_group_that_vanishes_is_forgotten_and_may_come_again(shards: int, monk
     times, cities = [0, 2, 90, 100, 101, 200], ["Basel", "Bern", "Bern", "Bern", "Basel", "Bern"]
     rows = pa.table({"id": range(6), "ts": pa.array(times, pa.timestamp("us")), "price": [1.0] * 6, "city": cities})
     front = RowFront(ContinuousSkyline("price MIN", "ts", WINDOW, "city"), rows.schema)
-    asking = ShardPlan(shards)
-    front.step(rows.slice(0, 2), 50, asking)
+    plan = ShardPlan(shards)
+    front.step(rows.slice(0, 2), 50, plan)
     assert sorted(front._rows.keys["city"].to_pylist()) == ["Basel", "Bern"]
-    assert plain(front.step(rows.slice(2, 1), 95, asking))[-1] == (90, "ADD", 2)
-    front.step(rows.slice(3, 1), 101, asking)
+    assert plain(front.step(rows.slice(2, 1), 95, plan))[-1] == (90, "ADD", 2)
+    front.step(rows.slice(3, 1), 101, plan)
     assert front._rows.keys["city"].to_pylist() == ["Bern"]
-    assert (101, "ADD", 4) in plain(front.step(rows.slice(4, 1), 102, asking))
+    assert (101, "ADD", 4) in plain(front.step(rows.slice(4, 1), 102, plan))
     assert sorted(front.current()["city"].to_pylist()) == ["Basel", "Bern"]

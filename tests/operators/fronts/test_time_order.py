@@ -11,10 +11,11 @@ from tests.parameters import slow_but
 
 from skypane.kernels.blocks import BLOCK
 from skypane.kernels.influence import TIME, absorb_apart
-from skypane.operators.fronts import Front, NewPoints, front, stays
-from skypane.operators.fronts.grouped_fronts import LARGE, GroupedFronts, currents_of
-from skypane.operators.fronts.shards import ShardedFront
-from skypane.operators.fronts.updates import ADD, DEL
+from skypane.operators.fronts import Front, FrontContents, NewPoints, front, stays
+from skypane.operators.fronts.front_operator import ADD, DEL
+from skypane.operators.fronts.grouped_fronts import LARGE, GroupedFronts
+from skypane.operators.fronts.sharded_fronts import ShardedFront
+from skypane.operators.fronts.shards import ShardPlan
 from skypane.workloads.content.points import anticorrelated, correlated, independent
 
 
@@ -52,15 +53,15 @@ def drawn(seed):
     return Stream(points, np.arange(n) // int(rng.choice([1, 1, 5])), int(rng.choice([n // 8, n // 2, 4 * n])))
 
 
-def told(stream, form, step, **asked):
+def told(stream, form, step):
     """All updates of a front that is stepped through the stream, and until nothing is left of it."""
     points, times, window = stream
     updates = []
     for until in range(step, int(times[-1]) + window + step + 1, step):
         rows = np.arange(*np.searchsorted(times, [until - step, until]))
-        updates += plain(form.step(NewPoints(points[rows], times[rows], rows), until, **asked))
+        updates += plain(form.step(NewPoints(points[rows], times[rows], rows), until))
         if until > times[-1]:
-            updates += plain(form.step(NewPoints(points[:0], times[:0], rows[:0]), until + window + step, **asked))
+            updates += plain(form.step(NewPoints(points[:0], times[:0], rows[:0]), until + window + step))
             break
     return sorted(updates)
 
@@ -80,8 +81,8 @@ def test_every_cut_into_steps_tells_the_definition(seed):
 def test_shards_tell_the_definition(seed):
     rng = np.random.default_rng(seed)
     stream = Stream(KINDS[seed](6_000, 5, rng), np.arange(6_000), 4_000)
-    sharded = ShardedFront(stream.points.shape[1], stream.window)
-    assert told(stream, sharded, 10**6, shards=2) == all_pairs(*stream)
+    sharded = ShardedFront(FrontContents.empty(5, grouped=False), stream.window, ShardPlan(2))
+    assert told(stream, sharded, 10**6) == all_pairs(*stream)
 
 
 @pytest.mark.long
@@ -151,9 +152,9 @@ def test_panes_that_come_together_are_taken_one_time_after_the_other(kind, count
     arrivals = NewPoints(points, panes, np.arange(len(points)))
     clocks = [1, 3, 4, 7]  # up to three panes come at once
     if count > 1:
-        found = GroupedFronts(d, window).currents(arrivals, groups, clocks)
+        found = GroupedFronts(d, window).currents(arrivals._replace(groups=groups), clocks)
     else:
-        found = currents_of(Front(d, window), arrivals, clocks)
+        found = Front(d, window).currents(arrivals, clocks)
     for clock, rows in zip(clocks, found, strict=True):
         expected = sorted(
             int(mine[at])

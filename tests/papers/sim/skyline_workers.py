@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from tests.operators.fronts.eager import Kind, Point, Update, dominates
 
-from skypane.operators.fronts.updates import ADD, DEL
+from skypane.operators.fronts.front_operator import ADD, DEL
 from skypane.types import Micros
 
 FOREVER: Micros = 2**62

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.operators.fronts.eager import Eager, Update, net
 from tests.papers.sim.skyline_workers import NEVER, Arrival, Worker, run
 
-from skypane.operators.fronts.updates import ADD, DEL
+from skypane.operators.fronts.front_operator import ADD, DEL
 
 
 @st.composite

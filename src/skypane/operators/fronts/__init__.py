@@ -7,18 +7,25 @@ Invariants:
   - In an update (time, action, row), a row enters the front (ADD) or leaves it (DEL). A stay of length zero has none.
   - Updates are ordered by time; in one instant DEL comes before ADD, then by row. A row enters at most once.
 
-front.py computes the front of points, one batch at a time, without the arrivals that prefilter.py drops
-(tests/operators/fronts/eager.py is the definition, one point at a time). grouped_fronts.py has a front for each group;
-shards.py and group_shards.py divide the work into shards; fronts.py switches between these forms. row_front.py works on
-tables; continuous_skyline.py selects the rows of a pane that must be kept until their time has come.
+A front is a FrontOperator (front_operator.py): step(arrivals, until) returns updates. All forms return the same ones:
+
+    Front             front.py             one front: its points are in an index
+    SmallFronts       small_fronts.py      fronts by group: one kernel call compares the points of all groups
+    GroupedFronts     grouped_fronts.py    fronts by group: a Front for each large group, SmallFronts for the others
+    ShardedFront      sharded_fronts.py    one front, its points in shards that run at the same time (shards.py)
+    ShardedGroups     sharded_fronts.py    fronts by group, whole groups in shards
+    RescalableFront   rescalable_front.py  any of them except SmallFronts: the caller sets the number of shards
+
+tests/operators/fronts/eager.py is the definition, one point at a time. prefilter.py drops arrivals that are never on
+the front. row_front.py works on tables; continuous_skyline.py selects the rows of a pane that must be kept until their
+time has come.
 """
 
-from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
-from skypane.operators.fronts.front import Front, FrontContents, NewPoints
+from skypane.operators.fronts.continuous_skyline import ContinuousSkyline, Stays, stays
+from skypane.operators.fronts.front import Front
+from skypane.operators.fronts.front_operator import ADD, DEL, FrontContents, FrontOperator, NewPoints, Updates
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.fronts.row_front import RowFront, update_schema
-from skypane.operators.fronts.stays import Stays, stays
-from skypane.operators.fronts.updates import ADD, DEL, Updates
 
 __all__ = [
     "ADD",
@@ -26,6 +33,7 @@ __all__ = [
     "ContinuousSkyline",
     "Front",
     "FrontContents",
+    "FrontOperator",
     "GroupedFronts",
     "NewPoints",
     "RowFront",

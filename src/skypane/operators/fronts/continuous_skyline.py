@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.operators.by_preference import ByPreference, one_per, take_rows
 from skypane.operators.entry.entry_rules import times_of
-from skypane.operators.fronts.stays import Stays, stays
-from skypane.operators.fronts.updates import check_window
+from skypane.operators.fronts.front import Front
+from skypane.operators.fronts.front_operator import ADD, FrontOperator, NewPoints, check_window
+from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.preference import Columns, Preference
 from skypane.preference.groups import group_codes
-from skypane.types import IntArray, Length, Micros
+from skypane.types import FloatArray, IntArray, Length, Micros
+
+
+class Stays(NamedTuple):
+    """Rows of a front and the span [start, end) of each, (n,) each, by row; rows that never enter are left out."""
+
+    rows: IntArray
+    starts: IntArray
+    ends: IntArray
 
 
 @dataclass(frozen=True, init=False)
@@ -61,3 +70,18 @@ class ContinuousSkyline(ByPreference):
     def __str__(self) -> str:
         """Return a short description of the query."""
         return f"skyline of {self.preference} over the last {Length(self.window).words}{one_per(self.by)}"
+
+
+def stays(points: FloatArray, times: IntArray, window: Micros, groups: IntArray | None = None) -> Stays:
+    """Return when each of the points (n, d), arriving at `times` in microseconds, is on the front of a sliding window.
+
+    groups   a code for each point, (n,), if each group has its own front
+    """
+    front: FrontOperator = Front(points.shape[1], window)
+    if groups is not None:
+        front, groups = GroupedFronts(points.shape[1], window), np.unique(groups, return_inverse=True)[1]
+    arrivals = NewPoints(points, times, np.arange(len(times)), groups)
+    updates = front.step(arrivals, int(times.max(initial=0)) + window + 1)
+    order = np.argsort(updates.rows, kind="stable")  # of one row, ADD comes before DEL
+    enters = updates.actions[order] == ADD
+    return Stays(updates.rows[order][enters], updates.times[order][enters], updates.times[order][~enters])

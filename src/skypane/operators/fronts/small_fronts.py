@@ -5,7 +5,8 @@ Only numbers are sorted: the cost of an arrival depends on its group alone, howe
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Self
 
 import numpy as np
 
@@ -25,20 +26,28 @@ from skypane.kernels.influence_groups import (
     rows_at,
     slots_of,
 )
-from skypane.operators.fronts.front import BEGIN, FrontContents, NewPoints, ascending
-from skypane.operators.fronts.updates import Updates
+from skypane.operators.fronts.front_operator import (
+    BEGIN,
+    FrontContents,
+    FrontOperator,
+    NewPoints,
+    Updates,
+    ascending,
+    check_window,
+    group_numbers,
+)
 from skypane.types import IntArray, Micros
 
 _LEAST_SPARE: Final = 4_096
 """Minimum number of free slots for arrivals."""
 
 
-class SmallFronts:
-    """Fronts by group as in grouped_fronts.py, not indexed; arrivals of a group must be in order of time."""
+class SmallFronts(FrontOperator):
+    """Fronts by group, whose points are not indexed."""
 
     def __init__(self, d: int, window: Micros) -> None:
-        self.window = window
-        self.clock = BEGIN
+        self.window = check_window(window)
+        self._clock = BEGIN
         self._d = d
         #: slots in use
         self._size = 0
@@ -47,15 +56,34 @@ class SmallFronts:
         self._sizes: IntArray = np.zeros(0, np.int64)
         self._allocate(_LEAST_SPARE)
 
-    def step(self, arrivals: NewPoints, groups: IntArray, until: Micros) -> Updates:
-        """Take the arrivals of [clock, until), with groups (n,); return the updates of that span, as Front.step."""
-        span = (self.clock, until)
-        self.take(arrivals, groups, until)
+    @classmethod
+    def restore(cls, stored: FrontContents, window: Micros) -> Self:
+        """Return fronts that continue from a snapshot()."""
+        fronts = cls(stored.points.shape[1], window)
+        fronts._clock = stored.clock
+        fronts._write(stored)
+        fronts._clocks[START, : fronts._size] = stored.starts
+        if len(stored.rows):
+            fronts._members = members_of(group_numbers(stored), 0)
+        return fronts
+
+    @property
+    def clock(self) -> Micros:
+        return self._clock
+
+    def step(self, arrivals: NewPoints, until: Micros) -> Updates:
+        arrivals.check(self._d, (self._clock, until), grouped=True)
+        return Updates.merged([self.advance(arrivals.by_time(), until)])
+
+    def advance(self, arrivals: NewPoints, until: Micros) -> Updates:
+        """Do as step() with checked arrivals, those of a group in order of time; updates are in any order."""
+        span = (self._clock, until)
+        self.take(arrivals, until)
         _, starts, ends = self._clocks[:, : self._size]
         return Updates.of_stays(self._rows[: self._size], starts, ends, span)
 
-    def take(self, arrivals: NewPoints, groups: IntArray, until: Micros) -> None:
-        """Do as step(), without returning updates."""
+    def take(self, arrivals: NewPoints, until: Micros) -> None:
+        groups = group_numbers(arrivals)
         if len(groups):
             if (groups[1:] < groups[:-1]).any():  # points to compare are put side by side
                 order = by_code(frozen(groups))
@@ -64,64 +92,61 @@ class SmallFronts:
                 groups = groups[order]
             coming = members_of(groups, self._write(arrivals))
             self._members = absorb_members(self._points, self._clocks, self._members, coming, self.window)
-        self.clock = until
+        self._clock = until
 
-    def go_on(self, stored: FrontContents, groups: IntArray) -> None:
-        """Continue, while empty, from fronts with these points; points of a group are in order of arrival."""
-        self.clock = stored.clock
-        self._write(NewPoints(stored.points, stored.times, stored.rows))
-        self._clocks[START, : self._size] = stored.starts
-        self._members = members_of(groups, 0) if len(groups) else NO_MEMBERS
+    def currents(self, arrivals: NewPoints, clocks: Sequence[Micros]) -> list[IntArray]:
+        self.take(arrivals, clocks[-1])
+        return [self._current_at(clock) for clock in clocks]
 
-    def outgrown(self, groups: IntArray, largest: int) -> IntArray:
-        """Return the groups with more than `largest` points, including arrivals of `groups`."""
-        self._sizes = _with(self._sizes, groups)
+    def groups_above(self, largest: int, coming: IntArray) -> IntArray:
+        """Return the groups with more than `largest` points, including arrivals of the groups `coming`."""
+        self._sizes = _with(self._sizes, coming)
         if self._sizes.max(initial=0) > largest:
-            self._sizes = _with(np.bincount(groups_of(self._kept)), groups)
+            self._sizes = _with(np.bincount(groups_of(self._kept)), coming)
         return np.flatnonzero(self._sizes > largest)
 
-    def give_up(self, group: int) -> FrontContents:
-        """Remove a group and return its points."""
+    def pop(self, group: int) -> FrontContents:
+        """Remove a group and return its points, without their group."""
         self._members = self._kept
         mine = groups_of(self._members) == group
-        stored = self._stored(self._members[mine])
+        stored = self._stored(self._members[mine])._replace(groups=None)
         self._clocks[START:, slots_of(self._members[mine])] = BEGIN
         self._members = self._members[~mine]
         self._sizes[group] = 0
         return stored
 
     def current(self) -> IntArray:
-        """Return the rows on the front of their group, ascending, as Front.current."""
-        return self.current_at(self.clock)
+        return self._current_at(self._clock)
 
-    def current_at(self, clock: Micros) -> IntArray:
+    def _current_at(self, clock: Micros) -> IntArray:
         """Return current() as of `clock`, a time in the last step."""
         return ascending(rows_at(self._clocks, self._rows[: self._size], clock))
 
     def kept(self) -> IntArray:
-        """Return the rows stored, ascending, as Front.kept."""
         return np.sort(self._rows[slots_of(self._kept)])
 
     def __len__(self) -> int:
-        """Return the number of points stored in all groups."""
         return len(self._kept)
 
-    def snapshot(self) -> tuple[FrontContents, IntArray]:
-        """Return the state to remember, points of a group in order of arrival, and the group of each point."""
-        kept = self._kept
-        return self._stored(kept), groups_of(kept)
+    def snapshot(self) -> FrontContents:
+        return self._stored(self._kept)
 
     @property
     def _kept(self) -> Members:
-        return members_at(self._clocks, self._members, self.clock)
+        return members_at(self._clocks, self._members, self._clock)
 
     def _stored(self, members: Members) -> FrontContents:
         at, clocks = slots_of(members), self._clocks
         return FrontContents(
-            self._points[at, : self._d], clocks[TIME, at], self._rows[at], clocks[START, at], self.clock
+            self._points[at, : self._d],
+            clocks[TIME, at],
+            self._rows[at],
+            clocks[START, at],
+            self._clock,
+            groups_of(members),
         )
 
-    def _write(self, arrivals: NewPoints) -> int:
+    def _write(self, arrivals: NewPoints | FrontContents) -> int:
         """Put arrivals into free slots, with stays of full length; return the first slot."""
         if self._size + len(arrivals.rows) > len(self._rows):
             self._make_room(len(arrivals.rows))

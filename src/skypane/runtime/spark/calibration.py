@@ -22,7 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.costs import Costs
 from skypane.control.fitting import Timing, fit
-from skypane.operators.fronts.front import Front, FrontContents, NewPoints
+from skypane.operators.fronts.front import Front
+from skypane.operators.fronts.front_operator import FrontContents, NewPoints
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.skyline import Skyline
@@ -132,12 +133,13 @@ def _group(row_count: int, rounds: int) -> Timing:
     """Return the time to add `row_count` rows to fronts of sixteen points each, `row_count` points together."""
     points, times = _incomparable(2 * row_count), np.arange(2 * row_count)
     groups = times % max(1, row_count // 16)
-    stored = FrontContents(points[:row_count], times[:row_count], times[:row_count], times[:row_count], row_count)
-    coming = NewPoints(points[row_count:], times[row_count:], times[row_count:])
+    arrived = times[:row_count]
+    stored = FrontContents(points[:row_count], arrived, arrived, arrived, row_count, groups[:row_count])
+    coming = NewPoints(points[row_count:], times[row_count:], times[row_count:], groups[row_count:])
     seconds = []
     for _ in range(rounds + 1):
-        fronts = GroupedFronts.restore(stored, groups[:row_count], 4 * row_count)
-        seconds.append(_seconds(lambda: fronts.step(coming, groups[row_count:], 2 * row_count)))  # noqa: B023 - at once
+        fronts = GroupedFronts.restore(stored, 4 * row_count)
+        seconds.append(_seconds(lambda: fronts.step(coming, 2 * row_count)))  # noqa: B023 - at once
     return Timing("group", 1, row_count, median(seconds[1:]))
 
 

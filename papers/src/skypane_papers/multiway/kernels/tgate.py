@@ -50,6 +50,14 @@ SERIAL: Final = 43
 """Bits of an owner for the serial number of a tuple; the bits above are the input."""
 LAST: Final = (1 << SERIAL) - 1
 
+OF_SERIAL: Final = 2_654_435_761
+"""2**32 divided by the golden ratio: Knuth's multiplicative hash, as in skypane.kernels.hashing."""
+OF_INPUT: Final = 40_503
+"""2**16 divided by the golden ratio: the same for 16 bits."""
+MIX: Final = 0x2C1B3C6D
+"""First multiplier, after a shift of 15, of the integer hash "15 2c1b3c6d 12 297a2d39 15" of Wellons's hash-prospector;
+that one such round, of 31 bits, is enough was decided here: the tests check the heights."""
+
 
 class Gate(NamedTuple):
     """A T-Gate: one array of words, and the offset of each column in it. A further array would slow down every call."""
@@ -119,15 +127,20 @@ def belongs_before(gate: Any, node: int, time: int, source: int) -> bool:
 
 
 @inlined
+def hash_of_tuple(owner: int) -> int:
+    """Return 23 bits that depend on an input and a serial; each pair of them from the lowest on is 0 in 1/4 of tuples."""
+    word = ((owner & 0xFFFFFF) * OF_SERIAL + (owner >> SERIAL) * OF_INPUT) & 0x7FFFFFFF
+    word = ((word ^ word >> 15) * MIX) & 0x7FFFFFFF
+    return word >> 8
+
+
+@inlined
 def height_of(gate: Any, node: int) -> int:
     """Return the number of levels of a node: each further one with a probability of 1/4, the same in every run.
 
     The last node of a segment has all levels, so that the entry can move to it and full segments can be freed.
     """
-    owner = owner_of(gate, node)
-    word = ((owner & 0xFFFFFF) * 2_654_435_761 + (owner >> SERIAL) * 40_503) & 0x7FFFFFFF
-    word = ((word ^ word >> 15) * 739_982_445) & 0x7FFFFFFF
-    word = word >> 8
+    word = hash_of_tuple(owner_of(gate, node))
     height = 1
     while height < LEVELS and word & 3 == 0:
         word >>= 2

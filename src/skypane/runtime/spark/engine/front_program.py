@@ -4,7 +4,7 @@ lift      rows that can ever be on the front become partials of open panes      
 advance   the punctuation closes panes; the clock is the start of the first open one         ingest.py
 place     rows are compared in the driver, or by shards of the front on workers              control/placement.py
 step      the front takes the rows of closed panes, and emits the updates before the clock   shard_stage.py
-remember  references to the partials from which the front was built are kept
+compact   references to the partials from which the front can be rebuilt are kept
 
 The front in the driver is a cache, which can be rebuilt from its partials. The state only refers to partials of closed
 panes, which exist already; when many of their rows are no longer needed, the stored rows are written to a new file.
@@ -25,8 +25,8 @@ from skypane.control.measurements import BatchMeasurements, RunWork
 from skypane.control.placement import DueRows, FrontPlacement
 from skypane.operators.advance import ProgressStep, drained
 from skypane.operators.fronts import RowFront
-from skypane.operators.fronts.fronts import UNSHARDED, ShardPlan
 from skypane.operators.fronts.row_front import ACTION
+from skypane.operators.fronts.shards import UNSHARDED, ShardPlan
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import ContinuousPlan
 from skypane.progress.progress_policy import ProgressState
@@ -54,13 +54,13 @@ _REFERENCES: Final = 64
 class ContinuousState:
     """State of a continuous skyline.
 
-    waiting   progress, and the rows of open panes
-    taken     partials whose rows the front has taken: all rows that it stores, and earlier ones
-    current   the rows on the front
+    waiting         progress, and the rows of open panes
+    front_partials  partials from which the front can be rebuilt: all rows that it stores, and earlier ones
+    current         the rows on the front
     """
 
     waiting: WindowState
-    taken: tuple[PartialReference, ...]
+    front_partials: tuple[PartialReference, ...]
     current: pa.Table = field(compare=False)
 
     @property
@@ -80,11 +80,11 @@ class ContinuousState:
     @property
     def files(self) -> frozenset[str]:
         """The files with rows of open panes, held rows, or rows of the front."""
-        return self.waiting.files | {ref.file for ref in self.taken}
+        return self.waiting.files | {ref.file for ref in self.front_partials}
 
     def snapshot(self) -> dict[str, Any]:
         """Return the state without its progress as a JSON value."""
-        return self.waiting.snapshot() | {"told": [ref.snapshot() for ref in self.taken]}
+        return self.waiting.snapshot() | {"front_partials": [ref.snapshot() for ref in self.front_partials]}
 
 
 class ContinuousProgram:
@@ -100,19 +100,19 @@ class ContinuousProgram:
         #: the front after the last batch, and its state
         self._cached: tuple[ContinuousState, RowFront] | None = None
         #: whether the sink of the current front has received it since the driver started
-        self._shown = False
+        self._delivered = False
 
     def init(self) -> ContinuousState:
         return ContinuousState(WindowState.initial(self._plan), (), self._intake.schema.empty_table())
 
     def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> ContinuousState:
         try:
-            taken = tuple(map(PartialReference.restored, operator["told"]))
+            refs = operator["told" if "told" in operator else "front_partials"]  # "told" until version 0.2
+            front_partials = tuple(map(PartialReference.restored, refs))
         except (KeyError, TypeError) as error:
             raise CheckpointError(f"the front in the checkpoint cannot be read: {error!r}") from error
-        state = ContinuousState(
-            WindowState.restored(self._plan, progress, operator), taken, self._intake.schema.empty_table()
-        )
+        waiting = WindowState.restored(self._plan, progress, operator)
+        state = ContinuousState(waiting, front_partials, self._intake.schema.empty_table())
         front = self._front_of(state)
         state = replace(state, current=front.current())
         self._cached = state, front
@@ -145,12 +145,12 @@ class ContinuousProgram:
             shards = ShardClient(batch.rows.sparkSession, intake.partials, batch.batch_id)
             shard_plan = shards.plan(placement.value.runs) if placement.value.where == "spark" else UNSHARDED
             updates = self._step(front, due, still, shard_plan)
-            taken, written = self._remembered((*state.taken, *due), front, batch.batch_id)
+            front_partials, written = self._compacted((*state.front_partials, *due), front, batch.batch_id)
         with timer("sink"):
             rejected = intake.rejected(level, step, state.waiting)
             ahead, fresh = intake.ahead(batch, step, state.waiting)
         current = front.current() if updates.num_rows else state.current
-        after = ContinuousState(replace(waiting, ahead=ahead), taken, current)
+        after = ContinuousState(replace(waiting, ahead=ahead), front_partials, current)
         self._cached = after, front
         answers = BatchRows(self._update_schema, row_count=updates.num_rows, tables=(updates,))
         measured = BatchMeasurements(
@@ -172,7 +172,7 @@ class ContinuousProgram:
             fingerprint=level.fingerprint,
             metrics=replace(metrics, front=_counts(updates, front, current)),
             measured=measured,
-            current=self._shown_anew(current, changed=bool(updates.num_rows)),
+            current=self._front_for_sink(current, changed=bool(updates.num_rows)),
         )
 
     def _front_of(self, state: ContinuousState) -> RowFront:
@@ -181,33 +181,32 @@ class ContinuousProgram:
         if cached is not None and cached[0] is state:
             return cached[1]
         read = PartialReader(self._intake.partials)
-        return RowFront.of(self._plan.query, self._intake.schema, map(read, state.taken), state.clock)
+        return RowFront.of(self._plan.query, self._intake.schema, map(read, state.front_partials), state.clock)
 
     def _step(
-        self, front: RowFront, due: tuple[PartialReference, ...], still: OpenPanes[PartialReference], shards: ShardPlan
+        self, front: RowFront, due: tuple[PartialReference, ...], still: OpenPanes[PartialReference], plan: ShardPlan
     ) -> pa.Table:
         if still.begin is None:
             return self._update_schema.empty_table()
         read = PartialReader(self._intake.partials)
         rows = pa.concat_tables([self._intake.schema.empty_table(), *map(read, due)])
-        return front.step(rows, still.begin, shards)
+        return front.step(rows, still.begin, plan)
 
-    def _remembered(
-        self, taken: tuple[PartialReference, ...], front: RowFront, batch_id: int
+    def _compacted(
+        self, refs: tuple[PartialReference, ...], front: RowFront, batch_id: int
     ) -> tuple[tuple[PartialReference, ...], frozenset[str]]:
         """Return partials from which the front can be rebuilt, and the names of the files written for that."""
-        rows = sum(ref.rows for ref in taken)
-        if len(taken) <= _REFERENCES and rows <= 2 * len(front) + _SPARE:
-            return taken, frozenset()
+        rows = sum(ref.rows for ref in refs)
+        if len(refs) <= _REFERENCES and rows <= 2 * len(front) + _SPARE:
+            return refs, frozenset()
         name = attempt_name(batch_id, STORED)
-        refs = partials.write(self._intake.partials, name, [front.stored()])
-        return tuple(refs), frozenset([name])
+        return tuple(partials.write(self._intake.partials, name, [front.stored()])), frozenset([name])
 
-    def _shown_anew(self, current: pa.Table, *, changed: bool) -> BatchRows | None:
+    def _front_for_sink(self, current: pa.Table, *, changed: bool) -> BatchRows | None:
         """Return the current front for its sink if it has changed or was not delivered since the driver started."""
-        if self._shown and not changed:
+        if self._delivered and not changed:
             return None
-        self._shown = True
+        self._delivered = True
         return BatchRows(self._intake.schema, row_count=current.num_rows, tables=(current,))
 
 

@@ -16,25 +16,29 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.operators.fronts import group_shards, shards
-from skypane.operators.fronts.front import FrontContents, NewPoints
-from skypane.operators.fronts.fronts import ShardPlan
-from skypane.operators.fronts.group_shards import GroupShardRequest, GroupShardResponse
-from skypane.operators.fronts.shards import ShardRequest, Spans
-from skypane.operators.fronts.updates import Updates
+from skypane.operators.fronts.front_operator import FrontContents, NewPoints, Updates
+from skypane.operators.fronts.shards import (
+    GroupShardRequest,
+    GroupShardResponse,
+    ShardPlan,
+    ShardRequest,
+    Spans,
+    compare_in_shard,
+    step_in_shard,
+)
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.partials import PartialReader, PartialReference, attempt_name
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
-from skypane.types import CheckpointError, FloatArray, IntArray, Micros
+from skypane.types import CheckpointError, FloatArray, Micros
 
 REQUEST: Final = 99_997
 """Task number, in a file's name, of the requests."""
 
 
-_Request: TypeAlias = tuple[tuple[PartialReference, PartialReference], tuple[Any, ...]]
+_SentRequest: TypeAlias = tuple[tuple[PartialReference, PartialReference], tuple[Any, ...]]
 """References to arrivals and stored points; then the clock, and the other parameters of the request."""
-_Answer: TypeAlias = Callable[[pa.Table, pa.Table, tuple[Any, ...]], list[pa.Table]]
+_Respond: TypeAlias = Callable[[pa.Table, pa.Table, tuple[Any, ...]], list[pa.Table]]
 
 
 @dataclass
@@ -60,18 +64,14 @@ class ShardClient:
         tables = [_table(requests[0].arrivals), *(_table(r.stored) for r in requests)]  # all have the same arrivals
         arrivals, *stored = self._write(tables)
         sent = [
-            ((arrivals, ref), (r.stored.clock, r.hosted, r.window, r.until))
+            ((arrivals, ref), (r.stored.clock, r.owned, r.window, r.until))
             for r, ref in zip(requests, stored, strict=True)
         ]
-        answers = self._answers(_answer, sent)
-        return [Spans(_column(spans, "starts"), _column(spans, "ends")) for (spans,) in answers]
+        responses = self._responses(_compare, sent)
+        return [Spans(_column(spans, "starts"), _column(spans, "ends")) for (spans,) in responses]
 
     def _send_groups(self, requests: Sequence[GroupShardRequest]) -> list[GroupShardResponse]:
-        tables = [
-            table
-            for r in requests
-            for table in (_table(r.arrivals, r.arrival_groups), _table(r.stored, r.stored_groups))
-        ]
+        tables = [table for r in requests for table in (_table(r.arrivals), _table(r.stored))]
         refs = self._write(tables)
         sent = [
             ((arrivals, stored), (r.stored.clock, r.window, r.until))
@@ -83,7 +83,7 @@ class ShardClient:
                 _column(left, "rows"),
                 _column(left, "starts"),
             )
-            for updates, left in self._answers(_answer_groups, sent)
+            for updates, left in self._responses(_step, sent)
         ]
 
     def _write(self, tables: Sequence[pa.Table]) -> list[PartialReference]:
@@ -91,11 +91,11 @@ class ShardClient:
         self.written.add(name)
         return partials.write(self.store, name, tables)
 
-    def _answers(self, answer: _Answer, requests: list[_Request]) -> list[list[pa.Table]]:
+    def _responses(self, respond: _Respond, requests: list[_SentRequest]) -> list[list[pa.Table]]:
         """Return the tables of each response, computed by one job with one task per shard."""
-        stage = ShardStage(self.store, self.batch_id, answer, tuple(requests))
-        rows = self.spark.range(0, len(requests), 1, len(requests)).mapInArrow(stage, "answer string").collect()
-        reports = sorted((json.loads(row.answer) for row in rows), key=lambda report: report["shard"])
+        stage = ShardStage(self.store, self.batch_id, respond, tuple(requests))
+        rows = self.spark.range(0, len(requests), 1, len(requests)).mapInArrow(stage, "report string").collect()
+        reports = sorted((json.loads(row.report) for row in rows), key=lambda report: report["shard"])
         for damage in (report["damage"] for report in reports if report["damage"]):
             raise CheckpointError(damage)
         refs = [[PartialReference.restored(ref) for ref in report["refs"]] for report in reports]
@@ -107,42 +107,39 @@ class ShardClient:
 
 @dataclass(frozen=True, slots=True)
 class ShardStage:
-    """Answers the requests to its shards; travels to the workers."""
+    """Responds to the requests to its shards; travels to the workers."""
 
     store: DocumentStore
     batch_id: int
-    answer: _Answer
-    asked: tuple[_Request, ...]
+    respond: _Respond
+    requests: tuple[_SentRequest, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Answer for the shards whose numbers are received; yield references to each response, or the damage found."""
+        """Respond for the shards whose numbers are received; yield references to each response, or the damage found."""
         for shard in (index for batch in batches for index in batch.column(0).to_pylist()):
             refs: list[PartialReference] = []
             damage, began = None, time.perf_counter()
             try:
-                (arrivals, stored), setting = self.asked[shard]
+                (arrivals, stored), setting = self.requests[shard]
                 read = PartialReader(self.store)
-                answers = self.answer(read(arrivals), read(stored), setting)
-                refs = partials.write(self.store, attempt_name(self.batch_id, shard), answers)
+                response = self.respond(read(arrivals), read(stored), setting)
+                refs = partials.write(self.store, attempt_name(self.batch_id, shard), response)
             except CheckpointError as error:  # returned as a value: Spark would turn an exception into a page of trace
                 damage = str(error)
             report = {"shard": shard, "refs": [ref.snapshot() for ref in refs], "damage": damage}
-            yield pa.RecordBatch.from_pydict({"answer": [json.dumps(report | {"busy": time.perf_counter() - began})]})
+            yield pa.RecordBatch.from_pydict({"report": [json.dumps(report | {"busy": time.perf_counter() - began})]})
         keep_loaded(type(self))
 
 
-def _answer(arrivals: pa.Table, stored: pa.Table, setting: tuple[Any, ...]) -> list[pa.Table]:
+def _compare(arrivals: pa.Table, stored: pa.Table, setting: tuple[Any, ...]) -> list[pa.Table]:
     clock, *rest = setting
-    spans = shards.answer(ShardRequest(_stored(stored, clock), _arrivals(arrivals), *rest))
+    spans = compare_in_shard(ShardRequest(_stored(stored, clock), _arrivals(arrivals), *rest))
     return [pa.table(spans._asdict())]
 
 
-def _answer_groups(arrivals: pa.Table, stored: pa.Table, setting: tuple[Any, ...]) -> list[pa.Table]:
+def _step(arrivals: pa.Table, stored: pa.Table, setting: tuple[Any, ...]) -> list[pa.Table]:
     clock, *rest = setting
-    stored_groups, arrival_groups = _column(stored, "groups"), _column(arrivals, "groups")
-    response = group_shards.answer_groups(
-        GroupShardRequest(_stored(stored, clock), stored_groups, _arrivals(arrivals), arrival_groups, *rest)
-    )
+    response = step_in_shard(GroupShardRequest(_stored(stored, clock), _arrivals(arrivals), *rest))
     return [pa.table(response.updates._asdict()), pa.table({"rows": response.rows, "starts": response.starts})]
 
 
@@ -152,13 +149,11 @@ def round_trip(store: DocumentStore, stored: FrontContents) -> FrontContents:
     return _stored(PartialReader(store)(ref), stored.clock)
 
 
-def _table(part: NewPoints | FrontContents, groups: IntArray | None = None) -> pa.Table:
+def _table(part: NewPoints | FrontContents) -> pa.Table:
     """Return points as a table, without the clock, which is the same for all points."""
-    points, *_ = part
-    flat = pa.array(np.ascontiguousarray(points).ravel())
-    columns = {name: column for name, column in part._asdict().items() if name not in ("points", "clock")}
-    columns |= {} if groups is None else {"groups": groups}
-    return pa.table({"points": pa.FixedSizeListArray.from_arrays(flat, points.shape[1]), **columns})
+    columns = {name: column for name, column in part._asdict().items() if name != "clock" and column is not None}
+    flat = pa.array(np.ascontiguousarray(part.points).ravel())
+    return pa.table(columns | {"points": pa.FixedSizeListArray.from_arrays(flat, part.points.shape[1])})
 
 
 def _column(table: pa.Table, name: str) -> Any:
@@ -173,8 +168,10 @@ def _point_array(table: pa.Table) -> FloatArray:
 
 
 def _arrivals(table: pa.Table) -> NewPoints:
-    return NewPoints(_point_array(table), _column(table, "times"), _column(table, "rows"))
+    groups = _column(table, "groups") if "groups" in table.column_names else None
+    return NewPoints(_point_array(table), _column(table, "times"), _column(table, "rows"), groups)
 
 
 def _stored(table: pa.Table, clock: Micros) -> FrontContents:
-    return FrontContents(*_arrivals(table), _column(table, "starts"), clock)
+    points, times, rows, groups = _arrivals(table)
+    return FrontContents(points, times, rows, _column(table, "starts"), clock, groups)
