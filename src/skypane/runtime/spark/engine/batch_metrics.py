@@ -80,7 +80,7 @@ def _decisions(
     """Yield the decisions for the batch, with JSON values."""
     policy, state = plan.progress, step.state
     yield Decision("progress", state.punctuation, policy.explain(state), dict(policy.figures(state)))
-    for decision in (steering.splitting, steering.exchange, placement, steering.elastic):
+    for decision in (steering.costs, steering.splitting, steering.exchange, placement, steering.elastic):
         if decision is not None:
             yield Decision(**decision.to_json())
 

@@ -19,5 +19,5 @@ def program_of(setting: JobSettings, store: DocumentStore, staged: DocumentStore
     plan = setting.plan
     intake = Ingest(plan, setting.schema, store, setting.late is not None, ArrowTransfer(setting.schema))
     if isinstance(plan, ContinuousPlan):
-        return ContinuousProgram(plan, intake, setting.answer_schema, setting.costs)
-    return WindowedProgram(plan, intake, setting.answer_schema, staged, setting.costs)
+        return ContinuousProgram(plan, intake, setting.answer_schema)
+    return WindowedProgram(plan, intake, setting.answer_schema, staged)
