@@ -58,7 +58,6 @@ EXCEPTIONS = {
         "skypane/kernels/compiled.py",
         "pathlib",
     ): "Numba's cache on disk is stamped with all the sources it was built from",
-    ("skypane/kernels/compiled.py", "pickle"): "an error of it says that an index in Numba's cache cannot be read",
     (
         "skypane/kernels/compiled.py",
         "pickle",

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from tests.subclasses import concrete
@@ -15,15 +15,17 @@ import skypane
 import skypane.control
 from skypane.control.admission import Admission, MetaData, PeriodObservation
 from skypane.control.admission.readers import Backlog, ReaderBatch, Readers
+from skypane.control.cost_learning import CostLearning
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.interval import StageSamples
 from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Threshold
 from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.exchange import Exchange, SourceSpread
+from skypane.control.measurements import BatchMeasurements, RunWork, TaskWork
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
-from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Placement
+from skypane.control.placement import DueRows, DueWindows, Place
 from skypane.control.splitting import (
     POLICIES,
     AdaptiveSplitting,
@@ -61,8 +63,19 @@ SPLITTING: tuple[Sequence[Any], Sequence[Any]] = (
     ],
 )
 META = MetaData(min=1, max=8, transition="jump", low_period="30 s", high_period="30 s")
-DUE = [DueWindows(0, 0, 1, 1), DueWindows(4, 1_000, 2, 3), DueWindows(400, 9_000_000, 50, 8, 70_000), DueWindows(
-    60, 500_000, 9, 4, threads=True)]  # fmt: skip
+LIFTED = TaskWork(1_000, 0.5, ()), TaskWork(1_000, 0.4, ())
+BATCHES = [
+    BatchMeasurements((), 0.0, None, exchanged=False),
+    *(
+        BatchMeasurements(
+            tasks, 0.6, 1.0, exchanged, (RunWork(4, 0.2),), 0.9, due=DueWindows(4, 1_000, 2, 3), where=where
+        )
+        for tasks in ((), LIFTED)
+        for exchanged in (False, True)
+        for where in get_args(Place)
+    ),
+    BatchMeasurements(LIFTED, 3.0, 1.0, exchanged=True, lift_seconds=9.0, due=DueRows(10**5, 10**6, 4)),
+]
 
 ARRIVALS = [
     PaneArrivals.none(),
@@ -84,12 +97,7 @@ CASES: dict[type[AnyPolicy], tuple[AnyPolicy, Sequence[Any], Sequence[Any]]] = {
         [None, *(SourceSpread(rows, (0.1, busy), 10, 17, 0.3, 2) for rows in (0, 1_000, 10**7) for busy in (0.1, 9.0))],
         [None],
     ),
-    Placement: (Placement(), [None], DUE),
-    FrontPlacement: (
-        FrontPlacement(),
-        [None],
-        [DueRows(0, 0, 1), DueRows(100, 50, 4), DueRows(10**6, 10**6, 4), DueRows(10**6, 10**6, 0, grouped=True)],
-    ),
+    CostLearning: (CostLearning(), BATCHES, [None]),
     Elastic: (
         Elastic(ThresholdPolicy(), 8, Workers(2, 2), every=2, cooldown=1, idle=2, catch_up="1 second"),
         [StageSamples(None, None), StageSamples(CALM, None, 100), StageSamples(OVERLOADED, CALM, 400, 5_000, 3, 2, 1)],

@@ -34,7 +34,7 @@ import skypane as sp
 from measure.bench.streaming import WARM_UP, Case, Pipeline, Progress, identity, measure, stream
 from measure.tables import markdown_table, replace_between
 from skypane.control.costs import Costs
-from skypane.control.placement import DueRows, FrontPlacement
+from skypane.control.placement import DueRows, place_rows
 from skypane.runtime.spark.arrow_batches import ROWS, ArrowBatches
 from skypane.runtime.spark.calibration import costs_of
 from skypane_papers.farms import DRAWS
@@ -172,8 +172,7 @@ def places(spark: SparkSession, *, quick: bool) -> list[list[str]]:
                     statistics.median(m.front["stored"] for m in full if m.front),
                 )
         here, coming, stored = found["driver"]
-        law = FrontPlacement(costs_of(spark))
-        chosen = law.decide(law.init(), DueRows(int(coming), int(stored), 2))[1].value.where
+        chosen = place_rows(DueRows(int(coming), int(stored), 2), costs_of(spark)).value.where
         lines.append(
             [f"{window} s", f"{stored:,.0f}", f"{coming:,.0f}", f"{here:.2f} s", f"{found['spark'][0]:.2f} s", chosen]
         )

@@ -116,8 +116,8 @@ class BatchMetrics:
     rho: float | None = None
     #: busy seconds of each run of windows, in the driver (one run) or on the workers
     wlq_busy: tuple[float, ...] = ()
-    #: decisions with reasons and figures: "progress", "exchange", "splitting", "placement", and "workers" if the
-    #: elasticity policy decided before this batch; values are JSON values
+    #: decisions with reasons and figures: "progress", "costs" (by which the next ones were made), "exchange",
+    #: "splitting", "placement", and "workers" if the elasticity policy decided before this batch; JSON values
     decisions: tuple[Decision[Any], ...] = ()
     #: held rows: so far ahead of all others that they may be errors
     held_rows: int = 0

@@ -24,6 +24,12 @@ def test_costs_that_cannot_be_are_refused(value):
         Costs(job=value)
 
 
+@pytest.mark.parametrize("value", [0, -1, 2.5, True, "many"])
+def test_a_number_of_keys_is_a_whole_one(value):
+    with pytest.raises(ConfigError, match="costs: many_keys must be a number of rows >= 1"):
+        Costs(many_keys=value)
+
+
 def test_an_unknown_cost_is_named():
     with pytest.raises(ConfigError, match="costs: unknown jobs; known are"):
         Costs.from_json({"jobs": 1})

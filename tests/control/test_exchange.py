@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.exchange import CONFIRM, PROBE_EVERY, Exchange, ExchangeState, SourceSpread
+from skypane.control.exchange import (
+    CONFIRM,
+    LONGEST_WAIT,
+    PROBE_EVERY,
+    TRIAL,
+    Exchange,
+    ExchangeState,
+    SourceSpread,
+)
 from skypane.types import ConfigError
 
 MILLION = 1_000_000
@@ -123,3 +131,53 @@ def test_where_an_exchange_costs_nothing_any_gain_is_worth_it():
     free = Exchange(Costs(exchange=0, exchange_per_row=0))
     assert exchanges(settled(spread((0.01,), row_count=10), free))
     assert not exchanges(settled(spread((0.01,), row_count=10)))
+
+
+def test_an_exchange_that_turns_out_dearer_than_it_saves_ends():
+    """Half a second is saved; by the costs it was begun with a third is spent, by those that its batches show a second."""
+    state, dear = settled(spread((1.0,))), Exchange(Costs(exchange=1.0))
+    for _ in range(TRIAL - 1):
+        state = dear.observe(state, None)
+        assert exchanges(state), "its batches have not shown what it costs"
+    state = dear.observe(state, None)
+    assert not exchanges(state)
+    assert "would save 500 ms, but has cost 1350 ms" in state.because
+    assert not exchanges(EXCHANGE.observe(state, spread((1.0,)))), "it has to pay several times again"
+
+
+def test_rows_of_a_state_that_does_not_say_what_is_saved_are_exchanged_until_the_source_is_probed():
+    """As in a checkpoint of an earlier version."""
+    state = EXCHANGE.restore({"needed": True, "because": "told before", "age": 1, "confirmed": CONFIRM})
+    for _ in range(PROBE_EVERY - 2):
+        state = EXCHANGE.observe(state, None)
+        assert exchanges(state)
+    assert not exchanges(EXCHANGE.observe(state, None))
+
+
+@pytest.mark.parametrize(("part", "tried"), [(0.05, False), (0.2, True)])
+def test_an_exchange_that_might_pay_is_tried(part: float, tried: bool):
+    """Only exchanged batches show the cost: a fifth of what it is assumed to be is worth a trial, a twentieth is not."""
+    state, seen = EXCHANGE.init(), spread((2 * part * COST,))
+    for _ in range(PROBE_EVERY):
+        assert not exchanges(state)
+        state = EXCHANGE.observe(state, seen)
+    assert exchanges(state) is tried
+
+
+def test_trials_in_vain_become_rare_and_one_that_pays_goes_on():
+    seen, cheap = spread((0.4 * COST,)), Exchange(Costs(exchange=0.001, exchange_per_row=1e-9))
+    state, waits = EXCHANGE.init(), []
+    for _ in range(9):
+        waits.append(0)
+        while not exchanges(state):
+            state = EXCHANGE.observe(state, seen)
+            waits[-1] += 1
+        assert f"{TRIAL} batches are exchanged to measure that" in state.because
+        tried = state
+        for _ in range(TRIAL):
+            state = EXCHANGE.observe(state, None)
+    assert waits == [min(PROBE_EVERY * 2**at, LONGEST_WAIT) for at in range(9)]
+    for _ in range(TRIAL):
+        tried = cheap.observe(tried, None)
+    assert exchanges(tried)
+    assert EXCHANGE.observe(state, spread((4 * COST,))).patience == PROBE_EVERY

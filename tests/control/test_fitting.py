@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -8,8 +9,8 @@ from hypothesis import strategies as st
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.exchange import CONFIRM, Exchange, SourceSpread
-from skypane.control.fitting import Timing, fit
-from skypane.control.placement import DueWindows, Placement
+from skypane.control.fitting import Move, Timing, fit
+from skypane.control.placement import DueWindows, place_windows
 from skypane.types import ConfigError
 
 
@@ -25,6 +26,9 @@ def timings(costs: Costs) -> list[Timing]:
         ),
         *(Timing("group", 1, rows, 0.001 + rows * costs.group_per_row) for rows in (1_000, 100_000)),
         *(Timing("shard", 1, rows, 0.001 + rows * costs.shard_per_row) for rows in (1_000, 100_000)),
+        *(Timing("comparison", 1, rows, 0.001 + rows * costs.compared_per_row) for rows in (1_000, 100_000)),
+        *(Timing("division", 1, rows, 0.001 + rows * costs.divided_per_row) for rows in (1_000, 100_000)),
+        Timing("threads", 2, 0, 2 * costs.threads),
     ]
 
 
@@ -32,32 +36,33 @@ seconds = st.floats(1e-4, 1.0)
 seconds_a_row = st.floats(1e-8, 1e-5)
 
 
-COSTS = [name for name in DEFAULT_COSTS.to_json() if name != "measured"]
+COSTS = list(DEFAULT_COSTS.in_seconds())
 seconds_a_pair = st.floats(1e-12, 1e-9)
 
 
 @given(st.tuples(
-    seconds, seconds_a_row, seconds, seconds_a_row, seconds, seconds_a_row, seconds_a_pair, seconds_a_row, seconds_a_row
+    seconds, seconds_a_row, seconds, seconds_a_row, seconds, seconds_a_row, seconds_a_pair, seconds_a_row, seconds_a_row,
+    seconds_a_row, seconds_a_row, seconds,
 ))  # fmt: skip
 def test_a_machine_is_known_by_its_timings(parts):
     costs = Costs(**dict(zip(COSTS, parts, strict=True)), measured="here")
-    found, wanted = fit(timings(costs), "here").to_json(), costs.to_json()
-    assert found.pop("measured") == wanted.pop("measured")
-    assert found == pytest.approx(wanted, rel=1e-6)
+    found = fit(timings(costs), "here")
+    assert (found.measured, found.many_keys) == ("here", DEFAULT_COSTS.many_keys)
+    assert found.in_seconds() == pytest.approx(costs.in_seconds(), rel=1e-6)
 
 
-@given(st.lists(st.floats(-0.1, 1.0), min_size=10, max_size=10))
+@given(st.lists(st.floats(-0.1, 1.0), min_size=14, max_size=14))
 def test_noise_never_makes_a_cost_that_cannot_be(noise):
     """Larger moves that took less time: nothing is negative, and whatever could not be told apart is refused."""
-    job, *moves = timings(DEFAULT_COSTS)
+    job, *moves, threads = timings(DEFAULT_COSTS)
     noisy = [replace(move, seconds=seconds) for move, seconds in zip(moves, noise, strict=True)]
     try:
-        costs = fit([job, *noisy], "noise")
+        costs = fit([job, *noisy, threads], "noise")
     except ConfigError:
-        kinds = (noise[at : at + 2] for at in range(0, 10, 2))
+        kinds = (noise[at : at + 2] for at in range(0, 14, 2))
         assert any(max(kind) <= 1e-9 for kind in kinds), "of one kind no move took any time"
         return
-    assert all(value >= 0 for name, value in costs.to_json().items() if name != "measured")
+    assert min(costs.in_seconds().values()) >= 0
 
 
 @pytest.mark.parametrize(("few", "many", "cost"), [(-0.01, 0.3, (0.0, 0.3e-6)), (0.3, -0.01, (0.3, 0.0))])
@@ -67,7 +72,7 @@ def test_a_move_too_quick_to_be_timed_costs_nothing(few, many, cost):
     assert (costs.exchange, costs.exchange_per_row) == pytest.approx(cost)
 
 
-@pytest.mark.parametrize("missing", ["job", "exchange", "window", "front", "group", "shard"])
+@pytest.mark.parametrize("missing", get_args(Move))
 def test_a_kind_of_move_that_was_not_timed_is_an_error(missing):
     with pytest.raises(ConfigError):
         fit([timing for timing in timings(DEFAULT_COSTS) if timing.move != missing], "here")
@@ -84,5 +89,4 @@ def test_policies_decide_by_what_was_measured():
         for _ in range(CONFIRM):
             state = policy.observe(state, uneven)
         assert policy.decide(state)[1].value is moves
-        placement = Placement(costs)
-        assert placement.decide(placement.init(), due)[1].value.where == where
+        assert place_windows(due, costs).value.where == where

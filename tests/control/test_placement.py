@@ -4,16 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.costs import Costs
-from skypane.control.placement import DueRows, DueWindows, FrontPlacement, Placement, PlacementChoice
+from skypane.control.costs import DEFAULT_COSTS, Costs
+from skypane.control.placement import DueRows, DueWindows, PlacementChoice, place_rows, place_windows
 from skypane.policy import Decision
 
 MILLION = 1_000_000
-LAW = Placement()
 
 
-def decide(known: DueWindows, law: Placement = LAW) -> Decision[PlacementChoice]:
-    return law.decide(law.init(), known)[1]
+def decide(known: DueWindows, costs: Costs = DEFAULT_COSTS) -> Decision[PlacementChoice]:
+    return place_windows(known, costs)
 
 
 @pytest.mark.parametrize(("known", "place", "alone", "together"), [
@@ -34,6 +33,10 @@ def decide(known: DueWindows, law: Placement = LAW) -> Decision[PlacementChoice]
     (DueWindows(100, 20_000, 1, 2, threads=True), PlacementChoice("driver"), 0.088, 0.104),
     (DueWindows(10, MILLION, 1, 1, threads=True), PlacementChoice("driver"), 0.408, 0.428),
     (DueWindows(1, MILLION, 5, 4, keys=9, threads=True), PlacementChoice("spark", 1, 4), 1.2008, 0.5102),
+    # Rows that are compared once for all their windows cost two merges, however many windows hold them.
+    (DueWindows(10, MILLION, 5, 4, compared_once=True), PlacementChoice("spark", 4), 0.808, 0.352),
+    (DueWindows(10, 200_000, 5, 2, compared_once=True, threads=True), PlacementChoice("threads", 2), 0.168, 0.108),
+    (DueWindows(10, 100_000, 1, 4, compared_once=True), PlacementChoice("driver"), 0.048, 0.162),
 ])  # fmt: skip
 def test_windows_are_answered_where_it_is_sooner_done(
     known: DueWindows, place: PlacementChoice, alone: float, together: float
@@ -66,15 +69,20 @@ def test_every_run_has_a_window_and_every_task_a_worker(
     assert keys or place.parts == 1
 
 
+def test_each_cost_is_one_that_the_choice_depends_on():
+    """The keys from which windows are divided by them, what dividing costs, and what threads cost."""
+    due = DueWindows(4, MILLION, 5, 4, keys=60_000)
+    assert decide(due).value == PlacementChoice("spark", 4)
+    assert decide(due, Costs(many_keys=50_000)).value == PlacementChoice("spark", 1, 4)
+    assert decide(due, Costs(many_keys=50_000, divided_per_row=1e-6)).value == PlacementChoice("driver")
+    small = DueWindows(10, 200_000, 1, 2, threads=True)
+    assert decide(small, Costs(threads=0.1)).value == PlacementChoice("driver")
+
+
 def test_where_a_job_costs_nothing_workers_share_what_can_be_shared():
     few = DueWindows(2, 10, 1, 2)
     assert decide(few).value == PlacementChoice("driver")
-    assert decide(few, Placement(Costs(job=0))).value == PlacementChoice("spark", 2)
-
-
-def decide_front(known: DueRows, costs: Costs = Costs()) -> Decision[PlacementChoice]:  # noqa: B008 - a frozen value
-    law = FrontPlacement(costs)
-    return law.decide(law.init(), known)[1]
+    assert decide(few, Costs(job=0)).value == PlacementChoice("spark", 2)
 
 
 @pytest.mark.parametrize(
@@ -93,14 +101,14 @@ def decide_front(known: DueRows, costs: Costs = Costs()) -> Decision[PlacementCh
     ],
 )
 def test_a_front_stays_in_the_driver_until_pairs_cost_more_than_a_job(known: DueRows, place: PlacementChoice):
-    decision = decide_front(known)
+    decision = place_rows(known, DEFAULT_COSTS)
     assert decision.value == place
     assert f"{known.coming} rows meet {known.stored} stored" in decision.because
 
 
 @given(st.integers(0, MILLION), st.integers(0, MILLION), st.integers(1, 16))
 def test_shards_are_asked_only_where_they_are_sooner_done(coming: int, stored: int, workers: int):
-    decision = decide_front(DueRows(coming, stored, workers))
+    decision = place_rows(DueRows(coming, stored, workers), DEFAULT_COSTS)
     figures = decision.figures
     assert (decision.value.where == "spark") == (figures["together"] < figures["alone"])
     assert decision.value.runs == (workers if decision.value.where == "spark" else 1)

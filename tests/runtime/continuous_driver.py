@@ -12,7 +12,7 @@ from tests.runtime import continuous_streams, driver
 from tests.runtime.driver import Task, die, replace_method
 
 import skypane as sp
-from skypane.control.placement import DueRows, FrontPlacement, PlacementChoice
+from skypane.control.placement import DueRows, PlacementChoice
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import front_program as program
 from skypane.runtime.spark.engine.shard_stage import ShardClient
@@ -49,18 +49,17 @@ def _after_the_shards_have_answered() -> None:
         die()
 
     def two(original: Callable[..., Any], *args: Any) -> Any:
-        after, decision = original(*args)
-        return after, replace(decision, value=PlacementChoice("spark", 2))
+        return replace(original(*args), value=PlacementChoice("spark", 2))
 
-    replace_method(FrontPlacement, "decide", two)
+    replace_method(program, "place_rows", two)
     replace_method(ShardClient, "_answers", answers)
 
 
-def _here_and_there(original: Callable[..., Any], law: FrontPlacement, state: Any, known: DueRows) -> Any:
+def _here_and_there(original: Callable[..., Any], due: DueRows, *args: Any) -> Any:
     """Ask shards in two of three batches, so that a kill may come before, between or after both ways."""
-    after, decision = original(law, state, known)
-    shards = known.coming % 3
-    return after, replace(decision, value=PlacementChoice("spark", shards + 1) if shards else PlacementChoice("driver"))
+    shards = due.coming % 3
+    place = PlacementChoice("spark", shards + 1) if shards else PlacementChoice("driver")
+    return replace(original(due, *args), value=place)
 
 
 CRASHES = driver.CRASHES | {
@@ -73,7 +72,7 @@ CRASHES = driver.CRASHES | {
 def main() -> None:
     for name in ("_SPARE", "_REFERENCES"):
         setattr(program, name, 8)  # what is stored is written anew every few batches
-    replace_method(FrontPlacement, "decide", _here_and_there)
+    replace_method(program, "place_rows", _here_and_there)
     driver.CRASHES = CRASHES
     driver.job_of = job_of  # type: ignore[assignment]
     driver.main()

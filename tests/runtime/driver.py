@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event
+from types import ModuleType
 from typing import Any, NoReturn, Self
 
 import pyarrow as pa
@@ -149,12 +150,12 @@ class Telling(Directory):
         super().write(spark, answers, batch_id)
 
 
-_REPLACED: list[tuple[type, str, Callable[..., Any]]] = []
+_REPLACED: list[tuple[type | ModuleType, str, Callable[..., Any]]] = []
 """Methods whose place others have taken, the last one last."""
 
 
-def replace_method(owner: type, name: str, instead: Callable[..., Any]) -> None:
-    """Put `instead`, called with the original first, in the place of a method."""
+def replace_method(owner: type | ModuleType, name: str, instead: Callable[..., Any]) -> None:
+    """Put `instead`, called with the original first, in the place of a method, or of a function of a module."""
     original = getattr(owner, name)
     _REPLACED.append((owner, name, original))
     setattr(owner, name, lambda *args: instead(original, *args))

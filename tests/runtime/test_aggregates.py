@@ -207,7 +207,7 @@ def test_a_stream_with_late_rows_answers_as_spark_does_over_the_others(spark: Sp
 
 
 def test_workers_share_a_single_window_of_many_keys_and_write_its_answers(spark: SparkSession, tmp_path: Path):
-    """What Placement decides for such a window, where a job would take longer than so few rows are worth."""
+    """What place_windows decides for such a window, where a job would take longer than so few rows are worth."""
     rows = pa.table(
         {
             "at": pa.array(np.arange(20_000) * 1_000, pa.timestamp("us", "UTC")),

@@ -29,7 +29,7 @@ from skypane.control.elasticity.fuzzy import FuzzyController
 from skypane.control.exchange import Exchange, ExchangeState
 from skypane.control.measurements import BatchMeasurements, PaneWork, RunWork, TaskWork
 from skypane.control.parallelism import Workers
-from skypane.control.placement import Placement
+from skypane.control.placement import place_windows
 from skypane.control.splitting import PidSplitting, splitting
 from skypane.plan import Plan
 from skypane.runtime.spark.document_store import DocumentStore
@@ -314,7 +314,7 @@ def laborious(batches: list[pa.Table], hundredths: list[int]) -> list[pa.Table]:
 def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spark: SparkSession, tmp_path: Path):
     """Heavy batches, then light ones: n and m are those that really lifted and answered, and nothing else changes."""
     monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test wants it"))
-    monkeypatch.setattr(window_program, "Placement", lambda _: Placement(Costs(job=0.0)))
+    monkeypatch.setattr(window_program, "place_windows", lambda due, _: place_windows(due, Costs(job=0.0)))
     batches = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [20] * 4 + [0] * 3)
     write_batches(tmp_path / "in", batches)
     query, plan = Laborious(), Plan(Laborious(), Windows(50 * SECOND, 20 * SECOND), "ts")

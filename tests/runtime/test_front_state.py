@@ -34,7 +34,7 @@ def snapshot_with_rows(program: ContinuousProgram) -> tuple[dict[str, Any], dict
     pane = PLAN.windows.pane_at(int(PLAN.query.times(rows).max())) + 1
     first = program.init()
     state = ContinuousState(first.waiting, tuple(refs), SCHEMA.empty_table())
-    return dict(first.progress.snapshot()), state.snapshot() | {"next_window": pane}
+    return dict(PLAN.progress.snapshot(first.progress)), state.snapshot() | {"next_window": pane}
 
 
 def test_a_front_is_rebuilt_from_its_partials(program: ContinuousProgram) -> None:

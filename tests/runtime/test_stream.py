@@ -39,7 +39,7 @@ from tests.runtime.streams import (
 import skypane as sp
 from skypane.control.costs import Costs
 from skypane.control.exchange import Exchange, ExchangeState
-from skypane.control.placement import Placement
+from skypane.control.placement import place_windows
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
@@ -147,7 +147,7 @@ def exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job costs nothing: wherever there are two windows, workers answer them."""
-    monkeypatch.setattr(window_program, "Placement", lambda _: Placement(Costs(job=0.0)))
+    monkeypatch.setattr(window_program, "place_windows", lambda due, _: place_windows(due, Costs(job=0.0)))
 
 
 @pytest.mark.core

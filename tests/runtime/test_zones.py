@@ -34,10 +34,11 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.control.placement import Placement, PlacementChoice
+from skypane.control.placement import PlacementChoice
 from skypane.plan import Plan
 from skypane.policy import Decision
 from skypane.runtime import local
+from skypane.runtime.spark.engine import window_program
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.function import Call
@@ -135,7 +136,7 @@ def test_a_stream_in_any_zone_answers_as_the_oracle(
     kind: str, where: str, elsewhere: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     place = PlacementChoice("spark" if where == "workers" else "driver")
-    monkeypatch.setattr(Placement, "decide", lambda _, state, __: (state, Decision("placement", place, "as tested")))
+    monkeypatch.setattr(window_program, "place_windows", lambda _, __: Decision("placement", place, "as tested"))
     batches = batches_of("UTC" if kind == "with zone" else None)
     write_batches(tmp_path / "in", batches)
     output = Everywhere(tmp_path)

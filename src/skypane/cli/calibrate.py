@@ -42,12 +42,7 @@ def run(arguments: Namespace) -> int:
 
 def lines(before: Costs, costs: Costs) -> list[str]:
     """Return the lines of a table with one row per cost."""
-    from skypane.wording import seconds  # noqa: PLC0415
-
+    measured = costs.in_seconds()
     rows = [("cost", "before", "measured")]
-    rows += [
-        (name, seconds(old), seconds(new))
-        for (name, old), new in zip(before.to_json().items(), costs.to_json().values(), strict=True)
-        if name != "measured"
-    ]
+    rows += [(name, f"{old:.3g} s", f"{measured[name]:.3g} s") for name, old in before.in_seconds().items()]
     return [f"{name:<18}{old:>12}{new:>12}" for name, old, new in rows]

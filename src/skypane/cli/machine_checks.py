@@ -211,7 +211,7 @@ def costs() -> Finding:
     machine = machine_of_master("local[*]")
     known = machine_costs.read(machine)
     if known == DEFAULT_COSTS:
-        return Finding("costs", f"the defaults ({known.measured}); run `skypane calibrate` to measure this machine")
+        return Finding("costs", f"the defaults ({known.measured}); streams correct them by what their batches show")
     return Finding("costs", f"{known.measured} ({machine.file})")
 
 

@@ -16,7 +16,7 @@ from skypane.types import BoolArray, ConfigError, FloatArray
 _TICK = 1e-9
 """Resolution of the clock, in seconds."""
 
-Move: TypeAlias = Literal["job", "exchange", "window", "front", "group", "shard"]
+Move: TypeAlias = Literal["job", "exchange", "window", "front", "group", "shard", "comparison", "division", "threads"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,9 @@ class Timing:
 
 def fit(timings: Sequence[Timing], measured: str) -> Costs:
     """Return the costs fitted to these timings, which must cover all kinds; `measured` names where they were taken."""
-    jobs = [timing.seconds / timing.moves for timing in timings if timing.move == "job"]
-    if not jobs:
-        raise ConfigError("timings must contain a job, got none")
-    moves: tuple[Move, ...] = ("exchange", "window", "front", "group", "shard")
-    exchange, window, front, group, shard = (
+    job, threads = _fixed(timings, "job"), _fixed(timings, "threads")
+    moves: tuple[Move, ...] = ("exchange", "window", "front", "group", "shard", "comparison", "division")
+    exchange, window, front, group, shard, comparison, division = (
         _parts(timing for timing in timings if timing.move == move) for move in moves
     )
     return Costs(
@@ -47,13 +45,24 @@ def fit(timings: Sequence[Timing], measured: str) -> Costs:
         exchange_per_row=exchange[1],
         window=window[0],
         window_per_row=window[1],
-        job=max(0.0, median(jobs)),
+        job=job,
         front_per_row=front[0],
         front_per_pair=front[1],
         group_per_row=group[1],
         shard_per_row=shard[1],
+        compared_per_row=comparison[1],
+        divided_per_row=division[1],
+        threads=threads,
         measured=measured,
     )
+
+
+def _fixed(timings: Iterable[Timing], move: Move) -> float:
+    """Return the seconds per move, whatever its rows."""
+    seconds = [timing.seconds / timing.moves for timing in timings if timing.move == move]
+    if not seconds:
+        raise ConfigError(f"timings must contain a move of kind {move}, got none")
+    return max(0.0, median(seconds))
 
 
 def _parts(timings: Iterable[Timing]) -> tuple[float, float]:

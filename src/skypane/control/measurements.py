@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skypane.control.placement import DueRows, DueWindows, Place
+
 
 @dataclass(frozen=True, slots=True)
 class PaneWork:
@@ -47,6 +49,8 @@ class BatchMeasurements:
     backlog         rows that wait at the source, if it reports them
     overrun         seconds by which the batch exceeds the trigger's interval; rows that came in them wait too
     sized           whether the source chooses the number of reader tasks by the backlog
+    due             windows, or rows of a front, that the window-level query had to process
+    where           where it processed them
 
     A task's busy seconds divided by the interval are the utilisation factor of its worker.
     """
@@ -60,3 +64,5 @@ class BatchMeasurements:
     backlog: int = 0
     overrun: float = 0.0
     sized: bool = False
+    due: DueWindows | DueRows | None = None
+    where: Place = "driver"

@@ -6,12 +6,15 @@ The driver saves the overhead of a Spark job.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal, TypeAlias
 
-from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.splitting.splitting_policy import NoState
-from skypane.control.stateless_policy import StatelessPolicy
+from skypane.control.costs import Costs
 from skypane.policy import Decision
+
+Place: TypeAlias = Literal["driver", "threads", "spark"]
+
+SHARED_MERGES: Final = 3
+"""Merges of a row beyond which more windows that hold it cost nothing: two stacks share them (operators/window_query)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +23,11 @@ class DueWindows:
 
     windows     number of windows
     row_count   rows in the partials of their panes, each pane counted once
-    overlap     windows that hold a pane; beyond three, shared merges keep the work from growing with it
+    overlap     windows that hold a pane
     workers     workers, each of which may take a run of windows
     keys        rows of the largest partial, if workers may divide a window by its keys; else 0
+    compared_once
+                whether each row is compared once, however many windows hold it
     threads     whether the workers are threads on the driver's cores, so that the driver can run their tasks in threads
     """
 
@@ -31,6 +36,7 @@ class DueWindows:
     overlap: int
     workers: int
     keys: int = 0
+    compared_once: bool = False
     threads: bool = False
 
 
@@ -43,7 +49,7 @@ class PlacementChoice:
     parts  parts into which each run is divided by the keys of its windows
     """
 
-    where: Literal["driver", "threads", "spark"]
+    where: Place
     runs: int = 1
     parts: int = 1
 
@@ -51,60 +57,6 @@ class PlacementChoice:
     def tasks(self) -> int:
         """Number of workers that get work."""
         return self.runs * self.parts
-
-
-DIVIDING = 0.15
-"""Cost of a row of a partial divided by keys, as a part of merging it: each worker reads all rows."""
-MANY_KEYS = 65_536
-"""Least number of keys from which all windows are divided by keys: smaller tables fit caches better, and merges for a
-window serve the next one, whereas each run of windows starts again (measure/bench/division.py)."""
-COMPARED_ONCE = 2
-"""Cost, in merges, of comparing a row once for all its windows with the rows before and after it."""
-THREADS = 0.02
-"""Overhead of tasks in threads of the driver, in seconds: each starts without state, and answers go through files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Placement(StatelessPolicy[None, DueWindows, PlacementChoice]):
-    """Answer windows where it takes less time; stateless, since the batch provides all that is needed.
-
-    Workers take runs of windows; if there are fewer windows than workers, or very many keys, they divide windows by
-    keys.
-    """
-
-    costs: Costs = DEFAULT_COSTS
-
-    def decide(self, state: NoState, known: DueWindows) -> tuple[NoState, Decision[PlacementChoice]]:
-        rows_merged = known.row_count * min(known.overlap, 3)
-        alone = known.windows * self.costs.window + rows_merged * self.costs.window_per_row
-        shared = _shared(known)
-        dividing = known.row_count * self.costs.window_per_row * DIVIDING if shared.parts > 1 else 0.0
-        together = self.costs.job + alone / shared.tasks + dividing
-        # The fixed cost of a window is Python code, which threads run one at a time.
-        threads = THREADS + known.windows * self.costs.window + rows_merged * self.costs.window_per_row / shared.tasks
-        in_threads = known.threads and shared.parts == 1 and threads < together
-        together = threads if in_threads else together
-        by_keys = f", each by keys in {shared.parts} parts" if shared.parts > 1 else ""
-        because = (
-            f"{known.windows} windows of {known.row_count} rows: {alone * 1e3:.0f} ms alone, "
-            f"{together * 1e3:.0f} ms in {shared.runs} runs{by_keys}{', in threads' if in_threads else ''}"
-        )
-        place = (
-            PlacementChoice("driver")
-            if together >= alone
-            else replace(shared, where="threads")
-            if in_threads
-            else shared
-        )
-        return state, Decision("placement", place, because, {"alone": alone, "together": together})
-
-
-def _shared(known: DueWindows) -> PlacementChoice:
-    """Return how workers would divide the windows."""
-    if known.windows and known.keys >= MANY_KEYS:
-        return PlacementChoice("spark", 1, known.workers)
-    runs = max(1, min(known.workers, known.windows))
-    return PlacementChoice("spark", runs, known.workers // runs if known.windows and known.keys else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,31 +75,79 @@ class DueRows:
     grouped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FrontPlacement(StatelessPolicy[None, DueRows, PlacementChoice]):
-    """Let a front take rows where comparing them takes less time.
+def place_windows(due: DueWindows, costs: Costs) -> Decision[PlacementChoice]:
+    """Return where windows are answered sooner.
 
-    A new row is compared with the stored rows, and on average with half of the new rows before it that stay. Those
-    replace stored ones, so they are at most as many as were stored.
+    Workers take runs of windows; if there are fewer windows than workers, or very many keys, they divide windows by
+    keys.
+    """
+    merging, alone = _merging(due, costs), seconds_alone(due, costs)
+    shared = _shared(due, costs)
+    dividing = due.row_count * costs.divided_per_row if shared.parts > 1 else 0.0
+    together = costs.job + alone / shared.tasks + dividing
+    # The fixed cost of a window is Python code, which threads run one at a time.
+    threads = costs.threads + due.windows * costs.window + merging / shared.tasks
+    if due.threads and shared.parts == 1 and threads < together:
+        shared, together = replace(shared, where="threads"), threads
+    by_keys = f", each by keys in {shared.parts} parts" if shared.parts > 1 else ""
+    overhead = " in threads" if shared.where == "threads" else f", {costs.job * 1e3:.0f} ms of it for a job"
+    because = (
+        f"{due.windows} windows of {due.row_count} rows: {alone * 1e3:.0f} ms alone, "
+        f"{together * 1e3:.0f} ms in {shared.runs} runs{by_keys}{overhead}"
+    )
+    return _decision(shared, because, alone, together)
+
+
+def place_rows(due: DueRows, costs: Costs) -> Decision[PlacementChoice]:
+    """Return where a front takes rows sooner.
 
     Shards divide the pairs; each shard takes all new rows, and all rows have to be sent. With a front for each group, a
     shard takes only the rows of its groups; the number and sizes of groups are not considered.
     """
+    shards = max(1, due.workers)
+    taking, comparing = _front_work(due, costs)
+    alone = taking + comparing
+    together = costs.job + (due.coming + due.stored) * costs.shard_per_row + taking + comparing / shards
+    because = (
+        f"{due.coming} rows meet {due.stored} stored: {alone * 1e3:.0f} ms alone, "
+        f"{together * 1e3:.0f} ms in {shards} shards, {costs.job * 1e3:.0f} ms of it for a job"
+    )
+    return _decision(PlacementChoice("spark", shards), because, alone, together)
 
-    costs: Costs = DEFAULT_COSTS
 
-    def decide(self, state: NoState, known: DueRows) -> tuple[NoState, Decision[PlacementChoice]]:
-        costs, shards = self.costs, max(1, known.workers)
-        taking, comparing = 0.0, known.coming * costs.group_per_row
-        if not known.grouped:
-            taking = known.coming * costs.front_per_row
-            met = known.stored + min(known.coming, known.stored) / 2
-            comparing = known.coming * met * costs.front_per_pair
-        moving = costs.job + (known.coming + known.stored) * costs.shard_per_row
-        alone, together = taking + comparing, moving + taking + comparing / shards
-        because = (
-            f"{known.coming} rows meet {known.stored} stored: {alone * 1e3:.0f} ms alone, "
-            f"{together * 1e3:.0f} ms in {shards} shards"
-        )
-        place = PlacementChoice("spark", shards) if together < alone else PlacementChoice("driver")
-        return state, Decision("placement", place, because, {"alone": alone, "together": together})
+def seconds_alone(due: DueWindows | DueRows, costs: Costs) -> float:
+    """Return the seconds that the driver needs alone."""
+    if isinstance(due, DueRows):
+        return sum(_front_work(due, costs))
+    return due.windows * costs.window + _merging(due, costs)
+
+
+def _decision(shared: PlacementChoice, because: str, alone: float, together: float) -> Decision[PlacementChoice]:
+    place = shared if together < alone else PlacementChoice("driver")
+    return Decision("placement", place, because, {"alone": alone, "together": together})
+
+
+def _merging(due: DueWindows, costs: Costs) -> float:
+    """Return the seconds of the merges of all rows."""
+    per_row = min(due.overlap, SHARED_MERGES) * costs.window_per_row
+    return due.row_count * (min(per_row, costs.compared_per_row) if due.compared_once else per_row)
+
+
+def _shared(due: DueWindows, costs: Costs) -> PlacementChoice:
+    """Return how workers would divide the windows."""
+    if due.windows and due.keys >= costs.many_keys:
+        return PlacementChoice("spark", 1, due.workers)
+    runs = max(1, min(due.workers, due.windows))
+    return PlacementChoice("spark", runs, due.workers // runs if due.windows and due.keys else 1)
+
+
+def _front_work(due: DueRows, costs: Costs) -> tuple[float, float]:
+    """Return the seconds in which a front takes the new rows, and those in which it compares them.
+
+    A new row is compared with the stored rows, and on average with half of the new rows before it that stay. Those
+    replace stored ones, so they are at most as many as were stored.
+    """
+    if due.grouped:
+        return 0.0, due.coming * costs.group_per_row
+    met = due.stored + min(due.coming, due.stored) / 2
+    return due.coming * costs.front_per_row, due.coming * met * costs.front_per_pair

@@ -6,14 +6,19 @@ window     windows answered in the driver from partials in files, with few rows 
 front      rows added to a front that stores few rows, and to one that stores many
 group      rows added to fronts of sixteen points, to few fronts and to many
 shard      points written for a shard and read again, few and many
+comparison windows that overlap, so that each row is compared once for all of them, with few rows and with many
+division   partials of a table of sums, of which a task keeps its keys, with few rows and with many
+threads    windows answered in threads, less the same windows in the driver, in alternation
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +27,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.costs import Costs
 from skypane.control.fitting import Timing, fit
+from skypane.operators.aggregates.aggregate import Aggregate
+from skypane.operators.aggregates.constructors import count
 from skypane.operators.fronts.front import Front
 from skypane.operators.fronts.front_operator import FrontContents, NewPoints
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
@@ -48,6 +55,9 @@ WINDOWS = 20
 STORED = (1_000, 50_000)
 """Rows stored in a front."""
 COMING = 2_000
+OVERLAP = 5
+DIVIDED = (10_000, 400_000)
+"""Rows of a partial of which a task keeps the keys of its part."""
 
 
 def machine_of(spark: SparkSession) -> Machine:
@@ -73,6 +83,7 @@ def calibrate(
     exchanged: tuple[int, ...] = EXCHANGED,
     merged: tuple[int, ...] = MERGED,
     stored: tuple[int, ...] = STORED,
+    divided: tuple[int, ...] = DIVIDED,
 ) -> Costs:
     """Measure each operation `rounds` times, and return the costs fitted to the medians."""
     timings = [
@@ -82,6 +93,9 @@ def calibrate(
         *(_front(row_count, rounds) for row_count in stored),
         *(_group(row_count, rounds) for row_count in stored),
         *(_shard(row_count, rounds) for row_count in stored),
+        *(_comparison(row_count, rounds) for row_count in merged),
+        *(_division(row_count, rounds) for row_count in divided),
+        Timing("threads", 1, 0, _threads(min(merged), rounds * 3)),
     ]
     machine = machine_of(spark)
     return fit(timings, f"{machine.cores} cores, {machine.master}, {time.strftime('%Y-%m-%d')}, skypane calibrate")
@@ -99,21 +113,68 @@ def _exchange(spark: SparkSession, row_count: int, rounds: int) -> Timing:
     return Timing("exchange", 1, row_count, median(differences[1:]))  # the first round includes one-time setup
 
 
-def _windows(row_count: int, rounds: int) -> Timing:
-    """Return the time to answer windows of one pane each, with two partials per pane."""
-    names = [f"c{column}" for column in range(CRITERIA)]
-    query = Skyline(from_sense(names, ["min"] * len(names)))
-    window_query = WindowQuery(query, Windows(1, 1), None)
-    rng = np.random.default_rng(row_count)
-    lifted = [query.lift(pa.table({name: rng.random(row_count) for name in names})) for _ in range(2)]
-    with tempfile.TemporaryDirectory(prefix="skypane-calibrate-") as folder:
+@dataclass(frozen=True)
+class _Windows:
+    """Windows of skylines, with two partials a pane, in files of a folder."""
+
+    query: WindowQuery
+    store: DocumentStore
+    tasks: Sequence[wlq.RefTask]
+    schema: pa.Schema
+    row_count: int
+
+    @classmethod
+    def of(cls, folder: str, row_count: int, overlap: int = 1) -> Self:
+        """Return WINDOWS windows, each of which adds a pane with partials of `row_count` rows."""
+        names, rng = [f"c{column}" for column in range(CRITERIA)], np.random.default_rng(row_count)
+        skyline = Skyline(from_sense(names, ["min"] * len(names)))
+        query = WindowQuery(skyline, Windows(overlap, 1), None)
+        lifted = [skyline.lift(pa.table({name: rng.random(row_count) for name in names})) for _ in range(2)]
         store = DocumentStore.at(folder)
         store.child(PARTIALS).make()
-        refs = partials.write(store.child(PARTIALS), attempt_name(0, 0), lifted)
-        tasks = [WindowTask(window, ((window, tuple(refs)),)) for window in range(WINDOWS)]
-        schema = window_query.output_schema(lifted[0].schema)
-        seconds = _median(rounds, lambda: wlq.in_driver(window_query.worker(), store, tasks, schema))
-    return Timing("window", WINDOWS, WINDOWS * sum(partial.num_rows for partial in lifted), seconds)
+        refs = tuple(partials.write(store.child(PARTIALS), attempt_name(0, 0), lifted))
+        tasks = [
+            WindowTask(window, tuple((pane, refs) for pane in query.windows.panes_of(window)))
+            for window in range(WINDOWS)
+        ]
+        panes = WINDOWS + overlap - 1
+        rows = panes * sum(partial.num_rows for partial in lifted)
+        return cls(query, store, tasks, query.output_schema(lifted[0].schema), rows)
+
+    def in_driver(self) -> None:
+        wlq.in_driver(self.query.worker(), self.store, self.tasks, self.schema)
+
+    def in_threads(self) -> None:
+        runs = wlq.cut(self.tasks, 2)
+        wlq.in_threads(wlq.WindowStage(self.query, self.store, self.store, "threads", runs, self.schema))
+
+
+def _windows(row_count: int, rounds: int) -> Timing:
+    """Return the time to answer windows of one pane each, with two partials per pane."""
+    with tempfile.TemporaryDirectory(prefix="skypane-calibrate-") as folder:
+        windows = _Windows.of(folder, row_count)
+        return Timing("window", WINDOWS, windows.row_count, _median(rounds, windows.in_driver))
+
+
+def _comparison(row_count: int, rounds: int) -> Timing:
+    """Return the time to answer windows that overlap."""
+    with tempfile.TemporaryDirectory(prefix="skypane-calibrate-") as folder:
+        windows = _Windows.of(folder, row_count, OVERLAP)
+        return Timing("comparison", WINDOWS, windows.row_count, _median(rounds, windows.in_driver))
+
+
+def _threads(row_count: int, rounds: int) -> float:
+    """Return the seconds that threads add to windows of few rows, which they answer one at a time."""
+    with tempfile.TemporaryDirectory(prefix="skypane-calibrate-") as folder:
+        windows = _Windows.of(folder, row_count, OVERLAP)
+        return median(_seconds(windows.in_threads) - _seconds(windows.in_driver) for _ in range(rounds))
+
+
+def _division(row_count: int, rounds: int) -> Timing:
+    """Return the time to keep half of the keys of a partial."""
+    query = Aggregate("key", n=count())
+    partial = query.lift(pa.table({"key": np.arange(row_count)}))
+    return Timing("division", 1, row_count, _median(rounds, lambda: query.part_of(partial, 0, 2)))
 
 
 def _front(row_count: int, rounds: int) -> Timing:

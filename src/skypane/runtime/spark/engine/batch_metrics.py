@@ -80,7 +80,7 @@ def _decisions(
     """Yield the decisions for the batch, with JSON values."""
     progress = step.decision
     yield Decision(progress.what, progress.value.time, progress.because, progress.figures)
-    for decision in (steering.splitting, steering.exchange, placement, steering.elastic):
+    for decision in (steering.costs, steering.splitting, steering.exchange, placement, steering.elastic):
         if decision is not None:
             yield Decision(**decision.to_json())
 

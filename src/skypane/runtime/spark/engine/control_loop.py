@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
+from skypane.control.cost_learning import CostLearning, LearnedState
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.exchange import DEFAULT_GROWTH, Exchange, ExchangeState, SourceSpread
@@ -32,11 +33,13 @@ class ControlState:
     expected   the panes expected in the next batch
     elastic    state of the elastic policy, if there is one
     sized      whether the source has reported that it sets the readers of each batch; not saved, as it reports it again
+    costs      what the batches have shown of the costs
     """
 
     asked: Workers
     workers: Workers
     exchange: ExchangeState
+    costs: LearnedState
     splitting: Any
     expected: ExpectedPanes = field(default_factory=ExpectedPanes)
     elastic: ElasticState | None = None
@@ -54,6 +57,7 @@ class BatchDecisions:
     """
 
     workers: Workers
+    costs: Decision[Costs]
     exchange: Decision[bool]
     routing: Routing | None
     splitting: Decision[str]
@@ -65,6 +69,7 @@ class BatchDecisions:
 class ControlLoop:
     """The policies of one query, and the workers that its job requests.
 
+    costs    calibrated costs, which those that the batches show replace
     limits   whether the job sets the number of tasks that lift, which is then their maximum
     growth   exponent with which the query's partials grow with their rows
     """
@@ -87,9 +92,14 @@ class ControlLoop:
     def exchange(self) -> Exchange:
         return Exchange(self.costs, self.growth)
 
+    @property
+    def learning(self) -> CostLearning:
+        return CostLearning(self.costs)
+
     def init(self) -> ControlState:
         elastic = None if self.elastic is None else self.elastic.init()
-        return ControlState(self.asked, self.asked, self.exchange.init(), self.splitting.init(), elastic=elastic)
+        exchange, costs, splitting = self.exchange.init(), self.learning.init(), self.splitting.init()
+        return ControlState(self.asked, self.asked, exchange, costs, splitting, elastic=elastic)
 
     def snapshot(self, state: ControlState) -> dict[str, Any]:
         """Return the state as a JSON value."""
@@ -97,6 +107,7 @@ class ControlLoop:
             "asked": asdict(state.asked),
             "workers": asdict(state.workers),
             "exchange": self.exchange.snapshot(state.exchange),
+            "costs": self.learning.snapshot(state.costs),
             "splitting": {"policy": self.splitting.name, "state": self.splitting.snapshot(state.splitting)},
             "expected": to_json(state.expected),
             "elastic": self._elastic_snapshot(state),
@@ -117,6 +128,7 @@ class ControlLoop:
         try:
             asked, workers = Workers(**snapshot["asked"]), Workers(**snapshot["workers"])
             exchange = self.exchange.restore(snapshot["exchange"])
+            costs = self.learning.restore(snapshot["costs"]) if "costs" in snapshot else self.learning.init()
             splitting_name, splitting = _named(snapshot["splitting"])
             elastic_name, elastic = _named(snapshot.get("elastic") or {"policy": None, "state": None})
         except (KeyError, TypeError, ConfigError) as error:
@@ -126,6 +138,7 @@ class ControlLoop:
             self.asked,
             workers if asked == self.asked and not dropped else self.asked,
             exchange,
+            costs,
             self.splitting.restore(splitting) if splitting_name == self.splitting.name else self.splitting.init(),
             from_json(ExpectedPanes, snapshot.get("expected")),
         )
@@ -150,19 +163,20 @@ class ControlLoop:
     def decide(self, state: ControlState) -> tuple[ControlState, BatchDecisions]:
         """Return the state after the decisions for the next batch, and the decisions, based on the expected panes."""
         state, elastic = self._elastic_decision(state)
-        exchange_state, exchange = self.exchange.decide(state.exchange)
-        state = replace(state, exchange=exchange_state)
+        learned, costs = self.learning.decide(state.costs)
+        exchange_state, exchange = replace(self.exchange, costs=costs.value).decide(state.exchange)
+        state = replace(state, exchange=exchange_state, costs=learned)
         if not exchange.value:
             split = Decision("splitting", self.splitting.name, "rows stay where they are read")
             tasks = state.workers.plq if self._limited(state) else None
-            return state, BatchDecisions(state.workers, exchange, None, split, tasks, elastic)
+            return state, BatchDecisions(state.workers, costs, exchange, None, split, tasks, elastic)
         expected = state.expected.next()
         # The partitions of a task end with its batch, so no pane of an earlier batch is still being filled.
         panes = UpcomingBatch(expected, state.workers.plq, open_from=max(expected, default=0) + 1)
         splitting, routing = self.splitting.decide(state.splitting, panes)
         split = Decision(routing.what, self.splitting.name, routing.because, routing.figures)
         return replace(state, splitting=splitting), BatchDecisions(
-            state.workers, exchange, routing.value, split, elastic=elastic
+            state.workers, costs, exchange, routing.value, split, elastic=elastic
         )
 
     def _limited(self, state: ControlState) -> bool:
@@ -201,9 +215,11 @@ class ControlLoop:
         # Without an exchange the source has split the panes, so the splitting policy learns the sizes of whole panes.
         sizes = (work.rows for work in partitions) if measured.exchanged else row_counts.values()
         sample = SplittingSample(period_of(measured) if measured.exchanged else None, tuple(sizes))
+        costs, decided = self.learning.decide(self.learning.observe(state.costs, measured))
         return replace(
             state,
-            exchange=self.exchange.observe(state.exchange, spread),
+            exchange=replace(self.exchange, costs=decided.value).observe(state.exchange, spread),
+            costs=costs,
             splitting=self.splitting.observe(state.splitting, sample),
             expected=state.expected.observe(row_counts),
             elastic=self._elastic_after(state.elastic, measured),

@@ -20,9 +20,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measurements import BatchMeasurements, RunWork
-from skypane.control.placement import DueRows, FrontPlacement
+from skypane.control.placement import DueRows, place_rows
 from skypane.operators.advance import ProgressStep, drained
 from skypane.operators.fronts import RowFront
 from skypane.operators.fronts.row_front import ACTION
@@ -90,10 +89,7 @@ class ContinuousState:
 class ContinuousProgram:
     """Lifts rows into panes, and adds the rows of closed panes to the front; `update_schema` is that of the updates."""
 
-    def __init__(
-        self, plan: ContinuousPlan, intake: Ingest, update_schema: pa.Schema, costs: Costs = DEFAULT_COSTS
-    ) -> None:
-        self._placement = FrontPlacement(costs)
+    def __init__(self, plan: ContinuousPlan, intake: Ingest, update_schema: pa.Schema) -> None:
         self._plan = plan
         self._intake = intake
         self._update_schema = update_schema
@@ -141,7 +137,7 @@ class ContinuousProgram:
             front = self._front_of(state)
             due_rows, grouped = sum(ref.rows for ref in due), bool(self._plan.query.groups)
             known = DueRows(due_rows, len(front), batch.steering.workers.wlq, grouped)
-            _, placement = self._placement.decide(self._placement.init(), known)
+            placement = place_rows(known, batch.steering.costs.value)
             shards = ShardClient(batch.rows.sparkSession, intake.partials, batch.batch_id)
             shard_plan = shards.plan(placement.value.runs) if placement.value.where == "spark" else UNSHARDED
             updates = self._step(front, due, still, shard_plan)
@@ -159,6 +155,9 @@ class ContinuousProgram:
             interval=batch.interval,
             exchanged=batch.steering.routing is not None,
             runs=tuple(RunWork(1, busy) for busy in shards.busy),
+            lift_seconds=timer.seconds.get("plq", 0.0),
+            due=known,
+            where=placement.value.where,
         )
         metrics = batch_metrics(self._plan, batch, after.waiting, level, step, placement, answers, measured)
         return BatchOutcome(

@@ -19,5 +19,5 @@ def program_of(settings: JobSettings, store: DocumentStore, staged: DocumentStor
     plan = settings.plan
     intake = Ingest(plan, settings.schema, store, settings.sinks.late is not None, ArrowTransfer(settings.schema))
     if isinstance(plan, ContinuousPlan):
-        return ContinuousProgram(plan, intake, settings.answer_schema, settings.costs)
-    return WindowedProgram(plan, intake, settings.answer_schema, staged, settings.costs)
+        return ContinuousProgram(plan, intake, settings.answer_schema)
+    return WindowedProgram(plan, intake, settings.answer_schema, staged)

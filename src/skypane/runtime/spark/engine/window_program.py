@@ -13,9 +13,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measurements import BatchMeasurements, RunWork
-from skypane.control.placement import COMPARED_ONCE, DueWindows, Placement, PlacementChoice
+from skypane.control.placement import DueWindows, PlacementChoice, place_windows
 from skypane.operators.advance import ProgressStep, drained
 from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
@@ -38,14 +37,11 @@ class WindowedProgram:
     staged          folder to which workers write answers
     """
 
-    def __init__(
-        self, plan: Plan, intake: Ingest, answer_schema: pa.Schema, staged: DocumentStore, costs: Costs = DEFAULT_COSTS
-    ) -> None:
+    def __init__(self, plan: Plan, intake: Ingest, answer_schema: pa.Schema, staged: DocumentStore) -> None:
         self._plan = plan
         self._intake = intake
         self._answer_schema = answer_schema
         self._staged = staged
-        self._placement = Placement(costs)
         self._window_query = plan.window_query(intake.schema)
         self._window_worker = self._window_query.worker(for_windows(SHORTER_WINDOW))
         query = plan.query
@@ -77,18 +73,17 @@ class WindowedProgram:
             after = self._intake.after(level, step, state, due, panes.retire(step.state.punctuation))
             workers = batch.steering.workers.wlq
             keys = wlq.largest_partial(due) if self._divisible else 0
-            known = DueWindows(
+            windows = DueWindows(
                 windows=len(due),
                 row_count=wlq.distinct_row_count(due),
-                overlap=min(self._plan.windows.overlap, COMPARED_ONCE)
-                if self._compared_once
-                else self._plan.windows.overlap,
+                overlap=self._plan.windows.overlap,
                 workers=workers,
                 keys=keys,
+                compared_once=self._compared_once,
                 threads=self._compared_once
                 and workers_are_threads(lambda name: batch.rows.sparkSession.conf.get(name, None)),
             )
-            _, placement = self._placement.decide(self._placement.init(), known)
+            placement = place_windows(windows, batch.steering.costs.value)
         with timer("wlq"):
             answers, runs = self._answer(batch.rows.sparkSession, due, placement.value, batch.batch_id)
         with timer("sink"):
@@ -102,6 +97,8 @@ class WindowedProgram:
             exchanged=batch.steering.routing is not None,
             runs=runs,
             lift_seconds=timer.seconds.get("plq", 0.0),
+            due=windows,
+            where=placement.value.where,
         )
         metrics = batch_metrics(self._plan, batch, after, level, step, placement, answers, measured)
         return BatchOutcome(
